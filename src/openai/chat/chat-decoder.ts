@@ -1,4 +1,3 @@
-import { isObject } from '#wire';
 import { type CallEvent, type FilePart, jsonInside, type Part } from '#bridge';
 import type { ChatEnd, ChatFault, ChatSaid } from '../translated/wire-encoder.ts';
 import {
@@ -133,7 +132,7 @@ const noteOf = (tollgate: unknown): ChatFault | null =>
 /** The content of a chat completion. `ids`: makes the ids of its calls for the client. */
 export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
-  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
+  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly Json[]) : [];
   ids.hear(message);
   const kept = createEchoFields(THINKING_MAX);
   kept.add(message);
@@ -143,15 +142,12 @@ export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
     thinking: String(message[thinkingMember(message) ?? ''] ?? ''),
     text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),
     parts,
-    calls: calls.filter(isObject).map((call, index) => {
+    calls: calls.map((call) => {
       const { name, arguments: given } = (call['function'] ?? {}) as Json;
-      const { id } = call;
-      // Unique in the whole conversation.
-      const own = typeof id === 'string' && id !== '' ? id : `call_${String(completion['id'])}_${index}`;
       return {
-        id: ids.of(own, call),
+        id: ids.of(String(call['id']), call),
         name: typeof name === 'string' ? name : '',
-        arguments: typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given),
+        arguments: typeof given === 'string' ? given : '',
       };
     }),
   };

@@ -12,6 +12,8 @@ import {
   faultOf,
   hasFailed,
   isCharged,
+  isCutCall,
+  isOpenJson,
   type WireEncoder,
 } from '../translated/wire-encoder.ts';
 import { toGeminiFault } from './gemini-error.ts';
@@ -120,7 +122,7 @@ class GeminiEncoder implements WireEncoder {
     if (signature !== null) parts.unshift({ text: '', ...signature });
     // Clients do not keep an answer that has an event without parts.
     const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
-    this.#write(this.#ended([{ ...candidate, ...finishOf(end) }], end));
+    this.#write(this.#ended([{ ...candidate, ...finishOf(end, calls) }], end));
   }
 
   failNative(fault: Parameters<typeof toGeminiFault>[0]): void {
@@ -152,7 +154,7 @@ class GeminiEncoder implements WireEncoder {
     else if (signature !== null) parts.push({ text: '', ...signature });
     parts.push(...this.#partsOfCalls(calls, end));
     const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
-    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end) }], end) };
+    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end, calls) }], end) };
   }
 
   #write(event: Json): void {
@@ -178,10 +180,10 @@ class GeminiEncoder implements WireEncoder {
   }
 
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): Json[] {
-    return calls.flatMap(({ id, name, arguments: given }) => {
+    return calls.flatMap(({ id, name, arguments: given }, index) => {
+      // Clients run each call that they get.
+      if (isCutCall(given, index === calls.length - 1, end)) return [];
       const args = given.trim() === '' ? {} : objectIn(given, BOUNDS.reply);
-      // The arguments of a call that was cut are not complete. A client must not run it.
-      if (args === null && end.fault !== null) return [];
       const { thoughtSignature, id: shown } = signedCall(id);
       const functionCall = { id: shown, name: this.#options.names.long(name), args: args ?? { arguments: given } };
       return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
@@ -225,10 +227,11 @@ const partOfFile = ({ mediaType, bytes, url }: FilePart): Json | null => {
 const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
 
 /** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
-function finishOf(end: ChatEnd): Json {
+function finishOf(end: ChatEnd, calls: ChatSaid['calls']): Json {
   const { fault, finish } = end;
   if (fault !== null && isCharged(end)) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
-  return { finishReason: REASONS[finish ?? ''] ?? 'STOP' };
+  const isMalformed = calls.some(({ arguments: given }) => isOpenJson(given));
+  return { finishReason: REASONS[finish ?? ''] ?? (isMalformed ? 'MALFORMED_FUNCTION_CALL' : 'STOP') };
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -17,9 +17,11 @@ interface BlocksOptions {
 }
 
 /** The blocks of a streamed message. */
-interface Blocks {
-  /** The message has a tool call. */
-  called: boolean;
+export interface Blocks {
+  /** Tool calls of the message. */
+  count: number;
+  /** The arguments of a call ended before they were complete. */
+  isCut: boolean;
   text(run: readonly string[]): void;
   thinking(json: string): void;
   /** Members of the message that its provider wants back. */
@@ -113,8 +115,11 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
     }
   }
 
+  let isCut = false;
   function end(block: Block): void {
     calls.delete(block.call);
+    // This reads the rest of the arguments.
+    if (!isWhole(block) && block.progress!.isOpen) isCut = true;
     if (block.kind === 'thinking') {
       const members = taken();
       const signature =
@@ -153,14 +158,15 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
   }
 
   return {
-    called: false,
+    count: 0,
+    isCut: false,
     text: (run) => words('text', run),
     thinking: (json) => {
       if (thinks !== 'off') words('thinking', [json]);
     },
     members: (members) => kept.add(members),
     call(call, id, name) {
-      this.called = true;
+      this.count++;
       firstCall ??= id;
       beforeOther();
       calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, caller: CALLER, name, input: {} } }));
@@ -177,6 +183,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
         end(waiting.shift()!);
         if (waiting.length > 0) open(waiting[0]!);
       }
+      this.isCut = isCut;
     },
   };
 }

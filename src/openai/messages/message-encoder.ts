@@ -7,12 +7,13 @@ import {
   type ChatSaid,
   faultOf,
   hasFailed,
+  isCutCall,
   type WireEncoder,
   isCharged,
 } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
 import { isEmpty } from '../chat/echo-fields.ts';
-import { CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
+import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 
 interface MessageEncoderOptions {
@@ -76,7 +77,8 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
         return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
       blocks.close();
       const more = { ...managed, ...moreOf(end) };
-      const delta = { ...stopOf(end, stopSequences, blocks.called), container: null, stop_details: null };
+      const { count, isCut } = blocks;
+      const delta = { ...stopOf(end, stopSequences, { count, isCut }), container: null, stop_details: null };
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
     failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
@@ -90,8 +92,11 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
         const error = toAnthropicFault(faultOf(end));
         return { status: 500, body: { type: 'error', error, request_id: requestId } };
       }
-      const stop = stopOf(end, stopSequences, said.calls.length > 0);
-      const content = contentOf(said, options);
+      const isWhole = ({ arguments: given }: ChatSaid['calls'][number], index: number) =>
+        !isCutCall(given, index === said.calls.length - 1, end);
+      const calls = said.calls.filter(isWhole);
+      const stop = stopOf(end, stopSequences, { count: calls.length, isCut: calls.length < said.calls.length });
+      const content = contentOf({ ...said, calls }, options);
       return {
         status: 200,
         body: {
@@ -205,13 +210,17 @@ const REASONS: Readonly<Record<string, string>> = {
   content_filter: 'refusal',
 };
 
-/** `sequences`: the stop sequences of the request. `calls`: the message has tool calls. */
-function stopOf(end: ChatEnd, sequences: readonly string[], calls: boolean): Stop {
+/** The tool calls of a message: how many, and whether one was cut, whatever reason its provider gives for the end. */
+type Calls = Pick<Blocks, 'count' | 'isCut'>;
+
+/** `sequences`: the stop sequences of the request. */
+function stopOf(end: ChatEnd, sequences: readonly string[], { count, isCut }: Calls): Stop {
   const { finish, stopSequence, fault } = end;
   // A charged reply becomes an incomplete message instead of an error, so that no client retries it automatically.
   if (fault !== null && isCharged(end)) return { stop_reason: 'max_tokens', stop_sequence: null };
   if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
     return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };
   const reason = REASONS[finish ?? ''] ?? 'end_turn';
-  return { stop_reason: reason === 'end_turn' && calls ? 'tool_use' : reason, stop_sequence: null };
+  if (reason !== 'end_turn' && reason !== 'tool_use') return { stop_reason: reason, stop_sequence: null };
+  return { stop_reason: isCut ? 'max_tokens' : count > 0 ? 'tool_use' : 'end_turn', stop_sequence: null };
 }

@@ -12,6 +12,7 @@ import {
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
+import { isStrict } from '../translated/strict-schema.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/echo-fields.ts';
@@ -136,7 +137,7 @@ function addFormat(body: ChatBody, { output_config: output, output_format: older
   const { type, schema } = format;
   if (type !== 'json_schema') throw invalid('output_config.format.type', 'json_schema');
   if (typeof schema !== 'object' || schema === null) throw invalid('output_config.format.schema', 'a JSON schema');
-  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } };
+  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
 }
 
 interface TurnOptions {

@@ -58,7 +58,7 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const ended = endOfResponse(end, options.now());
+      const ended = endOfResponse(end, options.now(), output.given());
       const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
@@ -83,7 +83,8 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
   }
   const { thinking, members, text, calls } = said;
   const { id, now, registry, thinking: shown } = options;
-  const ended = endOfResponse(end, now());
+  const given = calls.map((call) => call.arguments);
+  const ended = endOfResponse(end, now(), given);
   const items: Json[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
   const isKept = !isEmpty(members);
@@ -119,6 +120,8 @@ interface Output {
   members(members: Json): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
+  /** The arguments of the calls. */
+  given(): readonly string[];
   /**
    * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
    * items in the order in which they began.
@@ -261,6 +264,7 @@ function createOutput(options: OutputOptions): Output {
       if (!registry.named(item.name).custom)
         emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
     },
+    given: () => [...calls.values()].map(({ held }) => textOf(held)),
     close(status) {
       // A client may run a tool as soon as its call has ended.
       if (status === 'failed') return done.filter(Boolean);

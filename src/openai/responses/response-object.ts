@@ -9,6 +9,7 @@ import {
   hasFailed,
   isCharged,
   type ChatFault,
+  isOpenJson,
   isWholeJson,
 } from '../translated/wire-encoder.ts';
 import { isEmpty } from '../chat/echo-fields.ts';
@@ -66,17 +67,24 @@ export function responseBase({ id, createdAt, asked, stored, previous, backgroun
   };
 }
 
-/** The end of a response: its status, the reason, and its usage. `now`: epoch seconds. */
-export function endOfResponse(end: ChatEnd, now: number): Json & { readonly status: string } {
+/**
+ * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `given`: the arguments of its
+ * calls, which may be cut whatever reason the provider gives for the end.
+ */
+export function endOfResponse(end: ChatEnd, now: number, given: readonly string[]): Json & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
   if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
-  const reason = fault !== null && isCharged(end) ? 'max_output_tokens' : INCOMPLETE[finish ?? ''];
+  const reason =
+    fault !== null && isCharged(end) ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
 }
+
+const cutReason = (given: readonly string[]): string | undefined =>
+  given.some(isOpenJson) ? 'max_output_tokens' : undefined;
 
 const noted = (tollgate: unknown, fault: ChatFault | null) => ({
   ...(tollgate as object | undefined),

@@ -1,4 +1,4 @@
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, failedInChoice, malformed } from '#wire/replies';
 import { KnownForms } from './chunk-forms.ts';
 import type { ChunkOutput } from './chunk-output.ts';
 import type { ChatPiece, Produced, ReplyContext } from '../chat/chat-end.ts';
@@ -221,6 +221,8 @@ class StreamedChoices {
       if (typeof choice['index'] !== 'number') choice['index'] = position;
       const index = choice['index'] as number;
       this.#seen.add(index);
+      // Of several choices, the others may be whole.
+      if (choice['error'] && this.#seen.size === 1) throw failedInChoice(choice['error']);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Json;
       withoutList(delta);

@@ -117,7 +117,7 @@ export async function* modelTurn(
       const chunks = before === null ? [] : chunksIn(before);
       const last = said([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
       if (last !== null) yield last;
-    } else heard({ choices: [{ delta: indexed(message, call.id) }] });
+    } else heard({ choices: [{ delta: indexed(message) }] });
     const text = words.join('');
     return {
       text,
@@ -166,25 +166,9 @@ function createCalls() {
   };
 }
 
-/**
- * Turns a whole message into a delta. Its calls keep the provider's names and ids. A call without an id gets one that
- * no other turn of the run has. A call that is no object is skipped.
- */
-function indexed(message: Json, turnId: string): Json {
+/** Turns a whole message into a delta. */
+function indexed(message: Json): Json {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;
-  const asked = calls.filter((call): call is Json => typeof call === 'object' && call !== null);
-  return {
-    ...rest,
-    tool_calls: asked.map((call, index) => {
-      const fn = (typeof call['function'] === 'object' && call['function'] !== null ? call['function'] : {}) as Json;
-      const given = fn['arguments'];
-      return {
-        ...call,
-        index,
-        id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${turnId}_${index}`,
-        function: { ...fn, arguments: typeof given === 'object' && given !== null ? JSON.stringify(given) : given },
-      };
-    }),
-  };
+  return { ...rest, tool_calls: (calls as readonly Json[]).map((call, index) => ({ ...call, index })) };
 }

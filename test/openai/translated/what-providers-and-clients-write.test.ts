@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
-import { asChunk } from '../../../src/openai/chat/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
-import { chatEndOf, createToolCallIds, decodeChunk, saidBy } from '../../../src/openai/chat/chat-decoder.ts';
+import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
@@ -25,28 +24,6 @@ test('an error or a usage of null is none, and a text of nothing is not said', (
     usage: { cost: 1 },
     fault: null,
   });
-});
-
-test('calls of a whole reply that are none are left out, and each call has an id of its own', () => {
-  const calls = [null, 'x', { id: '', function: { name: 'a', arguments: { b: 1 } } }, { id: 'mine', function: {} }];
-  const said = saidBy({ id: 'gen-1', choices: [{ message: { tool_calls: calls } }] }, createToolCallIds());
-  expect(said.calls).toEqual([
-    { id: 'call_gen-1_0', name: 'a', arguments: '{"b":1}' },
-    { id: 'mine', name: '', arguments: '' },
-  ]);
-});
-
-test('calls of a whole reply that is given as a stream have a place, an id and arguments that are text', () => {
-  const calls = [null, { id: null, index: null, function: { name: 'a', arguments: { b: 1 } } }];
-  const body = { id: 'gen-1', choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: 'tool_calls' }] };
-  const chunk = asChunk({ body } as unknown as Parameters<typeof asChunk>[0]);
-  expect(chunk.body['choices']).toEqual([
-    {
-      index: 0,
-      delta: { tool_calls: [{ index: 0, id: 'call_gen-1_0', function: { name: 'a', arguments: '{"b":1}' } }] },
-      finish_reason: 'tool_calls',
-    },
-  ]);
 });
 
 test('the result of a tool stands behind its call, whatever the user said in between', () => {
