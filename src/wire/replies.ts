@@ -25,6 +25,7 @@ export {
   UpstreamFailure,
   contextExceeded,
   failedByItsOwnWords,
+  failedInChoice,
   malformed,
   toFailure,
   tooLarge,

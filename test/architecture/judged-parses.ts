@@ -43,6 +43,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'network/registry/registered-services': 2,
     'observe/call-log': 1,
     'openai/chat/echo-fields': 1,
+    'openai/chat/sealed-thinking': 1,
     'openai/responses/background/background': 1,
     'openai/responses/background/background-end': 1,
     'pages/account/generation-view': 1,

@@ -88,6 +88,8 @@ class ChatEncoder implements ReplyEncoder {
         return commentOf(event.text);
       case 'text-delta':
         return this.#texts(event.json, provider, '{"content":"', '"}');
+      case 'reasoning-members':
+        return '';
       case 'reasoning-delta':
         return this.#texts(event.json, provider, '{"reasoning_content":"', '"}');
       case 'tool-input-start': {
