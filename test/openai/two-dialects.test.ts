@@ -104,7 +104,10 @@ describe('the usage of a stream', () => {
     expect(finish).toMatchObject({ choices: [{ finish_reason: 'length' }] });
     expect(finish).not.toHaveProperty('error');
     expect(usage).toMatchObject({ choices: [], usage: { cost: expect.any(Number), estimated: true } });
-    expect(error).toMatchObject({ choices: [], error: { type: 'reply_cut', code: 'reply_cut' } });
+    expect(error).toMatchObject({
+      choices: [{ finish_reason: 'error' }],
+      error: { type: 'reply_cut', code: 'reply_cut' },
+    });
     expect(sent).not.toContain('[DONE]');
     const own = await streamed('/api/v1/chat/completions', ...cut);
     expect(own.split('\n\n').at(-2)).toMatch(/^data: \{"error":\{/);
