@@ -42,7 +42,7 @@ export function pictureUrl(url: string): string | null {
   return parts === null ? null : pictureOf(parts.mediaType, parts.data);
 }
 
-/** The data URL of a picture; null if it is none. `data`: base64, or a data URL, whose type then counts. */
+/** The data URL of a picture; null for anything else. `data`: base64, or a data URL, whose type then counts. */
 export function pictureOf(mediaType: string | null, data: string): string | null {
   const inside = partsOfDataUrl(data);
   const given = (inside?.mediaType ?? mediaType ?? '').toLowerCase();
