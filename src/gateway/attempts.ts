@@ -29,7 +29,7 @@ interface Ended {
 const NEVER = -1;
 
 /** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
-const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
+export const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
 /** Answers about a key and its account: not known, without money, not allowed, too many requests. */
 const OF_A_KEY: ReadonlySet<number> = new Set([401, 402, 403, 429]);

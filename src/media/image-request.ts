@@ -11,7 +11,6 @@ import {
   withModel,
   type Payer,
   payerOf,
-  refuseEncoding,
   capCost,
   type CallRequest,
   type ProviderAdapter,
@@ -92,7 +91,6 @@ export function createReadImage({ payments, limits, fetchInputs }: ReadDeps, rou
     }
   };
   return async (bytes, headers, admitted, network) => {
-    refuseEncoding(headers);
     const content = await read(bytes, headers);
     const parsed = withModel(withOwnNames(route.toOwn ? route.toOwn(content.value) : content.value));
     const fault = typeof parsed === 'object' && parsed !== null ? ambiguousKeyAt(parsed, [[[], names]]) : null;

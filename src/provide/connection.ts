@@ -7,7 +7,7 @@ import {
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { BOUNDS, foreignObject, isObject, readStart, Timers } from '#wire';
+import { BOUNDS, foreignObject, isObject, readStart, retryAfterOf, Timers } from '#wire';
 import { oneLine } from '#security';
 import { TUNNEL_PATH } from '#config';
 import {
@@ -276,7 +276,7 @@ const MESSAGE_CHARS_MAX = 500;
 async function readRejection(response: IncomingMessage, sent: readonly string[], now: number): Promise<DialRejection> {
   const message = await readMessage(response);
   const { headers, statusCode: status = 0 } = response;
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const seconds = retryAfterOf(headers['retry-after']);
   const date = Date.parse(headers.date ?? '');
   return {
     kind: 'rejected',
@@ -284,7 +284,7 @@ async function readRejection(response: IncomingMessage, sent: readonly string[],
     message: sent
       .reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), message)
       .slice(0, MESSAGE_CHARS_MAX),
-    retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null,
+    retryAfterMs: seconds === undefined ? null : seconds * 1000,
     skewMs: Number.isNaN(date) ? null : now - date,
   };
 }

@@ -7,6 +7,7 @@ export {
   CONTROL_PATH,
   type GatewayMessage,
   PROXY_FAILURE_HEADER,
+  REPEATABLE_HEADER,
   type ProxyFailure,
   type ProxyMessage,
   type RaisedPrice,

@@ -48,6 +48,12 @@ export type ProxyFailure = (typeof PROXY_FAILURES)[number];
  */
 export const CONSUMER_HEADER = 'x-tollgate-consumer';
 
+/**
+ * Request header of calls that the proxy may send once more, if its upstream closed an idle connection just then. See
+ * `repeatable` of UpstreamRequest. Older gateways do not send it.
+ */
+export const REPEATABLE_HEADER = 'x-tollgate-repeatable';
+
 export type GatewayMessage =
   /**
    * The first message: the proxy's identity at this gateway, and the challenge that the signatures of its registrations
