@@ -314,7 +314,7 @@ export class BatchRun {
       const { status } = reply;
       // A gateway that stops fails its calls. Another one makes this one.
       if (!this.#claim.goesOn && status >= SERVER_FAULT) return;
-      const pauseMs = TEMPORARY.has(status) ? RETRY_MS[tries] : undefined;
+      const pauseMs = TEMPORARY.has(status) && !reply.isFinal ? RETRY_MS[tries] : undefined;
       const mayGoOn = this.#claim.goesOn && !this.#claim.isCancelled;
       if (status === NO_MONEY && this.#returned > returned && mayGoOn) {
         // Another line has ended meanwhile, perhaps after this one was refused.
