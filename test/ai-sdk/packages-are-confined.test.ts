@@ -10,7 +10,7 @@ import type { SdkTarget } from '#config';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
 import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
-import { installHostile } from './support/hostile-package.ts';
+import { installHostile, NO_WALL } from './support/hostile-package.ts';
 
 // A package that does its worst, in a process that may do nothing.
 
@@ -196,13 +196,7 @@ test('without such bounds, the gateway sees what it takes, whatever it says itse
   const worker = startWorker({
     target: { kind: 'sdk', sdk: 'hostile', settings: {}, secrets: {}, directory: installHostile() },
     egress,
-    wall: {
-      name: '',
-      keeps: { files: false, signals: false, network: false },
-      why: null,
-      // Without prlimit.
-      launch: ({ args }) => ({ command: process.execPath, args: [...args], cwd: '/' }),
-    },
+    wall: NO_WALL,
     log: resolve,
     times: { startMs: 60_000, pingMs: 100, stallMs: 60_000 },
   });

@@ -77,7 +77,7 @@ function send(session: ClientHttp2Session, url: URL, { request, headers, body, s
     { endStream: body === null },
   );
   let failure: unknown = null;
-  // Both functions hold the request until its stream is closed: a signal of a request that was collected is never aborted.
+  // Both functions hold the request until its stream is closed: once it is collected, its signal is never aborted.
   const stop = () => {
     failure = request.signal.reason;
     stream.close(constants.NGHTTP2_CANCEL);
