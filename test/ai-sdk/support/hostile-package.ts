@@ -82,6 +82,7 @@ const DEEDS = {
   grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
   large: (bytes) => 'x'.repeat(Number(bytes)),
   count: (text) => text.length,
+  files: (_, settings, files) => files.length + ' files with ' + files.join('').length + ' characters',
   never: () => new Promise(() => {}),
   throw: (text) => { throw Object.assign(new Error(text), { name: 'AI_APICallError', statusCode: 500 }); },
 };
@@ -107,7 +108,8 @@ export function createHostile(settings) {
     supportedUrls: {},
     async doGenerate({ prompt }) {
       const [deed, ...more] = prompt[0].content[0].text.split(' ');
-      const result = await DEEDS[deed](more.join(' '), settings);
+      const files = prompt[0].content.slice(1).map(({ data }) => data.data);
+      const result = await DEEDS[deed](more.join(' '), settings, files);
       return {
         content: [{ type: 'text', text: String(result) }],
         finishReason: { unified: 'stop', raw: 'stop' },
