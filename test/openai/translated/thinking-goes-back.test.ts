@@ -7,7 +7,7 @@ import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spi
 import { chunk, completion, startTranscripts, type TranscriptUpstream, usage } from './support/transcript-upstream.ts';
 
 // The matrix of docs/mappings-chat.md: thinking in each form that providers of the chat API write goes back to them as
-// it was, by the SDKs of each API, whole and streamed, of a text and of a call, whether their clients ask for it or not.
+// it was, by the SDKs of each API, whole and streamed, of texts and of calls, whether their clients ask for it or not.
 
 const MODEL = 'acme/thinker';
 let upstream: TranscriptUpstream;
