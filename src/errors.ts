@@ -190,6 +190,14 @@ const TABLE = {
     canonical: 'OUT_OF_RANGE',
     anthropic: 'request_too_large',
   },
+  unsupported_coding: {
+    status: 415,
+    type: 'invalid_request',
+    jsonRpc: INVALID_PARAMS,
+    rpcStatus: 415,
+    canonical: 'INVALID_ARGUMENT',
+    anthropic: 'invalid_request_error',
+  },
   unprocessable: {
     status: 422,
     jsonRpc: INVALID_PARAMS,

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { escrowOf } from '#billing';
 import type { Balance } from '../src/billing/ledger.ts';
-import { ENDPOINTS, NATIVE_PEER, PEER, type PeerDoor, type PeerOutcome } from './peers/routes.ts';
+import { ENDPOINTS, PEER, type PeerDoor, type PeerOutcome } from './peers/routes.ts';
+import { peerServices } from './peers/services.ts';
 import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';
 import { atThisLoad } from './support/at-this-load.ts';
 import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
@@ -23,83 +24,6 @@ const CALL_S = Math.ceil(atThisLoad(300) / 1_000);
  */
 const IDLE_MS = 400;
 
-const services = ({ modelUrl, toolUrl, agentUrl }: PeerProvider) => `
-[[models]]
-name = "${PEER}"
-display_name = "Peer: All"
-provider_name = "Peer"
-context_length = 100000
-max_output_tokens = 5000
-[models.pricing]
-prompt = 0
-completion = 1
-[models.params]
-model = "peer"
-api_base = "${modelUrl}"
-api_key = "k"
-
-[[models]]
-name = "${NATIVE_PEER}"
-display_name = "Peer: Native"
-provider_name = "Peer"
-context_length = 100000
-max_output_tokens = 5000
-[models.pricing]
-prompt = 0
-completion = 1
-[models.params]
-model = "peer"
-wires = ["messages", "responses", "gemini"]
-api_base = "${modelUrl}"
-api_key = "k"
-
-[[images]]
-name = "${PEER}"
-display_name = "Peer: All"
-provider_name = "Peer"
-[images.pricing]
-generation = 0.001
-[images.params]
-model = "peer"
-edits = true
-body = "json"
-api_base = "${modelUrl}"
-
-[[videos]]
-name = "${PEER}"
-display_name = "Peer: All"
-provider_name = "Peer"
-durations = ["5s"]
-[videos.pricing]
-per_second = { "720p" = 0.001 }
-[videos.params]
-model = "peer"
-api_base = "${modelUrl}"
-
-[media]
-free_bytes_min = 0
-file_bytes_max = 65536
-
-[[tools]]
-name = "${PEER}"
-display_name = "Peer: All"
-provider_name = "Peer"
-endpoint = "${toolUrl}"
-[tools.pricing]
-per_call = 0
-completion = 1
-per_call_max = 0.005
-
-[[agents]]
-name = "${PEER}"
-display_name = "Peer: All"
-provider_name = "Peer"
-endpoint = "${agentUrl}"
-[agents.pricing]
-completion = 1
-per_call_max = 0.005
-`;
-
 /** Made whole or not at all. */
 const MADE: ReadonlySet<PeerDoor['primitive']> = new Set(['image', 'video']);
 
@@ -113,9 +37,9 @@ beforeAll(async () => {
   // A failure of one scenario is not to cool the provider down for the next.
   const upstream = `[upstream]\ncooldown_ms = 1\nreply_bytes_max = ${HUGE_BYTES / 4}\nimages_reply_bytes_max = ${HUGE_BYTES / 4}\n`;
   [spine, limited, lasting] = await Promise.all([
-    startSpine({ toml: `${UNHURRIED}${upstream}call_timeout_ms = ${CALL_S}000\n${services(provider)}` }),
-    startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${services(provider)}` }),
-    startSpine({ toml: `${UNHURRIED}${upstream}idle_timeout_ms = ${IDLE_MS}\n${services(provider)}` }),
+    startSpine({ toml: `${UNHURRIED}${upstream}call_timeout_ms = ${CALL_S}000\n${peerServices(provider)}` }),
+    startSpine({ toml: `[limits]\nrequests_per_minute = 1\nburst = 1\n${upstream}${peerServices(provider)}` }),
+    startSpine({ toml: `${UNHURRIED}${upstream}idle_timeout_ms = ${IDLE_MS}\n${peerServices(provider)}` }),
   ]);
 });
 afterAll(async () => {

@@ -37,7 +37,7 @@ First steps:
 
 Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate' ? '' : `\n"tollgate" stands for: ${OWN_NAME}`}`;
 
-function createProgram(): Command {
+export function createProgram(): Command {
   return new Command(NAME)
     .description('A gateway for AI calls that are paid by use.')
     .version(VERSION, '-V, --version', 'print the version')

@@ -38,6 +38,8 @@ export interface KnownProvider {
    * publishes. Searches are asked for inside a request, so a model without this price would give them away.
    */
   readonly searches?: string;
+  /** It has OpenAI's API for speech and transcriptions, at the same address. */
+  readonly audio?: true;
   /** Its service tiers, at its own address. The first that fits a model counts, of each name. */
   readonly tiers?: readonly KnownTier[];
 }
@@ -107,6 +109,7 @@ const KNOWN = {
     cap: 'max_completion_tokens',
     prices: 'openai',
     lists: MODELS,
+    audio: true,
     searches: '10',
     tiers: OPENAI_TIERS,
     strict: true,
@@ -143,6 +146,7 @@ const KNOWN = {
     keyVariables: ['MISTRAL_API_KEY'],
     prices: 'mistral',
     lists: MODELS,
+    audio: true,
     strict: true,
     forward: ['random_seed', 'safe_prompt'],
   },
@@ -152,6 +156,7 @@ const KNOWN = {
     keyVariables: ['GROQ_API_KEY'],
     prices: 'groq',
     lists: MODELS,
+    audio: true,
     strict: true,
     forward: ['reasoning_format'],
   },

@@ -1,4 +1,4 @@
-import { Shares } from '#wire';
+import { retryAfterOf, Shares } from '#wire';
 import { randomUUID, createHmac } from 'node:crypto';
 import { createDueWorker, loadStatements, type Database, type DueWorker, type Row } from '#store';
 import type { SealedTexts } from '#security';
@@ -290,6 +290,6 @@ export function delayAfter(attempts: number, random: () => number, asked?: unkno
   const delay = DELAYS_MS[attempts - 1];
   if (delay === undefined) return null;
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random()));
-  const askedMs = typeof asked === 'string' && /^\d{1,6}$/.test(asked) ? Number(asked) * 1_000 : 0;
+  const askedMs = (retryAfterOf(asked) ?? 0) * 1_000;
   return Math.max(jittered, Math.min(askedMs, ASKED_MS_MAX));
 }

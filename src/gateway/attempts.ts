@@ -29,7 +29,7 @@ interface Ended {
 const NEVER = -1;
 
 /** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
-const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
+export const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
 /** Answers about a key and its account: not known, without money, not allowed, too many requests. */
 const OF_A_KEY: ReadonlySet<number> = new Set([401, 402, 403, 429]);
@@ -218,10 +218,22 @@ export class Attempts<R> {
     // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
-    if (!this.given && !this.last && mayGoOn && (error.unsent || retryBudget.take())) return;
+    const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
+    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
     throw this.#refusal ?? errorOfAttempt(error, offer);
+  }
+
+  /**
+   * Whether the next candidate works, and is of a provider that this call has not tried. While one provider is down,
+   * all of its calls need such a candidate.
+   */
+  #isNextSound(): boolean {
+    const { offer } = this.#call.candidates[this.#count]!;
+    const isSame = ({ offer: { provider } }: Candidate) =>
+      provider.id === offer.provider.id && provider.name === offer.provider.name;
+    return !this.#call.candidates.slice(0, this.#count).some(isSame) && this.#options.health.works(offer);
   }
 
   #blamed(): FailureAttribution {
@@ -445,7 +457,10 @@ export function createFailureAttribution(health: Health, call: Call): FailureAtt
   };
 }
 
-/** Limits the retries of the whole process, so that failover cannot multiply the load during an outage. */
+/**
+ * Limits the retries of the whole process at providers that were tried, failed lately or may refuse the request too, so
+ * that failover cannot multiply the load during an outage. The first try at another provider that works does not count.
+ */
 interface RetryBudget {
   /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */
   called(at: number): void;

@@ -2,7 +2,7 @@ import type { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal, Piece } from '#billing';
 import { type Endpoint, isOwn, type Offer } from '#catalog';
-import { Attempts, type AttemptsOptions, CANCELLED } from './attempts.ts';
+import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
@@ -131,12 +131,14 @@ class CallRequests {
   stopped: Error | null = null;
   readonly #options: CallRequestsOptions;
   readonly #account: string;
+  readonly #repeatable: boolean;
   readonly #sent: UpstreamExchange[] = [];
   readonly #over = new AbortController();
 
-  constructor(options: CallRequestsOptions, { caller }: Call) {
+  constructor(options: CallRequestsOptions, { caller, free, primitive }: Call) {
     this.#options = options;
     this.#account = caller.account;
+    this.#repeatable = free !== null || WITHOUT_EFFECTS.has(primitive);
   }
 
   /** A whole request of the current attempt has gone out. */
@@ -185,7 +187,8 @@ class CallRequests {
   ): UpstreamExchange {
     if (this.stopped) throw this.stopped;
     const { upstream, replyMemory } = this.#options;
-    const exchange = upstream.send(endpoint, withHeaders(request, traced), this.#account, last);
+    const sent = { ...withHeaders(request, traced), repeatable: this.#repeatable };
+    const exchange = upstream.send(endpoint, sent, this.#account, last);
     if (replyMemory) exchange.memory = replyMemory.open(this.#account, offer.provider.id);
     this.#sent.push(exchange);
     return exchange;

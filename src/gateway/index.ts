@@ -34,7 +34,6 @@ export {
   costOf,
   onceSettled,
   payerOf,
-  refuseEncoding,
   takeBytes,
   wantsReceipt,
   wasCharged,

@@ -1,4 +1,5 @@
 import { escrowOf, formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
+import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
 import { needsCredential, type Caller, type CallerBudget } from '#accounts';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
@@ -7,6 +8,8 @@ import type { Call } from './call.ts';
 /** A call or a run that is to be locked. */
 interface Locking {
   readonly caller: Caller;
+  /** Of a call. */
+  readonly primitive?: Primitive;
   readonly payment?: PaymentAttempt | null;
   /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
   readonly parent: string | null;
@@ -58,7 +61,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
     for (const { id, limit, carried } of caller.budgets ?? []) {
       const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
-        throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
+        throw budgetError(caller, { id, limit, spent, locked }, neededOf(of, needed));
     }
     await take(of, paymentAttempt, needed);
   }
@@ -120,6 +123,11 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
   };
 }
 
+/** Words for the money that a call needs. */
+const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
+  `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
+const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
+
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
 /** The lock of the cheapest offer, micro-USD. */
@@ -152,7 +160,9 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
       const within = affordable(limit - spent - locked);
-      return within.length > 0 ? { ...call, candidates: within } : budgetError(call.caller, refusal.budget, estimated);
+      return within.length > 0
+        ? { ...call, candidates: within }
+        : budgetError(call.caller, refusal.budget, neededOf(call, mostOf(call)));
     }
     case 'parent_over':
       return new GatewayError(

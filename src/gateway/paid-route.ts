@@ -175,14 +175,6 @@ export function bodyFrom(request: FastifyRequest<{ Body: Buffer | undefined }>):
   return body;
 }
 
-/** Throws GatewayError for a compressed body. */
-export function refuseEncoding({ 'content-encoding': encoding = '' }: IncomingHttpHeaders): void {
-  if (encoding !== '' && encoding !== 'identity')
-    throw new GatewayError('invalid_request', 'Send the body uncompressed, without content-encoding', {
-      param: 'content-encoding',
-    });
-}
-
 /** The payer of a request, and how a repeat of the request is recognised. */
 export interface Payer {
   readonly caller: Caller;

@@ -18,6 +18,11 @@ export interface UpstreamRequest {
    * not use the connections that calls need. Default false.
    */
   readonly listens?: boolean;
+  /**
+   * A provider that gets it twice does nothing beyond its work. It is sent once more, on a new connection, if the
+   * provider closed a connection that had served before, without a byte of the reply. A GET always is. Default false.
+   */
+  readonly repeatable?: boolean;
 }
 
 /**

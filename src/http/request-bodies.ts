@@ -4,7 +4,7 @@ import { PlacedList, type Placed } from '#wire';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
 import type { MemoryHold } from './held-memory.ts';
-import { accountOf, clientNetworkOf, callerOf } from './request-context.ts';
+import { accountOf, clientNetworkOf } from './request-context.ts';
 import {
   type BodyMemory,
   type BodyRefusal,
@@ -13,11 +13,10 @@ import {
   type FullShare,
   begunFor,
 } from './body-memory.ts';
+import { CodedBodies, codingOfBody } from './coded-bodies.ts';
 import { WaitingBodies, type WaitingBody } from './waiting-bodies.ts';
-import { endConnectionOf, tooLarge } from './connections.ts';
-
-/** The header of a payment, and its name in version 1 of x402. Lower case. */
-export const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const;
+import { endConnectionOf } from './connections.ts';
+import { largestOf, lengthOf, tooLargeFor } from './body-sizes.ts';
 
 type Limits = Pick<
   LimitsConfig,
@@ -101,6 +100,7 @@ class Bodies implements RequestBodies {
   readonly memory: BodyMemory;
   readonly waiting: WaitingBodies;
   readonly onRefused: (why: BodyRefusal) => void;
+  readonly #coded = new CodedBodies();
   /** How often `turn` of each arriving body is called. */
   readonly turnMs: number;
   readonly #arriving = new PlacedList<ArrivingBody>();
@@ -124,7 +124,7 @@ class Bodies implements RequestBodies {
 
   expect(request: FastifyRequest, reply: FastifyReply): void {
     const length = lengthOf(request);
-    if (length !== null && length <= UNCOUNTED_BYTES) return;
+    if (length !== null && length <= UNCOUNTED_BYTES && codingOfBody(request) === null) return;
     const leave = heldBy(request).keep();
     // A request from inside this process has no 'close', and one whose client has left has no 'finish'.
     reply.raw.once('finish', leave);
@@ -134,11 +134,42 @@ class Bodies implements RequestBodies {
   read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void {
     let body: ArrivingBody;
     try {
-      body = new ArrivingBody(this, request, payload, weight, done);
+      const coding = codingOfBody(request);
+      const arrived: Done =
+        coding === null
+          ? done
+          : (failed, coded = NOTHING) =>
+              failed ? done(failed) : void this.#decode(request, coded, coding, weight, done);
+      body = new ArrivingBody(this, request, payload, weight, arrived);
     } catch (error) {
       return done(error as Error);
     }
     body.arrive();
+  }
+
+  /** Passes on the content of a coded body. Both are counted as long as they are in memory. */
+  async #decode(request: FastifyRequest, coded: Buffer, coding: string, weight: number, done: Done): Promise<void> {
+    const held = heldBy(request);
+    const bytesMax = largestOf(request, this.limits);
+    let content: Buffer;
+    try {
+      content = await this.#coded.contentOf(coded, coding, {
+        account: accountOf(request) ?? clientNetworkOf(request),
+        bytesMax,
+        grows: (bytes) => {
+          if (bytes <= UNCOUNTED_BYTES) return;
+          const counted = coded.byteLength + bytes * Math.max(CHUNKED_WEIGHT_MIN, weight);
+          this.memory.take((held.hold ??= this.openFor(request)), counted);
+        },
+        tooLarge: () => tooLargeFor(request, bytesMax, this.limits),
+      });
+    } catch (error) {
+      held.hold?.release();
+      return done(error as Error);
+    }
+    held.bytes = held.hold === null ? 0 : content.byteLength * weight;
+    held.hold?.shrinks(held.bytes);
+    done(null, content);
   }
 
   open(account: string | null, network: string | null): MoreMemory {
@@ -455,31 +486,11 @@ class ArrivingBody implements Placed, WaitingBody {
   }
 
   #tooLarge(): GatewayError {
-    const { limits } = this.#bodies;
-    const { bodyLimit } = this.#request.routeOptions;
-    if (this.#bytesMax >= bodyLimit) return tooLarge(bodyLimit, limits);
-    return new GatewayError(
-      'payload_too_large',
-      `A request without a credential and without a payment has at most ${this.#bytesMax} bytes. Send a key, or send the payment together with the request, in PAYMENT-SIGNATURE: a smaller request to this address shows the terms. The operator sets this with limits.anonymous_body_bytes_max`,
-    );
+    return tooLargeFor(this.#request, this.#bytesMax, this.#bodies.limits);
   }
 }
 
 const NOTHING = Buffer.alloc(0);
-
-/** The content-length of a request; null for a chunked body. Node accepts no other form of it. */
-function lengthOf({ headers }: FastifyRequest): number | null {
-  const length = headers['content-length'];
-  return length === undefined ? (headers['transfer-encoding'] === undefined ? 0 : null) : Number(length);
-}
-
-/** The largest body that a request may have. */
-function largestOf(request: FastifyRequest, { anonymousBodyBytesMax }: Limits): number {
-  const { bodyLimit } = request.routeOptions;
-  const paid =
-    callerOf(request)?.anonymous === undefined || PAYMENT_HEADERS.some((name) => request.headers[name] !== undefined);
-  return paid ? bodyLimit : Math.min(bodyLimit, anonymousBodyBytesMax);
-}
 
 const chunksTooSmall = () =>
   new GatewayError(

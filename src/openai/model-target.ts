@@ -31,6 +31,7 @@ import {
 } from './audio/transcription/transcription-to-call.ts';
 import { checkDocuments, type RerankBody, rerankSchema } from './rerank/rerank-schema.ts';
 import { rerankToCall } from './rerank/rerank-to-call.ts';
+import { pictureOf } from './chat/picture-url.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
 
@@ -90,9 +91,8 @@ export function createModelTarget({ catalog, config, now }: ModelTargetOptions):
   };
 }
 
-const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
+const IMAGE = /^image\/[a-zA-Z0-9.+-]{1,64}$/i;
 const IMAGE_ENDING = /\.(?:png|jpe?g|gif|webp|avif|bmp|tiff?|heic)$/i;
-const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 const CONTEXT_ID_MAX = 256;
 
 /**
@@ -124,9 +124,10 @@ function textOf(part: Exclude<Part, FilePart>): string {
 function toImage({ mediaType, name, url, bytes }: FilePart): ContentPart {
   const what = [name, mediaType].filter((word) => word !== null).map((word) => JSON.stringify(word.slice(0, 64)));
   if (bytes !== null && mediaType !== null && IMAGE.test(mediaType)) {
-    if (!BASE64.test(bytes))
+    const picture = pictureOf(mediaType, bytes);
+    if (picture === null)
       throw new GatewayError('invalid_request', `The bytes of the file ${what.join(', ')} are not base64`);
-    return { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
+    return { type: 'image_url', image_url: { url: picture } };
   }
   if (url !== null && isImage(mediaType, url)) return { type: 'image_url', image_url: { url } };
   throw new GatewayError(

@@ -7,10 +7,17 @@ import {
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { WebSocket } from 'ws';
-import { BOUNDS, foreignObject, isObject, readStart, Timers } from '#wire';
+import { BOUNDS, foreignObject, isObject, readStart, retryAfterOf, Timers } from '#wire';
 import { oneLine } from '#security';
 import { TUNNEL_PATH } from '#config';
-import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
+import {
+  CONTROL_PATH,
+  createSocketStream,
+  keepAlive,
+  type RaisedPrice,
+  SOCKET_OPTIONS,
+  TUNNEL_PROTOCOL,
+} from '#network/tunnel';
 import { answerControl, type RegistrationAnswer, type Welcome } from './control.ts';
 import type { Log } from './log.ts';
 import { type Wallet, signInHeader } from './wallet/wallet.ts';
@@ -127,7 +134,9 @@ export function connect(options: ConnectionOptions): Connection {
       welcomed: (welcome) => tellWelcome(log, welcome),
       answered(answer) {
         clearTimeout(ready);
-        return answer.kind === 'refused' ? end(answer) : options.ready(answer.services);
+        if (answer.kind === 'refused') return end(answer);
+        options.ready(answer.services);
+        tellRaised(log, answer.raised);
       },
       replaced: () => end({ kind: 'replaced' }),
       draining: (banned) => end({ kind: 'draining', banned }),
@@ -201,6 +210,14 @@ function tellWelcome(log: Log, { provider, account, version, payouts }: Welcome)
   if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
 }
 
+export function tellRaised(log: Log, raised: readonly RaisedPrice[]): void {
+  for (const { service, until } of raised)
+    log.warn(
+      { service, until },
+      'its price has more than doubled: until then calls need a max_cost, and others get 422',
+    );
+}
+
 /** Opens the WebSocket of a tunnel. `headers` have the provider's credential, see credentialHeaders. */
 export function dial(router: RouterConfig, headers: Readonly<Record<string, string>>): WebSocket {
   return new WebSocket(tunnelUrl(router.url), [TUNNEL_PROTOCOL], {
@@ -259,7 +276,7 @@ const MESSAGE_CHARS_MAX = 500;
 async function readRejection(response: IncomingMessage, sent: readonly string[], now: number): Promise<DialRejection> {
   const message = await readMessage(response);
   const { headers, statusCode: status = 0 } = response;
-  const seconds = Number(headers['retry-after'] ?? Number.NaN);
+  const seconds = retryAfterOf(headers['retry-after']);
   const date = Date.parse(headers.date ?? '');
   return {
     kind: 'rejected',
@@ -267,7 +284,7 @@ async function readRejection(response: IncomingMessage, sent: readonly string[],
     message: sent
       .reduce((masked, credential) => masked.replaceAll(credential.replace(/^Bearer /, ''), '[redacted]'), message)
       .slice(0, MESSAGE_CHARS_MAX),
-    retryAfterMs: seconds >= 0 && Number.isFinite(seconds) ? seconds * 1000 : null,
+    retryAfterMs: seconds === undefined ? null : seconds * 1000,
     skewMs: Number.isNaN(date) ? null : now - date,
   };
 }

@@ -3,8 +3,9 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
-import type { ProxyFailure } from '#network/tunnel';
+import { type ProxyFailure, REPEATABLE_HEADER } from '#network/tunnel';
 import { bodyLengthOf } from '#wire';
+import { wasUnread } from '#wire/undici';
 import { breakOff, refuse, takeBody } from './call-stream.ts';
 
 /**
@@ -18,6 +19,8 @@ interface ForwardOptions {
   readonly isModel: boolean;
   /** Pool of connections to upstreams, shared by all calls. */
   readonly dispatcher: Dispatcher;
+  /** Opens a connection for each request that goes out once more. Absent: none does. */
+  readonly fresh?: Dispatcher;
   /** Called when the upstream fails. `error` is for the provider's own log. */
   readonly failed: (failure: ProxyFailure, error: Error) => void;
 }
@@ -26,7 +29,7 @@ interface ForwardOptions {
  * Creates a function that forwards calls to an HTTP service. Bodies pass unchanged, with backpressure in both
  * directions. If the call is cancelled, the upstream request is aborted.
  */
-export function createForward({ target, isModel, dispatcher, failed }: ForwardOptions): Forward {
+export function createForward({ target, isModel, dispatcher, fresh, failed }: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
 
@@ -36,12 +39,20 @@ export function createForward({ target, isModel, dispatcher, failed }: ForwardOp
     const query = rest.includes('?') ? '' : url.search;
     const path = `${isModel ? upstreamPath(base, rest) : base + rest}${query}`;
     takeBody(stream, (body) => {
-      const exchange = new RequestAdapter(stream, body, failed);
-      const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());
-      dispatcher.dispatch(
-        { origin: url.origin, path: path.startsWith('/') ? path : `/${path}`, method, headers: sent, body },
-        exchange,
-      );
+      const sent = {
+        origin: url.origin,
+        path: path.startsWith('/') ? path : `/${path}`,
+        method,
+        headers: requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat()),
+        body,
+      };
+      const isWhole = body === null || Buffer.isBuffer(body);
+      const again =
+        fresh && isWhole && (headers[REPEATABLE_HEADER] !== undefined || method === 'GET')
+          ? () => fresh.dispatch(sent, exchange)
+          : null;
+      const exchange = new RequestAdapter(stream, body, failed, again);
+      dispatcher.dispatch(sent, exchange);
     });
   };
 }
@@ -156,8 +167,16 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   #bytesLeft = Infinity;
   #left = false;
   #ended = false;
+  /** Sends the request a second time; null once it was used, and for a request that must not be repeated. */
+  #again: (() => void) | null;
 
-  constructor(stream: ServerHttp2Stream, body: Buffer | Readable | null, failed: ForwardOptions['failed']) {
+  constructor(
+    stream: ServerHttp2Stream,
+    body: Buffer | Readable | null,
+    failed: ForwardOptions['failed'],
+    again: (() => void) | null,
+  ) {
+    this.#again = again;
     this.#stream = stream;
     this.#body = body;
     this.#failed = failed;
@@ -196,6 +215,11 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    if (this.#again !== null && !this.#left && wasUnread(error)) {
+      const again = this.#again;
+      this.#again = null;
+      return again();
+    }
     this.#ended = true;
     if (this.#left) return;
     const failure = this.#classify(error);

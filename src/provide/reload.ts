@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError, isTable, type ServiceConfig } from '#config';
-import { type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
+import { type RaisedPrice, type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
 import type { Log } from './log.ts';
 import { type ProviderConfig, secretsOf } from './provider-file.ts';
 import type { Proxy } from './proxy.ts';
@@ -14,6 +14,8 @@ export interface ReloadReport {
   readonly changes: readonly string[];
   /** Keys that changed in the file, but keep their old value until the proxy is started again. */
   readonly restart: readonly string[];
+  /** Services whose price has risen so much that calls must accept it for a while. */
+  readonly raised: readonly RaisedPrice[];
   /** Why the router refused the services. Empty if it did not. */
   readonly problems: readonly RegistrationProblem[];
 }
@@ -49,6 +51,7 @@ export function createReload({
       outcome: outcome.kind,
       changes,
       restart,
+      raised: outcome.kind === 'registered' ? outcome.raised : [],
       problems: outcome.kind === 'refused' ? outcome.problems : [],
     };
   };

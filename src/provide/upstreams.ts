@@ -11,7 +11,7 @@ import {
   servesRealtime,
   VIDEO_API,
 } from '#config';
-import { loadAgent, skipInterimReplies } from '#wire/undici';
+import { loadAgent, noteUnread, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
 import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward } from './forward.ts';
@@ -82,14 +82,15 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const timers = new Set<NodeJS.Timeout>();
   const HttpAgent = loadAgent();
   // There is no timeout inside a reply, because the gateway judges that: it cancels the call.
-  const dispatcher = skipInterimReplies(
-    new HttpAgent({
-      allowH2: false,
-      headersTimeout: headTimeoutMs,
-      bodyTimeout: 0,
-      connect: { timeout: CONNECT_MS },
-    }),
-  );
+  const connections = {
+    allowH2: false,
+    headersTimeout: headTimeoutMs,
+    bodyTimeout: 0,
+    connect: { timeout: CONNECT_MS },
+  };
+  const dispatcher = noteUnread(skipInterimReplies(new HttpAgent(connections)));
+  /** Opens a connection for each request, for those that go out once more. */
+  const fresh = skipInterimReplies(new HttpAgent({ ...connections, pipelining: 0 }));
 
   const workers = createSdkWorkers({
     connectionsMax: CALLS_MAX,
@@ -115,7 +116,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
       target.kind === 'sdk'
         ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed })
         : target.kind === 'http'
-          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, failed })
+          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, fresh, failed })
           : tool!.forward;
     const forwardSocket =
       target.kind === 'http' && service.primitive === 'model' && servesRealtime(service.model)
@@ -202,12 +203,18 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     },
     async stop() {
       for (const timer of timers) clearTimeout(timer);
-      await Promise.all([...[...tools].map((tool) => tool.stop()), dispatcher.destroy(), workers.close()]);
+      await Promise.all([
+        ...[...tools].map((tool) => tool.stop()),
+        dispatcher.destroy(),
+        fresh.destroy(),
+        workers.close(),
+      ]);
     },
     kill() {
       for (const timer of timers) clearTimeout(timer);
       for (const tool of tools) tool.kill();
       void dispatcher.destroy();
+      void fresh.destroy();
       void workers.close();
     },
   };

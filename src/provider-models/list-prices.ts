@@ -1,6 +1,7 @@
 import { calcPrice, type ModelInfo, type ModelPrice, type Provider, type TieredPrices } from '@pydantic/genai-prices';
 import { formatUsd } from '#billing/amounts';
 import type { Fraction, KnownTier } from '#config/known-providers';
+import { type Product, productOf } from './model-facts.ts';
 import { isCloseMatch } from './price-match.ts';
 
 /* List prices of models, from the package @pydantic/genai-prices, as `pricing` of a block. */
@@ -21,8 +22,7 @@ export type ListPrice =
       /** The name of the model in the list. */
       readonly pricedAs: string;
       readonly contextLength: number | null;
-      /** Whether it only makes embeddings. */
-      readonly embeds: boolean;
+      readonly makes: Product;
     }
   | { readonly kind: 'unpriced'; readonly why: string };
 
@@ -107,6 +107,11 @@ export function listPrice(
   if (!isCloseMatch(model, found))
     return unpriced(`the list of prices has only ${found.id}, which may have another price: set pricing or priced_as`);
   const entries = entriesAt(found, now);
+  const makes = productOf(model);
+  const told = { kind: 'priced', pricedAs: found.id, contextLength: found.context_window ?? null, makes } as const;
+  const hours = makes === 'transcription' ? entries.map(({ audio_hours: price }) => price ?? 0).map(highest) : [0];
+  if (Math.min(...hours) > 0)
+    return { ...told, pricing: { prompt: '0', completion: '0', per_minute: perMinute(Math.max(...hours), markupBps) } };
   for (const entry of entries) {
     const foreign = unmapped(entry);
     if (foreign !== null) return unpriced(`it charges for ${foreign}, which has no price here`);
@@ -114,21 +119,16 @@ export function listPrice(
   const rated = dearest(entries.map((entry) => ratedOf(entry, markupBps)));
   const { prompt, completion } = rated.base;
   if (prompt === undefined) return unpriced('the list of prices has no price for its tokens');
-  const embeds = /embed/i.test(model);
-  if (completion === undefined && !embeds) return unpriced('the list of prices has no price for its completions');
-  if (embeds && (rated.base['audio'] ?? prompt) > prompt)
+  if (makes !== 'embeddings' && completion === undefined)
+    return unpriced('the list of prices has no price for its completions');
+  if (makes === 'embeddings' && (rated.base['audio'] ?? prompt) > prompt)
     return unpriced('it charges for sound at another price than text, which embeddings cannot have');
+  if (makes === 'embeddings') return { ...told, pricing: toPricing({ base: { prompt, completion: 0n }, tiers: [] }) };
   const withSearches =
-    embeds || searches === undefined || rated.base['web_search'] !== undefined
+    makes !== 'text' || searches === undefined || rated.base['web_search'] !== undefined
       ? rated
       : { ...rated, base: { ...rated.base, web_search: rate(Number(searches), 'web_search', markupBps) } };
-  return {
-    kind: 'priced',
-    pricing: embeds ? toPricing({ base: { prompt, completion: 0n }, tiers: [] }) : toPricing(withSearches),
-    pricedAs: found.id,
-    contextLength: found.context_window ?? null,
-    embeds,
-  };
+  return { ...told, pricing: toPricing(withSearches) };
 }
 
 /** The entry of the list for a model. null if it is missing, or contradicts itself. */
@@ -240,13 +240,17 @@ export function rate(amount: number, key: string, markupBps: number): bigint {
   const [digits = '0', exponent = '0'] = amount.toExponential().split('e');
   const [whole, part = ''] = digits.split('.');
   const scale = part.length - Number(exponent);
-  // Prices of searches are those of a thousand.
-  const divisor = 10_000n * (key === 'web_search' ? 1_000n : 1n) * 10n ** BigInt(Math.max(scale, 0));
+  const divisor = 10_000n * (UNITS[key] ?? 1n) * 10n ** BigInt(Math.max(scale, 0));
   const value =
     BigInt(`${whole}${part}`) * 10n ** BigInt(Math.max(-scale, 0)) * 1_000_000n * (10_000n + BigInt(markupBps));
   const up = (value + divisor - 1n) / divisor;
-  return key !== 'web_search' && up > 0n && up < LEAST ? LEAST : up;
+  return UNITS[key] === undefined && up > 0n && up < LEAST ? LEAST : up;
 }
+
+/** Prices of the list for several units of the key: for a thousand searches, and for an hour of sound. */
+const UNITS: Readonly<Record<string, bigint>> = { web_search: 1_000n, per_minute: 60n };
+
+const perMinute = (ofAnHour: number, markupBps: number): string => formatUsd(rate(ofAnHour, 'per_minute', markupBps));
 
 function toPricing({ base, tiers }: Rated): Pricing {
   const written = (rates: Rates) =>

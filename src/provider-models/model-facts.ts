@@ -1,17 +1,25 @@
-import type { KnownProviderName } from '#config/known-providers';
+import { KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 
 /* What is known of a model by its name, for what its provider's list does not say. */
 
+/** The one thing that a model makes. */
+export type Product = 'text' | 'embeddings' | 'speech' | 'transcription';
+
+export function productOf(model: string): Product {
+  const name = model.toLowerCase();
+  if (/embed/.test(name)) return 'embeddings';
+  if (/(?:^|[-/.])tts(?:-|$)/.test(name)) return 'speech';
+  return /transcribe|whisper|voxtral-mini-(?:transcribe|2[6-9])/.test(name) ? 'transcription' : 'text';
+}
+
+const SOUND = /transcribe|whisper|(?:^|[-/])(?:tts|stt|asr|speech|orpheus|playai)|-tts/;
 /** Names of models that are not called by chat and whose use has no price here, each with the reason. */
 const UNFIT: readonly (readonly [name: RegExp, why: string])[] = [
   [
     /(?:^|[-/.])(?:realtime|live|native-audio|sonic)/,
     'it is called over a realtime connection: offer it by [[models]] with params.wires',
   ],
-  [
-    /transcribe|whisper|(?:^|[-/])(?:tts|stt|asr|speech|orpheus|playai)|-tts/,
-    'it speaks or transcribes: offer it by [[models]] with output_modalities',
-  ],
+  [SOUND, 'it speaks or transcribes: offer it by [[models]] with output_modalities'],
   [
     /dall-e|(?:^|[-/])(?:imagen|sora|veo|flux|lyria)|stable-diffusion|(?:^|[-/.])(?:gpt|chatgpt|grok)-.*(?:image|imagine)|-image(?:-|$)|nano-banana/,
     'it makes images or videos: offer it by [[images]] or [[videos]]',
@@ -32,7 +40,10 @@ const UNFIT_AT: Readonly<Partial<Record<KnownProviderName, readonly (readonly [n
 /** Why a model is not offered, by its name. null if it may be. */
 export function unfit(use: KnownProviderName, model: string, takesSound: boolean): string | null {
   const name = model.toLowerCase();
-  const found = [...UNFIT, ...(UNFIT_AT[use] ?? [])].find(([pattern]) => pattern.test(name));
+  const isSpoken = KNOWN_PROVIDERS[use].audio === true && /^(?:speech|transcription)$/.test(productOf(name));
+  const found = [...UNFIT, ...(UNFIT_AT[use] ?? [])].find(
+    ([pattern]) => pattern.test(name) && !(isSpoken && pattern === SOUND),
+  );
   if (found) return found[1];
   return /audio/.test(name) && !takesSound ? 'it takes sound, for which the list has no price' : null;
 }
@@ -74,6 +85,9 @@ export function inputKinds(use: KnownProviderName, model: string): readonly stri
  * sets no limit locks this many. The gateway learns the limit of a model that refuses a larger one.
  */
 const OUTPUT: readonly (readonly [name: RegExp, tokens: number])[] = [
+  // Three minutes of speech, and the words of five.
+  [/-tts/, 16_000],
+  [/transcribe/, 2_000],
   [/^gpt-4o|^chatgpt-4o|audio/, 16_384],
   [/^gpt-4\.1/, 32_768],
   [/^gpt-[5-9]/, 128_000],

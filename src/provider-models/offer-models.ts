@@ -9,7 +9,7 @@ import {
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
 import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './list-prices.ts';
-import { inputKinds, outputMax, unfit } from './model-facts.ts';
+import { inputKinds, outputMax, type Product, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
 /** The source of a model's price. */
@@ -138,9 +138,19 @@ async function namesOf(
   if (before !== null) return { names: 'provider', problem, models: before };
   const named = [...provider.only.filter((one) => !one.includes('*')), ...Object.keys(provider.models)];
   const priced = known.prices === null ? [] : (findProvider({ providerId: known.prices })?.models ?? []);
-  const ids = [...named, ...priced.filter(({ deprecated }) => !deprecated).map(({ id }) => id)];
+  const ids = [
+    ...named,
+    ...priced.filter(({ id, deprecated }) => !deprecated && isName(provider, id)).map(({ id }) => id),
+  ];
   return { names: 'prices', problem, models: [...new Set(ids)].map(nameOnly) };
 }
+
+/**
+ * Whether an entry of the list of prices is called as a model of the provider is. Some stand for the beginnings of
+ * names, for the models that customers trained, or for variants that are OpenRouter's alone.
+ */
+const isName = ({ use }: ListedProvider, id: string): boolean =>
+  !/^ft:|-$/.test(id) && (use === 'openrouter' ? id.includes('/') : !id.includes(':'));
 
 /** The block of a model, or why it is not offered. */
 function offerModel(
@@ -240,22 +250,23 @@ function blockOf(
   const set = settings['context_length'];
   const contextLength = typeof set === 'number' ? set : (model.contextLength ?? priced?.contextLength ?? null);
   const { params: more, ...rest } = settings;
-  const embeds = priced?.embeds ?? /embed|minilm|bge-/i.test(model.id);
+  const makes: Product = priced?.makes ?? (/embed|minilm|bge-/i.test(model.id) ? 'embeddings' : 'text');
+  const isTimed = pricing['per_minute'] !== undefined;
   return {
     name,
     ...(providerName === null ? {} : { provider_name: providerName }),
     display_name: `${known.name}: ${model.id}`,
     ...(contextLength === null ? {} : { context_length: contextLength }),
-    ...(embeds ? { output_modalities: ['embeddings'] } : kindsOf(use, model, { pricedAs, priced })),
+    ...kindsOf(makes, use, model, { pricedAs, priced }),
     ...rest,
     pricing: Object.keys(tiers).length === 0 ? pricing : { ...pricing, service_tiers: tiers },
     params: {
       model: model.id,
       ...('batch' in tiers ? { batches: true } : {}),
-      ...(embeds || 'max_output_tokens' in settings
+      ...(makes === 'embeddings' || isTimed || 'max_output_tokens' in settings
         ? {}
         : { max_output_tokens: outputOf(model, pricedAs, contextLength) }),
-      ...(embeds ? {} : chatParams(use, pricedAs)),
+      ...(makes === 'text' ? chatParams(use, pricedAs) : {}),
       forward: known.forward ?? [],
       ...(more as Readonly<Record<string, unknown>> | undefined),
       ...targetOf(provider, known),
@@ -263,12 +274,15 @@ function blockOf(
   };
 }
 
-/** The kinds of content in requests and answers of a chat model. */
+/** The kinds of content in requests and answers. */
 function kindsOf(
+  makes: Product,
   use: KnownProviderName,
   { inputModalities }: ListedModel,
   { pricedAs, priced }: Pick<Decided, 'pricedAs' | 'priced'>,
 ) {
+  if (makes === 'embeddings' || makes === 'speech') return { output_modalities: [makes] };
+  if (makes === 'transcription') return { input_modalities: ['audio'], output_modalities: [makes] };
   const sound = priced?.pricing['audio'] === undefined ? [] : ['audio'];
   return {
     input_modalities: [...new Set([...(inputModalities ?? inputKinds(use, pricedAs)), ...sound])],

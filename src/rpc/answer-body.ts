@@ -74,8 +74,6 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
   }
 
   return async (request, gone, holds) => {
-    const encoding = request.headers['content-encoding'];
-    if (encoding !== undefined && encoding !== '' && encoding !== 'identity') return plain(COMPRESSED);
     const body: Body = await readBody((request.body as Buffer | undefined) ?? Buffer.alloc(0), limits);
     if (body.kind === 'refused') return plain(namelessError(body.error.code, body.error.message));
     const offered = options.offered();
@@ -103,7 +101,6 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
 
 const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
 
-const COMPRESSED = namelessError(CODE.invalidRequest, 'Send the body uncompressed, without content-encoding');
 const KEY_OF_BATCH = namelessError(
   CODE.invalidRequest,
   'An Idempotency-Key applies to one call. In a batch, give each entry its own key in params._meta["tollgate/idempotency-key"]',

@@ -1,6 +1,8 @@
 export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
 export { BOUNDS, type Bound } from './bounds.ts';
+export { createFrameBudget, createFrameMeter, type FrameBudget, type FrameMeter, MeteredBytes } from './frame-meter.ts';
 export { foreignObject, parseForeign, readForeign } from './foreign.ts';
+export { CodingFault, contentCoding } from './content-coding.ts';
 export { type Placed, PlacedList, dropOldest, getOrInsert } from './collections.ts';
 export {
   type JsonLimits,
@@ -58,6 +60,7 @@ export {
   wholePiece,
 } from './reply/large-strings.ts';
 export { type Place, Places } from './places.ts';
+export { retryAfterOf } from './retry-after.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';

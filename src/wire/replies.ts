@@ -16,7 +16,6 @@ export {
   parseReplyJson,
   parseReplyObject,
   readReplyObject,
-  retryAfterOf,
 } from './reply/provider-reply.ts';
 export { lastObjectIn } from './reply/last-object.ts';
 export { ReadingThread, readElsewhere } from './reply/reading-thread.ts';

@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
 import type { Agent, Dispatcher, Pool } from 'undici';
 
 /*
@@ -25,9 +26,22 @@ interface Connecting {
   on(event: 'connect', listener: (origin: URL, targets: readonly object[]) => void): unknown;
 }
 
-/** The part of undici's parser for HTTP/1.1 that is replaced: its callback for a complete head. */
+/** The parts of undici's parser for HTTP/1.1 that are replaced: its callbacks for the parts of a reply. */
 interface ReplyParser {
+  onMessageBegin(): number;
   onHeadersComplete(status: number, upgrade: boolean, shouldKeepAlive: boolean): number;
+  onMessageComplete(): number;
+}
+
+/** Calls `open` for each new connection that speaks HTTP/1.1. One that speaks HTTP/2 has no parser. */
+function onConnection(dispatcher: Connecting, open: (parser: ReplyParser, socket: Socket) => void): void {
+  const { kSocket, kParser } = require('undici/lib/core/symbols.js') as Record<string, symbol>;
+  dispatcher.on('connect', (_origin, targets) => {
+    const client = targets.at(-1) as Record<symbol, (Socket & Record<symbol, ReplyParser | undefined>) | undefined>;
+    const socket = client[kSocket!];
+    const parser = socket?.[kParser!];
+    if (parser) open(parser, socket);
+  });
 }
 
 /**
@@ -47,10 +61,7 @@ const EARLY_HINTS = 103;
  * with undici's error for 100: INTERIM_REFUSED.
  */
 export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
-  const { kSocket, kParser } = require('undici/lib/core/symbols.js') as Record<string, symbol>;
-  dispatcher.on('connect', (_origin, targets) => {
-    const client = targets.at(-1) as Record<symbol, Record<symbol, ReplyParser>>;
-    const parser = client[kSocket!]![kParser!]!;
+  onConnection(dispatcher, (parser) => {
     let interim = 0;
     const complete = parser.onHeadersComplete;
     const skipInterim: typeof complete = (status, upgrade, shouldKeepAlive) => {
@@ -63,6 +74,44 @@ export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
   });
   return dispatcher;
 }
+
+/** Errors of connections that ended before the first byte of a reply, after earlier replies. */
+const UNREAD = new WeakSet<Error>();
+
+/**
+ * Makes a dispatcher of undici note which errors are of a connection that had served before, and ended without a byte
+ * of the next reply. Servers close connections that are idle, and a request that meets the closing is not read.
+ */
+export function noteUnread<D extends Connecting>(dispatcher: D): D {
+  onConnection(dispatcher, (parser, socket) => {
+    let served = false;
+    let begun = false;
+    let isInterim = false;
+    const { onMessageBegin: begin, onHeadersComplete: head, onMessageComplete: complete } = parser;
+    const onMessageBegin = () => {
+      begun = true;
+      return begin.call(parser);
+    };
+    const onHeadersComplete: typeof head = (status, upgrade, shouldKeepAlive) => {
+      isInterim = status < 200;
+      return head.call(parser, status, upgrade, shouldKeepAlive);
+    };
+    const onMessageComplete = () => {
+      // What follows an interim reply is a part of the same answer.
+      begun = isInterim;
+      served ||= !isInterim;
+      return complete.call(parser);
+    };
+    Object.assign(parser, { onMessageBegin, onHeadersComplete, onMessageComplete });
+    socket.on('error', (error) => {
+      if (served && !begun) UNREAD.add(error);
+    });
+  });
+  return dispatcher;
+}
+
+/** Whether a request failed on a connection that had served before, without a byte of its reply, see noteUnread. */
+export const wasUnread = (error: Error): boolean => UNREAD.has(error);
 
 /** The message of undici's error. */
 export const INTERIM_REFUSED = 'bad response';

@@ -3,6 +3,7 @@ import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Strea
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
+import { meteredPipe } from '../../src/ai-sdk/metered-pipe.ts';
 import { PIECE_BYTES, readPaced } from '../../src/ai-sdk/read-paced.ts';
 
 // What a package sends is read and served in pieces, so that no flood takes the event loop of the gateway.
@@ -68,7 +69,7 @@ async function startEgress(origins: readonly string[]): Promise<Asks> {
   const [gateway, package_] = await pipe();
   const egress = createEgress({ allowPrivate: false });
   const refused: string[] = [];
-  egress.serve(gateway, {
+  egress.serve(meteredPipe(gateway, expect.unreachable), {
     origins: new Set(origins),
     refused: (host) => void refused.push(host),
     flooded: () => expect.unreachable(),

@@ -12,7 +12,7 @@ const gc = runInNewContext('gc') as () => void;
 test('a request of a package ends when it is given up, however long its reply lasts', async () => {
   const server = createServer();
   const begun = Promise.withResolvers<ServerHttp2Stream>();
-  server.on('stream', (stream) => {
+  server.on('stream', (stream: ServerHttp2Stream) => {
     stream.on('error', () => {});
     stream.respond({ ':status': 200 });
     stream.write('a piece');

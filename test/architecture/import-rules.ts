@@ -258,6 +258,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'config/known-providers',
       'json-rpc/message',
       'network/tunnel',
+      // The same check of lists as the gateway's.
+      'mcp/lists',
       'ai-sdk',
     ],
     packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],

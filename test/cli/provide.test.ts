@@ -199,6 +199,24 @@ describe('a reload of tollgate provide', () => {
     expect(child.output()).not.toContain('canary');
   });
 
+  it('says at --reload and in the log that a raised price has a notice', async () => {
+    const { child, end } = await started();
+    await file({ price: '3' });
+    const answered = async () => {
+      await end.heard();
+      const raised = [{ service: 'mine/one', until: '2026-11-27T10:10:00.000Z' }];
+      end.say({ type: 'registered', revision: 2, services: ['mine/one'], raised });
+    };
+    const [{ code, output }] = await Promise.all([reload(), answered()]);
+    expect([code, output]).toEqual([
+      0,
+      '~ model mine/one prompt 1 -> 3\n! mine/one: its price has more than doubled, so until 2026-11-27T10:10:00.000Z calls need a max_cost, and others get 422\n',
+    ]);
+    await child.wrote('its price has more than doubled');
+    child.signal('SIGTERM');
+    await child.exited;
+  });
+
   it('refuses a file with problems, with its lines, and names what needs a restart', async () => {
     const { child, end } = await started();
     await file({ price: '-1' });

@@ -63,11 +63,10 @@ const replaced = (text: string, changes: Readonly<Record<string, string>>) =>
     return before.replaceAll(from, to);
   }, text);
 
-async function startCaddy(): Promise<number> {
+async function startCaddy([first, second] = hosts()): Promise<number> {
   const home = mkdtempSync(join(tmpdir(), 'tollgate-caddy-'));
   const port = await findFreePort();
   const shipped = readFileSync(resolve(import.meta.dirname, '../../deploy/container/Caddyfile'), 'utf8');
-  const [first, second] = hosts();
   const file = join(home, 'Caddyfile');
   writeFileSync(
     file,
@@ -133,7 +132,7 @@ async function call(port: number, index: number, agents: readonly Agent[]): Prom
 }
 
 test.each([
-  ['Caddy', startCaddy],
+  ['Caddy', () => startCaddy()],
   ['nginx', startNginx],
 ])('behind %s no call is lost', async (_name, start) => {
   const port = await start();
@@ -165,4 +164,13 @@ test.each([
   const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
   expect((await audit(database, { overdueMs: null })).ok).toBe(true);
   await database.close();
+});
+
+test('while no gateway is ready, Caddy answers in the form of the gateway', async () => {
+  const port = await startCaddy(['127.0.0.1:9', '127.0.0.1:9']);
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/models`);
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2']);
+  expect(await answer.json()).toEqual({
+    error: { message: 'No gateway is ready: retry in a moment', type: 'service_unavailable', code: 503 },
+  });
 });

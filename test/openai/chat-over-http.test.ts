@@ -156,7 +156,12 @@ describe('a chat call that is refused', () => {
     ],
     ['too large a body', { ...ask, user: 'x'.repeat(200_000) }, {}, { status: 413, type: 'payload_too_large' }],
     ['another content type', ask, { 'content-type': 'text/plain' }, { status: 400, type: 'invalid_request' }],
-    ['a compressed body', ask, { 'content-encoding': 'gzip' }, { status: 400, param: 'content-encoding' }],
+    [
+      'a body that is not coded as it says',
+      ask,
+      { 'content-encoding': 'gzip' },
+      { status: 400, param: 'content-encoding' },
+    ],
     [
       'what the model does not take',
       {

@@ -48,6 +48,24 @@ const chunksIn = (sent: string) =>
     .map((event) => JSON.parse(event.slice('data: '.length)) as Record<string, unknown>);
 const lastOf = (sent: string, from: number) => chunksIn(sent).slice(from) as unknown as readonly Last[];
 
+test.each(['/v1', '/api/v1'])(
+  '%s: each chunk has a choice, also where a provider begins with one that has none',
+  async (base) => {
+    const filter = { prompt_filter_results: [{ prompt_index: 0, content_filter_results: {} }] };
+    const chunk = (choices: object[], more: object = {}) =>
+      `data: ${JSON.stringify({ id: '', object: '', created: 0, model: '', choices, ...more })}\n\n`;
+    const said = (content: string) => chunk([{ index: 0, delta: { content }, finish_reason: null }]);
+    refusing.answer = () => ({
+      text: `${chunk([], filter)}${said('one')}${chunk([], { late: 1 })}${chunk([{ index: 0, delta: {}, finish_reason: 'stop' }])}data: [DONE]\n\n`,
+    });
+    const chunks = chunksIn(await streamed(`${base}/chat/completions`, 'hello', { model: 'test/short' }));
+    refusing.answer = refuse;
+    for (const { choices } of chunks) expect(choices).toHaveLength(1);
+    expect(chunks[0]).toMatchObject({ ...filter, choices: [{ delta: { content: 'one' } }] });
+    expect(chunks.filter((one) => one['late'] === 1)).toHaveLength(1);
+  },
+);
+
 describe('the usage of a stream', () => {
   test('below /v1 is in a chunk of its own, where it was asked for', async () => {
     const sent = await streamed('/v1/chat/completions', 'hello', { stream_options: { include_usage: true } });
@@ -104,7 +122,10 @@ describe('the usage of a stream', () => {
     expect(finish).toMatchObject({ choices: [{ finish_reason: 'length' }] });
     expect(finish).not.toHaveProperty('error');
     expect(usage).toMatchObject({ choices: [], usage: { cost: expect.any(Number), estimated: true } });
-    expect(error).toMatchObject({ choices: [], error: { type: 'reply_cut', code: 'reply_cut' } });
+    expect(error).toMatchObject({
+      choices: [{ finish_reason: 'error' }],
+      error: { type: 'reply_cut', code: 'reply_cut' },
+    });
     expect(sent).not.toContain('[DONE]');
     const own = await streamed('/api/v1/chat/completions', ...cut);
     expect(own.split('\n\n').at(-2)).toMatch(/^data: \{"error":\{/);

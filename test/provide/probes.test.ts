@@ -188,6 +188,16 @@ describe('a tool', () => {
     expect(await details(toolAt('t', `${url}/mcp`, 'k'))).toEqual(['✓ 2 tools']);
   });
 
+  it('names the tools that no client can read', async () => {
+    answer = legacy((response, message) => {
+      const broken = { name: 'old', inputSchema: { type: 'array' } };
+      json(response, { ...message, result: { tools: [{ name: 'one' }, broken, { title: 'x' }] } });
+    });
+    expect(await details(toolAt('t', `${url}/mcp`))).toEqual([
+      '✓ 1 tools; left out, because clients cannot read them: old (inputSchema.type must be "object"), one without a name (name must be a string of 1 to 256 characters)',
+    ]);
+  });
+
   it('at an address, that answers with events', async () => {
     answer = legacy((response, message) =>
       response

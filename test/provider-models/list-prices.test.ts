@@ -171,7 +171,7 @@ describe('a price of the list', () => {
     const embedding = entry({ input_mtok: 0.02 }, { id: 'm-embed', match: { equals: 'm-embed' } });
     expect(listPrice(embedding, 'm-embed', { now: NOON, markupBps: 0 })).toMatchObject({
       kind: 'priced',
-      embeds: true,
+      makes: 'embeddings',
       pricing: { prompt: '0.02', completion: '0' },
     });
   });

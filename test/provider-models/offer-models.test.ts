@@ -74,7 +74,7 @@ it('offers what the provider lists and the list of prices has, and says why it o
     'gpt-4.1-mini',
     'text-embedding-3-small',
     'gpt-99-ultra',
-    'whisper-1',
+    'tts-1',
     'gpt-realtime',
     'gpt-image-1',
     'gpt-4o-audio-preview',
@@ -88,7 +88,7 @@ it('offers what the provider lists and the list of prices has, and says why it o
   expect(names).toEqual(['openai/gpt-4.1-mini', 'openai/text-embedding-3-small']);
   expect(why).toEqual({
     'openai/gpt-99-ultra': 'the list of prices does not have it',
-    'openai/whisper-1': expect.stringContaining('output_modalities'),
+    'openai/tts-1': 'the list of prices does not have it',
     'openai/gpt-realtime': expect.stringContaining('realtime'),
     'openai/gpt-image-1': expect.stringContaining('[[images]]'),
     'openai/gpt-4o-audio-preview': expect.stringContaining('sound'),
@@ -122,6 +122,37 @@ it('offers what the provider lists and the list of prices has, and says why it o
     rates: { prompt: 22_000n, completion: 0n },
     model: { outputModalities: ['embeddings'] },
   });
+});
+
+it('offers speech and transcriptions at the prices of the list, where the provider has the API for them', async () => {
+  const names = ['gpt-4o-mini-tts', 'gpt-4o-transcribe', 'whisper-1'];
+  const { url } = await listing(names);
+  const { service } = await offer(block('openai', url, 'markup = "10%"'));
+  expect(service('openai/gpt-4o-mini-tts')).toMatchObject({
+    rates: { prompt: 660_000n, completion: 13_200_000n },
+    model: { outputModalities: ['speech'], maxOutputTokens: 16_000 },
+  });
+  expect(service('openai/gpt-4o-transcribe')).toMatchObject({
+    rates: { prompt: 2_750_000n, audio: 6_600_000n, completion: 11_000_000n },
+    model: { inputModalities: ['audio'], outputModalities: ['transcription'], maxOutputTokens: 2_000 },
+  });
+  // 0.36 USD an hour, which is 0.006 a minute and 0.0001 a second, as a rate of a million seconds.
+  expect(service('openai/whisper-1')).toMatchObject({
+    rates: { prompt: 0n, completion: 0n, second: 110_000_000n },
+    model: { outputModalities: ['transcription'] },
+  });
+  // Of others nobody knows whether they have it.
+  const other = await offer(block('azure', url, 'only = ["whisper-1"]'));
+  expect([other.names, other.why]).toEqual([[], { 'azure/whisper-1': expect.stringContaining('output_modalities') }]);
+});
+
+it('offers no names of the list of prices that no provider has', async () => {
+  const { names } = await offer('[[providers]]\nuse = "openai"\n', { ask: false });
+  expect(names).toContain('openai/gpt-4o-mini-tts');
+  expect(names.filter((name) => /\/ft:|-$|:extended/.test(name))).toEqual([]);
+  const routed = await offer('[[providers]]\nuse = "openrouter"\n', { ask: false });
+  expect(routed.names).toContain('openrouter/openai/gpt-oss-20b');
+  expect(routed.names.filter((name) => name.split('/').length < 3)).toEqual([]);
 });
 
 it("only, except and prefix choose names; a pattern fits the provider's own names", async () => {

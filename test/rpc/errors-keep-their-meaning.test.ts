@@ -160,7 +160,8 @@ test.each([
   ['nothing', '', {}, 200, -32700],
   ['an empty batch', '[]', {}, 200, -32600],
   ['text', '{}', { 'content-type': 'text/plain' }, 200, -32600],
-  ['compressed', '{}', { 'content-encoding': 'gzip' }, 200, -32600],
+  ['coded wrongly', '{}', { 'content-encoding': 'gzip' }, 200, -32600],
+  ['coded strangely', '{}', { 'content-encoding': 'compress' }, 415, -32602],
   ['too deep', `${'['.repeat(100)}${']'.repeat(100)}`, {}, 200, -32600],
   ['too large', ' '.repeat(10 * 1024 * 1024 + 1), {}, 413, -32015],
 ])('a body that is not taken: %s', async (_name, body, headers, status, code) => {

@@ -167,3 +167,44 @@ test('the provider key goes to the provider, the consumer key does not, and neit
   expect(spine.logs.join('')).not.toContain('upstream-secret-canary');
   expect(spine.logs.join('')).not.toContain(spine.key);
 });
+
+describe('in an outage', () => {
+  // Each account learns of an outage by itself. So many accounts that call at once all begin at the broken provider.
+  const ACCOUNTS = 40;
+  let spine: Spine;
+  beforeAll(async () => {
+    spine = await startSpine({ toml: UNHURRIED + modelBlock({ provider: 'Second', url: second.url }) });
+  });
+  afterAll(() => spine.stop());
+  const failures = (count: number) => Array.from({ length: count }, () => ({ status: 500 }));
+  const sent = () => [spine.provider.log.length, second.log.length];
+  const fromAll = async (name: string): Promise<readonly number[]> => {
+    const keys = await Promise.all(
+      Array.from({ length: ACCOUNTS }, async (_, nth) => (await spine.tenant(`${name}-${nth}`, '1')).key),
+    );
+    const responses = await Promise.all(
+      keys.map((key) =>
+        spine.post('/chat/completions', ask('hello !tokens:1', TEST_FIRST), { authorization: `Bearer ${key}` }),
+      ),
+    );
+    expect(await spine.faults()).toEqual([]);
+    return responses.map(({ status }) => status);
+  };
+
+  test('of one provider, the first try at another one that works is no retry', async () => {
+    spine.provider.instruct(...failures(ACCOUNTS));
+    expect(new Set(await fromAll('served'))).toEqual(new Set([200]));
+    expect(second.log.length).toBe(ACCOUNTS);
+  });
+
+  test('of all providers, retries are bounded', async () => {
+    for (const { instruct } of [spine.provider, second]) instruct(...failures(4 * ACCOUNTS));
+    // These learn that both are down.
+    expect(await fromAll('first')).toContain(500);
+    const [test, other] = sent();
+    expect(await fromAll('later')).not.toContain(200);
+    const [testNow, otherNow] = sent();
+    // The budget is a fifth of the calls of ten seconds, and ten.
+    expect(testNow! + otherNow! - test! - other! - ACCOUNTS).toBeLessThanOrEqual((3 * ACCOUNTS) / 5 + 10);
+  });
+});

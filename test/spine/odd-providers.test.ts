@@ -79,11 +79,15 @@ const FAILED_CHOICE = { index: 0, message: { ...SAID, content: '' }, finish_reas
 const BUSY = '200 with an error in it';
 const UNUSABLE: readonly (readonly [string, Answer])[] = [
   [
-    'a compressed reply, which nobody asked for',
+    'a reply in a coding that is not read',
+    (response) => json(response, completion(), 200, { 'content-encoding': 'compress' }),
+  ],
+  [
+    'a reply that breaks off in its coding',
     (response) =>
       response
         .writeHead(200, { 'content-type': 'application/json', 'content-encoding': 'gzip' })
-        .end(gzipSync(JSON.stringify(completion()))),
+        .end(gzipSync(JSON.stringify(completion())).subarray(0, 40)),
   ],
   [BUSY, (response) => json(response, { error: { message: 'overloaded', code: 529 } })],
   ['200 with nothing', (response) => response.writeHead(200, { 'content-type': 'application/json' }).end()],

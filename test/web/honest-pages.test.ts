@@ -97,6 +97,30 @@ test('a dashboard whose gateway is away says that, and goes on when it is back',
   await visitor.close();
 });
 
+test('a page that was not loaded yet says that the gateway is away, and comes when it is back', async () => {
+  const visitor = await browser.visit({
+    origin: spine.origin,
+    expected: /ERR_FAILED|Failed to (?:load|fetch)|importing/i,
+  });
+  const { page } = visitor;
+  await page.goto('/');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.goto('/providers');
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await page.route('**/*', (route) => route.abort());
+  await page.getByRole('link', { name: 'Rankings' }).first().click();
+  await page.getByText('The gateway does not answer.').first().waitFor();
+  expect(await page.getByText('newer version').count()).toBe(0);
+  await page.unroute('**/*');
+  await page.getByRole('heading', { level: 1, name: 'Rankings' }).waitFor();
+
+  // A file that is not there any more, at a gateway that answers.
+  await page.route('**/assets/**', (route) => route.fulfill({ status: 404 }));
+  await page.getByRole('link', { name: 'Marketplace' }).first().click();
+  await page.getByText('There is a newer version of this page.').waitFor();
+  await visitor.close();
+});
+
 test('an address that does not exist is a page for people, and an error in JSON for programs', async () => {
   const visitor = await browser.visit({ origin: spine.origin, expected: /404/ });
   const { page } = visitor;

@@ -77,7 +77,7 @@ function send(session: ClientHttp2Session, url: URL, { request, headers, body, s
     { endStream: body === null },
   );
   let failure: unknown = null;
-  // Both functions hold the request until its stream is closed: a signal of a request that was collected is never aborted.
+  // Both functions hold the request until its stream is closed: once a request is collected, its signal never aborts.
   const stop = () => {
     failure = request.signal.reason;
     stream.close(constants.NGHTTP2_CANCEL);

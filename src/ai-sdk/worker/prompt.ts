@@ -92,7 +92,7 @@ function namedFile(file: unknown, at: string): LanguageModelV4FilePart {
   return typeof filename === 'string' ? { ...made, filename } : made;
 }
 
-const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,/;
+const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,/i;
 
 /** A file of a data URL, of another URL, or of base64. `kind`: its media type, if the address does not say it. */
 export function fileAt(address: unknown, kind: string, at: string): LanguageModelV4FilePart {

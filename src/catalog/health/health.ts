@@ -37,6 +37,8 @@ export interface Health extends Pick<
   returned(provider: string): void;
   /** False while an offer cools down after a failure, for this account or for all. */
   available(offer: Offer, account?: string): boolean;
+  /** Whether its provider is here, and the last call of any account that is known did not fail. */
+  works(offer: Offer): boolean;
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
@@ -109,6 +111,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     available(offer, account) {
       return isAvailable(healthState(offer, account));
     },
+    works: (offer) => present(offer) && states.find(offer.id)?.outages?.isFailing(now()) !== true,
     probing(offer, account) {
       const at = now();
       states.find(offer.id)?.outages?.probing(at + probeMs, at, account);

@@ -15,6 +15,8 @@ export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
 export interface OfferOutages {
   /** The state of the offer for `account`; without `account`, its state for all accounts. */
   healthState(at: number, account?: string): HealthState;
+  /** Whether the last that is known of calls of all accounts is a failure. */
+  isFailing(at: number): boolean;
   /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
   /** Records a failure that no call can cause. */
@@ -100,6 +102,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       const forIt = healthStateOf(of, at, rules);
       return isPastCommon(of, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
     },
+    isFailing: (at) => isDown(common, at, rules) || own.values().some((of) => isDown(of, at, rules)),
     triedAgainAt(at, account) {
       const of = ownOf(account);
       if (!of || !isDown(of, at, rules)) return triedAgainAt(common, rules);

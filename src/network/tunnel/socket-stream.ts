@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { TINY_AT_ONCE, type FrameMeter } from './frame-meter.ts';
+import { type FrameMeter, MeteredBytes } from '#wire';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** A WebSocket as a duplex stream of bytes. */
@@ -73,10 +73,8 @@ class Stream extends Duplex implements SocketStream {
   /** Payload of the newest unanswered ping. null if all are answered. */
   #asked: Buffer | null = null;
   #answering = false;
-  /** Messages that the meter holds back, in order of arrival. */
-  #waiting: Buffer[] = [];
-  #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
-  #flooded = false;
+  /** null: the other end is trusted. */
+  readonly #metered: MeteredBytes | null;
   #bytesRead = 0;
   /** Received bytes that belong to no payload, for which no frames were charged yet. */
   #framing = 0;
@@ -87,6 +85,16 @@ class Stream extends Duplex implements SocketStream {
     super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
     this.#socket = socket;
     this.#bytesRead = bounds?.wire.bytesRead ?? 0;
+    this.#metered =
+      bounds &&
+      new MeteredBytes({
+        ...bounds,
+        pass: (bytes) => this.#give(bytes),
+        pause: () => socket.pause(),
+        resume: () => {
+          if (this.readableFlowing !== false && !this.destroyed) this.#resume();
+        },
+      });
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {
       if (this.#deaf) return;
@@ -95,7 +103,7 @@ class Stream extends Duplex implements SocketStream {
       else this.#meter(message as Buffer, bounds);
     });
     socket.on('ping', (data) => {
-      if (this.#flooded || (bounds !== null && this.#pingsTooMuch(bounds))) return;
+      if (this.#metered !== null && this.#pingsTooMuch(this.#metered)) return;
       this.#asked = data;
       this.#answer();
     });
@@ -141,7 +149,7 @@ class Stream extends Duplex implements SocketStream {
 
   override _destroy(error: Error | null, done: Done): void {
     const socket = this.#socket;
-    this.#waiting = [];
+    this.#metered?.drop();
     this.deafen();
     if (socket.readyState === socket.CONNECTING) socket.terminate();
     else if (socket.readyState !== socket.CLOSED) {
@@ -168,10 +176,7 @@ class Stream extends Duplex implements SocketStream {
     if (!this.push(bytes)) this.#socket.pause();
   }
 
-  /**
-   * Passes on as many bytes as the meter allows, and keeps the rest for later turns of the event loop. Meanwhile the
-   * socket is paused.
-   */
+  /** Charges for the framing of the message, and passes it on as the meter allows. */
   #meter(message: Buffer, bounds: StreamBounds): void {
     const { meter, wire } = bounds;
     this.#framing += wire.bytesRead - this.#bytesRead - message.length;
@@ -183,48 +188,20 @@ class Stream extends Duplex implements SocketStream {
       meter.charge(frames);
       this.#framing -= frames * FRAMING_BYTES;
     }
-    if (message.length > 0) this.#waiting.push(message);
-    if (this.#timer === null) this.#giveWaiting(bounds);
+    this.#metered!.take(message);
   }
 
-  #giveWaiting(bounds: StreamBounds): void {
-    const { meter, flooded } = bounds;
-    this.#timer = null;
-    while (this.#waiting.length > 0) {
-      const first = this.#waiting[0]!;
-      const admitted = meter.admit(first);
-      if (admitted === first.length) this.#waiting.shift();
-      else this.#waiting[0] = first.subarray(admitted);
-      if (admitted > 0) this.#give(first.subarray(0, admitted));
-      if (meter.flooded() && !this.#flooded) {
-        this.#flooded = true;
-        this.#waiting = [];
-        this.#socket.pause();
-        return flooded(`it sent more than ${TINY_AT_ONCE} frames of a few bytes`);
-      }
-      if (admitted === first.length) continue;
-      this.#socket.pause();
-      const waitMs = meter.waitMs();
-      const goOn = () => this.#giveWaiting(bounds);
-      this.#timer = waitMs > 0 ? setTimeout(goOn, waitMs) : setImmediate(goOn);
-      return;
-    }
-    if (this.readableFlowing !== false && !this.destroyed) this.#resume();
-  }
-
-  #pingsTooMuch({ flooded }: StreamBounds): boolean {
+  #pingsTooMuch(metered: MeteredBytes): boolean {
     const now = performance.now();
     this.#pings = Math.min(PINGS_AT_ONCE, this.#pings + ((now - this.#pingAt) * PINGS_PER_SECOND) / 1000) - 1;
     this.#pingAt = now;
     if (this.#pings >= 0) return false;
-    this.#flooded = true;
-    this.#socket.pause();
-    flooded(`it sent more than ${PINGS_AT_ONCE} WebSocket pings at once`);
+    metered.flood(`it sent more than ${PINGS_AT_ONCE} WebSocket pings at once`);
     return true;
   }
 
   #resume(): void {
-    if (this.#socket.isPaused && this.#timer === null && !this.#flooded) this.#socket.resume();
+    if (this.#socket.isPaused && !this.#metered?.isHeld) this.#socket.resume();
   }
 
   #whenOpen(done: Done, send: () => void): void {

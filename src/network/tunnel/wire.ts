@@ -48,6 +48,12 @@ export type ProxyFailure = (typeof PROXY_FAILURES)[number];
  */
 export const CONSUMER_HEADER = 'x-tollgate-consumer';
 
+/**
+ * Request header of calls that the proxy may send once more, if its upstream closed an idle connection just then. See
+ * `repeatable` of UpstreamRequest. Older gateways do not send it.
+ */
+export const REPEATABLE_HEADER = 'x-tollgate-repeatable';
+
 export type GatewayMessage =
   /**
    * The first message: the proxy's identity at this gateway, and the challenge that the signatures of its registrations
@@ -62,8 +68,16 @@ export type GatewayMessage =
       /** How earnings are paid here, in words. Older gateways do not send it. */
       readonly payouts?: string;
     }
-  /** All services of the document are listed and can be called. */
-  | { readonly type: 'registered'; readonly revision: number; readonly services: readonly string[] }
+  /**
+   * All services of the document are listed and can be called. `raised`: those whose price has risen so much that calls
+   * must accept it with `max_cost` until a time (ISO 8601). Older gateways do not send it.
+   */
+  | {
+      readonly type: 'registered';
+      readonly revision: number;
+      readonly services: readonly string[];
+      readonly raised?: readonly RaisedPrice[];
+    }
   /** The document was refused as a whole. The earlier registration stays. */
   | { readonly type: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   /** A newer connection of the same provider took over. The proxy does not dial again. */
@@ -74,6 +88,11 @@ export type GatewayMessage =
    * gateways do not send it.
    */
   | { readonly type: 'draining'; readonly banned?: string };
+
+export interface RaisedPrice {
+  readonly service: string;
+  readonly until: string;
+}
 
 export type ProxyMessage =
   /**

@@ -8,7 +8,7 @@ import { callbackify } from 'node:util';
 import type { buildConnector, Client } from 'undici';
 import { GatewayError } from '#errors';
 import { isPublicAddress, hostOf, outboundUrlFault } from '#security';
-import { readBounded } from '#wire';
+import { CodingFault, contentCoding, readBounded } from '#wire';
 import { skipInterimReplies } from '#wire/undici';
 
 interface GuardedRequest {
@@ -28,7 +28,7 @@ interface GuardedRequest {
 interface GuardedReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The bytes as received, without decompression. */
+  /** Decoded if it came in a content coding that is known. */
   readonly body: Buffer;
 }
 
@@ -84,6 +84,7 @@ export function createGuardedFetch({ allowPrivate, ...options }: GuardedFetchOpt
       return await Promise.race([stopped.promise, call.send(request)]);
     } catch (error) {
       if (error instanceof OutboundFailure || error instanceof GatewayError) throw error;
+      if (error instanceof CodingFault) throw new OutboundFailure(`the body of the reply is ${error.message}`);
       if (signal?.aborted && error === signal.reason) throw error;
       throw new OutboundFailure('its address could not be reached, or the connection broke off', { cause: error });
     } finally {
@@ -174,10 +175,9 @@ function createCall(url: URL, guard: Guard) {
         }),
       );
       const path = `${url.pathname}${url.search}`;
-      const sent = { 'accept-encoding': 'identity', 'user-agent': 'tollgate', ...headers };
+      const sent = { ...contentCoding.none, 'user-agent': 'tollgate', ...headers };
       const reply = await client.request({ method, path, headers: sent, body: body ?? null });
-      const length = Number(reply.headers['content-length'] ?? NaN);
-      const bytes = await readBody(reply.body, { length, bytesMax: bodyBytesMax, takeMemory });
+      const bytes = await readBody(reply.body, reply.headers, bodyBytesMax, takeMemory);
       return { status: reply.statusCode, headers: reply.headers, body: bytes };
     },
     end() {
@@ -190,10 +190,11 @@ function createCall(url: URL, guard: Guard) {
   };
 }
 
-/** `length`: from the head of the reply; NaN if it does not say. */
 async function readBody(
   body: AsyncIterable<Uint8Array> & { on(event: 'error', listener: () => void): unknown },
-  { length, bytesMax, takeMemory }: { length: number; bytesMax: number; takeMemory: (bytes: number) => void },
+  headers: IncomingHttpHeaders,
+  bytesMax: number,
+  takeMemory: (bytes: number) => void,
 ): Promise<Buffer> {
   if (bytesMax === 0) {
     // The body fails when its connection closes. The error is ignored.
@@ -201,6 +202,10 @@ async function readBody(
     return Buffer.alloc(0);
   }
   const tooLong = () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
+  const coding = contentCoding.of(headers['content-encoding']);
+  if (coding !== null && contentCoding.isKnown(coding))
+    return readBounded(counted(contentCoding.decoded(body, coding), takeMemory), bytesMax, tooLong);
+  const length = Number(headers['content-length'] ?? NaN);
   if (!Number.isSafeInteger(length)) return readBounded(counted(body, takeMemory), bytesMax, tooLong);
   body.on('error', () => {});
   if (length > bytesMax) throw tooLong();

@@ -1,7 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
-import { bodyLengthOf, UpstreamFailure } from '#wire';
-import { INTERIM_REFUSED, loadPool, skipInterimReplies, TOO_MANY_INTERIM_REPLIES } from '#wire/undici';
+import { contentCoding, bodyLengthOf, UpstreamFailure } from '#wire';
+import {
+  INTERIM_REFUSED,
+  loadPool,
+  noteUnread,
+  skipInterimReplies,
+  TOO_MANY_INTERIM_REPLIES,
+  wasUnread,
+} from '#wire/undici';
 import { type Scrub, scrubOf } from '#security';
 import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
@@ -30,7 +37,10 @@ const NO_TIMEOUT = 0;
 /** Connections of one kind to one origin. */
 interface Line {
   readonly pool: Pool;
+  /** Opens a connection for each request, for those that go out once more. Made on first use. */
+  readonly fresh: () => Pool;
   readonly shares: ConnectionShares;
+  readonly close: () => Promise<unknown>;
 }
 
 interface Origin {
@@ -48,18 +58,31 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   const routes = new Map<string, Origin & { readonly basePath: string }>();
   const origins = new Map<string, Origin>();
 
-  const line = (origin: string, waitMs: number): Line => ({
-    pool: skipInterimReplies(
+  const poolOf = (origin: string, more: Pick<Pool.Options, 'pipelining'> = {}): Pool =>
+    skipInterimReplies(
       new HttpPool(origin, {
         connections: max,
         headersTimeout: headTimeoutMs,
         bodyTimeout: idleTimeoutMs,
         connect: { timeout: Math.min(headTimeoutMs, 10_000) },
         allowH2: false,
+        ...more,
       }),
-    ),
-    shares: createConnectionShares({ max, waitMs }),
-  });
+    );
+  const line = (origin: string, waitMs: number): Line => {
+    const pool = noteUnread(poolOf(origin));
+    const shares = createConnectionShares({ max, waitMs });
+    let fresh: Pool | null = null;
+    return {
+      pool,
+      fresh: () => (fresh ??= poolOf(origin, { pipelining: 0 })),
+      shares,
+      async close() {
+        shares.close();
+        await Promise.all([pool.destroy(), fresh?.destroy()]);
+      },
+    };
+  };
 
   function route(baseUrl: string): Origin & { readonly basePath: string } {
     let found = routes.get(baseUrl);
@@ -79,9 +102,9 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   return {
     send(endpoint, request, account) {
       const { calls, listens, basePath } = route(endpoint.baseUrl);
-      const { pool, shares } = request.listens ? listens : calls;
+      const { pool, fresh, shares } = request.listens ? listens : calls;
       const secrets = endpoint.headersAt?.[pathOfHeaders(request.path)] ?? endpoint.headers;
-      const headers: Record<string, string> = { ...request.headers, ...secrets };
+      const headers: Record<string, string> = { ...contentCoding.none, ...request.headers, ...secrets };
       // For any other body undici adds it.
       if (request.body instanceof PiecedBody) headers['content-length'] = String(request.body.byteLength);
       const timeout = request.listens || request.patient ? NO_TIMEOUT : null;
@@ -95,12 +118,11 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
         headersTimeout: timeout,
         bodyTimeout: timeout,
       };
-      return new HttpExchange(pool, sent, shares, account, secrets);
+      const again = request.repeatable || request.method === 'GET' ? fresh : null;
+      return new HttpExchange(pool, sent, shares, account, secrets, again);
     },
     async close() {
-      const lines = [...origins.values()].flatMap(({ calls, listens }) => [calls, listens]);
-      for (const { shares } of lines) shares.close();
-      await Promise.all(lines.map(({ pool }) => pool.destroy()));
+      await Promise.all([...origins.values()].flatMap(({ calls, listens }) => [calls.close(), listens.close()]));
     },
   };
 }
@@ -114,6 +136,9 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   #discarding: NodeJS.Timeout | undefined;
   #entry: Entry | null = null;
   readonly #secrets: DirectEndpoint['headers'];
+  readonly #request: Dispatcher.DispatchOptions;
+  /** The connections for a second time; null once it was used, and for a request that must not be repeated. */
+  #again: (() => Dispatcher) | null;
   sent = false;
 
   constructor(
@@ -122,9 +147,12 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
     shares: Pick<ConnectionShares, 'enter'>,
     account: string,
     secrets: DirectEndpoint['headers'],
+    again: (() => Dispatcher) | null = null,
   ) {
     super();
     this.#secrets = secrets;
+    this.#request = sent;
+    this.#again = again;
     this.#entry = shares.enter(
       account,
       () => void pool.dispatch(sent, this),
@@ -177,7 +205,11 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#fail(this.error ?? toFailure(error));
+    const again = this.#again;
+    if (again === null || this.error !== null || !wasUnread(error)) return this.#fail(this.error ?? toFailure(error));
+    this.#again = null;
+    this.sent = false;
+    again().dispatch(this.#request, this);
   }
 
   protected emptied(): void {

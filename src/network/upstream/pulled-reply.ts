@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Scrub } from '#security';
-import { ownTurn } from '#wire';
+import { CodingFault, contentCoding, ownTurn } from '#wire';
+import { malformed } from '#wire/replies';
 import type { ReplyHold, UpstreamReply } from '#gateway';
 
 /**
@@ -20,6 +21,9 @@ export abstract class PulledReply implements UpstreamReply {
   protected complete = false;
   protected error: Error | null = null;
   readonly #burst = new Burst();
+  /** The content of a reply that came in a content coding, although none was asked for. */
+  #content: AsyncIterator<Uint8Array> | null = null;
+  #contentEnded = false;
   #head: Promise<UpstreamReply> | null = null;
   #resolveHead: ((reply: UpstreamReply) => void) | null = null;
   #rejectHead: ((error: Error) => void) | null = null;
@@ -37,7 +41,7 @@ export abstract class PulledReply implements UpstreamReply {
   }
 
   get ended(): boolean {
-    return this.complete && this.queue.length === 0;
+    return this.#content === null ? this.complete && this.queue.length === 0 : this.#contentEnded;
   }
 
   /** Called when the reader has emptied the queue, so that the connection may continue. */
@@ -47,6 +51,24 @@ export abstract class PulledReply implements UpstreamReply {
 
   /** Returns all queued chunks at once, because a burst arrives as many small chunks in one turn of the event loop. */
   read(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null> {
+    return this.#content === null ? this.#pull() : this.#readContent(this.#content);
+  }
+
+  async #readContent(content: AsyncIterator<Uint8Array>): Promise<readonly Uint8Array[] | null> {
+    try {
+      const { done, value } = await content.next();
+      this.#contentEnded = done === true;
+      return done ? null : [value];
+    } catch (error) {
+      throw error instanceof CodingFault ? malformed(`it sent a body that is ${error.message}`, error) : error;
+    }
+  }
+
+  async *#chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let chunks = await this.#pull(); chunks !== null; chunks = await this.#pull()) yield* chunks;
+  }
+
+  #pull(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null> {
     const burst = this.#burst.over;
     return burst === null && this.#isReady ? this.#taken() : this.#readLater(burst);
   }
@@ -84,7 +106,14 @@ export abstract class PulledReply implements UpstreamReply {
 
   protected begun(status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
-    this.headers = headers;
+    const coding = contentCoding.of(headers['content-encoding']);
+    if (coding === null || !contentCoding.isKnown(coding)) this.headers = headers;
+    else {
+      // Its length is that of the coded bytes.
+      const { 'content-encoding': _, 'content-length': __, ...rest } = headers;
+      this.headers = rest;
+      this.#content = contentCoding.decoded(this.#chunks(), coding);
+    }
     this.#resolveHead?.(this);
   }
 

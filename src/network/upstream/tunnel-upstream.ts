@@ -1,6 +1,6 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
 import { createHmac } from 'node:crypto';
-import { UpstreamFailure } from '#wire';
+import { contentCoding, UpstreamFailure } from '#wire';
 import { bodyBytes, type UpstreamRequest, type UpstreamOf } from '#gateway';
 import type { TunnelEndpoint } from '#catalog';
 import type { Location } from '../registry/presence.ts';
@@ -8,7 +8,7 @@ import type { Registry } from '../registry/registry.ts';
 import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type Peers } from '../peers.ts';
 import type { CallSession } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
-import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure } from '../tunnel/wire.ts';
+import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure, REPEATABLE_HEADER } from '../tunnel/wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 
@@ -83,10 +83,14 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   ): ReturnType<CallSession['request']> | null {
     const session = sessionTo(location, { tunnels, peers });
     if (location === null || session === null) return null;
-    const headers: OutgoingHttpHeaders = headOf(request.method, endpoint.basePath + request.path);
+    const headers: OutgoingHttpHeaders = {
+      ...headOf(request.method, endpoint.basePath + request.path),
+      ...contentCoding.none,
+    };
     for (const name in request.headers) if (!NOT_SENT.has(name)) headers[name] = request.headers[name];
     if (request.body !== null) headers['content-length'] = bodyBytes(request.body);
     if (endpoint.basePath.startsWith(TOOLS)) headers[CONSUMER_HEADER] = consumerTag(endpoint.provider, account);
+    if (request.repeatable) headers[REPEATABLE_HEADER] = '1';
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
     return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);
   }

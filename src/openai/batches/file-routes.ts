@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { Places } from '#wire';
-import { createHttpSink } from '#http';
+import { createHttpSink, refuseCoding } from '#http';
 import type { Config } from '#config';
 import { rateHeaders } from '#limits';
 import type { Pipeline } from '#gateway';
@@ -53,7 +53,10 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
     const admissionOf = requireAdmission(app, pipeline.admit);
     app.removeAllContentTypeParsers();
     // The form is read while it arrives.
-    app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, (_request, payload, done) => done(null, payload));
+    app.addContentTypeParser(/^multipart\/form-data(?:;|$)/i, (request, payload, done) => {
+      refuseCoding(request);
+      done(null, payload);
+    });
     app.post<{ Body: Readable | undefined }>(
       '/files',
       {

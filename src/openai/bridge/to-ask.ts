@@ -4,6 +4,7 @@ import type { Primitive } from '#config';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
 import { requestedCap } from '../chat/chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import { partsOfDataUrl } from '../chat/picture-url.ts';
 
 const ROLES: Readonly<Record<string, ContentTurn['role']>> = {
   system: 'system',
@@ -103,8 +104,8 @@ function toPart(part: ContentPart, at: string): Part {
 
 /** A file from a data URL, from a web address, or from bare base64. */
 function fileOf(source: string, name: string | null): FilePart {
-  const data = /^data:([\w.+-]{1,64}\/[\w.+-]{1,64})?(?:;[\w=.+-]{1,64}){0,4};base64,/.exec(source.slice(0, 512));
-  if (data) return { kind: 'file', mediaType: data[1] ?? null, name, url: null, bytes: source.slice(data[0].length) };
+  const parts = partsOfDataUrl(source);
+  if (parts) return { kind: 'file', mediaType: parts.mediaType, name, url: null, bytes: parts.data };
   if (/^https?:\/\//i.test(source)) return { kind: 'file', mediaType: null, name, url: source, bytes: null };
   return { kind: 'file', mediaType: null, name, url: null, bytes: source };
 }

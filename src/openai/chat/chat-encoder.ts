@@ -207,7 +207,10 @@ function lastApart(settled: SettledChat, about: ReplyAbout, asksUsage: boolean):
     : [Buffer.from(eventOf(failed ? errorFirst(failed, body) : body))];
   if (asksUsage) pieces.push(Buffer.from(eventOf({ ...base, usage: usageWithCost(settled, true) })));
   // Clients stop reading at an error.
-  if (cut) pieces.push(Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, base))));
+  if (cut)
+    pieces.push(
+      Buffer.from(eventOf(errorFirst(toHttpError(cut, 'openai').body.error, { ...base, choices: FAILED_CHOICES }))),
+    );
   else pieces.push(Buffer.from(DONE));
   return Buffer.concat(pieces);
 }
@@ -224,6 +227,8 @@ const errorFirst = (error: unknown, event: Readonly<Record<string, unknown>>): o
 const DATA = Buffer.from('data: ');
 const DONE = 'data: [DONE]\n\n';
 
+const FAILED_CHOICES = [{ index: 0, delta: { content: '' }, finish_reason: 'error' }];
+
 /** The event that ends a failed stream. `[DONE]` does not follow, because the reply is not complete. */
 function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer {
   const event = {
@@ -231,7 +236,7 @@ function errorEvent(about: ReplyAbout, error: unknown, dialect: Dialect): Buffer
     object: CHUNK,
     created: createdAt(about),
     model: about.model,
-    choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error' }],
+    choices: FAILED_CHOICES,
   };
   return Buffer.from(eventOf(errorFirst(toHttpError(toGatewayError(error), dialect).body.error, event)));
 }

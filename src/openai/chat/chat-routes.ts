@@ -16,7 +16,6 @@ import {
   type Payer,
   payerOf,
   type Pipeline,
-  refuseEncoding,
   type StartedProviderCall,
   takeBytes,
   withModel,
@@ -153,7 +152,6 @@ function createReadChat(
       const payer = payerOf(payments, headers, admitted, () => hash('sha256', bytes));
       return after(payer, ({ caller, payment, repeats }) => ({ body, caller, payment, repeats }));
     };
-    refuseEncoding(headers);
     return after(readJson(bytes, limits), understood);
   };
 }

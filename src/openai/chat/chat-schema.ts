@@ -148,8 +148,11 @@ export const PART_TYPES = [
   'thinking',
   'redacted_thinking',
 ] as const;
-/** Anchored, so that the check reads only the first bytes of a data URL. */
-const IMAGE_URL = '^(?:[hH][tT][tT][pP][sS]://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])';
+/** Anchored, so that the check reads only the first bytes of a data URL, which may have parameters. */
+export const IMAGE_URL =
+  '^(?:[hH][tT][tT][pP][sS]://[^\\s]|' +
+  '[dD][aA][tT][aA]:[iI][mM][aA][gG][eE]/[a-zA-Z0-9.+-]{1,64}(?:;[a-zA-Z0-9_.+-]{1,64}=[a-zA-Z0-9_.+-]{1,64}){0,4}' +
+  ';[bB][aA][sS][eE]64,[A-Za-z0-9+/_-])';
 
 const PART = {
   title: 'ChatMessagePart',

@@ -159,7 +159,7 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
       return id === null || id.length > ID_MAX ? null : id;
     };
     function open(id: string): EchoedToolCall {
-      if (!id.startsWith(SEALED_ID)) return { id, call: NOTHING, message: NOTHING };
+      if (!id.startsWith(SEALED_ID)) return { id: plainId(id), call: NOTHING, message: NOTHING };
       const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED_ID.length));
       if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
       const [of, kept] = JSON.parse(text) as readonly [string, EchoedToolCall];
@@ -176,8 +176,14 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
 /** Whether the id of a call contains what its provider wants back. */
 export const isSealedCall = (id: string): boolean => id.startsWith(SEALED_ID);
 
-/** A short id in place of a sealed one, because many providers limit ids to 40 or 64 characters. */
+/** OpenAI refuses longer ids of calls. */
+const PLAIN_ID_MAX = 64;
+
+/**
+ * A short id in place of a sealed one, or of one of another service that is too long. It is the same wherever the id
+ * occurs. Some providers take 40 characters.
+ */
 export const plainId = (id: string): string =>
-  id.startsWith(SEALED_ID) ? `call_${hash('sha256', id).slice(0, DIGEST_CHARS)}` : id;
+  id.startsWith(SEALED_ID) || id.length > PLAIN_ID_MAX ? `call_${hash('sha256', id).slice(0, DIGEST_CHARS)}` : id;
 
 export const isEmpty = (members: Json): boolean => Object.keys(members).length === 0;

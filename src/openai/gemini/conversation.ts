@@ -1,6 +1,6 @@
 import { getOrInsert, isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/echo-fields.ts';
+import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import type { Content, GeminiBody, Json } from './gemini-schema.ts';
@@ -208,7 +208,7 @@ class Answer {
     if (args !== undefined && args !== null && !isObject(args)) throw invalid(`${at}.args`, 'a JSON object');
     const known = typeof given === 'string' && given !== '' ? given : null;
     const opened = signature === null ? null : this.#options.opened(signature);
-    const id = opened?.id ?? known ?? `call_${this.#called.count}`;
+    const id = opened?.id ?? (known === null ? `call_${this.#called.count}` : plainId(known));
     this.#called.add(known, id, name);
     if (opened !== null) this.#members.push(opened.message);
     const fn = { name: this.#options.names.short(name), arguments: JSON.stringify(args ?? {}) };

@@ -26,6 +26,7 @@ import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from 
 import { NO_SEARCHES } from '../chat/priced-parts.ts';
 import type { Content } from './gemini-schema.ts';
 import { usageMetadataOf } from './gemini-encoder.ts';
+import { byModality, COUNTS, DETAILS, largerUsage } from './native-usage.ts';
 import { textInSignature } from './signatures.ts';
 
 type Json = Readonly<Record<string, unknown>>;
@@ -296,13 +297,21 @@ class GeminiDecoder implements NativeDecoder {
     };
   }
 
-  take(_type: string, event: Json, text: string): string | null {
-    if (event['error']) throw failedByItsOwnWords(event['error']);
-    if (!isAnswer(event)) throw malformed('its stream has an event that is no answer');
+  take(_type: string, given: Json, text: string): string | null {
+    if (given['error']) throw failedByItsOwnWords(given['error']);
+    if (!isAnswer(given)) {
+      if (isHead(given)) return null;
+      throw malformed('its stream has an event that is no answer');
+    }
+    const { candidates: listed, ...others } = given;
+    const event = listed === null ? others : given;
     this.takeUsage(event['usageMetadata']);
     this.#takeSearches(event['candidates']);
     const ends = this.#stopped(event);
-    if (!ends && this.#held === null) return withMembersOf(text, event, null, { modelVersion: this.#model });
+    if (!ends && this.#held === null)
+      return event === given
+        ? withMembersOf(text, event, null, { modelVersion: this.#model })
+        : JSON.stringify({ ...event, modelVersion: this.#model });
     // The reason to stop leaves only after the settlement, in an event of its own. What comes with it or after it does
     // not wait.
     const { candidates, ...rest } = event;
@@ -312,6 +321,7 @@ class GeminiDecoder implements NativeDecoder {
       ...rest,
       modelVersion: this.#model,
       ...(ended === undefined ? {} : { candidates: ended }),
+      usageMetadata: largerUsage(this.#held?.['usageMetadata'], rest['usageMetadata']),
     };
     if (sizeOfAnswer(event) === NOTHING) return null;
     return JSON.stringify({ ...event, candidates: withoutReason(candidates), modelVersion: this.#model });
@@ -389,33 +399,17 @@ class GeminiDecoder implements NativeDecoder {
   }
 }
 
-/** The counts of tokens in a usage. */
-const COUNTS = [
-  'promptTokenCount',
-  'toolUsePromptTokenCount',
-  'candidatesTokenCount',
-  'thoughtsTokenCount',
-  'cachedContentTokenCount',
-] as const;
-
-/** Which of these tokens are text, sound or pictures. */
-const DETAILS = ['promptTokensDetails', 'cacheTokensDetails', 'candidatesTokensDetails'] as const;
 /** More searches than any call is charged for. */
 const QUERIES_MAX = 1_000;
 
-/** The tokens of sound and of pictures, in the form of chat. */
-function byModality(details: readonly unknown[]): Json {
-  const counts = { audio_tokens: 0, image_tokens: 0 };
-  for (const one of details) {
-    if (!isObject(one) || !isCount(one['tokenCount'])) continue;
-    if (one['modality'] === 'AUDIO') counts.audio_tokens += one['tokenCount'];
-    if (one['modality'] === 'IMAGE') counts.image_tokens += one['tokenCount'];
-  }
-  return counts;
-}
+const isAnswer = ({ candidates = null, promptFeedback: feedback, usageMetadata: usage }: Json): boolean =>
+  Array.isArray(candidates) || (candidates === null && (isObject(feedback) || isObject(usage)));
 
-const isAnswer = ({ candidates, promptFeedback: feedback, usageMetadata: usage }: Json): boolean =>
-  Array.isArray(candidates) || (candidates === undefined && (isObject(feedback) || isObject(usage)));
+/** Members of an event that say nothing of the answer. */
+const HEAD: ReadonlySet<string> = new Set(['modelVersion', 'responseId', 'createTime']);
+
+/** Whether an event only names the answer that follows, or says nothing. */
+const isHead = (event: Json): boolean => Object.keys(event).every((name) => HEAD.has(name) || event[name] === null);
 
 /** Clients do not keep an answer that has an event without parts. */
 const contentOf = (text: string) => ({ parts: [{ text }], role: 'model' });

@@ -3,10 +3,10 @@ import type { GatewayError } from '#errors';
 import type { ContentPart } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import type { Json } from './gemini-schema.ts';
+import { pictureOf, plainBase64 } from '../chat/picture-url.ts';
 
 /* Files and foreign parts of the Gemini API as parts of a chat message. */
 
-const BASE64 = /^[\w+/-]*={0,2}$/;
 const MEDIA = /^[a-z]+\/[\w.+-]{1,100}$/i;
 /** The formats of sounds by the names that media types have for them. */
 const SOUNDS: Readonly<Record<string, string>> = { mpeg: 'mp3', 'x-wav': 'wav', wave: 'wav', 'x-m4a': 'm4a' };
@@ -21,14 +21,14 @@ export function fileOf(part: Json, at: string): ContentPart | null {
 }
 
 function inline({ mimeType, data, displayName }: Json, at: string): ContentPart {
-  if (typeof data !== 'string' || !BASE64.test(data)) throw invalid(`${at}.data`, 'base64');
+  const base64 = data === '' ? '' : typeof data === 'string' ? plainBase64(data) : null;
+  if (base64 === null) throw invalid(`${at}.data`, 'base64');
   const media = mediaOf(mimeType, at);
   const [kind, format] = media.split('/') as [string, string];
-  const base64 = /[-_]/.test(data) ? Buffer.from(data, 'base64url').toString('base64') : data;
   const url = `data:${media};base64,${base64}`;
   switch (kind) {
     case 'image':
-      return { type: 'image_url', image_url: { url } };
+      return { type: 'image_url', image_url: { url: pictureOf(media, base64) ?? url } };
     case 'audio':
       return { type: 'input_audio', input_audio: { data: base64, format: SOUNDS[format] ?? format } };
     case 'video':

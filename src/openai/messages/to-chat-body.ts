@@ -16,6 +16,7 @@ import { isStrict } from '../translated/strict-schema.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/echo-fields.ts';
+import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/picture-url.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -270,8 +271,7 @@ function callOf(
   return [{ ...call, id, type: 'function', function: fn }, message];
 }
 
-const IMAGE_TYPE = /^image\/[a-zA-Z0-9.+-]{1,64}$/;
-const BASE64 = /^[A-Za-z0-9+/_-]/;
+const IMAGE_TYPE = /^image\/[a-z0-9.+-]{1,64}$/i;
 
 /** Turns an image or a document into a part of a chat message. Throws GatewayError `invalid_request`. */
 function partOfSource(block: Block, at: string): ContentPart {
@@ -287,8 +287,9 @@ function image({ type, media_type: media, data, url }: Json, at: string): Conten
   if (type !== 'base64') throw stored(at, type);
   if (typeof media !== 'string' || !IMAGE_TYPE.test(media))
     throw invalid(`${at}.media_type`, 'the type of an image, such as "image/png"');
-  if (typeof data !== 'string' || !BASE64.test(data)) throw invalid(`${at}.data`, 'base64');
-  return { type: 'image_url', image_url: { url: `data:${media};base64,${data}` } };
+  const picture = typeof data === 'string' ? pictureOf(media, data) : null;
+  if (picture === null) throw invalid(`${at}.data`, 'base64');
+  return { type: 'image_url', image_url: { url: picture } };
 }
 
 function document(block: Block, { type, media_type: media, data, url, content }: Json, at: string): ContentPart {
@@ -299,9 +300,11 @@ function document(block: Block, { type, media_type: media, data, url, content }:
       return { type: 'text', text: titled(title, data) };
     case 'content':
       return { type: 'text', text: titled(title, typeof content === 'string' ? content : textsOf(content)) };
-    case 'base64':
-      if (typeof data !== 'string' || !BASE64.test(data)) throw invalid(`${at}.data`, 'base64');
-      return file(title, `data:${typeof media === 'string' ? media : 'application/pdf'};base64,${data}`);
+    case 'base64': {
+      const base64 = typeof data === 'string' ? plainBase64(partsOfDataUrl(data)?.data ?? data) : null;
+      if (base64 === null) throw invalid(`${at}.data`, 'base64');
+      return file(title, `data:${typeof media === 'string' ? media : 'application/pdf'};base64,${base64}`);
+    }
     case 'url':
       if (typeof url !== 'string' || !/^https:\/\/\S/i.test(url)) throw invalid(`${at}.url`, 'an https URL');
       return file(title, url);

@@ -2,6 +2,7 @@ import { DOCUMENTED, MUST_BE, onlyIf, nameSchema, numberField, objectField, toke
 import type { ProviderPreferences } from '#gateway';
 import { EXAMPLE_MODEL } from '#pages';
 import { gatewayFields } from '../chat/chat-schema.ts';
+import { IMAGE_URL } from '../chat/chat-schema.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -46,10 +47,7 @@ const PART = {
       required: ['type', 'image_url'],
       properties: {
         type: { const: 'input_image' },
-        image_url: {
-          type: 'string',
-          pattern: '^(?:https://[^\\s]|data:image/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])',
-        },
+        image_url: { type: 'string', pattern: IMAGE_URL },
       },
     },
     {

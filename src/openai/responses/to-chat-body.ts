@@ -14,6 +14,7 @@ import { HOSTED, type Json, type ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
+import { pictureUrl } from '../chat/picture-url.ts';
 
 interface ChatBodyOptions extends ItemOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
@@ -205,6 +206,12 @@ function readItem(state: State, item: Json, at: string): void {
       if (thought !== null) state.thoughts.add(thought);
       return;
     }
+    case 'computer_call_output': {
+      const screen = isObject(item['output']) ? item['output'] : {};
+      // Files at a provider are refused with words of their own, for all places that may name one.
+      if ((screen['file_id'] ?? null) !== null) return;
+      return addUser(chat, [pictureIn(screen['image_url'], screen['detail'], `${at}.output.image_url`)]);
+    }
     case 'additional_tools':
       if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as Json[]));
       return;
@@ -337,15 +344,19 @@ function partsOf(content: unknown, at: string): ContentPart[] {
   return content.flatMap((part: unknown, index) => partOf(part, `${at}[${index}]`));
 }
 
-const IMAGE = /^(?:https:\/\/\S|data:image\/[a-zA-Z0-9.+-]{1,64};base64,[A-Za-z0-9+/_-])/i;
+/** A picture as a part of a chat message. Throws GatewayError `invalid_request`. */
+function pictureIn(given: unknown, detail: unknown, at: string): ContentPart {
+  const url = typeof given === 'string' ? pictureUrl(given) : null;
+  if (url === null) throw invalid(at, 'an https URL or a data URL: this gateway stores no files');
+  return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } };
+}
 
 function partOf(part: unknown, at: string): ContentPart[] {
   if (!isObject(part)) throw invalid(at, 'a part such as {"type": "input_text", "text": "…"}');
   const { type, text, refusal, image_url: url, detail, file_data: data, file_url: fileUrl, filename } = part;
   switch (type) {
     case 'input_image':
-      if (typeof url !== 'string' || !IMAGE.test(url)) throw invalid(`${at}.image_url`, 'an https URL or a data URL');
-      return [{ type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } }];
+      return [pictureIn(url, detail, `${at}.image_url`)];
     case 'input_file': {
       const file = data ?? fileUrl;
       if (typeof file !== 'string')

@@ -37,6 +37,8 @@ export class ChunkRewriter {
   #claim: unknown = null;
   #serviceTier: unknown = undefined;
   #held: Json | null = null;
+  /** Members of chunks without a choice, for the next chunk: clients read the first choice of each. */
+  #waiting: Json | null = null;
 
   /** `parseAll`: every event is parsed, as a reference for the fast path. */
   constructor(context: ReplyContext, counter: OutputCounter, output: ChunkOutput<ChatPiece>, parseAll: boolean) {
@@ -77,6 +79,7 @@ export class ChunkRewriter {
   produced(finish: 'length' | 'stop'): Produced {
     const { bytes, otherBytes, pictures, soundBytes } = this.#counter;
     const body = this.#held ?? this.#madeUpFinish(this.overCap || bytes > 0 ? finish : 'error');
+    this.#addWaiting(body);
     this.#output.last(body);
     return {
       body,
@@ -106,10 +109,11 @@ export class ChunkRewriter {
     this.#stamp(chunk);
     if (choices.length === 0) {
       if (this.#held) copyMissing(chunk, this.#held);
-      else if (!claims) this.#write(chunk);
+      else if (!claims) copyMissing(chunk, (this.#waiting ??= {}));
       return true;
     }
     this.#parsed++;
+    this.#addWaiting(chunk);
     const room = roomOf(this.#counter);
     const { finishes, opensCall } = this.#choices.read(chunk, choices);
     // A new call changes what an index stands for.
@@ -136,6 +140,11 @@ export class ChunkRewriter {
     if (given === undefined || given === null) return false;
     this.#claim = largerClaim(this.#claim, given);
     return true;
+  }
+
+  #addWaiting(chunk: Json): void {
+    if (this.#waiting !== null) copyMissing(this.#waiting, chunk);
+    this.#waiting = null;
   }
 
   #write(chunk: Json): void {

@@ -6,7 +6,7 @@ import { createCheck, createKeepAlive, dialectOf, type MoreMemory, toGatewayErro
 import { GatewayError, isOfProvider } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Admission } from '#limits';
-import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, refuseEncoding, withModel } from '#gateway';
+import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, withModel } from '#gateway';
 import type { Caller } from '#accounts';
 import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';
@@ -175,7 +175,6 @@ export function createReadBody<B>(
     return check(parsed);
   };
   return (bytes = EMPTY, headers, place) => {
-    refuseEncoding(headers);
     return after(readJson(bytes, limits), place === undefined ? checked : (read) => checked(place(read)));
   };
 }

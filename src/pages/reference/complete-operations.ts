@@ -62,6 +62,7 @@ const MEANINGS: Readonly<Record<DescribedStatus, readonly [name: string, meaning
   409: ['Conflict', 'The idempotency key or reference was used for another request, or the quote cannot be used.'],
   410: ['Archived', 'The operator has archived the record.'],
   413: ['TooLarge', 'The body is too large.'],
+  415: ['UnsupportedCoding', 'The body has a content coding that is not read. `accept-encoding` names those that are.'],
   422: ['Unprocessable', 'The request is valid and cannot be served.'],
   424: ['NeverFunded', 'The account was never funded.'],
   429: ['TooManyRequests', 'Too many requests.'],

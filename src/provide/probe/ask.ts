@@ -1,4 +1,13 @@
-import { BOUNDS, createEventReader, foreignObject, parseForeign, isObject, readBounded, type JsonObject } from '#wire';
+import {
+  contentCoding,
+  BOUNDS,
+  createEventReader,
+  foreignObject,
+  parseForeign,
+  isObject,
+  readBounded,
+  type JsonObject,
+} from '#wire';
 import { loadAgent, loadRequest, skipInterimReplies } from '#wire/undici';
 import { oneLine } from '#security';
 import { describeFault } from '../connection.ts';
@@ -67,7 +76,7 @@ const ANSWER_MS = 30_000;
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const SHOWN = 200;
 
-const dispatcher = skipInterimReplies(new HttpAgent());
+const dispatcher = skipInterimReplies(new HttpAgent({ allowH2: false }));
 
 /** Sends one request and reads the whole answer. Rejects with ProbeFailure if there is no answer. */
 export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
@@ -78,6 +87,7 @@ export async function ask({ method, url, headers = {}, apiKey = null, body }: Qu
       path: pathname + search,
       method,
       headers: {
+        ...contentCoding.none,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
         ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }),
         ...headers,

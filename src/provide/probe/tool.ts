@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
 import type { CommandTarget, HttpTarget, Service } from '#config';
 import type { Log } from '../log.ts';
+import { FORMS, keyOf, readableItem } from '#mcp/lists';
 import { envelope, MODERN } from '../stdio/era.ts';
 import { startServer } from '../stdio/supervisor.ts';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
@@ -32,14 +33,33 @@ export function toolCheck(service: ToolService, target: HttpTarget | CommandTarg
         target.kind === 'http' ? await listByHttp(target, run.version) : await listByCommand(service.name, target, run);
       const { tools, nextCursor } = result;
       if (!Array.isArray(tools)) throw new ProbeFailure('tools/list has no list of tools');
-      const names = new Set(tools.map((tool) => (tool as { name?: unknown } | null)?.name));
+      const names = new Set(tools.map(nameOf));
       const missing = nextCursor === undefined ? Object.keys(service.variants).filter((name) => !names.has(name)) : [];
       if (missing.length > 0)
         throw new ProbeFailure(`the file sets prices for tools that it does not have: ${missing.join(', ')}`);
-      return `${names.size}${nextCursor === undefined ? '' : ' and more'} tools`;
+      const faults = tools.map(faultOf);
+      const broken = faults.filter((fault) => fault !== null);
+      const readable = new Set(tools.filter((_, nth) => faults[nth] === null).map(nameOf));
+      const listed = `${readable.size}${nextCursor === undefined ? '' : ' and more'} tools`;
+      return broken.length === 0 ? listed : `${listed}; left out, because clients cannot read them: ${toldOf(broken)}`;
     },
   };
 }
+
+const nameOf = (tool: unknown): string | null => keyOf('tools/list', tool);
+
+/** The tool and what is wrong with it, if the gateway would leave it out of its lists. null otherwise. */
+function faultOf(tool: unknown): string | null {
+  for (const form of FORMS) {
+    const read = readableItem('tools/list', form, JSON.stringify(tool), tool);
+    if ('fault' in read) return `${nameOf(tool) ?? 'one without a name'} (${read.fault})`;
+  }
+  return null;
+}
+
+const TOLD = 5;
+const toldOf = (broken: readonly string[]): string =>
+  `${broken.slice(0, TOLD).join(', ')}${broken.length > TOLD ? ` and ${broken.length - TOLD} more` : ''}`;
 
 async function listByHttp({ url, apiKey }: HttpTarget, version: string): Promise<JsonObject> {
   const post = (message: object, headers: Readonly<Record<string, string>> = {}) =>

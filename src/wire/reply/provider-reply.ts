@@ -1,4 +1,6 @@
 import { GatewayError } from '#errors';
+import { contentCoding } from '../content-coding.ts';
+import { retryAfterOf } from '../retry-after.ts';
 import { type UpstreamFailure, malformed, toFailure } from './upstream-failure.ts';
 import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json-guard.ts';
 
@@ -29,22 +31,18 @@ export abstract class WholeHeadReader extends HeadReader {
   }
 }
 
-/** The seconds of a numeric Retry-After header; undefined for any other value. */
-export function retryAfterOf(header: string | string[] | undefined): number | undefined {
-  const seconds = typeof header === 'string' && /^\d{1,6}$/.test(header) ? Number(header) : undefined;
-  return seconds;
-}
-
 /**
- * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a compressed body, because the gateway did not
- * accept compression. An error status passes.
+ * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a body in a content coding that is not
+ * decoded. An error status passes.
  */
 export function checkHead(status: number, headers: Headers): void {
   if (status >= 400) return;
   if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
-  const encoding = headers['content-encoding'];
-  if (encoding !== undefined && encoding !== '' && encoding !== 'identity')
-    throw malformed('it sent a compressed reply');
+  const coding = contentCoding.of(headers['content-encoding']);
+  if (coding !== null)
+    throw malformed(
+      `it sent its reply with content-encoding: ${coding}, but accept-encoding was identity. Read are ${contentCoding.known}`,
+    );
 }
 
 export function contentTypeOf(headers: Headers): string {

@@ -77,7 +77,11 @@ export function contractSuite(target: Target): void {
       const check = reason === undefined ? test : test.fails;
       check(
         `${id} (${level}, §${section[target.version]}) ${text}${reason === undefined ? '' : ` — does not hold: ${reason}`}`,
-        async () => CHECKS[file]![id]!(await benchOf({})),
+        async ({ task }) => {
+          // scripts/test.mjs counts it apart from tests that pass.
+          if (reason !== undefined) Object.assign(task.meta, { isKnownFailure: true });
+          await CHECKS[file]![id]!(await benchOf({}));
+        },
       );
     }
 

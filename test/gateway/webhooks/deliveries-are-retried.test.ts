@@ -24,7 +24,9 @@ test('waits grow, differ from one to the next, and heed the receiver within reas
   expect(delayAfter(1, () => 0.5, '60')).toBe(60_000);
   expect(delayAfter(1, () => 0.5, '1')).toBe(5_000);
   expect(delayAfter(1, () => 0.5, '999999')).toBe(600_000);
-  for (const strange of ['', '-5', 'Fri, 20 Nov 2026 10:00:00 GMT', '1e9', ['60'], 60, null])
+  expect(delayAfter(1, () => 0.5, '59.2')).toBe(60_000);
+  expect(delayAfter(1, () => 0.5, new Date(Date.now() + 86_400_000).toUTCString())).toBe(600_000);
+  for (const strange of ['', '-5', 'Fri, 20 Nov 2015 10:00:00 GMT', '1e9', ['60'], 60, null])
     expect(delayAfter(1, () => 0.5, strange)).toBe(5_000);
 });
 

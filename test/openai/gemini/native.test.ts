@@ -113,6 +113,33 @@ describe.each([DIRECT, TUNNEL])('%s', (model) => {
     for (const { modelVersion } of events) expect(modelVersion).toBe(model);
   });
 
+  test('streams with events that have no candidates, and a part of the usage at the end', async () => {
+    const data = (one: object) => `data: ${JSON.stringify(one)}\r\n\r\n`;
+    const text = [
+      data({ modelVersion: 'theirs', responseId: 'r' }),
+      data({ candidates: null, usageMetadata: { promptTokenCount: 40 } }),
+      ...geminiEvents(),
+      data({ usageMetadata: { promptTokenCount: 40, totalTokenCount: 40 }, modelVersion: 'theirs' }),
+    ].join('');
+    upstream.answer = () => ({ type: 'text/event-stream', text });
+    try {
+      const events = await Array.fromAsync(await client.models.generateContentStream(ask));
+      expect(events.map((one) => one.text ?? '').join('')).toBe('Let me see: "é🌍"');
+      expect(events.at(-1)!.usageMetadata).toMatchObject({ ...GEMINI_USAGE, cost: 0.000058 });
+    } finally {
+      upstream.answer = usually;
+    }
+  });
+
+  test('a stream of events that are no answer fails', async () => {
+    upstream.answer = () => ({ type: 'text/event-stream', text: 'data: {"choices":[]}\n\n' });
+    try {
+      await expect(client.models.generateContentStream(ask)).rejects.toThrow('no answer');
+    } finally {
+      upstream.answer = usually;
+    }
+  });
+
   test('keeps a conversation, and gets its own signatures back', async () => {
     const chat = client.chats.create({ model, config: { maxOutputTokens: 50 } });
     for await (const _ of await chat.sendMessageStream({ message: 'Hi' }));

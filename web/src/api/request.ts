@@ -53,6 +53,15 @@ export async function send(asked: Request, own = false): Promise<Response> {
   return answer;
 }
 
+/** Whether the gateway answers. A proxy in front of it that answers for it has a status of 502 or higher. */
+export async function isThere(): Promise<boolean> {
+  try {
+    return (await fetch('/health/live', { cache: 'no-store' })).status < 500;
+  } catch {
+    return false;
+  }
+}
+
 function takeEarly(path: string): Promise<Response> | null {
   const early = window.tollgateEarly?.get(path) ?? null;
   window.tollgateEarly?.delete(path);

@@ -9,7 +9,6 @@ import type { Caller } from '#accounts';
 import {
   type Payer,
   payerOf,
-  refuseEncoding,
   withModel,
   capCost,
   type CallRequest,
@@ -98,7 +97,6 @@ export function createReadVideo(
   const names = interpretedFields(Object.keys(route.fields));
   const known = new Set(Object.keys(route.fields));
   return async (bytes, headers, admitted, dialect = 'own') => {
-    refuseEncoding(headers);
     const type = headers['content-type'] ?? '';
     const isForm = type.startsWith(FORM);
     if (isForm && !route.form) throw new GatewayError('invalid_request', 'Send the body as application/json');

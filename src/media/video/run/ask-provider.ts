@@ -2,7 +2,8 @@ import { endOnly, type FreeCall, type Pipeline, runFree, type Send, type Upstrea
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned } from '#catalog';
 import type { Task } from '#tasks';
-import { BOUNDS, checkHead, parseReplyJson, retryAfterOf, toFailure, tooLarge } from '#wire/replies';
+import { retryAfterOf } from '#wire';
+import { BOUNDS, checkHead, parseReplyJson, toFailure, tooLarge } from '#wire/replies';
 
 interface Asking {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

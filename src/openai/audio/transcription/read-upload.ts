@@ -3,7 +3,6 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
 import { ambiguousKeyAt, interpretedFields, type JsonLimits, parseJson } from '#wire';
 import { createCheck, formParts } from '#http';
-import { refuseEncoding } from '#gateway';
 import { type TranscriptionBody, type TranscriptionRoute, transcriptionSchema } from './transcription-schema.ts';
 
 /** A form with a file, read and checked. */
@@ -51,7 +50,6 @@ export function createReadUpload(
   const check = createCheck<TranscriptionBody>(schema);
   const names = interpretedFields(['file', ...Object.keys(schema.properties)]);
   return (bytes, headers) => {
-    refuseEncoding(headers);
     const type = headers['content-type'] ?? '';
     if (!FORM.test(type))
       throw new GatewayError('invalid_request', 'The body must be a form (multipart/form-data) with a file', {

@@ -17,6 +17,7 @@ export const BEYOND: Readonly<Record<string, () => string>> = {
   'the same name': () => `{${filled('"a":1,')}}`,
   'short numbers': () => `[${filled('1,')}]`,
   'long numbers': () => `[${filled(`${'7'.repeat(60)},`)}]`,
+  'quotes in a text': () => `"${String.raw`\"`.repeat(WORST_BYTES / 4)}"`,
   'one text of escapes': () => `"${String.raw`\n`.repeat(WORST_BYTES / 2)}"`,
 };
 
@@ -45,6 +46,12 @@ export const within = ({
     'as many objects as are read': () => `[${filled('{},', 3 * Math.min(keys, commas))}]`,
     'as many numbers as are read': () => `[${filled('1,', Math.min(bytes, 2 * commas))}]`,
     'as many escapes as are read': () => `"${String.raw`\n`.repeat(Math.min(ESCAPES, bytes / 2))}"`,
+    'as many short texts as are read': () =>
+      `[${Array.from({ length: Math.min(bytes / 8, commas) }, (_, i) => `"${i.toString(36)}"`).join()}]`,
+    'as many halves of characters as are read': () =>
+      `"${String.raw`\ud83d\ude00`.repeat(Math.min(ESCAPES / 2, bytes / 12))}"`,
     'as long a text as is read': () => `"${'a\u00e9'.repeat(bytes / 3)}"`,
+    'a text of ASCII but for its end': () => `"${'a'.repeat(bytes)}\u00e9"`,
+    'as much white space as is read': () => `[${' '.repeat(bytes)}0]`,
   };
 };

@@ -186,7 +186,28 @@ const COLUMNS: readonly Column<OwnService>[] = [
 const Services = ({ services }: { readonly services: readonly OwnService[] }): ReactNode => (
   <Card title="Services" flush>
     <Table caption="Your services" columns={COLUMNS} rows={services} rowKey={({ name }) => name} />
+    {services
+      .filter((each) => each.left_out.length > 0)
+      .map((each) => (
+        <LeftOut key={each.name} service={each} />
+      ))}
   </Card>
+);
+
+const LeftOut = ({ service: { name, left_out: leftOut } }: { readonly service: OwnService }): ReactNode => (
+  <div className="border-t border-line px-5 py-4">
+    <p className="mb-2">
+      Clients cannot read some of what <span className="font-medium break-all">{name}</span> lists, so it is not listed
+      here and cannot be called:
+    </p>
+    <ul className="grid gap-1 text-sm">
+      {leftOut.map(({ kind, name: of, reason }, nth) => (
+        <li key={nth} className="break-words">
+          {kind.replaceAll('_', ' ')} <span className="font-mono">{of ?? 'without a name'}</span>: {reason}
+        </li>
+      ))}
+    </ul>
+  </div>
 );
 
 function Earned(): ReactNode {

@@ -1,3 +1,5 @@
+import { ApiError } from '../../../api/api-error.ts';
+
 /** A line of an event stream with content. */
 type StreamLine =
   | { readonly type: 'data'; readonly text: string }
@@ -13,7 +15,7 @@ export async function* readEvents(answer: Response): AsyncGenerator<StreamLine> 
   let rest = '';
   try {
     for (;;) {
-      const { value, done } = await reader.read();
+      const { value, done } = await reader.read().catch(brokenOff);
       if (done) return;
       const lines = (rest + value).split('\n');
       rest = lines.pop()!;
@@ -28,4 +30,10 @@ export async function* readEvents(answer: Response): AsyncGenerator<StreamLine> 
     // Without this the provider would continue to write after the reader has stopped.
     void reader.cancel().catch(() => {});
   }
+}
+
+/** A stream that was aborted says so itself. Any other error is one of the connection, in words of the browser. */
+function brokenOff(cause: unknown): never {
+  if (cause instanceof DOMException && cause.name === 'AbortError') throw cause;
+  throw new ApiError('The connection to the gateway broke off', { status: 0, type: 'unreachable', cause });
 }

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { createFrameBudget, createFrameMeter } from '../../../src/network/tunnel/frame-meter.ts';
+import { describe, expect, it, test } from 'vitest';
+import { createFrameBudget, createFrameMeter as createMeter, MeteredBytes, type FrameBudget } from '#wire';
 
 const frame = (type: number, length: number) =>
   Buffer.concat([
@@ -7,6 +7,9 @@ const frame = (type: number, length: number) =>
     Buffer.alloc(length),
   ]);
 const many = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
+
+/** Each look is a turn of its own. */
+const createFrameMeter = (budget: FrameBudget, now?: () => number) => createMeter(budget, now, (run) => run());
 
 describe('the meter of small frames', () => {
   it('lets large frames through without counting them', () => {
@@ -78,4 +81,25 @@ describe('the meter of small frames', () => {
     now = 26;
     expect(createFrameMeter(budget).admit(bytes)).toBe(256 * 40);
   });
+});
+
+test('bytes beyond what one turn of the event loop may have wait for the next, however they are cut', async () => {
+  let passed = 0;
+  let paused = 0;
+  const metered = new MeteredBytes({
+    meter: createMeter(createFrameBudget()),
+    pass: (bytes) => (passed += bytes.length / 10),
+    pause: () => paused++,
+    resume: () => {},
+    flooded: expect.unreachable,
+  });
+  const bytes = many(16, frame(0, 1));
+  for (let at = 0; at < 40; at++) metered.take(bytes);
+  const turns: number[] = [];
+  while (passed < 640) {
+    turns.push(passed - turns.reduce((sum, one) => sum + one, 0));
+    await new Promise((done) => void setImmediate(done));
+  }
+  expect([Math.max(...turns), turns[0]]).toEqual([64, 64]);
+  expect(paused).toBeGreaterThan(0);
 });
