@@ -1,5 +1,9 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import { createOpenAI } from '@ai-sdk/openai';
 import Anthropic from '@anthropic-ai/sdk';
 import { type Content, GoogleGenAI, type Part } from '@google/genai';
+import { generateText, jsonSchema, type LanguageModel, type ModelMessage, streamText, tool } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
@@ -237,6 +241,41 @@ const byGemini =
     });
   };
 
+/** By the AI SDK, which keeps the messages of an answer. */
+const byAiSdk =
+  (model: () => LanguageModel, providerOptions: Parameters<typeof generateText>[0]['providerOptions'] = {}): Client =>
+  async (stream) => {
+    const user: ModelMessage = { role: 'user', content: 'x' };
+    const tools = { f: tool({ inputSchema: jsonSchema({ type: 'object' }) }) };
+    const ask = { model: model(), tools, providerOptions, maxRetries: 0, maxOutputTokens: 3_000 };
+    const asked = { ...ask, messages: [user] };
+    const { messages } = stream ? await streamText(asked).response : (await generateText(asked)).response;
+    const results = messages.flatMap(({ role, content }) =>
+      role === 'assistant' && Array.isArray(content)
+        ? content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+        : [],
+    );
+    const next: ModelMessage[] =
+      results.length === 0
+        ? [user]
+        : [
+            {
+              role: 'tool',
+              content: results.map(({ toolCallId, toolName }) => ({
+                type: 'tool-result',
+                toolCallId,
+                toolName,
+                output: { type: 'text', value: 'y' },
+              })),
+            },
+          ];
+    await generateText({ ...ask, messages: [user, ...messages, ...next] });
+  };
+
+const aiAnthropic = () => createAnthropic({ baseURL: spine.url, apiKey: spine.key })(MODEL);
+const aiOpenAi = () => createOpenAI({ baseURL: spine.url, apiKey: spine.key })(MODEL);
+const aiGoogle = () => createGoogleGenerativeAI({ baseURL: `${spine.origin}/api/v1beta`, apiKey: spine.key })(MODEL);
+
 const CLIENTS: Readonly<Record<string, Client>> = {
   chat: byChat,
   'messages, without thinking': byMessages(undefined),
@@ -249,6 +288,13 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'gemini, without thoughts': byGemini(false, () => true),
   'gemini, with thoughts': byGemini(true, () => true),
   'gemini, by a client that drops thoughts': byGemini(true, ({ thought }) => thought !== true),
+  'the AI SDK, messages': byAiSdk(aiAnthropic),
+  'the AI SDK, messages with thinking': byAiSdk(aiAnthropic, {
+    anthropic: { thinking: { type: 'enabled', budgetTokens: 1_024 } },
+  }),
+  'the AI SDK, responses': byAiSdk(aiOpenAi),
+  'the AI SDK, gemini': byAiSdk(aiGoogle),
+  'the AI SDK, gemini with thoughts': byAiSdk(aiGoogle, { google: { thinkingConfig: { includeThoughts: true } } }),
 };
 
 describe.each(Object.keys(FORMS))('%s', (name) => {
