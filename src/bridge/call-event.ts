@@ -41,6 +41,7 @@ export type CallEvent =
   | TextDelta
   | ReasoningDelta
   | ReasoningMembers
+  | { readonly type: 'citations'; readonly cited: readonly Citation[] }
   | ToolInputStart
   | ToolInputDelta
   | { readonly type: 'file'; readonly file: FilePart }
@@ -75,6 +76,14 @@ export interface ReasoningDelta {
 interface ReasoningMembers {
   readonly type: 'reasoning-members';
   readonly members: Readonly<Record<string, unknown>>;
+}
+
+/** A page that a model cites. `start` and `end`: the characters of the text that do. */
+export interface Citation {
+  readonly url: string;
+  readonly title: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A model begins a call of a tool. */

@@ -1,4 +1,4 @@
-import { type CallEvent, type FilePart, jsonInside, type Part } from '#bridge';
+import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
 import type { ChatEnd, ChatFault, ChatSaid } from '../translated/wire-encoder.ts';
 import {
   createEchoFields,
@@ -52,6 +52,8 @@ export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, 
     events.push(
       part.kind === 'file' ? { type: 'file', file: part } : { type: 'text-delta', json: [jsonInside(part.text)] },
     );
+  const cited = citationsOf(delta);
+  if (cited.length > 0) events.push({ type: 'citations', cited });
   const { tool_calls: calls } = delta;
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
@@ -105,6 +107,22 @@ function partOfImage(item: unknown): readonly TextOrFile[] {
   return [data ? { ...file, url: null, bytes: url.slice(data[0].length) } : { ...file, url, bytes: null }];
 }
 
+/** Citations of one reply that are passed on: each becomes an event. */
+const CITATIONS_MAX = 256;
+
+/** The pages that a message or a delta cites. */
+function citationsOf({ annotations }: Json): readonly Citation[] {
+  if (!Array.isArray(annotations)) return [];
+  return (annotations as readonly unknown[]).slice(0, CITATIONS_MAX).flatMap((one) => {
+    const { url_citation: cited } = (one ?? {}) as { readonly url_citation?: Json | null };
+    const { url, title, start_index: start, end_index: end } = cited ?? {};
+    const placeOf = (place: unknown) => (Number.isSafeInteger(place) ? (place as number) : 0);
+    return typeof url === 'string'
+      ? [{ url, title: typeof title === 'string' ? title : '', start: placeOf(start), end: placeOf(end) }]
+      : [];
+  });
+}
+
 /** An image of a model as text, for a wire that has only text. */
 export const imageText = ({ mediaType, url, bytes }: FilePart): string =>
   `\n![image](${url ?? `data:${mediaType ?? 'application/octet-stream'};base64,${bytes ?? ''}`})\n`;
@@ -138,6 +156,7 @@ export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
   kept.add(message);
   const parts = partsOfMessage(message);
   return {
+    citations: citationsOf(message),
     members: kept.members,
     thinking: String(message[thinkingMember(message) ?? ''] ?? ''),
     text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),

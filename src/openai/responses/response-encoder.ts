@@ -1,7 +1,8 @@
-import { jsonInside } from '#bridge';
+import { type Citation, jsonInside } from '#bridge';
 import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import {
+  annotationOf,
   callItem,
   messageItem,
   reasoningItem,
@@ -54,6 +55,7 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
     text: output.text,
     thinking: output.thinking,
     members: output.members,
+    citations: output.citations,
     call: output.call,
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
@@ -81,7 +83,7 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
     const { message, type, code } = faultOf(end);
     return { status: 500, body: { error: { message, type, code, param: null } } };
   }
-  const { thinking, members, text, calls } = said;
+  const { thinking, members, text, citations, calls } = said;
   const { id, now, registry, thinking: shown } = options;
   const given = calls.map((call) => call.arguments);
   const ended = endOfResponse(end, now(), given);
@@ -92,7 +94,7 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
     void items.push(reasoningItem(next('rs'), { text, members }, shown, status));
   if (shown.isAsked && (isKept || thinking !== ''))
     thought(thinking, statusOf(text === '' && calls.length === 0, ended.status));
-  if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status)));
+  if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status), citations));
   for (const [index, { id: callId, name, arguments: given }] of calls.entries()) {
     const status = statusOfCall(given, index === calls.length - 1, ended.status);
     items.push(callItem(next('fc'), callId, name, given, registry, status));
@@ -118,6 +120,7 @@ interface Output {
   thinking(json: string): void;
   /** Members of the message that its provider wants back. */
   members(members: Json): void;
+  citations(cited: readonly Citation[]): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
   /** The arguments of the calls. */
@@ -139,6 +142,7 @@ interface Item {
   readonly name: string;
   /** The inside of a JSON string: all text of the item. */
   held: string;
+  readonly citations: Citation[];
 }
 
 /** Several calls may be open at the same time. A message or thinking ends when another item begins. */
@@ -169,7 +173,7 @@ function createOutput(options: OutputOptions): Output {
     // What its provider encrypted has no text.
     if (kind !== 'reasoning' && shown.isAsked) redact();
     const place = count++;
-    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' });
+    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '', citations: [] });
   }
 
   function beginMessage(): Item {
@@ -201,7 +205,7 @@ function createOutput(options: OutputOptions): Output {
     said = null;
     const text = textOf(item.held);
     if (item.kind === 'message') {
-      const whole = messageItem(item.id, text, status);
+      const whole = messageItem(item.id, text, status, item.citations);
       const [part] = whole['content'] as readonly Json[];
       emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
       emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
@@ -243,6 +247,15 @@ function createOutput(options: OutputOptions): Output {
         emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
     },
     members: (members) => kept.add(members),
+    citations(cited) {
+      // A citation is of a text, so without one it has no place.
+      if (said?.kind !== 'message') return;
+      for (const one of cited) {
+        const place = said.citations.push(one) - 1;
+        const members = `${at(said)},"content_index":0,"annotation_index":${place}`;
+        emit('response.output_text.annotation.added', `${members},"annotation":${JSON.stringify(annotationOf(one))}`);
+      }
+    },
     call(index, callId, name) {
       firstCall ??= callId;
       const item = begin('call', 'fc', callId, name);

@@ -12,6 +12,7 @@ import {
   isOpenJson,
   isWholeJson,
 } from '../translated/wire-encoder.ts';
+import type { Citation } from '#bridge';
 import { isEmpty } from '../chat/echo-fields.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
@@ -153,12 +154,25 @@ export type ItemStatus = 'completed' | 'incomplete';
 
 /* Output items of a response that has ended. */
 
-export const messageItem = (id: string, text: string, status: ItemStatus): Json => ({
+export const annotationOf = ({ url, title, start, end }: Citation): Json => ({
+  type: 'url_citation',
+  url,
+  title,
+  start_index: start,
+  end_index: end,
+});
+
+export const messageItem = (
+  id: string,
+  text: string,
+  status: ItemStatus,
+  citations: readonly Citation[] = [],
+): Json => ({
   id,
   type: 'message',
   role: 'assistant',
   status,
-  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+  content: [{ type: 'output_text', text, annotations: citations.map(annotationOf), logprobs: [] }],
 });
 
 /** `members`: those of the message that its provider wants back; empty for a text that it did not name. */

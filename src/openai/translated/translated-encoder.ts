@@ -147,6 +147,8 @@ class TranslatedEncoder implements ReplyEncoder {
         return;
       case 'reasoning-members':
         return wire.members?.(event.members);
+      case 'citations':
+        return wire.citations?.(event.cited);
       case 'tool-input-start':
         return wire.call(event.index, event.id, event.name);
       case 'tool-input-delta':

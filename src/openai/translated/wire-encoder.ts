@@ -1,4 +1,4 @@
-import type { FilePart, TextPart } from '#bridge';
+import type { Citation, FilePart, TextPart } from '#bridge';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,6 +25,7 @@ export interface ChatEnd {
 
 /** The content of a whole chat reply. */
 export interface ChatSaid {
+  readonly citations: readonly Citation[];
   readonly thinking: string;
   /** The members of the message that its provider wants back: its thinking in its own form. */
   readonly members: Json;
@@ -46,6 +47,8 @@ export interface WireEncoder {
   thinking(json: string): void;
   /** Members of the message that its provider wants back. Absent for a wire that has no conversation. */
   members?(members: Json): void;
+  /** Pages that the text so far cites. Absent for a wire that has no place for them. */
+  citations?(cited: readonly Citation[]): void;
   /** A call of a tool begins. `index` counts from 0. */
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
