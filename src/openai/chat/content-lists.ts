@@ -3,15 +3,16 @@ import { isObject } from '#wire';
 /*
  * Mistral's reasoning models, and servers like them, write `content` as a list of parts, with their thinking among
  * them. Clients of the chat API read a text there. So the thinking becomes `reasoning_content`, as of other models, and
- * `reasoning_details` with a format of their own, from which the list is made again when the message comes back.
+ * `reasoning_details` with a format of their own, from which the list is made again when the message comes back to the
+ * same model.
  */
 
 type Json = Record<string, unknown>;
 
 const FORMAT = 'content-parts-v1';
 
-/** Brings a message or a delta whose content is a list into the usual form, in place. */
-export function withoutList(said: Json): void {
+/** Brings a message or a delta of a model, whose content is a list, into the usual form, in place. */
+export function withoutList(said: Json, model: string): void {
   const { content, images } = said;
   if (!Array.isArray(content)) return;
   let text = '';
@@ -25,8 +26,9 @@ export function withoutList(said: Json): void {
     if (type === 'thinking') {
       const words = textOf(thought);
       thinking += words;
-      details.push({ ...more, type: 'reasoning.text', text: words, format: FORMAT, index: 0 });
-    } else if (type === 'redacted_thinking') details.push({ ...more, type: 'reasoning.encrypted', format: FORMAT });
+      details.push({ ...more, type: 'reasoning.text', text: words, format: FORMAT, model, index: 0 });
+    } else if (type === 'redacted_thinking')
+      details.push({ ...more, type: 'reasoning.encrypted', format: FORMAT, model });
     else if (typeof part['text'] === 'string') text += part['text'];
     else if (isObject(part['image_url'])) pictures.push(part);
   }
@@ -50,28 +52,32 @@ function textOf(thought: unknown): string {
 const isOfList = (detail: unknown): detail is Json => isObject(detail) && detail['format'] === FORMAT;
 
 /**
- * The messages with the lists that their provider wrote. Its API refuses the members that took their place. Returns
- * the same array if no message had one.
+ * The messages with the lists that the model wrote. Its API refuses the members that took their place. Returns the same
+ * array if no message had one.
  */
-export function withLists<M extends Readonly<Json>>(messages: readonly M[]): readonly M[] {
+export function withLists<M extends Readonly<Json>>(messages: readonly M[], model: string): readonly M[] {
   const hasList = ({ reasoning_details: details }: M) => Array.isArray(details) && details.some(isOfList);
-  return messages.some(hasList) ? messages.map((message) => (hasList(message) ? listed(message) : message)) : messages;
+  return messages.some(hasList)
+    ? messages.map((message) => (hasList(message) ? listed(message, model) : message))
+    : messages;
 }
 
-function listed<M extends Readonly<Json>>(message: M): M {
-  const { reasoning_details: details, reasoning_content: _, reasoning: __, content, ...rest } = message;
+function listed<M extends Readonly<Json>>(message: M, model: string): M {
+  const { reasoning_details: details, ...others } = message;
+  const lists = (details as readonly unknown[]).filter(isOfList);
+  // Other models do not know such lists.
+  if (lists.some((list) => list['model'] !== model)) return others as unknown as M;
+  const { reasoning_content: _, reasoning: __, content, ...rest } = others;
   const after =
     typeof content === 'string' && content !== ''
       ? [{ type: 'text', text: content }]
       : Array.isArray(content)
         ? content
         : [];
-  const before = (details as readonly unknown[])
-    .filter(isOfList)
-    .map(({ type, text, format: _format, index: _index, ...more }) =>
-      type === 'reasoning.encrypted'
-        ? { ...more, type: 'redacted_thinking' }
-        : { ...more, type: 'thinking', thinking: [{ type: 'text', text }] },
-    );
+  const before = lists.map(({ type, text, format: _format, model: _model, index: _index, ...more }) =>
+    type === 'reasoning.encrypted'
+      ? { ...more, type: 'redacted_thinking' }
+      : { ...more, type: 'thinking', thinking: [{ type: 'text', text }] },
+  );
   return { ...rest, content: [...before, ...(after as readonly unknown[])] } as unknown as M;
 }

@@ -44,7 +44,7 @@ export function forwardedBody(
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
     const value = asked[field];
-    if (field === 'messages') body[field] = withLists(asked.messages);
+    if (field === 'messages') body[field] = withLists(asked.messages, offer.service);
     else if (PUBLISHED.has(field) && takes(offer, field)) body[field] = value;
     else if (value !== null) {
       const sent = other(offer, field, value, completionCap, dropped);

@@ -41,7 +41,7 @@ const MEMBERS = '\0';
 /** Stands in the members for the text that the client sees. */
 const SHOWN = '\0shown';
 
-/** What is inside a sealed text. */
+/** The content of a sealed text. */
 interface Sealed {
   readonly members: Json;
   /** Of the text that the client sees; absent if it sees none. */

@@ -69,7 +69,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     const message = choice?.['message'];
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
-    withoutList(message as Json);
+    withoutList(message as Json, context.service);
     completeCalls(message as Json, `${context.callId}_${position}`);
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the finish reason beside the choices.
@@ -110,8 +110,8 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
 
 /** Throws UpstreamFailure if every choice is an error. */
 function refuseFailed(choices: readonly unknown[]): void {
-  const errors = choices.map((choice) => (isObject(choice) ? (choice['error'] ?? null) : null));
-  if (errors.every((error) => error !== null)) throw failedInChoice(errors[0]);
+  const errors = choices.map((choice) => (isObject(choice) ? choice['error'] : null));
+  if (errors.every(Boolean)) throw failedInChoice(errors[0]);
 }
 
 /**

@@ -33,11 +33,11 @@ const BEFORE_VALUE_MAX = 4096;
 /** The most bytes of one embedding: 8,192 numbers as JSON, a few times as long as those of models today. */
 export const EMBEDDING_BYTES_MAX = 256 * 1024;
 
-/** What follows a key: how its value begins. */
+/** The value behind a key, by its beginning. */
 interface Found {
   /** `more`: the bytes end before the value. `other`: the key is another one. */
   readonly kind: 'more' | 'other' | 'empty' | 'nested' | 'numbers' | 'text';
-  /** Where the value begins, or where a value that stays goes on. */
+  /** The place where the value begins, or goes on if it stays as it is. */
   readonly at: number;
 }
 

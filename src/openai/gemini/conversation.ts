@@ -155,7 +155,7 @@ class Answer {
   readonly #options: ConversationOptions;
   readonly #calls: Json[] = [];
   readonly #members: Json[] = [];
-  /** What the signatures of texts contain. */
+  /** The members in the signatures of texts. */
   readonly #kept = createEchoFields(Infinity);
   readonly #thoughts = createEchoFields(Infinity);
   #text = '';

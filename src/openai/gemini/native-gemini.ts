@@ -236,7 +236,7 @@ function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] 
     const parts = content.parts!.flatMap((part) => {
       if (!isSignedHere(part)) return [part];
       const { thoughtSignature: _own, ...rest } = part;
-      return rest['thought'] === true && rest['text'] === '' ? [] : [rest];
+      return rest['text'] === '' ? [] : [rest];
     });
     return { ...content, parts };
   });

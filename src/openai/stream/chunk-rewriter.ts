@@ -46,7 +46,7 @@ export class ChunkRewriter {
     this.#counter = counter;
     this.#output = output;
     this.#parseAll = parseAll;
-    this.#choices = new StreamedChoices(context.callId, counter);
+    this.#choices = new StreamedChoices(context, counter);
     this.#forms = new KnownForms(counter, output);
   }
 
@@ -202,10 +202,12 @@ class StreamedChoices {
   readonly #finishReasons = new Map<number, string>();
   readonly #seen = new Set<number>();
   readonly #toolCalls: ReturnType<typeof createToolCallDeltas>;
+  readonly #context: Pick<ReplyContext, 'callId' | 'service'>;
   readonly #counter: OutputCounter;
 
-  constructor(callId: string, counter: OutputCounter) {
-    this.#toolCalls = createToolCallDeltas(callId);
+  constructor(context: Pick<ReplyContext, 'callId' | 'service'>, counter: OutputCounter) {
+    this.#toolCalls = createToolCallDeltas(context.callId);
+    this.#context = context;
     this.#counter = counter;
   }
 
@@ -234,7 +236,7 @@ class StreamedChoices {
       if (choice['error'] && this.#seen.size === 1) throw failedInChoice(choice['error']);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Json;
-      withoutList(delta);
+      withoutList(delta, this.#context.service);
       const reason = choice['finish_reason'] || beside;
       const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
       if (this.#takeCalls(index, delta, ends)) opensCall = true;

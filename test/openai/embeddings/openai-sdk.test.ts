@@ -1,6 +1,7 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/demo/embedder.ts';
+import { createEmbeddingsReader, type EmbeddingsResult } from '../../../src/openai/embeddings/embeddings-reader.ts';
 import { EmbeddingForms } from '../../../src/openai/embeddings/embedding-forms.ts';
 import { dialIn, offeredModel } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
@@ -106,6 +107,30 @@ test('a form that another field asks for stays', async () => {
   upstream.answer = () => ({ body: vectors(TEXT) });
   const reply = await spine.post('/embeddings', { model: MODEL, input: 'a', embedding_type: 'base64' });
   expect(await embeddingsOf(reply)).toEqual([TEXT]);
+});
+
+test('a large reply that passes as it comes has the form that was asked for', () => {
+  const given = Buffer.from(
+    JSON.stringify({ ...vectors(...Array.from({ length: 2_000 }, () => NUMBERS)), model: 'x' }),
+  );
+  const reader = createEmbeddingsReader({
+    size: { each: Array.from({ length: 2_000 }, () => 1), counted: false },
+    form: 'base64',
+    tokensMax: 2_000,
+    replyBytesMax: 10_000,
+    passesAs: MODEL,
+  });
+  reader.head(200, { 'content-type': 'application/json' });
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < given.length; at += 1_000) {
+    const passed = reader.data([given.subarray(at, at + 1_000)]);
+    if (passed !== null) pieces.push(passed);
+  }
+  expect(pieces.length).toBeGreaterThan(10);
+  const { bytes } = reader.end().result as EmbeddingsResult;
+  const { data } = JSON.parse(Buffer.concat([...pieces, bytes]).toString()) as { data: { embedding: unknown }[] };
+  expect(new Set(data.map(({ embedding }) => embedding))).toEqual(new Set([TEXT]));
+  expect(data).toHaveLength(2_000);
 });
 
 test('a reply that arrives in pieces of any size has its vectors in the form that was asked for', () => {

@@ -1,13 +1,18 @@
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createGoogleGenerativeAI } from '@ai-sdk/google';
+import { createOpenAI } from '@ai-sdk/openai';
 import Anthropic from '@anthropic-ai/sdk';
 import { type Content, GoogleGenAI, type Part } from '@google/genai';
+import { generateText, jsonSchema, type LanguageModel, type ModelMessage, streamText, tool, type ToolSet } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { THINKING_FORMS, type ThinkingForm } from './support/thinking-forms.ts';
 import { chunk, completion, startTranscripts, type TranscriptUpstream, usage } from './support/transcript-upstream.ts';
 
 // The matrix of docs/mappings-chat.md: thinking in each form that providers of the chat API write goes back to them as
-// it was, by the SDKs of each API, whole and streamed, of a text and of a call, whether their clients ask for it or not.
+// it was, by the SDKs of each API, whole and streamed, of texts and of calls, whether their clients ask for it or not.
 
 const MODEL = 'acme/thinker';
 let upstream: TranscriptUpstream;
@@ -33,74 +38,11 @@ afterAll(async () => {
 
 type Json = Record<string, unknown>;
 
-/** Thinking as a provider writes it: in a whole message, and in the deltas of a stream. */
-interface Form {
-  readonly whole: Json;
-  readonly deltas: readonly Json[];
-  /** The message as it has to come back, with this content. */
-  readonly back?: (content: string | null) => Json;
-}
-
-const SIGNED = { type: 'reasoning.text', format: 'anthropic-claude-v1', index: 0 };
-const ENCRYPTED = [{ type: 'reasoning.encrypted', data: 'ENC', format: 'openai-responses-v1', id: 'rs_1', index: 0 }];
-const BLOCKS = [
-  { type: 'thinking', thinking: 'Let me', signature: 'SIG' },
-  { type: 'redacted_thinking', data: 'RED' },
-];
-const extra_content = { google: { thought_signature: 'S' } };
-const thinkingPart = (text: string) => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
-const under = (...names: string[]): Form => {
-  const said = (text: string) => Object.fromEntries(names.map((name) => [name, text]));
-  return { whole: said('Let me'), deltas: ['Let', ' ', 'me'].map(said) };
-};
-
-const FORMS: Readonly<Record<string, Form>> = {
-  reasoning_content: under('reasoning_content'),
-  reasoning: under('reasoning'),
-  'reasoning and reasoning_content': under('reasoning', 'reasoning_content'),
-  'reasoning_details with a signature': {
-    whole: { reasoning: 'Let me', reasoning_details: [{ ...SIGNED, text: 'Let me', signature: 'SIG' }] },
-    deltas: [
-      { reasoning: 'Let ', reasoning_details: [{ ...SIGNED, text: 'Let ' }] },
-      { reasoning: 'me', reasoning_details: [{ ...SIGNED, text: 'me' }] },
-      { reasoning_details: [{ ...SIGNED, signature: 'SIG' }] },
-    ],
-  },
-  'reasoning_details that are encrypted': {
-    whole: { reasoning_details: ENCRYPTED },
-    deltas: [{ reasoning_details: ENCRYPTED }],
-  },
-  'a summary, and encrypted details': {
-    whole: { reasoning: 'Let me', reasoning_details: [{ type: 'reasoning.summary', summary: 'Let me' }, ...ENCRYPTED] },
-    deltas: [
-      { reasoning: 'Let me', reasoning_details: [{ type: 'reasoning.summary', summary: 'Let me' }] },
-      { reasoning_details: ENCRYPTED },
-    ],
-  },
-  thinking_blocks: {
-    whole: { reasoning_content: 'Let me', thinking_blocks: BLOCKS },
-    deltas: [
-      { reasoning_content: 'Let ', thinking_blocks: [{ type: 'thinking', thinking: 'Let ', signature: '' }] },
-      { reasoning_content: 'me', thinking_blocks: [{ type: 'thinking', thinking: 'me', signature: '' }] },
-      { thinking_blocks: [{ type: 'thinking', thinking: '', signature: 'SIG' }] },
-      { thinking_blocks: [BLOCKS[1]] },
-    ],
-  },
-  'extra_content of a message': { whole: { extra_content }, deltas: [{ extra_content }] },
-  'parts of content': {
-    whole: { content: [thinkingPart('Let me'), { type: 'text', text: 'Hello' }] },
-    deltas: [{ content: [thinkingPart('Let ')] }, { content: [thinkingPart('me')] }],
-    back: (content) => ({
-      content: [thinkingPart('Let me'), ...(content === null ? [] : [{ type: 'text', text: content }])],
-    }),
-  },
-};
-
 const CALL = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
 type Kind = 'a text' | 'a call';
 
 /** The provider says it once, and then "Fine". Its last request has the conversation. */
-function tell({ whole, deltas }: Form, kind: Kind): void {
+function tell({ whole, deltas }: ThinkingForm, kind: Kind): void {
   let turn = 0;
   const said = kind === 'a text' ? { content: 'Hello' } : { tool_calls: [CALL] };
   const finish = kind === 'a text' ? 'stop' : 'tool_calls';
@@ -237,6 +179,41 @@ const byGemini =
     });
   };
 
+/** By the AI SDK, which keeps the messages of an answer. */
+const byAiSdk =
+  (model: () => LanguageModel, providerOptions: Parameters<typeof generateText>[0]['providerOptions'] = {}): Client =>
+  async (stream) => {
+    const user: ModelMessage = { role: 'user', content: 'x' };
+    const tools: ToolSet = { f: tool({ inputSchema: jsonSchema({ type: 'object' }) }) as ToolSet[string] };
+    const ask = { model: model(), tools, providerOptions, maxRetries: 0, maxOutputTokens: 3_000 };
+    const asked = { ...ask, messages: [user] };
+    const { messages } = stream ? await streamText(asked).response : (await generateText(asked)).response;
+    const results = messages.flatMap(({ role, content }) =>
+      role === 'assistant' && Array.isArray(content)
+        ? content.flatMap((part) => (part.type === 'tool-call' ? [part] : []))
+        : [],
+    );
+    const next: ModelMessage[] =
+      results.length === 0
+        ? [user]
+        : [
+            {
+              role: 'tool',
+              content: results.map(({ toolCallId, toolName }) => ({
+                type: 'tool-result',
+                toolCallId,
+                toolName,
+                output: { type: 'text', value: 'y' },
+              })),
+            },
+          ];
+    await generateText({ ...ask, messages: [user, ...messages, ...next] });
+  };
+
+const aiAnthropic = () => createAnthropic({ baseURL: spine.url, apiKey: spine.key })(MODEL);
+const aiOpenAi = () => createOpenAI({ baseURL: spine.url, apiKey: spine.key })(MODEL);
+const aiGoogle = () => createGoogleGenerativeAI({ baseURL: `${spine.origin}/api/v1beta`, apiKey: spine.key })(MODEL);
+
 const CLIENTS: Readonly<Record<string, Client>> = {
   chat: byChat,
   'messages, without thinking': byMessages(undefined),
@@ -249,10 +226,17 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'gemini, without thoughts': byGemini(false, () => true),
   'gemini, with thoughts': byGemini(true, () => true),
   'gemini, by a client that drops thoughts': byGemini(true, ({ thought }) => thought !== true),
+  'the AI SDK, messages': byAiSdk(aiAnthropic),
+  'the AI SDK, messages with thinking': byAiSdk(aiAnthropic, {
+    anthropic: { thinking: { type: 'enabled', budgetTokens: 1_024 } },
+  }),
+  'the AI SDK, responses': byAiSdk(aiOpenAi),
+  'the AI SDK, gemini': byAiSdk(aiGoogle),
+  'the AI SDK, gemini with thoughts': byAiSdk(aiGoogle, { google: { thinkingConfig: { includeThoughts: true } } }),
 };
 
-describe.each(Object.keys(FORMS))('%s', (name) => {
-  const form = FORMS[name]!;
+describe.each(Object.keys(THINKING_FORMS))('%s', (name) => {
+  const form = THINKING_FORMS[name]!;
   test.each(Object.keys(CLIENTS))('by %s', async (client) => {
     for (const kind of ['a text', 'a call'] as const)
       for (const stream of [false, true]) {
