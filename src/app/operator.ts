@@ -146,7 +146,7 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
 }
 
 /** The parts that owners of accounts and the operator share. */
-function accountParts({ catalog, database, keys, limits, members, ledger, networks, now }: Protocols) {
+function accountParts({ catalog, database, keys, limits, policies, members, ledger, networks, now }: Protocols) {
   return {
     keys,
     limits,
@@ -154,6 +154,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     ledger,
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
+    keyRate: policies.ofKey,
     totals: (account: string) => accountTotals(database, account),
     seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),
