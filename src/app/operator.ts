@@ -123,6 +123,7 @@ async function mountMarket(protocols: Protocols): Promise<void> {
       registry,
       health,
       listings,
+      lastFailures: protocols.lastFailures,
       earnings,
       payouts,
       payoutRules,

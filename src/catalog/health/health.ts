@@ -39,6 +39,11 @@ export interface Health extends Pick<
   available(offer: Offer, account?: string): boolean;
   /** Whether its provider is here, and the last call of any account that is known did not fail. */
   works(offer: Offer): boolean;
+  /**
+   * Whether it may be called and hardly works: most of its calls of the last hour failed, or the last that is known of
+   * it is that it failed for all, which is not forgotten until a call succeeds.
+   */
+  failing(offer: Offer): boolean;
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
@@ -112,6 +117,10 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
       return isAvailable(healthState(offer, account));
     },
     works: (offer) => present(offer) && states.find(offer.id)?.outages?.isFailing(now()) !== true,
+    failing(offer) {
+      const { uptime } = figures.stats(offer);
+      return states.find(offer.id)?.outages?.lastFailed === true || (uptime !== null && uptime < WORKING_FROM);
+    },
     probing(offer, account) {
       const at = now();
       states.find(offer.id)?.outages?.probing(at + probeMs, at, account);
@@ -161,6 +170,9 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     },
   };
 }
+
+/** Below this share of good calls in the last hour an offer is failing. */
+const WORKING_FROM = 0.5;
 
 const isAvailable = (healthState: HealthState): boolean =>
   healthState === 'good' || healthState === 'recent' || healthState === 'probe';

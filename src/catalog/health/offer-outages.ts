@@ -17,6 +17,8 @@ export interface OfferOutages {
   healthState(at: number, account?: string): HealthState;
   /** Whether the last that is known of calls of all accounts is a failure. */
   isFailing(at: number): boolean;
+  /** Whether the last that is known for all accounts is a failure, however long ago it was. */
+  readonly lastFailed: boolean;
   /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
   /** Records a failure that no call can cause. */
@@ -103,6 +105,9 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       return isPastCommon(of, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
     },
     isFailing: (at) => isDown(common, at, rules) || own.values().some((of) => isDown(of, at, rules)),
+    get lastFailed() {
+      return common.down;
+    },
     triedAgainAt(at, account) {
       const of = ownOf(account);
       if (!of || !isDown(of, at, rules)) return triedAgainAt(common, rules);

@@ -36,6 +36,31 @@ describe('an offer that failed', () => {
     expect(health.available(a)).toBe(true);
   });
 
+  test('stays known as failing until a call succeeds, however long ago it failed', () => {
+    const { health, now } = setUp();
+    expect(health.failing(a)).toBe(false);
+    health.unreachable(a, false);
+    for (const ms of [0, COOLDOWN, 20 * COOLDOWN, 3_600_000]) {
+      now.advance(ms);
+      expect(health.failing(a)).toBe(true);
+    }
+    // It is tried again as usual.
+    expect(health.available(a)).toBe(true);
+    health.succeeded(a, SAMPLE, false);
+    expect(health.failing(a)).toBe(false);
+  });
+
+  test('is failing while most calls of the last hour failed, although each account may call it', () => {
+    const { health, now } = setUp();
+    for (let call = 0; call < 4; call++) health.succeeded(a, SAMPLE);
+    for (let call = 0; call < 4; call++) health.blamed(a, 'account', now(), false);
+    expect(health.failing(a)).toBe(false);
+    for (let call = 0; call < 2; call++) health.blamed(a, 'account', now(), false);
+    expect([health.available(a), health.failing(a)]).toEqual([true, true]);
+    now.advance(3_700_000);
+    expect(health.failing(a)).toBe(false);
+  });
+
   test('is then probed by one call at a time, until one succeeds', () => {
     const { health, choose, now } = setUp();
     health.unreachable(a);
