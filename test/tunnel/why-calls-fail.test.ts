@@ -19,7 +19,7 @@ test('its page has the last failures with the ids that its service got, and says
   await (await spine.post('/chat/completions', askTunnel('hello !tokens:3'))).text();
   expect((await page()).services).toMatchObject([{ status: 'healthy', last_failures: [] }]);
 
-  for (let call = 0; call < 7; call++) {
+  for (let call = 0; call < 9; call++) {
     // Each account by itself, so that the provider rests for none of the others.
     const { key } = await spine.tenant(`caller-${call}`, '1');
     const reply = await spine.post('/chat/completions', askTunnel('hello !status:401'), {
@@ -31,7 +31,7 @@ test('its page has the last failures with the ids that its service got, and says
     expect(await reply.text()).not.toContain('upstream said');
   }
   const [service] = (await page()).services;
-  expect(service).toMatchObject({ last_hour: { requests: 8, failures: 7 } });
+  expect(service).toMatchObject({ last_hour: { requests: 10, failures: 9 } });
   expect(['failing', 'cooling_down']).toContain(service!.status);
   expect(service!.last_failures).toHaveLength(5);
   const got = upstream.log.map(({ headers }) => headers['x-request-id']);

@@ -118,8 +118,9 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     },
     works: (offer) => present(offer) && states.find(offer.id)?.outages?.isFailing(now()) !== true,
     failing(offer) {
-      const { uptime } = figures.stats(offer);
-      return states.find(offer.id)?.outages?.lastFailed === true || (uptime !== null && uptime < WORKING_FROM);
+      if (states.find(offer.id)?.outages?.lastFailed() === true) return true;
+      const { requests, failures } = figures.stats(offer).lastHour;
+      return requests >= JUDGED_FROM && failures * 2 > requests;
     },
     probing(offer, account) {
       const at = now();
@@ -171,8 +172,8 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   };
 }
 
-/** Below this share of good calls in the last hour an offer is failing. */
-const WORKING_FROM = 0.5;
+/** With fewer calls in the last hour, failures are not held against an offer in public: one caller may cause them. */
+const JUDGED_FROM = 10;
 
 const isAvailable = (healthState: HealthState): boolean =>
   healthState === 'good' || healthState === 'recent' || healthState === 'probe';

@@ -28,9 +28,9 @@ describe('an offer that failed', () => {
     const { health, choose, now } = setUp();
     health.unreachable(a);
     expect(health.available(a)).toBe(false);
-    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(COOLDOWN - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     expect(health.available(a)).toBe(false);
     now.advance(1);
     expect(health.available(a)).toBe(true);
@@ -53,12 +53,23 @@ describe('an offer that failed', () => {
   test('is failing while most calls of the last hour failed, although each account may call it', () => {
     const { health, now } = setUp();
     for (let call = 0; call < 4; call++) health.succeeded(a, SAMPLE);
-    for (let call = 0; call < 4; call++) health.blamed(a, 'account', now(), false);
+    for (let call = 0; call < 5; call++) health.blamed(a, 'account', now(), false);
+    // Of less than ten calls nothing is said.
     expect(health.failing(a)).toBe(false);
-    for (let call = 0; call < 2; call++) health.blamed(a, 'account', now(), false);
+    health.blamed(a, 'account', now(), false);
     expect([health.available(a), health.failing(a)]).toEqual([true, true]);
     now.advance(3_700_000);
     expect(health.failing(a)).toBe(false);
+  });
+
+  test('is the last resort, after those that are probed, but not once it is open', () => {
+    const { health, choose, fail } = setUp();
+    const middle = offer({ provider: 'Middle', price: 1 });
+    health.unreachable(a);
+    expect(choose(a, b, middle).at(-1)).toBe('A');
+    expect(choose(a, b, middle)).toHaveLength(3);
+    fail(a, OPEN_AFTER);
+    expect(choose(a, b, middle)).not.toContain('A');
   });
 
   test('is then probed by one call at a time, until one succeeds', () => {
@@ -67,7 +78,7 @@ describe('an offer that failed', () => {
     now.advance(COOLDOWN);
     // A is so much cheaper that it is always drawn first.
     expect(choose(a, b)).toEqual(['A', 'B']);
-    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(20);
     health.succeeded(a, SAMPLE);
     for (let round = 0; round < 20; round++) expect(choose(a, b)[0]).toBe('A');
@@ -80,7 +91,7 @@ describe('an offer that failed', () => {
     choose(a, b);
     health.unreachable(a);
     now.advance(COOLDOWN - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(1);
     expect(choose(a, b)).toEqual(['A', 'B']);
   });
@@ -101,7 +112,7 @@ describe('an offer that failed', () => {
     now.advance(COOLDOWN);
     choose(a, b);
     now.advance(PROBE - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(1);
     expect(choose(a, b)).toEqual(['A', 'B']);
   });
