@@ -152,7 +152,9 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
       const within = affordable(limit - spent - locked);
-      return within.length > 0 ? { ...call, candidates: within } : budgetError(call.caller, refusal.budget, estimated);
+      if (within.length > 0) return { ...call, candidates: within };
+      const most = `the most that this call can cost: ${formatUsd(mostOf(call))} USDC`;
+      return budgetError(call.caller, refusal.budget, most, LESS[call.primitive]);
     }
     case 'parent_over':
       return new GatewayError(
@@ -232,14 +234,24 @@ const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
   operator: 'The operator alone raises it',
 };
 
+/** How a call of each primitive can cost less. */
+const LESS: Readonly<Record<Call['primitive'], string>> = {
+  model: '. Or ask for less, such as a lower max_tokens: the most has to fit, and what is not used is not charged',
+  tool: '',
+  agent: '',
+  image: '. Or ask for fewer or smaller images',
+  video: '. Or ask for a shorter video',
+};
+
 /**
- * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `estimated cost: 0.01
- * USDC`. On HTTP wires the body has `budget` with the same facts.
+ * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `the most that this call
+ * can cost: 0.01 USDC`, and `less` says how it can cost less. On HTTP wires the body has `budget` with the same facts.
  */
 function budgetError(
   { budgets = [] }: Pick<Caller, 'budgets'>,
   { id, limit, spent, locked }: FullBudget,
   needed: string,
+  less = '. A lower max_cost needs less',
 ): GatewayError {
   const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
@@ -247,7 +259,7 @@ function budgetError(
   const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;
   return new GatewayError(
     'insufficient_balance',
-    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
+    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}${less}`,
     {
       body: {
         budget: {
