@@ -117,13 +117,20 @@ const byName = (services: readonly ServiceConfig[]): ReadonlyMap<string, Service
 function changesOf(name: string, before: ServiceConfig, after: ServiceConfig): readonly string[] {
   const [old, now] = [valuesOf(before), valuesOf(after)];
   const keys = [...new Set([...old.keys(), ...now.keys()])];
+  const prices = valuesOf(after, 'pricing');
+  const note = (key: string) => (prices.has(key) && isJump(old.get(key), now.get(key)) ? JUMPED : '');
   return [
     ...keys
       .filter((key) => old.get(key) !== now.get(key))
-      .map((key) => `~ ${name} ${key} ${old.get(key) ?? 'none'} -> ${now.get(key) ?? 'none'}`),
+      .map((key) => `~ ${name} ${key} ${old.get(key) ?? 'none'} -> ${now.get(key) ?? 'none'}${note(key)}`),
     ...hiddenChanges(before, after).map((what) => `~ ${name} ${what}`),
   ];
 }
+
+/** A price that the gateway announces: it has more than doubled. Billing decides it exactly. */
+const isJump = (before = '0', after = '0'): boolean => Number(after) > 2 * Number(before);
+const JUMPED =
+  ' (more than doubled: until the notice period of the gateway is over, by default 10 minutes, only calls with max_cost or max_price come)';
 
 /** The changes of the place where the service runs, without values, which may be secret. */
 function hiddenChanges({ target: old }: ServiceConfig, { target: now }: ServiceConfig): readonly string[] {

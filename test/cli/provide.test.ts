@@ -192,6 +192,9 @@ describe('a reload of tollgate provide', () => {
       ({ msg, changes }) => msg === 'the file was reloaded' && String(changes).includes('1.2'),
     );
     expect(line!['changes']).toEqual(['~ model mine/one prompt 1.5 -> 1.2', '- model mine/two']);
+    await file({ price: '2.5' });
+    const [jumped] = await Promise.all([reload(), answered()]);
+    expect(jumped!.output).toMatch(/^~ model mine\/one prompt 1\.2 -> 2\.5 \(more than doubled: .*max_cost/);
     expect(router.dials).toHaveLength(1);
     child.signal('SIGTERM');
     await child.exited;
