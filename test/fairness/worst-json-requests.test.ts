@@ -26,7 +26,7 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld(
     (url) =>
-      [undefined, 'messages', 'responses', 'gemini'].reduce(
+      [undefined, 'messages', 'responses', 'gemini'].reduce<string>(
         (toml, wire) =>
           toml +
           modelBlock({
