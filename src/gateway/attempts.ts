@@ -3,8 +3,9 @@ import { UpstreamFailure } from '#wire';
 import { completionTokens, type EndFrame, type Piece } from '#billing';
 import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount, isOwn } from '#catalog';
+import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {
@@ -463,46 +464,6 @@ export function createFailureAttribution(health: Health, call: Call): FailureAtt
       if (refused && !isWrong(suspect)) return;
       const isTold = !refused || server?.offer.endpoint.kind === 'direct';
       health.blamed(candidate.offer, account, startedAt, isTold && candidate.estimate > 0n);
-    },
-  };
-}
-
-/**
- * Limits the retries of the whole process at providers that were tried, failed lately or may refuse the request too, so
- * that failover cannot multiply the load during an outage. The first try at another provider that works does not count.
- */
-interface RetryBudget {
-  /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */
-  called(at: number): void;
-  /** Takes one retry. Returns false if the budget is used up; the call then fails without a retry. */
-  take(): boolean;
-}
-
-interface RetryBudgetOptions {
-  readonly now: () => number;
-  /** Retries per call. */
-  readonly ratio?: number;
-  /** Retries that are always allowed in a window, so that a gateway with few calls can fail over at all. */
-  readonly reserve?: number;
-}
-
-const SLOTS = 10;
-const SLOT_MS = 1_000;
-const CALL = 0;
-const RETRY = 1;
-
-/** Within any ten seconds, retries stay at or below `ratio` of the calls plus `reserve`. */
-export function createRetryBudget({ now, ratio = 0.2, reserve = 10 }: RetryBudgetOptions): RetryBudget {
-  const recent = createSlidingCount({ slots: SLOTS, slotMs: SLOT_MS, kinds: 2 });
-  return {
-    called(at) {
-      recent.add(CALL, at);
-    },
-    take() {
-      const at = now();
-      if (recent.total(RETRY, at) + 1 > ratio * recent.total(CALL, at) + reserve) return false;
-      recent.add(RETRY, at);
-      return true;
     },
   };
 }
