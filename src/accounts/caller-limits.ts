@@ -122,11 +122,13 @@ const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ req
 function tighter(one: AccountRates | null, other: Rates, byOperator: boolean): AccountRates | null {
   if (isUnset(other)) return one;
   const requestsByOperator = one?.requestsByOperator === true || (byOperator && other.requestsPerMinute !== null);
-  if (one === null) return { ...ratesOf(other), requestsByOperator };
+  const tokensByOperator = one?.tokensByOperator === true || (byOperator && other.tokensPerMinute !== null);
+  if (one === null) return { ...ratesOf(other), requestsByOperator, tokensByOperator };
   const least = (a: number | null, b: number | null) => (a === null ? b : b === null ? a : Math.min(a, b));
   return {
     requestsPerMinute: least(one.requestsPerMinute, other.requestsPerMinute),
     tokensPerMinute: least(one.tokensPerMinute, other.tokensPerMinute),
     requestsByOperator,
+    tokensByOperator,
   };
 }

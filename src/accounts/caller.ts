@@ -111,8 +111,10 @@ export interface CallerBudget extends Budget {
 
 /** Rates that were set for an account. */
 export interface AccountRates extends Rates {
-  /** The operator set its rate of requests, which replaces the gateway's own rate for accounts. */
+  /** The operator set its rate of requests, which replaces the gateway's own rates for accounts and for keys. */
   readonly requestsByOperator: boolean;
+  /** The same of tokens. */
+  readonly tokensByOperator: boolean;
 }
 
 /** Requests and tokens per minute; null for the gateway's own rate. */

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { createFrameBudget, createFrameMeter, MeteredBytes } from '#wire';
+import { createFrameBudget, createFrameMeter, MeteredBytes } from '#wire/frame-meter';
 
 type Done = (error?: Error | null) => void;
 
@@ -11,16 +11,15 @@ type Done = (error?: Error | null) => void;
 const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
- * A pipe to the process of a package, for an HTTP/2 session here. The frames of the process are metered. `flooded`: it
- * sent so many tiny ones that no package needs as many; the words go on after its name.
+ * A pipe to the process of a package, for an HTTP/2 session here. The frames of the process are metered. It sends
+ * `prefaceBytes` before them. `flooded`: it sent so many tiny ones that no package needs as many; the words go on after
+ * its name.
  */
-export function meteredPipe(pipe: Socket, flooded: (why: string) => void): Duplex {
-  let isFull = false;
+export function meteredPipe(pipe: Socket, prefaceBytes: number, flooded: (why: string) => void): Duplex {
   const stream = new Duplex({
-    read() {
-      isFull = false;
-      if (!metered.isHeld) pipe.resume();
-    },
+    // What waits here was metered before, and would be read in one turn.
+    readableHighWaterMark: 1,
+    read: () => metered.more(),
     write: (chunk: Buffer, _encoding, done) => send(chunk, done),
     writev(writes: { readonly chunk: Buffer }[], done) {
       pipe.cork();
@@ -30,7 +29,6 @@ export function meteredPipe(pipe: Socket, flooded: (why: string) => void): Duple
     },
     final: (done) => void pipe.end(done),
     destroy(error, done) {
-      metered.drop();
       pipe.destroy();
       done(error);
     },
@@ -41,13 +39,10 @@ export function meteredPipe(pipe: Socket, flooded: (why: string) => void): Duple
     done();
   };
   const metered = new MeteredBytes({
-    meter: createFrameMeter(createFrameBudget()),
-    pass(bytes) {
-      isFull = !stream.push(bytes);
-      if (isFull) pipe.pause();
-    },
+    meter: createFrameMeter(createFrameBudget(), { prefaceBytes }),
+    pass: (bytes) => stream.push(bytes),
     pause: () => void pipe.pause(),
-    resume: () => void (isFull || pipe.resume()),
+    resume: () => void pipe.resume(),
     flooded,
   });
   pipe.on('data', (bytes: Buffer) => metered.take(bytes));

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
+import { PREFACE_BYTES } from '#wire/frame-meter';
 import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
 import { meteredPipe } from './metered-pipe.ts';
@@ -103,10 +104,9 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     Socket,
     Socket,
   ];
-  const [callStream, fetchStream] = [calls, fetches].map((pipe) => meteredPipe(pipe, (why) => end(why))) as [
-    Duplex,
-    Duplex,
-  ];
+  // It serves the calls, and asks for its own requests.
+  const callStream = meteredPipe(calls, 0, (why) => end(why));
+  const fetchStream = meteredPipe(fetches, PREFACE_BYTES, (why) => end(why));
   const tell = (message: ToWorker) => void (control.writable && control.write(`${JSON.stringify(message)}\n`));
   let killed = false;
   const kill = () => {

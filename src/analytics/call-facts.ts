@@ -37,8 +37,8 @@ export interface CallFacts {
   readonly primitive: string;
   readonly service: string;
   readonly provider: string;
-  /** Whether the call was settled. Otherwise it was released and nothing was charged. */
-  readonly isSettled: boolean;
+  /** Whether the call was served. Otherwise it failed, and nothing was charged. */
+  readonly isServed: boolean;
   readonly charged: bigint;
   readonly fee: bigint;
   readonly prompt: number;
@@ -87,7 +87,7 @@ export function readCall(row: Row): CallFacts | null {
     primitive,
     service: textOf(run['service']) || nameOf(textOf(call['service'])),
     provider: (row['provider'] as string | null) ?? '',
-    isSettled: row['state'] === 'settled',
+    isServed: row['state'] === 'settled' && run['outcome'] !== 'free',
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
     prompt: tokensOf(usage, 'prompt'),

@@ -107,7 +107,7 @@ async function uncountedIds(
   return (await program(PROGRAM, asked)) as readonly string[] | null;
 }
 
-const FIGURES = ['requests', 'failed', 'charged', 'fee', 'prompt', 'completion', 'reasoning', 'cached'];
+const FIGURES = ['calls', 'requests', 'failed', 'charged', 'fee', 'prompt', 'completion', 'reasoning', 'cached'];
 const differences = (row: Row): string =>
   FIGURES.filter((figure) => (row[figure] ?? 0n) !== 0n)
     .map((figure) => `${row[figure]} ${figure}`)

@@ -72,7 +72,7 @@ export class SumsOfCalls {
     if (!counted) this.#counted.set(name, (counted = this.#countedOf(usage, name, call)));
     for (const figures of counted.figures) count(figures, call);
     this.#countUser(call);
-    if (!call.isSettled) return;
+    if (!call.isServed) return;
     countTime(counted.firstByte, call.firstByteMs);
     countTime(counted.duration, call.durationMs);
   }
@@ -121,10 +121,10 @@ export class SumsOfCalls {
     };
   }
 
-  #countUser({ account, day, isSettled }: CallFacts): void {
+  #countUser({ account, day, isServed }: CallFacts): void {
     let hash = this.#hashes.get(account);
     if (hash === undefined) this.#hashes.set(account, (hash = hashOf(account)));
-    if (isSettled) this.#activeUsers.set(`${day} ${hash}`, [day, `${hash}`]);
+    if (isServed) this.#activeUsers.set(`${day} ${hash}`, [day, `${hash}`]);
     const known = this.#knownUsers.get(`${hash}`);
     if (known === undefined) this.#knownUsers.set(`${hash}`, { account, since: day });
     else if (day < known.since) known.since = day;
@@ -154,7 +154,7 @@ function figuresOf(table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): 
 }
 
 function count(figures: Figures, call: CallFacts): void {
-  if (!call.isSettled) {
+  if (!call.isServed) {
     figures.failed += 1;
     return;
   }

@@ -63,6 +63,7 @@ export async function openAdministration(
     limits,
     members: createMemberStore(database, { keys, limits, now }),
     offers: (name) => own.has(name) || registered.has(name),
+    keyRate: () => config.limits.requestsPerMinute,
     ledger,
     usage: createKeyUsage(database, now),
     totals: (account) => accountTotals(database, account),

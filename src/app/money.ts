@@ -3,7 +3,14 @@ import { createLockPayments } from '#gateway/compose';
 import { pricesOf } from '#network';
 import { createPastReceipts } from '#pages';
 import { countLiveTasks } from '#tasks';
-import { createCallLog, createCallObserver, createMetrics, createRefusalLog, createTracer } from '#observe';
+import {
+  createCallLog,
+  createCallObserver,
+  createLastFailures,
+  createMetrics,
+  createRefusalLog,
+  createTracer,
+} from '#observe';
 import type { Opened, Store } from './foundation.ts';
 import { auditWithJournal, openLedger } from './journal.ts';
 import { openPayments, hasPayments } from './payments.ts';
@@ -75,12 +82,13 @@ async function openObservers({
   // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
   // them.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');
+  const lastFailures = createLastFailures(now);
   const observer = createCallObserver(
-    [createCallLog(logger, tracer.spanOf, outages), refusals.sink, metrics.sink, tracer.sink],
+    [createCallLog(logger, tracer.spanOf, outages), refusals.sink, lastFailures.sink, metrics.sink, tracer.sink],
     {
       now: elapsed,
       hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
     },
   );
-  return { metrics, refusals, observer, ownOffers };
+  return { metrics, refusals, observer, ownOffers, lastFailures };
 }

@@ -123,6 +123,7 @@ async function mountMarket(protocols: Protocols): Promise<void> {
       registry,
       health,
       listings,
+      lastFailures: protocols.lastFailures,
       earnings,
       payouts,
       payoutRules,
@@ -146,7 +147,7 @@ async function mountFigures(protocols: Protocols, { rollUp }: Analytics): Promis
 }
 
 /** The parts that owners of accounts and the operator share. */
-function accountParts({ catalog, database, keys, limits, members, ledger, networks, now }: Protocols) {
+function accountParts({ catalog, database, keys, limits, policies, members, ledger, networks, now }: Protocols) {
   return {
     keys,
     limits,
@@ -154,6 +155,7 @@ function accountParts({ catalog, database, keys, limits, members, ledger, networ
     ledger,
     networks,
     offers: (name: string) => catalog.offers().some(({ service }) => service === name),
+    keyRate: policies.ofKey,
     totals: (account: string) => accountTotals(database, account),
     seller: (account: string) => findSeller(database, account),
     findTransfer: (id: string) => findTransfer(database, id),

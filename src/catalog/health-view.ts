@@ -8,13 +8,16 @@ import { viewRaise, type RaiseView } from './price-view.ts';
  * to any gateway.
  */
 export interface HealthSources {
-  readonly health: Pick<Health, 'available' | 'stats' | 'compliance'>;
+  readonly health: Pick<Health, 'available' | 'failing' | 'stats' | 'compliance'>;
   /** The gateway to which a provider's proxy is connected; null for none. */
   readonly registry: { locate(provider: string): object | null };
 }
 
-/** `cooling_down`: the offer failed and is skipped for a while. `away`: its provider's proxy is not connected. */
-export type OfferStatus = 'healthy' | 'cooling_down' | 'away';
+/**
+ * `failing`: it is called, and hardly works. `cooling_down`: the offer failed and is skipped for a while. `away`: its
+ * provider's proxy is not connected.
+ */
+export type OfferStatus = 'healthy' | 'failing' | 'cooling_down' | 'away';
 
 /**
  * How well an offer has served, from the calls of all gateways of this database. Latency and throughput come from this
@@ -37,7 +40,8 @@ export interface HealthView {
 
 export function offerStatus(offer: Offer, { health, registry }: HealthSources): OfferStatus {
   if (offer.endpoint.kind === 'tunnel' && registry.locate(offer.endpoint.provider) === null) return 'away';
-  return health.available(offer) ? 'healthy' : 'cooling_down';
+  if (!health.available(offer)) return 'cooling_down';
+  return health.failing(offer) ? 'failing' : 'healthy';
 }
 
 export function viewHealth(offer: Offer, healthSources: HealthSources): HealthView {
@@ -59,9 +63,9 @@ export function viewHealth(offer: Offer, healthSources: HealthSources): HealthVi
 
 export const statusSchema = {
   type: 'string',
-  enum: ['healthy', 'cooling_down', 'away'],
+  enum: ['healthy', 'failing', 'cooling_down', 'away'],
   description:
-    "`healthy`: it can be called; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
+    "`healthy`: it can be called, and nothing is known against it; `failing`: it can be called, but more than half of its calls of the last hour failed, or the last that is known is that it could not be reached; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
 } as const;
 
 export const flagsSchema = {

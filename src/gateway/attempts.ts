@@ -155,8 +155,13 @@ export class Attempts<R> {
     if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
-    this.#fault(error);
-    return null;
+    const why = this.#fault(error);
+    if (why === null) return null;
+    // An answer in one piece begins when it is done, so this is not the silence of a provider.
+    const isSlow = taken && isOwn(offer) && error.timedOut && !this.#call.stream && this.#firstByteAt === NEVER;
+    const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
+    if (!slow || slow.outcome === 'free') throw why;
+    return this.#endFrame(slow, now());
   }
 
   /** The call took too long. */
@@ -173,6 +178,7 @@ export class Attempts<R> {
     observer.attemptFailed(this.#call, offer, failure);
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,
+      ...UNREPEATED,
     });
   }
 
@@ -202,8 +208,8 @@ export class Attempts<R> {
       : new GatewayError('unprocessable', message, { cause: failure });
   }
 
-  /** Returns if the next candidate is to be tried. Otherwise throws the error of the call. */
-  #fault(error: UpstreamFailure): void {
+  /** Returns null if the next candidate is to be tried. Otherwise the error of the call. */
+  #fault(error: UpstreamFailure): GatewayError | null {
     const { health, observer, retryBudget } = this.#options;
     const { offer, ownKey } = this.#candidate;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
@@ -219,10 +225,10 @@ export class Attempts<R> {
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
     const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
-    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return;
+    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
-    throw this.#refusal ?? errorOfAttempt(error, offer);
+    return this.#refusal ?? errorOfAttempt(error, offer);
   }
 
   /**
@@ -400,8 +406,12 @@ function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer)
   return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,
+    ...(failure.timedOut ? UNREPEATED : {}),
   });
 }
+
+/** Clients' libraries would send it again at once, while its provider may still be at work for the one before. */
+const UNREPEATED = { headers: { 'x-should-retry': 'false' } };
 
 /** Decides which offers the failures of one call count against. */
 interface FailureAttribution {

@@ -192,6 +192,8 @@ export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
  */
 export function createRatePolicies(limits: LimitsConfig): {
   readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+  /** Requests per minute of a key without a rate of its own. */
+  readonly ofKey: () => number;
   /** The policy that all callers of the account share; null if the account has no rate. */
   readonly shared: (caller: Caller) => RatePolicy | null;
   /** How often the caller may count the tokens of a prompt. All keys of its account share the rate of `shared`. */
@@ -212,9 +214,13 @@ export function createRatePolicies(limits: LimitsConfig): {
   return {
     of(caller, pages = false) {
       if (pages) return policies.ofPages;
-      const own = caller.rates?.key ?? null;
-      return own === null ? usual(caller) : kept(ofKeys, own, () => lowered(usual(caller), own));
+      const { key: own = null, account: all = null } = caller.rates ?? {};
+      const raised = all?.requestsByOperator || all?.tokensByOperator ? all : null;
+      if (own === null)
+        return raised === null ? usual(caller) : kept(ofKeys, raised, () => forAll(usual(caller), raised));
+      return kept(ofKeys, own, () => lowered(raised === null ? usual(caller) : forAll(usual(caller), raised), own));
     },
+    ofKey: () => policies.ordinary.requestsPerMinute,
     shared(caller) {
       const all = caller.rates?.account ?? null;
       // Strangers are counted by their network.
@@ -239,6 +245,19 @@ function kept(policies: WeakMap<Rates, RatePolicy>, rates: Rates, make: () => Ra
   if (policy === undefined) policies.set(rates, (policy = make()));
   return policy;
 }
+
+/**
+ * The policy of a key of an account whose rates the operator set: each of its keys may use all of them. Lower ones hold
+ * for the account as a whole.
+ */
+const forAll = (
+  usual: RatePolicy,
+  { requestsPerMinute, tokensPerMinute, requestsByOperator, tokensByOperator }: AccountRates,
+): RatePolicy => ({
+  requestsPerMinute: Math.max(usual.requestsPerMinute, (requestsByOperator && requestsPerMinute) || 0),
+  burst: usual.burst,
+  tokensPerMinute: Math.max(usual.tokensPerMinute, (tokensByOperator && tokensPerMinute) || 0),
+});
 
 /** The policy of a key with its own rates. They never allow more than the gateway's rates, and have no burst. */
 function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rates): RatePolicy {

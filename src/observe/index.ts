@@ -1,6 +1,7 @@
 export { createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
 export type { FundFigures } from './fund-metrics.ts';
 export { createDatabaseCheck, healthRoutes } from './health.ts';
+export { type LastFailures, createLastFailures } from './last-failures.ts';
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';

@@ -5,6 +5,7 @@ import type { Dispatcher } from 'undici';
 import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
 import { type ProxyFailure, REPEATABLE_HEADER } from '#network/tunnel';
 import { bodyLengthOf } from '#wire';
+import { oneLine } from '#security';
 import { wasUnread } from '#wire/undici';
 import { breakOff, refuse, takeBody } from './call-stream.ts';
 
@@ -22,14 +23,25 @@ interface ForwardOptions {
   /** Opens a connection for each request that goes out once more. Absent: none does. */
   readonly fresh?: Dispatcher;
   /** Called when the upstream fails. `error` is for the provider's own log. */
-  readonly failed: (failure: ProxyFailure, error: Error) => void;
+  readonly failed: (failure: ProxyFailure, error: Error, requestId: string | null) => void;
+  /** Called when the upstream answers with an error. Default: nobody is told. */
+  readonly refused?: (refusal: UpstreamRefusal) => void;
+}
+
+/** An answer of an upstream that is an error. */
+export interface UpstreamRefusal {
+  readonly status: number;
+  /** Its first words, in one line. */
+  readonly said: string;
+  /** The `x-request-id` that the upstream got. */
+  readonly requestId: string | null;
 }
 
 /**
  * Creates a function that forwards calls to an HTTP service. Bodies pass unchanged, with backpressure in both
  * directions. If the call is cancelled, the upstream request is aborted.
  */
-export function createForward({ target, isModel, dispatcher, fresh, failed }: ForwardOptions): Forward {
+export function createForward({ target, isModel, dispatcher, fresh, failed, refused }: ForwardOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
 
@@ -51,7 +63,9 @@ export function createForward({ target, isModel, dispatcher, fresh, failed }: Fo
         fresh && isWhole && (headers[REPEATABLE_HEADER] !== undefined || method === 'GET')
           ? () => fresh.dispatch(sent, exchange)
           : null;
-      const exchange = new RequestAdapter(stream, body, failed, again);
+      const requestId = headers['x-request-id'];
+      const told = { failed, refused, requestId: typeof requestId === 'string' ? requestId : null };
+      const exchange = new RequestAdapter(stream, body, told, again);
       dispatcher.dispatch(sent, exchange);
     });
   };
@@ -157,11 +171,30 @@ function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeader
   return reply;
 }
 
+interface Told extends Pick<ForwardOptions, 'failed'> {
+  readonly refused: ForwardOptions['refused'];
+  readonly requestId: string | null;
+}
+
+/** Bytes of an error of an upstream that are read for the log. */
+const SAID_BYTES = 1_024;
+const SAID_CHARS = 200;
+const ERROR = 400;
+
+/** Cut before a word, so that no part of a secret is left that the log would not know. */
+function firstWords(text: string): string {
+  const words = oneLine(text);
+  return words.length <= SAID_CHARS ? words : `${words.slice(0, SAID_CHARS - 1).replace(/[^\s"']*$/, '')}…`;
+}
+
 /** One call: connects a stream of the tunnel with a request to an upstream. */
 class RequestAdapter implements Dispatcher.DispatchHandler {
   readonly #stream: ServerHttp2Stream;
   readonly #body: Buffer | Readable | null;
-  readonly #failed: ForwardOptions['failed'];
+  readonly #told: Told;
+  #status = 0;
+  /** The begin of an error. */
+  #said = '';
   #controller: Dispatcher.DispatchController | null = null;
   /** Bytes of the reply's body that have not arrived. */
   #bytesLeft = Infinity;
@@ -170,16 +203,11 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   /** Sends the request a second time; null once it was used, and for a request that must not be repeated. */
   #again: (() => void) | null;
 
-  constructor(
-    stream: ServerHttp2Stream,
-    body: Buffer | Readable | null,
-    failed: ForwardOptions['failed'],
-    again: (() => void) | null,
-  ) {
+  constructor(stream: ServerHttp2Stream, body: Buffer | Readable | null, told: Told, again: (() => void) | null) {
     this.#again = again;
     this.#stream = stream;
     this.#body = body;
-    this.#failed = failed;
+    this.#told = told;
     const leave = () => this.#leave();
     stream.on('aborted', leave);
     stream.on('close', leave);
@@ -195,6 +223,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
     // Replies such as 100 Continue are only for this proxy.
     if (status < 200 || this.#left) return;
     this.#bytesLeft = bodyLengthOf(headers);
+    this.#status = status;
     try {
       this.#stream.respond(replyHeaders(status, headers));
     } catch (error) {
@@ -205,11 +234,14 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytesLeft -= chunk.byteLength;
+    if (this.#status >= ERROR && this.#said.length < SAID_BYTES) this.#said += chunk.toString('utf8', 0, SAID_BYTES);
     if (!this.#left && !this.#stream.write(chunk) && this.#bytesLeft > 0) controller.pause();
   }
 
   onResponseEnd(): void {
     this.#ended = true;
+    const { refused, requestId } = this.#told;
+    if (this.#status >= ERROR) refused?.({ status: this.#status, said: firstWords(this.#said), requestId });
     if (!this.#left) this.#stream.end();
     if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
   }
@@ -223,7 +255,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
     this.#ended = true;
     if (this.#left) return;
     const failure = this.#classify(error);
-    this.#failed(failure, error);
+    this.#told.failed(failure, error, this.#told.requestId);
     if (this.#stream.headersSent) breakOff(this.#stream);
     else refuse(this.#stream, failure);
   }

@@ -14,7 +14,7 @@ import {
 import { loadAgent, noteUnread, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
 import { createSdkWorkers } from '#ai-sdk';
-import { createForward, type Forward } from './forward.ts';
+import { createForward, type Forward, type UpstreamRefusal } from './forward.ts';
 import { createForwardSocket } from './forward-socket.ts';
 import type { StopTimes } from './stdio/child-process.ts';
 import { createStdioTool, type StdioTool } from './stdio/stdio-tool.ts';
@@ -110,13 +110,19 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
         ? createStdioTool({ ...options, service: service.name, target, stopTimes: toolStop })
         : null;
     if (tool) tools.add(tool);
-    const failed = (failure: ProxyFailure, error: Error) =>
-      log.warn({ service: service.name, primitive: service.primitive, failure, error }, 'the upstream failed');
+    const { name, primitive } = service;
+    const failed = (failure: ProxyFailure, error: Error, requestId: string | null = null) =>
+      log.warn({ service: name, primitive, failure, error, request_id: requestId }, 'the upstream failed');
+    const refused = ({ status, said, requestId }: UpstreamRefusal) =>
+      log.warn(
+        { service: name, primitive, status, said, request_id: requestId },
+        'the upstream answered with an error',
+      );
     const forward =
       target.kind === 'sdk'
-        ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed })
+        ? createForward({ target: PIPE, isModel: false, dispatcher: workers.open(target), failed, refused })
         : target.kind === 'http'
-          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, fresh, failed })
+          ? createForward({ target, isModel: service.primitive === 'model', dispatcher, fresh, failed, refused })
           : tool!.forward;
     const forwardSocket =
       target.kind === 'http' && service.primitive === 'model' && servesRealtime(service.model)

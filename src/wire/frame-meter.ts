@@ -26,6 +26,8 @@ const FRAMES_AT_ONCE = 10_000;
 /** Frames in one turn of the event loop, about 2 ms. */
 const FRAMES_PER_TURN = 256;
 
+/** The length of the text that a client sends before its first frame (RFC 9113, 3.4). */
+export const PREFACE_BYTES = 24;
 /** RFC 9113, 4.1. */
 const HEADER_BYTES = 9;
 const DATA = 0;
@@ -61,19 +63,23 @@ export function createFrameBudget(now: () => number = () => performance.now()): 
   };
 }
 
-/**
- * The meter reads only frame headers, so large frames cost almost nothing. `nextTurn` runs a function in the next turn
- * of the event loop, before what is put off after it.
- */
+interface FrameMeterOptions {
+  /** Bytes before the first frame. Default 0: those of a server. */
+  readonly prefaceBytes?: number;
+  readonly now?: () => number;
+  /** Runs a function in the next turn of the event loop, before what is put off after it. */
+  readonly nextTurn?: (run: () => void) => unknown;
+}
+
+/** The meter reads only frame headers, so large frames cost almost nothing. */
 export function createFrameMeter(
   budget: FrameBudget,
-  now: () => number = () => performance.now(),
-  nextTurn: (run: () => void) => unknown = setImmediate,
+  { prefaceBytes = 0, now = () => performance.now(), nextTurn = setImmediate }: FrameMeterOptions = {},
 ): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);
   /** `known`: bytes of `header` that have arrived. `rest`: bytes of the frame's payload that are still to come. */
   let known = 0;
-  let rest = 0;
+  let rest = prefaceBytes;
   /** Small frames of this turn. */
   let passed = 0;
   let tinyLeft = TINY_AT_ONCE;
@@ -121,7 +127,8 @@ export function createFrameMeter(
 
 interface MeteredOptions {
   readonly meter: FrameMeter;
-  readonly pass: (bytes: Buffer) => void;
+  /** False: no more until `more`. A reader that kept what it got would read it in one turn later. */
+  readonly pass: (bytes: Buffer) => boolean;
   /** Nothing more may be read until `resume`. What still comes is kept. */
   readonly pause: () => void;
   readonly resume: () => void;
@@ -133,6 +140,7 @@ interface MeteredOptions {
 export class MeteredBytes {
   readonly #options: MeteredOptions;
   #waiting: Buffer[] = [];
+  #isFull = false;
   #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
   #flooded = false;
 
@@ -140,19 +148,21 @@ export class MeteredBytes {
     this.#options = options;
   }
 
-  /** True while nothing more may be read. */
-  get isHeld(): boolean {
-    return this.#timer !== null || this.#flooded;
-  }
-
   take(bytes: Buffer): void {
     if (bytes.length > 0 && !this.#flooded) this.#waiting.push(bytes);
     if (this.#timer === null) this.#passWaiting();
   }
 
-  /** What waits is dropped. */
+  /** The reader has taken all. */
+  more(): void {
+    this.#isFull = false;
+    if (this.#timer === null && !this.#flooded) this.#passWaiting();
+  }
+
+  /** Drops all that waits: its reader has left. */
   drop(): void {
     this.#waiting = [];
+    this.more();
   }
 
   /** Ends what the sender may send. */
@@ -168,11 +178,12 @@ export class MeteredBytes {
     const { meter, pass, pause, resume } = this.#options;
     this.#timer = null;
     while (this.#waiting.length > 0) {
+      if (this.#isFull) return pause();
       const first = this.#waiting[0]!;
       const admitted = meter.admit(first);
       if (admitted === first.length) this.#waiting.shift();
       else this.#waiting[0] = first.subarray(admitted);
-      if (admitted > 0) pass(first.subarray(0, admitted));
+      if (admitted > 0) this.#isFull = !pass(first.subarray(0, admitted));
       if (meter.flooded()) return this.flood(`it sent more than ${TINY_AT_ONCE} frames of a few bytes`);
       if (admitted === first.length) continue;
       pause();
@@ -181,6 +192,7 @@ export class MeteredBytes {
       this.#timer = waitMs > 0 ? setTimeout(goOn, waitMs) : setImmediate(goOn);
       return;
     }
-    resume();
+    if (this.#isFull) pause();
+    else resume();
   }
 }

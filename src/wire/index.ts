@@ -1,6 +1,5 @@
 export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
 export { BOUNDS, type Bound } from './bounds.ts';
-export { createFrameBudget, createFrameMeter, type FrameBudget, type FrameMeter, MeteredBytes } from './frame-meter.ts';
 export { foreignObject, parseForeign, readForeign } from './foreign.ts';
 export { CodingFault, contentCoding } from './content-coding.ts';
 export { type Placed, PlacedList, dropOldest, getOrInsert } from './collections.ts';

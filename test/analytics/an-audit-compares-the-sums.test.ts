@@ -68,7 +68,7 @@ describe.each(ENGINES)('%s', (engine) => {
 
   test.each([
     ['usage_days', 'charged', 'acme: 1 charged other than in the ledger'],
-    ['usage_days', 'failed', '1 failed other than in the ledger'],
+    ['usage_days', 'failed', '1 calls other than in the ledger'],
     ['usage_days', 'prompt', 'other than those of the accounts'],
     ['service_days', 'completion', '1 completion other than those of the accounts'],
     ['public_days', 'requests', '1 requests other than those of the services'],

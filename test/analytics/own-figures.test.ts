@@ -46,6 +46,8 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
       { ...mine, key: limited.hash },
       { ...mine, key: null, primitive: 'tool', service: '=cmd|calc', provider: 'p-gone', charge: 3 },
       { ...mine, key: limited.hash, end: 'release' },
+      // A tool that answers with an error.
+      { ...mine, key: limited.hash, end: 'free' },
       { account: 'tollgate:local:other', charge: 999 },
     );
     await world.count();
@@ -70,7 +72,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
         ...zero(),
         date: '2026-11-21',
         requests: 2,
-        failed: 1,
+        failed: 2,
         ...twice(SUMS),
         cost_micro_usdc: 103,
         cost_usd: '0.000103',
@@ -79,7 +81,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
     expect(body.totals).toEqual({
       ...zero(),
       requests: 3,
-      failed: 1,
+      failed: 2,
       prompt_tokens: 30,
       completion_tokens: 15,
       reasoning_tokens: 2,
@@ -110,7 +112,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
         provider,
         provider_name: 'Test',
         requests: 1,
-        failed: 0,
+        failed: 1,
         ...SUMS,
         cost_micro_usdc: 100,
         cost_usd: '0.0001',
@@ -144,7 +146,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
   });
 
   test('a limited key sees its own calls alone', async () => {
-    expect((await own('', limited.key)).body.totals).toMatchObject({ requests: 1, failed: 1 });
+    expect((await own('', limited.key)).body.totals).toMatchObject({ requests: 1, failed: 2 });
     expect(await own(`key=${whole.hash}`, limited.key)).toMatchObject({
       status: 403,
       body: { error: { type: 'permission_denied', param: 'key' } },
@@ -176,7 +178,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
       [
         'model,key,key_label,requests,failed,prompt_tokens,completion_tokens,reasoning_tokens,cached_tokens,total_tokens,images,seconds,cost_micro_usdc,cost_usd',
         `${MODEL},${whole.hash},alice,1,0,10,5,2,0,15,0,0,1500000,1.500000`,
-        `${MODEL},${limited.hash},'=limited,1,1,${rest},100,0.000100`,
+        `${MODEL},${limited.hash},'=limited,1,2,${rest},100,0.000100`,
         `'=cmd|calc,,,1,0,${rest},3,0.000003`,
         '',
       ].join('\r\n'),

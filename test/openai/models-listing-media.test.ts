@@ -44,6 +44,7 @@ async function list(offers: readonly Offer[], url = '/models?type=all') {
   catalog.replace('test', offers);
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const health = {
+    failing: () => false,
     available: () => true,
     stats: () => Promise.reject(new Error('not asked for')) as never,
     compliance: () => 1,

@@ -36,6 +36,7 @@ catalog.replace('test', offers);
 const admit = async () => Promise.reject(new Error('the pages of this test are public'));
 const server = createServer({ limits: LIMITS, onError: () => {} });
 const health = {
+  failing: () => false,
   available: (offer: Offer) => offer.provider.name !== 'dear',
   stats: () => stats,
   compliance: () => 0.5,

@@ -120,6 +120,21 @@ it('one whose body is shorter than it said', async () => {
   await expect(readReply(call('raw'))).rejects.toThrow('after status 200 and 3 bytes');
 });
 
+it.each([401, 429, 500, 400])(
+  'one that answers %d: a line in the log says so, with its words and the id',
+  async (status) => {
+    const stream = end.open(
+      { ':path': '/model/there/chat/completions', 'x-request-id': `req-${status}` },
+      JSON.stringify({ model: 'm', messages: [{ role: 'user', content: `!status:${status}` }] }),
+    );
+    expect((await readReply(stream)).status).toBe(status);
+    const line = await running.logged('the upstream answered with an error');
+    expect(line).toMatchObject({ service: 'there', primitive: 'model', status, request_id: `req-${status}` });
+    expect(line['said']).toMatch(/^\{.*"error"/);
+    expect((line['said'] as string).length).toBeLessThanOrEqual(200);
+  },
+);
+
 it('one that answers an error: its own, without the mark', async () => {
   const { status, headers, body } = await readReply(call('there', '!status:503:garbage'));
   expect(status).toBe(503);

@@ -116,6 +116,27 @@ test('a rate that the operator sets replaces it, and one that the owner sets onl
   expect(await passing(others, 24)).toBe(OF_ACCOUNT + BURST - 1);
 });
 
+test('a rate that the operator sets for an account holds for a single key, and a key may lower it', async () => {
+  const { key, account, hash } = await spine.tenant('one-key', '1');
+  const set = async (path: string, requests_per_minute: number) => {
+    const reply = await fetch(`${spine.origin}/admin/v1/accounts/${account}/${path}`, {
+      method: 'PATCH',
+      headers: { 'content-type': 'application/json', ...bearer(spine.adminKey) },
+      body: JSON.stringify({ requests_per_minute }),
+    });
+    return { status: reply.status, text: await reply.text() };
+  };
+  // By itself it would have no effect.
+  const refused = await set(`keys/${hash}`, 30);
+  expect(refused.status).toBe(422);
+  expect(refused.text).toContain(`/admin/v1/accounts/${account}/limits`);
+  expect((await set('limits', 30)).status).toBe(200);
+  expect(await passing([key], 24)).toBe(24);
+  expect((await set(`keys/${hash}`, 30)).status).toBe(200);
+  expect((await set(`keys/${hash}`, 2)).status).toBe(200);
+  expect(await passing([key], 6)).toBe(0);
+});
+
 test('keys can be created at half the rate of the requests of a key', async () => {
   const { key, account } = await spine.tenant('maker', '1');
   const makers = [key, ...(await keysOf(account, 3))];

@@ -71,7 +71,9 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
     }));
 
   async function servedByTheNext(spine: Spine, failure: Instruction): Promise<void> {
-    spine.provider.instruct(failure);
+    // A connection that had served may have been idle: the same request goes out on a new one.
+    const tries = failure.cutHeadAt === 0 ? 2 : 1;
+    spine.provider.instruct(...Array.from({ length: tries }, () => failure));
     const before = await spine.balance();
     const locks = await spine.locks();
     const earned = async () =>
@@ -84,7 +86,7 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
     const response = await spine.post('/chat/completions', ask('hello !tokens:5', { stream, ...TEST_FIRST }));
     expect(response.status).toBe(200);
     const text = await response.text();
-    expect([spine.provider.log.length, second.log.length]).toEqual([1, 1]);
+    expect([spine.provider.log.length, second.log.length]).toEqual([tries, 1]);
     const usage = stream
       ? (events(text).at(-2) as { usage: { cost: number } }).usage
       : (JSON.parse(text) as { usage: { cost: number } }).usage;

@@ -31,7 +31,7 @@ export async function bystand(options: BystanderOptions): Promise<Fare> {
   return fareOf(await answersTo(options));
 }
 
-/** Calls alone and calls beside what `begin` begins, in turns of this many: the load of the machine changes for both. */
+/** So many calls alone, and then beside what `begin` begins: the load of the machine changes for both. */
 const TURN_CALLS = 10;
 
 /** As bystand, alone and beside what `begin` begins. Its function ends that, and is awaited. */

@@ -10,7 +10,8 @@ export interface CountedCall {
   readonly primitive: 'model' | 'tool' | 'agent' | 'image' | 'video';
   readonly service: string;
   readonly provider: string;
-  readonly end: 'settle' | 'release' | 'continue' | 'run' | 'expire' | 'hold';
+  /** `free`: it is settled without a charge, because its provider failed. */
+  readonly end: 'settle' | 'free' | 'release' | 'continue' | 'run' | 'expire' | 'hold';
   /** Micro-USD. */
   readonly charge: number;
   readonly prompt: number;
@@ -49,7 +50,7 @@ export async function makeCall(ledger: Ledger, call: CountedCall, now: number): 
   const { id, account, key, primitive, service, end } = call;
   const run = end === 'run' ? { run: true } : {};
   // A call that was not served has only the requested name, in its requested form.
-  const asked = end === 'settle' ? `asked/${service}` : `0x${'aB'.repeat(20)}:${service}:nitro`;
+  const asked = end === 'settle' || end === 'free' ? `asked/${service}` : `0x${'aB'.repeat(20)}:${service}:nitro`;
   const locked = ledger.lock({
     id,
     account,
@@ -74,7 +75,7 @@ export async function makeCall(ledger: Ledger, call: CountedCall, now: number): 
 async function endOf(ledger: Ledger, call: CountedCall): Promise<void> {
   const { id, service, provider, charge, prompt, completion, reasoning, firstByteMs, durationMs, end } = call;
   if (end === 'expire' || end === 'hold') return;
-  if (end !== 'settle') {
+  if (end !== 'settle' && end !== 'free') {
     const outcome = end === 'continue' ? 'continued' : 'failed';
     await ledger.release({ id, detail: JSON.stringify({ outcome, clientGone: false }) });
     return;
@@ -83,11 +84,18 @@ async function endOf(ledger: Ledger, call: CountedCall): Promise<void> {
     id,
     price: COUNTED_PRICE.id,
     provider,
-    charge: BigInt(charge),
+    charge: end === 'free' ? 0n : BigInt(charge),
     draw: false,
     feeBps: 100,
     usage: JSON.stringify({ call: charge, prompt, completion }),
-    detail: JSON.stringify({ service, providerName: 'P', outcome: 'complete', firstByteMs, durationMs, reasoning }),
+    detail: JSON.stringify({
+      service,
+      providerName: 'P',
+      outcome: end === 'free' ? 'free' : 'complete',
+      firstByteMs,
+      durationMs,
+      reasoning,
+    }),
   });
   if (!settled.ok) throw new Error(`${id} was not settled: ${settled.reason}`);
 }

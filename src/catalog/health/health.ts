@@ -39,6 +39,11 @@ export interface Health extends Pick<
   available(offer: Offer, account?: string): boolean;
   /** Whether its provider is here, and the last call of any account that is known did not fail. */
   works(offer: Offer): boolean;
+  /**
+   * Whether it may be called and hardly works: most of its calls of the last hour failed, or the last that is known of
+   * it is that it failed for all, which is not forgotten until a call succeeds.
+   */
+  failing(offer: Offer): boolean;
   /** The state of an offer for `account`; without `account`, its state for all accounts. */
   healthState(offer: Offer, account?: string): HealthState;
   /** A call is about to try this cooled-down offer. Other calls stay away until its result is known. */
@@ -112,6 +117,11 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
       return isAvailable(healthState(offer, account));
     },
     works: (offer) => present(offer) && states.find(offer.id)?.outages?.isFailing(now()) !== true,
+    failing(offer) {
+      if (states.find(offer.id)?.outages?.lastFailed() === true) return true;
+      const { requests, failures } = figures.stats(offer).lastHour;
+      return requests >= JUDGED_FROM && failures * 2 > requests;
+    },
     probing(offer, account) {
       const at = now();
       states.find(offer.id)?.outages?.probing(at + probeMs, at, account);
@@ -161,6 +171,9 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     },
   };
 }
+
+/** With fewer calls in the last hour, failures are not held against an offer in public: one caller may cause them. */
+const JUDGED_FROM = 10;
 
 const isAvailable = (healthState: HealthState): boolean =>
   healthState === 'good' || healthState === 'recent' || healthState === 'probe';

@@ -17,6 +17,8 @@ export interface OfferOutages {
   healthState(at: number, account?: string): HealthState;
   /** Whether the last that is known of calls of all accounts is a failure. */
   isFailing(at: number): boolean;
+  /** Whether the last that is known for all accounts is a failure, however long ago it was. */
+  lastFailed(): boolean;
   /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
   /** Records a failure that no call can cause. */
@@ -102,7 +104,8 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
       const forIt = healthStateOf(of, at, rules);
       return isPastCommon(of, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
     },
-    isFailing: (at) => isDown(common, at, rules) || own.values().some((of) => isDown(of, at, rules)),
+    isFailing: (at) => [common, ...own.values()].some((of) => isDown(of, at, rules) || hasJustFailed(of, at, rules)),
+    lastFailed: () => common.down,
     triedAgainAt(at, account) {
       const of = ownOf(account);
       if (!of || !isDown(of, at, rules)) return triedAgainAt(common, rules);
@@ -187,6 +190,10 @@ function healthStateOf(outage: Outage, at: number, { cooldownMs, windowMs, failu
 /** Whether the offer is down and the failure is recent enough to count. */
 const isDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
   outage.down && at - outage.failedAt <= cooldownMs * (1 + FORGET_COOLDOWNS);
+
+/** Whether the last call failed a moment ago. Without a cool-down the offer is not down then. */
+const hasJustFailed = ({ streak, failedAt }: Outage, at: number, { windowMs }: OutageRules): boolean =>
+  streak > 0 && at - failedAt < windowMs;
 
 const hasCooledDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
   at - outage.failedAt >= cooldownMs;

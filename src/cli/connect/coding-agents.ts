@@ -306,8 +306,11 @@ const geminiCli: Client = {
           settings: [{ at: ['security', 'auth', 'selectedType'], value: 'gemini-api-key' }],
         },
       ],
-      tryIt: 'gemini --prompt "Say hello"',
-      notes: ['A .env in the folder of a project, or above it, is read instead of the one in ~/.gemini.'],
+      tryIt: 'gemini --skip-trust --prompt "Say hello"',
+      notes: [
+        'In a folder that you have not trusted, Gemini CLI reads no .env, not even its own: say that you trust the folder when it asks, or pass --skip-trust.',
+        'A .env in the folder of a project, or above it, is read instead of the one in ~/.gemini.',
+      ],
     };
   },
   tools: (connection, { home }) => ({

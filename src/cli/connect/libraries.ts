@@ -106,7 +106,9 @@ const { content } = await model.invoke('Hello');`,
       (model) => `import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText } from 'ai';
 const { TOLLGATE_URL, TOLLGATE_API_KEY: apiKey } = process.env;
-const tollgate = createOpenAICompatible({ name: 'tollgate', baseURL: \`\${TOLLGATE_URL}/api/v1\`, apiKey });
+const baseURL = \`\${TOLLGATE_URL}/api/v1\`;
+// Without the last member the AI SDK sends no schemas.
+const tollgate = createOpenAICompatible({ name: 'tollgate', baseURL, apiKey, supportsStructuredOutputs: true });
 const { text } = await generateText({ model: tollgate('${model}'), prompt: 'Hello' });`,
     ),
   },

@@ -91,8 +91,8 @@ const TIERS: Readonly<Record<HealthState, number>> = { good: 0, probe: 0, recent
  * then `sort`. Without these, the offer comes first that has the beginning of the prompt in its cache, if no other is
  * cheaper even so. Strangers set their own prices. So unless the consumer asks for it, no call goes to an offer that
  * costs more than `priceSpreadMax` times the operator's own price, and no call falls back to an offer that costs so
- * much more than the first choice. Offers that rest after a failure are left out while there are others. If there are
- * no others, they are tried, unless they are `open` after too many failures in a row.
+ * much more than the first choice. Offers that rest after a failure come last, unless they are `open` after too many
+ * failures in a row: then they are left out.
  */
 export function createRouter(options: RouterOptions): Router {
   const {
@@ -191,14 +191,14 @@ export function createRouter(options: RouterOptions): Router {
       if (best.healthState === 'probe') health.probing(best.offer, account);
       if (!preferences.allowFallbacks) return [best.offer];
       const chosen = [best.offer];
-      // Resting offers are not used as a fallback for a healthy one. An offer in `probe` is, but it comes after all
-      // healthy ones, whatever its price.
+      // An offer in `probe` comes after all healthy ones, whatever its price. Those that rest are the last resort.
       const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
       const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
-      const usable =
-        best.healthState === 'resting' ? affordable : affordable.filter((entry) => entry.healthState !== 'resting');
-      for (const probe of [false, true])
-        for (const entry of usable) if ((entry.healthState === 'probe') === probe) chosen.push(entry.offer);
+      const of = (isTurn: (state: HealthState) => boolean) =>
+        affordable.filter(({ healthState }) => isTurn(healthState));
+      const healthy = of((state) => state !== 'probe' && state !== 'resting');
+      for (const { offer } of [...healthy, ...of((state) => state === 'probe'), ...of((state) => state === 'resting')])
+        chosen.push(offer);
       return chosen.slice(0, attemptsMax);
     },
     served: sessions.served,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
-import { createFrameBudget, type FrameBudget } from '#wire';
+import { createFrameBudget, type FrameBudget } from '#wire/frame-meter';
 import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';

@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { type FrameMeter, MeteredBytes } from '#wire';
+import { type FrameMeter, MeteredBytes } from '#wire/frame-meter';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** A WebSocket as a duplex stream of bytes. */
@@ -82,25 +82,25 @@ class Stream extends Duplex implements SocketStream {
   #pingAt = 0;
 
   constructor(socket: WebSocket, bounds: StreamBounds | null) {
-    super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
+    // What waits here was metered before, and would be read in one turn.
+    const readableHighWaterMark = bounds === null ? MESSAGE_BYTES_MAX : 1;
+    super({ readableHighWaterMark, writableHighWaterMark: MESSAGE_BYTES_MAX });
     this.#socket = socket;
     this.#bytesRead = bounds?.wire.bytesRead ?? 0;
     this.#metered =
       bounds &&
       new MeteredBytes({
         ...bounds,
-        pass: (bytes) => this.#give(bytes),
+        pass: (bytes) => this.push(bytes),
         pause: () => socket.pause(),
-        resume: () => {
-          if (this.readableFlowing !== false && !this.destroyed) this.#resume();
-        },
+        resume: () => this.#resume(),
       });
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {
       if (this.#deaf) return;
       if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
-      else if (bounds === null) this.#give(message as Buffer);
-      else this.#meter(message as Buffer, bounds);
+      else if (bounds !== null) this.#meter(message as Buffer, bounds);
+      else if (!this.push(message)) socket.pause();
     });
     socket.on('ping', (data) => {
       if (this.#metered !== null && this.#pingsTooMuch(this.#metered)) return;
@@ -114,11 +114,13 @@ class Stream extends Duplex implements SocketStream {
 
   deafen(): void {
     this.#deaf = true;
-    this.#resume();
+    if (this.#metered === null) this.#resume();
+    else this.#metered.drop();
   }
 
   override _read(): void {
-    this.#resume();
+    if (this.#metered === null) this.#resume();
+    else this.#metered.more();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
@@ -149,7 +151,6 @@ class Stream extends Duplex implements SocketStream {
 
   override _destroy(error: Error | null, done: Done): void {
     const socket = this.#socket;
-    this.#metered?.drop();
     this.deafen();
     if (socket.readyState === socket.CONNECTING) socket.terminate();
     else if (socket.readyState !== socket.CLOSED) {
@@ -170,10 +171,6 @@ class Stream extends Duplex implements SocketStream {
       this.#answering = false;
       this.#answer();
     });
-  }
-
-  #give(bytes: Buffer): void {
-    if (!this.push(bytes)) this.#socket.pause();
   }
 
   /** Charges for the framing of the message, and passes it on as the meter allows. */
@@ -201,7 +198,7 @@ class Stream extends Duplex implements SocketStream {
   }
 
   #resume(): void {
-    if (this.#socket.isPaused && !this.#metered?.isHeld) this.#socket.resume();
+    if (this.#socket.isPaused) this.#socket.resume();
   }
 
   #whenOpen(done: Done, send: () => void): void {

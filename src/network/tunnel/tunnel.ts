@@ -3,7 +3,8 @@ import { connect, type ClientHttp2Session, type ClientSessionOptions } from 'nod
 import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
-import { Timers, createFrameMeter, type FrameBudget } from '#wire';
+import { Timers } from '#wire';
+import { createFrameMeter, type FrameBudget } from '#wire/frame-meter';
 import type { GatewayError } from '#errors';
 import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';

@@ -7,6 +7,7 @@ import {
   malformed,
   parseReplyObject,
   readReplyObject,
+  stringEnd,
   tooLarge,
   type JsonLimits,
 } from '#wire/replies';
@@ -190,7 +191,6 @@ export function partialTexts(bytes: Buffer): { readonly said: string; readonly o
 }
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
@@ -254,18 +254,11 @@ function textAt(bytes: Buffer, from: number): string {
   while (SPACES.has(bytes[start])) start++;
   if (bytes[start] !== QUOTE) return '';
   start++;
-  let end = start;
-  for (;;) {
-    end = bytes.indexOf(QUOTE, end);
-    if (end === -1) break;
-    let escapes = 0;
-    while (bytes[end - 1 - escapes] === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) break;
-    end++;
-  }
+  const end = stringEnd(bytes, start, Infinity);
+  const isCut = end < 0;
   // A character or an escape that was cut is left out.
-  const raw = new TextDecoder().decode(bytes.subarray(start, end === -1 ? bytes.length : end), { stream: end === -1 });
-  const text = end === -1 ? withoutBrokenEscape(raw) : raw;
+  const raw = new TextDecoder().decode(bytes.subarray(start, isCut ? bytes.length : end), { stream: isCut });
+  const text = isCut ? withoutBrokenEscape(raw) : raw;
   try {
     return (JSON.parse(`"${text}"`) as string).toWellFormed();
   } catch {

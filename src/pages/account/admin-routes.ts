@@ -8,6 +8,7 @@ import { ACCOUNT_STATES, type AccountState } from '#accounts';
 import { GatewayError } from '#errors';
 import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
 import type { KeysDeps } from './keys.ts';
+import type { AdminKeysDeps } from './key-routes.ts';
 import {
   accountParams,
   accountSchema,
@@ -27,7 +28,7 @@ import { labelTaken, readLabel } from './label.ts';
 import { viewTree, generationSchema, viewCall } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
-interface AdminDeps extends AdminAccountsDeps, AdminCallDeps, KeysDeps, MembersDeps, OperatorTransferDeps {
+interface AdminDeps extends AdminCallDeps, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;

@@ -32,6 +32,7 @@ import {
   type KeyBody,
 } from './keys.ts';
 import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import type { LimitsDeps } from './limits.ts';
 
 export interface OwnKeysDeps extends KeysDeps {
   readonly nonces: Pick<Nonces, 'use'>;
@@ -225,7 +226,12 @@ function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
   });
 }
 
-type AdminKeysDeps = AdminAccountsDeps & KeysDeps;
+export type AdminKeysDeps = AdminAccountsDeps &
+  KeysDeps & {
+    readonly limits: LimitsDeps['limits'];
+    /** Requests per minute of a key without a rate of its own. */
+    readonly keyRate: () => number;
+  };
 
 interface AccountParams {
   readonly id: string;
@@ -280,10 +286,27 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
       // Every key to the development account is a development key. A production gateway on the same database must
       // refuse it, because the account has play money.
       const kind = body.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
+      if (kind === 'live') await refuseRate(deps, account, body);
       const { warnings = [], ...made } = await createKey(deps, account, kind, body, { member: null, by: 'operator' });
       const all = state === 'open' ? warnings : [...warnings, `The account is ${state}: ${UNTIL[state]}`];
       return reply.code(201).send({ ...made, ...(all.length === 0 ? {} : { warnings: all }) });
     },
+  );
+}
+
+/**
+ * Throws GatewayError for a rate that would have no effect: the rates of keys only lower those of the gateway, or those
+ * that the operator set for their account.
+ */
+async function refuseRate({ keyRate, limits }: AdminKeysDeps, account: string, body: KeyBody): Promise<void> {
+  const { requests_per_minute: asked = null } = body;
+  if (asked === null || asked <= keyRate()) return;
+  const most = Math.max(keyRate(), (await limits.get(account, 'operator')).requestsPerMinute ?? 0);
+  if (asked <= most) return;
+  throw new GatewayError(
+    'unprocessable',
+    `A key of this account has at most ${most} requests per minute. Set the rate of the account first: PATCH /admin/v1/accounts/${account}/limits {"requests_per_minute":${asked}}. Each of its keys may then use it`,
+    { param: 'requests_per_minute' },
   );
 }
 
@@ -316,6 +339,7 @@ function changeAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
     { schema, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await findAccount(params.id, deps);
+      if (account !== DEVELOPMENT_ACCOUNT) await refuseRate(deps, account, body ?? {});
       return changeKey(deps, account, params.hash, parseKeyBody(body ?? {}, deps.now()), 'operator');
     },
   );

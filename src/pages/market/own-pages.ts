@@ -18,6 +18,7 @@ import {
 import { callerCaip10 } from '#accounts/names';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity } from '#auth';
 import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, type Registry } from '#network';
+import type { LastFailures } from '#observe';
 import { dateOf, type DayRange } from '#analytics';
 import type { Payouts } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
@@ -32,6 +33,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
   readonly listings: Pick<ToolListings, 'leftOutOf'>;
+  readonly lastFailures: Pick<LastFailures, 'of'>;
   readonly earnings: FindEarnings;
   readonly payouts: Pick<Payouts, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
@@ -96,6 +98,21 @@ const earningsProperties = {
   },
 } as const;
 
+const lastFailuresSchema = {
+  type: 'array',
+  description: 'The newest five calls that failed at your service, as this gateway saw them since its start',
+  items: {
+    title: 'FailedAttempt',
+    ...objectOf({
+      at: { type: 'string', description: 'RFC 3339' },
+      request_id: { type: 'string', description: 'The `x-request-id` that your service got' },
+      status: { type: ['integer', 'null'], description: 'HTTP status of your service; null without one' },
+      reason: { type: 'string' },
+      said: { type: ['string', 'null'], description: 'The first words of your service' },
+    }),
+  },
+} as const;
+
 const servicesProperties = {
   ...ofCaller,
   connected: {
@@ -132,6 +149,7 @@ const servicesProperties = {
         }),
       },
       flags: { ...flagsSchema, description: 'How often replies broke the rules, by rule, ever' },
+      last_failures: lastFailuresSchema,
       left_out: leftOutSchemaOf({}),
     }),
   },
@@ -259,7 +277,7 @@ function viewDay(day: number, entries: readonly EarningsEntry[]) {
 function viewService(
   registered: RegisteredService,
   provider: string,
-  { listings, ...healthSources }: HealthSources & Pick<OwnPagesDeps, 'listings'>,
+  { listings, lastFailures, ...healthSources }: HealthSources & Pick<OwnPagesDeps, 'lastFailures' | 'listings'>,
 ) {
   const { service, createdAt } = registered;
   // The catalogue has a registered service only while its provider is connected. So the offer is built here.
@@ -277,6 +295,9 @@ function viewService(
     compliance: healthSources.health.compliance(offer),
     last_hour: lastHour,
     flags,
+    last_failures: lastFailures
+      .of(offer)
+      .map(({ at, requestId, status, reason, said }) => ({ at: iso(at), request_id: requestId, status, reason, said })),
     left_out: listings.leftOutOf(offer).map(viewLeftOut),
   };
 }

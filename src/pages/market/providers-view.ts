@@ -31,7 +31,7 @@ interface ProviderView<L = ListingView> {
   readonly listings: readonly L[];
 }
 
-export type ProviderStatus = 'healthy' | 'degraded' | 'down' | 'away';
+export type ProviderStatus = 'healthy' | 'degraded' | 'failing' | 'down' | 'away';
 
 interface ListingView {
   readonly name: string;
@@ -76,15 +76,12 @@ function viewListedOffer(offer: Offer, healthSources: HealthSources): ListedOffe
 
 /** The common status of several offers. */
 export function statusOf(offers: readonly Offer[], healthSources: HealthSources): ProviderStatus {
-  let healthy = 0;
-  let away = 0;
-  for (const offer of offers) {
-    const status = offerStatus(offer, healthSources);
-    if (status === 'healthy') healthy++;
-    else if (status === 'away') away++;
-  }
+  const counts = { healthy: 0, failing: 0, cooling_down: 0, away: 0 };
+  for (const offer of offers) counts[offerStatus(offer, healthSources)]++;
+  const { healthy, failing, away } = counts;
   if (away === offers.length) return 'away';
-  return healthy === offers.length ? 'healthy' : healthy > 0 ? 'degraded' : 'down';
+  if (healthy > 0) return healthy === offers.length ? 'healthy' : 'degraded';
+  return failing > 0 ? 'failing' : 'down';
 }
 
 function viewProvider<L>(

@@ -67,7 +67,10 @@ describe('rate policies', () => {
         account: 'a',
         key: null,
         wallet: null,
-        rates: { key: null, account: { requestsPerMinute, tokensPerMinute, requestsByOperator: true } },
+        rates: {
+          key: null,
+          account: { requestsPerMinute, tokensPerMinute, requestsByOperator: true, tokensByOperator: true },
+        },
       })!;
     const limiter = createLocalLimiter({ now: () => 0 });
     const ofRequests = shared(2, null);

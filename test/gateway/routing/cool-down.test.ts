@@ -28,12 +28,48 @@ describe('an offer that failed', () => {
     const { health, choose, now } = setUp();
     health.unreachable(a);
     expect(health.available(a)).toBe(false);
-    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(COOLDOWN - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     expect(health.available(a)).toBe(false);
     now.advance(1);
     expect(health.available(a)).toBe(true);
+  });
+
+  test('stays known as failing until a call succeeds, however long ago it failed', () => {
+    const { health, now } = setUp();
+    expect(health.failing(a)).toBe(false);
+    health.unreachable(a, false);
+    for (const ms of [0, COOLDOWN, 20 * COOLDOWN, 3_600_000]) {
+      now.advance(ms);
+      expect(health.failing(a)).toBe(true);
+    }
+    // It is tried again as usual.
+    expect(health.available(a)).toBe(true);
+    health.succeeded(a, SAMPLE, false);
+    expect(health.failing(a)).toBe(false);
+  });
+
+  test('is failing while most calls of the last hour failed, although each account may call it', () => {
+    const { health, now } = setUp();
+    for (let call = 0; call < 4; call++) health.succeeded(a, SAMPLE);
+    for (let call = 0; call < 5; call++) health.blamed(a, 'account', now(), false);
+    // Of less than ten calls nothing is said.
+    expect(health.failing(a)).toBe(false);
+    health.blamed(a, 'account', now(), false);
+    expect([health.available(a), health.failing(a)]).toEqual([true, true]);
+    now.advance(3_700_000);
+    expect(health.failing(a)).toBe(false);
+  });
+
+  test('is the last resort, after those that are probed, but not once it is open', () => {
+    const { health, choose, fail } = setUp();
+    const middle = offer({ provider: 'Middle', price: 1 });
+    health.unreachable(a);
+    expect(choose(a, b, middle).at(-1)).toBe('A');
+    expect(choose(a, b, middle)).toHaveLength(3);
+    fail(a, OPEN_AFTER);
+    expect(choose(a, b, middle)).not.toContain('A');
   });
 
   test('is then probed by one call at a time, until one succeeds', () => {
@@ -42,7 +78,7 @@ describe('an offer that failed', () => {
     now.advance(COOLDOWN);
     // A is so much cheaper that it is always drawn first.
     expect(choose(a, b)).toEqual(['A', 'B']);
-    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B']);
+    for (let round = 0; round < 20; round++) expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(20);
     health.succeeded(a, SAMPLE);
     for (let round = 0; round < 20; round++) expect(choose(a, b)[0]).toBe('A');
@@ -55,7 +91,7 @@ describe('an offer that failed', () => {
     choose(a, b);
     health.unreachable(a);
     now.advance(COOLDOWN - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(1);
     expect(choose(a, b)).toEqual(['A', 'B']);
   });
@@ -76,7 +112,7 @@ describe('an offer that failed', () => {
     now.advance(COOLDOWN);
     choose(a, b);
     now.advance(PROBE - 1);
-    expect(choose(a, b)).toEqual(['B']);
+    expect(choose(a, b)).toEqual(['B', 'A']);
     now.advance(1);
     expect(choose(a, b)).toEqual(['A', 'B']);
   });

@@ -131,7 +131,7 @@ describe('sort', () => {
   test('comes after health', () => {
     const { health, choose } = setUp(4);
     health.unreachable(a);
-    expect(choose({ sort: 'price' })).toEqual(['B', 'C', 'D']);
+    expect(choose({ sort: 'price' })).toEqual(['B', 'C', 'D', 'A']);
   });
 });
 

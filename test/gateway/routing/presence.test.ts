@@ -24,7 +24,7 @@ describe('a provider that is away', () => {
     const { health, choose } = world(['A']);
     expect(health.healthState(a)).toBe('resting');
     expect(health.available(a)).toBe(false);
-    for (let call = 0; call < 20; call += 1) expect(choose()).toEqual(['B']);
+    for (let call = 0; call < 20; call += 1) expect(choose()).toEqual(['B', 'A']);
   });
 
   test('is tried when there are no others', () => {

@@ -50,22 +50,22 @@ async function gemini(prompt: string, model: string, key = spine.key) {
   const path = join(cwd, 'greeting.txt');
   await writeFile(path, 'hello world\n');
   const settings = {
-    security: { auth: { selectedType: 'gemini-api-key' }, folderTrust: { enabled: false } },
+    security: { auth: { selectedType: 'gemini-api-key' } },
     privacy: { usageStatisticsEnabled: false },
     general: { disableAutoUpdate: true, disableUpdateNag: true, maxAttempts: 1 },
   };
   await writeFile(join(home, '.gemini', 'settings.json'), JSON.stringify(settings));
-  const env = {
-    PATH: process.env['PATH'],
-    HOME: home,
-    GEMINI_API_KEY: key,
-    GOOGLE_GEMINI_BASE_URL: `${spine.origin}/api`,
-    GEMINI_MODEL: model,
-    NO_COLOR: '1',
-  };
+  const variables = [`GEMINI_API_KEY=${key}`, `GOOGLE_GEMINI_BASE_URL=${spine.origin}/api`, `GEMINI_MODEL=${model}`];
+  await writeFile(join(home, '.gemini', '.env'), variables.join('\n'));
+  const env = { PATH: process.env['PATH'], HOME: home, NO_COLOR: '1' };
   const program = join(folder, 'node_modules/@google/gemini-cli/bundle/gemini.js');
   try {
-    const child = keeper.start({ file: process.execPath, args: [program, '--yolo', '--prompt', prompt], cwd, env });
+    const child = keeper.start({
+      file: process.execPath,
+      args: [program, '--skip-trust', '--yolo', '--prompt', prompt],
+      cwd,
+      env,
+    });
     await child.exited;
     return { code: child.exitCode, said: child.output(), file: await readFile(path, 'utf8') };
   } finally {

@@ -45,7 +45,7 @@ export class ErrorBoundary extends Component<Props, State> {
       return this.setState({ missing: 'replaced' });
     }
     this.setState({ missing: 'unreachable' });
-    this.#timer = setTimeout(() => void this.#look(), ASK_MS);
+    this.#timer = window.setTimeout(() => void this.#look(), ASK_MS);
   }
 
   override render(): ReactNode {

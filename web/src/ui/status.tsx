@@ -10,7 +10,11 @@ const WORDS = {
     tone: 'border-2 border-edge',
     title: 'It is listed, and nobody has called it in the last hour. Whether it works is not known.',
   },
-  failing: { word: 'Failing', tone: 'bg-bad', title: 'It is called, and most calls of the last hour failed.' },
+  failing: {
+    word: 'Failing',
+    tone: 'bg-bad',
+    title: 'It is called, and most calls of the last hour failed, or it could not be reached when it was last tried.',
+  },
   degraded: { word: 'Degraded', tone: 'bg-gold', title: 'A part of it failed and is not called for a while.' },
   down: {
     word: 'Down',

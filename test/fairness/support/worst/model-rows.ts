@@ -14,6 +14,7 @@ const chunk = (more: string) =>
 interface Kind {
   readonly bound: Row['bound'];
   readonly bytesMax?: number;
+  readonly isText?: boolean;
   /** The end of the provider's path, by which it knows what to answer. */
   readonly at: string;
   readonly model: string;
@@ -26,12 +27,12 @@ interface Kind {
 const GEMINI = { contents: [{ role: 'user', parts: [{ text: 'x' }] }] };
 const MESSAGES = { model: 'm/messages', max_tokens: 5, messages: [{ role: 'user', content: 'x' }] };
 const RESPONSES = { model: 'm/responses', max_output_tokens: 5, input: 'x', store: false };
-const completion = (junk: string) =>
-  `{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],${usage},"junk":${junk}}`;
-const message = (junk: string) =>
-  `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"junk":${junk}}`;
-const generated = (junk: string) =>
-  `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1},"junk":${junk}}`;
+const completion = (junk: string, text = '"x"') =>
+  `{"id":"x","object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":${text}},"finish_reason":"stop"}],${usage},"junk":${junk}}`;
+const message = (junk: string, text = '"x"') =>
+  `{"id":"m","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":${text}}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1},"junk":${junk}}`;
+const generated = (junk: string, text = '"x"') =>
+  `{"candidates":[{"content":{"parts":[{"text":${text}}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":1},"junk":${junk}}`;
 const responded = (junk: string) =>
   `{"id":"r","object":"response","status":"completed","model":"m","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2},"junk":${junk}}`;
 const embedded = (junk: string) =>
@@ -154,25 +155,54 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
+/** The same in the text of the answer. */
+const IN_TEXTS: Readonly<Record<string, Kind>> = Object.fromEntries(
+  Object.entries({
+    chat: (text) => completion('0', text),
+    'chat stream': (text) =>
+      sse(
+        chunk('0').replace('"a"', () => text),
+        '[DONE]',
+      ),
+    completions: (text) => completion('0', text),
+    'messages, translated': (text) => completion('0', text),
+    'responses, translated': (text) => completion('0', text),
+    messages: (text) => message('0', text),
+    'messages stream': (text) =>
+      sse(
+        `{"type":"message_start","message":${message('0')}}`,
+        `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":${text}}}`,
+      ),
+    gemini: (text) => generated('0', text),
+    'gemini stream': (text) => sse(generated('0', text)),
+  } satisfies Record<string, Kind['reply']>).map(([name, reply]) => [
+    `${name}, in its text`,
+    { ...KINDS[name]!, isText: true, reply: (junk: string) => reply(junk === '0' ? '"x"' : junk) },
+  ]),
+);
+
 /** The routes that are asked. */
 export const MODEL_PATHS: readonly string[] = Object.values(KINDS).map(({ path }) => path);
 
 const typeOf = (body: string) => (body.startsWith('data:') ? 'text/event-stream' : 'application/json');
 
 export const MODEL_ROWS: Readonly<Record<string, Row>> = Object.fromEntries(
-  Object.entries(KINDS).map(([name, { bound, bytesMax, at, path, body, reply }]): [string, Row] => [
-    name,
-    {
-      bound,
-      ...(bytesMax === undefined ? {} : { bytesMax }),
-      act: (world) => world.ask(path, body),
-      answer(asked, junk) {
-        if (!asked.path.replace(/\?.*/, '').endsWith(at)) return null;
-        const text = reply(junk);
-        return { type: typeOf(text), body: text };
+  Object.entries({ ...KINDS, ...IN_TEXTS }).map(
+    ([name, { bound, bytesMax, isText = false, at, path, body, reply }]): [string, Row] => [
+      name,
+      {
+        bound,
+        isText,
+        ...(bytesMax === undefined ? {} : { bytesMax }),
+        act: (world) => world.ask(path, body),
+        answer(asked, junk) {
+          if (!asked.path.replace(/\?.*/, '').endsWith(at)) return null;
+          const text = reply(junk);
+          return { type: typeOf(text), body: text };
+        },
       },
-    },
-  ]),
+    ],
+  ),
 );
 
 export const modelToml = (url: string): string => {

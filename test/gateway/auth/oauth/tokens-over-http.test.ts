@@ -117,6 +117,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   );
   await server.register(
     adminRoutes({
+      keyRate: () => Infinity,
       seller: async () => null,
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),

@@ -187,11 +187,33 @@ const Services = ({ services }: { readonly services: readonly OwnService[] }): R
   <Card title="Services" flush>
     <Table caption="Your services" columns={COLUMNS} rows={services} rowKey={({ name }) => name} />
     {services
+      .filter((each) => each.last_failures.length > 0)
+      .map((each) => (
+        <Failures key={each.name} service={each} />
+      ))}
+    {services
       .filter((each) => each.left_out.length > 0)
       .map((each) => (
         <LeftOut key={each.name} service={each} />
       ))}
   </Card>
+);
+
+const Failures = ({ service: { name, last_failures: failures } }: { readonly service: OwnService }): ReactNode => (
+  <div className="border-t border-line px-5 py-4">
+    <p className="mb-2">
+      The last failures of <span className="font-medium break-all">{name}</span>. Your service got the ids as{' '}
+      <code>x-request-id</code>:
+    </p>
+    <ul className="grid gap-1 text-sm">
+      {failures.map(({ at, request_id: id, reason, said }, nth) => (
+        <li key={nth} className="break-words">
+          <Time at={at} /> {reason}
+          {said === null ? '' : `: ${said}`} <span className="font-mono text-soft break-all">{id}</span>
+        </li>
+      ))}
+    </ul>
+  </div>
 );
 
 const LeftOut = ({ service: { name, left_out: leftOut } }: { readonly service: OwnService }): ReactNode => (
