@@ -5,6 +5,7 @@ import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
+import { errorOfAttempt } from './attempt-error.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {
@@ -147,7 +148,8 @@ export class Attempts<R> {
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
     if (end !== null && (end.outcome !== 'free' || left)) {
-      health.notProbed(offer, this.#call.caller.account);
+      if (left && this.#isSlow()) health.failed(offer, this.#call.caller.account, this.#startedAt);
+      else health.notProbed(offer, this.#call.caller.account);
       this.#flag(offer, end);
       return this.#endFrame(end, now());
     }
@@ -157,6 +159,15 @@ export class Attempts<R> {
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     this.#fault(error);
     return null;
+  }
+
+  /**
+   * Its client left a stream before the first event of it came, and none came in the time after that. Calls of this
+   * account then go to other providers, if there are any.
+   */
+  #isSlow(): boolean {
+    const { stream, candidates } = this.#call;
+    return stream && candidates.length > 1 && this.#firstByteAt === NEVER;
   }
 
   /** The call took too long. */
@@ -343,64 +354,6 @@ function cutOf({
   if (stopped !== null) return { reason: 'timeout', message: stopped.message, own };
   if (!(error instanceof UpstreamFailure) || !error.tooLarge) return null;
   return { reason: 'too_large', message: error.message, own, ...(rest === undefined ? {} : { rest }) };
-}
-
-const BUSY = {
-  rate: ['rate_limit_exceeded', 'limits the rate of its requests'],
-  load: ['overloaded', 'is overloaded'],
-} as const;
-
-/**
- * The error that the consumer gets for the failure of the last attempt. A refused request keeps its meaning. A provider
- * that is away may return, and one with too many requests will have fewer, so the error says when to retry. Everything
- * else is the provider's failure.
- */
-function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
-  const detail = failure.detail ? `: ${failure.detail}` : '';
-  const providerCode = failure.code ?? undefined;
-  if (failure.policy)
-    return new GatewayError('content_policy', `Provider ${name} refused the content of the request${detail}`, {
-      cause: failure,
-      providerCode,
-    });
-  if (failure.attributedTo === 'request') {
-    const code =
-      failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
-    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
-  }
-  if (failure.unheld)
-    return new GatewayError(
-      'service_unavailable',
-      'The memory of this gateway for large replies is full: retry in a moment',
-      {
-        cause: failure,
-        retryAfterS: failure.retryAfterS,
-      },
-    );
-  if (failure.tooLarge)
-    return new GatewayError(
-      'unprocessable',
-      `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
-      { cause: failure },
-    );
-  if (failure.attributedTo === 'account')
-    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
-  if (failure.absent)
-    return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {
-      cause: failure,
-      retryAfterS: 1,
-    });
-  if (failure.busy) {
-    const [code, words] = BUSY[failure.busy];
-    return new GatewayError(code, `Provider ${name} ${words}${detail}`, {
-      cause: failure,
-      retryAfterS: failure.retryAfterS,
-    });
-  }
-  return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
-    cause: failure,
-    retryAfterS: failure.retryAfterS,
-  });
 }
 
 /** Decides which offers the failures of one call count against. */
