@@ -54,7 +54,7 @@ const DEEP_ONLY = [
   'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
-  'test/fairness/{beside-the-greedy,bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
+  'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
   'test/gateway/reference/{docs-in-a-browser,document-is-linted}.test.ts',
   'test/gateway/registry/flapping.test.ts',
   'test/ambiguous-keys/servers-in-go.test.ts',

@@ -29,6 +29,8 @@ let tools: RawMcp;
 let agent: RawAgent;
 let spine: Spine;
 let message = '';
+/** The chat provider answers with 200 and an error in its choice. */
+let inChoice = false;
 
 beforeAll(async () => {
   chat = createServer((request, response) => {
@@ -36,8 +38,12 @@ beforeAll(async () => {
       .resume()
       .on('end', () =>
         response
-          .writeHead(400, { 'content-type': 'application/json' })
-          .end(`{"error":{"message":${written(message)}}}`),
+          .writeHead(inChoice ? 200 : 400, { 'content-type': 'application/json' })
+          .end(
+            inChoice
+              ? `{"choices":[{"message":{},"finish_reason":"error","error":{"message":${written(message)}}}]}`
+              : `{"error":{"message":${written(message)}}}`,
+          ),
       );
   });
   await new Promise<void>((resolve) => chat.listen(0, '127.0.0.1', resolve));
@@ -102,6 +108,15 @@ test('in a chat', async () => {
   for (message of said()) {
     const response = await spine.post('/chat/completions', ask('hello', { model: 'test/echo' }));
     expect(response.status).toBe(400);
+    expectClean(await response.text());
+  }
+});
+
+test('in a choice of a chat', async () => {
+  inChoice = true;
+  for (message of said()) {
+    const response = await spine.post('/chat/completions', ask('hello', { model: 'test/echo' }));
+    expect(response.status).toBe(500);
     expectClean(await response.text());
   }
 });

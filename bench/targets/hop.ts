@@ -56,7 +56,7 @@ async function tunnel(): Promise<Send> {
     identity: createIdentity({ seed: '07'.repeat(32) }),
     registry: {
       join: async ({ id }) => void (location = { kind: 'here', connection: id }),
-      register: async () => ({ revision: 1 }),
+      register: async () => ({ revision: 1, raised: [] }),
       leave: async () => {},
       onSuperseded: () => () => {},
       banOf: () => null,

@@ -13,7 +13,7 @@ interface EgressOptions {
 
 /** The way out of the processes of packages, which may open no connection themselves. */
 export interface Egress {
-  /** Serves the requests that come over a pipe. */
+  /** Serves the requests that come over a pipe, whose frames are metered. */
   serve(pipe: Duplex, options: PipeOptions): void;
   close(): Promise<void>;
 }
@@ -37,11 +37,6 @@ const BODY_BYTES_MAX = 64 * 1024 * 1024;
  * way, so they never hold more than 64 MiB here.
  */
 const STREAMS_MAX = 1_024;
-/**
- * How many of them a process may begin with. It gets more as it uses them, since all that it may open can come in one
- * turn of the event loop, where each takes some twenty microseconds before it can be put off.
- */
-const STREAMS_MIN = 128;
 /** Requests of one process that are judged and sent on in one turn of the event loop. The others wait for the next. */
 const SERVED_MAX = 16;
 /** MiB that the session of one process may hold here. */
@@ -89,26 +84,18 @@ export function createEgress({ allowPrivate }: EgressOptions): Egress {
 
   return {
     serve(pipe, options) {
-      let streamsMax = STREAMS_MIN;
       const session = performServerHandshake(pipe, {
-        settings: { maxConcurrentStreams: streamsMax },
+        settings: { maxConcurrentStreams: STREAMS_MAX },
         maxSessionMemory: SESSION_MIB,
       });
       session.on('error', () => session.destroy());
       let requests = 0;
       const counting = setInterval(() => (requests = 0), FLOOD_MS).unref();
       session.on('close', () => clearInterval(counting));
-      let running = 0;
       const inTurns = createTurns();
       session.on('stream', (stream, headers) => {
         stream.on('error', () => {});
         if (requests++ === FLOOD_MAX) return options.flooded();
-        running++;
-        stream.on('close', () => running--);
-        if (running > streamsMax / 2 && streamsMax < STREAMS_MAX && !session.destroyed) {
-          streamsMax *= 2;
-          session.settings({ maxConcurrentStreams: streamsMax });
-        }
         inTurns(() => open(stream, headers, options));
       });
     },

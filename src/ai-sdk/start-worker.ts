@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { createLines } from '#wire';
+import { PREFACE_BYTES } from '#wire/frame-meter';
 import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
+import { meteredPipe } from './metered-pipe.ts';
 import { readPaced } from './read-paced.ts';
 import { ownFiles, type Wall } from './wall/find-wall.ts';
 import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messages.ts';
@@ -34,7 +37,7 @@ const WORKER_TIMES: WorkerTimes = { startMs: 20_000, pingMs: 5_000, stallMs: 20_
 
 export interface Worker {
   /** The pipe for calls, once the package is loaded. Rejects with Error if it cannot be. */
-  readonly calls: Promise<Socket>;
+  readonly calls: Promise<Duplex>;
   /** Resolves with how the process ended. */
   readonly ended: Promise<string>;
   kill(): void;
@@ -82,7 +85,7 @@ export const NODE_FLAGS: readonly string[] = [
  */
 export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }: WorkerOptions): Worker {
   const { specifier, factory, from, readable: folders } = findPackage(target);
-  const ready = Promise.withResolvers<Socket>();
+  const ready = Promise.withResolvers<Duplex>();
   const ended = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
   const readable = [...folders, ...ownFiles()];
@@ -101,10 +104,15 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     Socket,
     Socket,
   ];
+  // It serves the calls, and asks for its own requests.
+  const callStream = meteredPipe(calls, 0, (why) => end(why));
+  const fetchStream = meteredPipe(fetches, PREFACE_BYTES, (why) => end(why));
   const tell = (message: ToWorker) => void (control.writable && control.write(`${JSON.stringify(message)}\n`));
   let killed = false;
   const kill = () => {
     killed = true;
+    // A pipe that nobody reads would not tell that it ended.
+    for (const stream of [callStream, fetchStream]) stream.destroy();
     if (child.pid === undefined) return;
     try {
       process.kill(-child.pid, 'SIGKILL');
@@ -133,7 +141,7 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
       answeredAt = performance.now();
       if (text === 'ready') {
         clearTimeout(late);
-        ready.resolve(calls);
+        ready.resolve(callStream);
       } else if (text.startsWith('failed ')) fail(text.slice('failed '.length));
       else if (Number(text) > MEMORY_MIB) end(`it takes ${Number(text)} MiB of memory, more than ${MEMORY_MIB}`);
     },
@@ -178,7 +186,7 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     pipe.on('close', () => setTimeout(kill, LEFT_MS).unref());
   }
   const refused = atMost(LINES_MAX, log);
-  egress.serve(fetches, {
+  egress.serve(fetchStream, {
     origins: providerOrigins(target),
     refused: (host, why) => refused(`it asked for ${host}, which it does not get: it ${why}`),
     flooded: () => end('it sent too many requests'),

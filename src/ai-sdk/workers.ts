@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { callbackify } from 'node:util';
 import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
@@ -123,7 +123,7 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     let stopped = false;
     const say = (text: string) => log(target.sdk, text);
 
-    const connect = async (): Promise<Socket> => {
+    const connect = async (): Promise<Duplex> => {
       // Its pipe broke, and the process may go on: there is one for each package.
       worker?.kill();
       const { startWorker, egress: way, around } = await load(target);
@@ -168,10 +168,12 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
       dispatcher,
       async stop(gently) {
         stopped = true;
-        await (gently ? dispatcher.close() : dispatcher.destroy());
+        if (gently) await dispatcher.close();
         const last = worker;
         last?.kill();
         await last?.ended;
+        // Last, because undici trips over running calls if it closes a connection itself that is no socket.
+        await dispatcher.destroy();
       },
     };
   }

@@ -11,6 +11,7 @@ import {
   createSealedContent,
   linePlaces,
   type BatchRunner,
+  ProviderQueues,
 } from '#batches';
 import { createOffersById } from '#catalog';
 import { batchRoutes, createBatchCallbacks, createLineCalls, createProviderBatchApi, fileRoutes } from '#openai';
@@ -67,13 +68,15 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
   });
   await mount(server, lineRoutes(lines.pipeline), { prefix: '/api/v1' });
   const start = () => {
+    const provider = createProviderBatchApi({ upstream: middle.upstream, offerOf: createOffersById(middle.catalog) });
     runner = createBatchRunner({
       database,
       files,
       content,
       money: createBatchMoney({ ledger, runs, now, alone }),
       calls: lines.calls,
-      provider: createProviderBatchApi({ upstream: middle.upstream, offerOf: createOffersById(middle.catalog) }),
+      provider,
+      queues: new ProviderQueues({ database, provider, bytesMax: config.batches.providerBytesMax, now }),
       lookMs: config.batches.providerLookMs,
       linesAtOnce: config.batches.linesAtOnce,
       places: linePlaces(config.batches),

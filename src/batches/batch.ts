@@ -99,6 +99,8 @@ export interface Batches {
 /** The reply to the request of a line, as its route gives it. `body`: JSON text. */
 export interface LineReply {
   readonly status: number;
+  /** Its request is not to be made again: it was taken, and too late. Default false. */
+  readonly isFinal?: boolean;
   readonly requestId: string;
   readonly body: string;
 }

@@ -62,7 +62,9 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
     if (files + more.files > limits.accountCountMax)
       throw full(`This account has ${limits.accountCountMax} files, which is its limit: delete some`);
     if (own > limits.accountBytesMax)
-      throw full(`The files of this account would take more than ${limits.accountBytesMax} bytes: delete some`);
+      throw full(
+        `The files and batches of this account would take more than ${limits.accountBytesMax} bytes: delete files, or wait until old batches are deleted`,
+      );
     // No account gets more than what is left for others, so no number of accounts takes all.
     if (own > limits.bytesMax - total)
       throw new GatewayError('service_unavailable', 'This gateway has no room for more files at the moment', {

@@ -13,4 +13,5 @@ export {
   type ProviderPlace,
   type RemoteBatch,
 } from './provider-api.ts';
+export { ProviderQueues } from './provider-queues.ts';
 export { createSealedContent } from './sealed-content.ts';

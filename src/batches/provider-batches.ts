@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { loadStatements, type Database, type Row } from '#store';
+import { loadStatements, type Database } from '#store';
 import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
 import { unreadable } from './check-lines.ts';
@@ -15,6 +15,8 @@ import {
   type RemoteBatch,
   toProviderLine,
 } from './provider-api.ts';
+import { MAYBE_THERE, type ProviderBatch, type State, toProviderBatch } from './provider-batch-row.ts';
+import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', [
@@ -31,6 +33,7 @@ interface ProviderBatchesDeps {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly content: SealedContent;
   readonly provider: ProviderApi;
+  readonly queues: ProviderQueues;
   readonly limits: {
     /** Bytes of the longest answer, and of all answers of a batch. */
     readonly replyBytesMax: number;
@@ -67,20 +70,6 @@ const READ_MS = 900_000;
 const READ_FACTOR = 16;
 /** The pause between two looks at whether a file may still be read. */
 const WATCH_MS = 250;
-
-type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'doubted' | 'closing' | 'ended';
-
-/** The row of a batch at a provider. */
-interface ProviderBatch {
-  readonly id: string;
-  readonly offer: string;
-  readonly path: string;
-  state: State;
-  file: string | null;
-  remote: string | null;
-  since: number;
-  refusals: number;
-}
 
 /** A batch at a provider that still takes lines. */
 interface Open {
@@ -157,6 +146,7 @@ export class ProviderBatches {
       remote: null,
       since: at,
       refusals: 0,
+      bytes: 0,
     };
     this.#live.push(made);
     return made;
@@ -208,23 +198,28 @@ export class ProviderBatches {
   }
 
   async #upload(one: ProviderBatch): Promise<void> {
-    const { provider } = this.#deps;
+    const { provider, queues } = this.#deps;
     const release = await uploadPlace(provider.providerOf(one.offer), this.#batch.account, this.#claim.stop);
     if (release === null) return;
     let file: string | null | undefined;
     try {
       // It may have waited for its place.
       if (!this.#claim.goesOn || this.#isOver) return;
+      if (one.bytes > 0 && !(await queues.mayGo(this.#batch, one))) return;
       const lines = await this.#requestsOf(one);
+      if (one.bytes === 0 && lines.length > 0) {
+        await this.#move(one, 'ready', { bytes: lines.reduce((sum, { byteLength }) => sum + byteLength, 0) });
+        if (!(await queues.mayGo(this.#batch, one))) return;
+      }
       file = lines.length === 0 ? null : await provider.upload(this.#place(one), `${one.id}.jsonl`, lines);
+      if (file !== null) await this.#move(one, 'uploaded', { file });
     } catch (error) {
       file = await this.#refused(one, error);
     } finally {
       release();
     }
     // Nothing was held, or the provider has refused it.
-    if (file === null) return one.state === 'ready' ? this.#end(one, NO_ANSWER, []) : undefined;
-    if (file !== undefined) await this.#move(one, 'uploaded', { file });
+    if (file === null && one.state === 'ready') await this.#end(one, NO_ANSWER, []);
   }
 
   async #requestsOf({ id }: ProviderBatch): Promise<readonly Buffer[]> {
@@ -311,11 +306,12 @@ export class ProviderBatches {
 
   /** The provider did not even begin. */
   async #failed(one: ProviderBatch, { faults }: RemoteBatch): Promise<void> {
-    const { now } = this.#deps;
+    const { now, queues } = this.#deps;
     const [first] = faults;
     const { file } = one;
     const refusals = one.refusals + 1;
     if (first !== undefined && PASSING.has(first.code) && !this.#isOver && refusals < REFUSALS_MAX) {
+      await queues.wasFull(one);
       const pauseMs = Math.min(FULL_MS * 2 ** one.refusals, FULL_MS_MAX);
       await this.#move(one, 'ready', { since: now() + pauseMs, refusals });
       return this.#remove(one, file);
@@ -406,8 +402,8 @@ export class ProviderBatches {
     files: readonly (string | null)[],
   ): Promise<void> {
     const { database, now } = this.#deps;
-    const { id, state, file, remote, refusals } = one;
-    const move = [id, state, 'closing', file, remote, now(), this.#claim.id, refusals];
+    const { id, state, file, remote, refusals, bytes } = one;
+    const move = [id, state, 'closing', file, remote, now(), this.#claim.id, refusals, bytes];
     const [, moved] = await database.batch([change, { statement: SQL.moveProviderBatch, params: move }]);
     if (moved!.length === 0) return this.#claim.lose();
     one.state = 'closing';
@@ -442,15 +438,16 @@ export class ProviderBatches {
       remote = null,
       since = one.since,
       refusals = one.refusals,
-    }: { file?: string | null; remote?: string | null; since?: number; refusals?: number } = {},
+      bytes = one.bytes,
+    }: { file?: string | null; remote?: string | null; since?: number; refusals?: number; bytes?: number } = {},
   ): Promise<boolean> {
-    const params = [one.id, one.state, to, file, remote, since, this.#claim.id, refusals];
+    const params = [one.id, one.state, to, file, remote, since, this.#claim.id, refusals, bytes];
     const moved = await this.#deps.database.query(SQL.moveProviderBatch, params);
     if (moved.length === 0) {
       this.#claim.lose();
       return false;
     }
-    Object.assign(one, { state: to, file, remote, since, refusals });
+    Object.assign(one, { state: to, file, remote, since, refusals, bytes });
     return true;
   }
 
@@ -473,18 +470,5 @@ type LineRest =
   | Extract<ProviderAnswer, { readonly tooLarge: string }>
   | null;
 
-/** The states of a batch that its provider has, or may have. */
-const MAYBE_THERE: ReadonlySet<State> = new Set(['creating', 'sent', 'doubted']);
 const NOT_FOUND = 404;
 const isMissing = (error: unknown): boolean => error instanceof ProviderFailure && error.status === NOT_FOUND;
-
-const toProviderBatch = (row: Row): ProviderBatch => ({
-  id: row['id'] as string,
-  offer: row['offer'] as string,
-  path: row['path'] as string,
-  state: row['state'] as State,
-  file: row['file'] as string | null,
-  remote: row['remote'] as string | null,
-  since: Number(row['since']),
-  refusals: Number(row['refusals']),
-});

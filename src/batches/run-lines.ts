@@ -13,6 +13,7 @@ import { answeredLine, type LineResult, unansweredLine } from './line-result.ts'
 import { answerOfLine, TOO_LARGE } from './provider-answers.ts';
 import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
+import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
@@ -30,6 +31,7 @@ export interface RunDeps {
   readonly money: Pick<BatchMoney, 'endCall' | 'holds'>;
   readonly calls: Pick<LineCalls, 'call' | 'answer'>;
   readonly provider: ProviderApi;
+  readonly queues: ProviderQueues;
   /** The pause between two looks at the batches of providers, in milliseconds. */
   readonly lookMs: number;
   readonly places: Places;
@@ -312,7 +314,7 @@ export class BatchRun {
       const { status } = reply;
       // A gateway that stops fails its calls. Another one makes this one.
       if (!this.#claim.goesOn && status >= SERVER_FAULT) return;
-      const pauseMs = TEMPORARY.has(status) ? RETRY_MS[tries] : undefined;
+      const pauseMs = TEMPORARY.has(status) && !reply.isFinal ? RETRY_MS[tries] : undefined;
       const mayGoOn = this.#claim.goesOn && !this.#claim.isCancelled;
       if (status === NO_MONEY && this.#returned > returned && mayGoOn) {
         // Another line has ended meanwhile, perhaps after this one was refused.

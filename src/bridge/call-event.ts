@@ -40,6 +40,8 @@ export interface LargeFile {
 export type CallEvent =
   | TextDelta
   | ReasoningDelta
+  | ReasoningMembers
+  | { readonly type: 'citations'; readonly cited: readonly Citation[] }
   | ToolInputStart
   | ToolInputDelta
   | { readonly type: 'file'; readonly file: FilePart }
@@ -63,6 +65,25 @@ export interface TextDelta {
 export interface ReasoningDelta {
   readonly type: 'reasoning-delta';
   readonly json: readonly string[];
+  /** The member of the model's message that has it, and under which its provider wants it back. */
+  readonly member?: string;
+}
+
+/**
+ * Further members of a message that the model's provider wants back with the next request: its reasoning in a form of
+ * the provider's own, with signatures. No client sees them.
+ */
+interface ReasoningMembers {
+  readonly type: 'reasoning-members';
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+/** A page that a model cites. `start` and `end`: the characters of the text that do. */
+export interface Citation {
+  readonly url: string;
+  readonly title: string;
+  readonly start: number;
+  readonly end: number;
 }
 
 /** A model begins a call of a tool. */

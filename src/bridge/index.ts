@@ -1,5 +1,6 @@
 export {
   type CallEvent,
+  type Citation,
   type ContentResult,
   type EventBatch,
   type FilePart,

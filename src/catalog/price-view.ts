@@ -64,12 +64,14 @@ interface AgentPrice {
 }
 
 /**
- * USD per image. `resolutions`: tiers with another price. `variants`: tiers in a quality (`1K/high`) and edits of a
- * tier (`edit/1K`) with another price. `edit`: the price of an edited image. `input_image`: the price of each image to
- * edit. The last two are present only if edits have their own prices.
+ * USD per image. `prompt`: USD per 1M tokens of words, if they have a price. `resolutions`: tiers with another price.
+ * `variants`: tiers in a quality (`1K/high`) and edits of a tier (`edit/1K`) with another price. `edit`: the price of
+ * an edited image. `input_image`: the price of each image to edit. The last two are present only if edits have their
+ * own prices.
  */
 export interface ImagePrice {
   readonly generation: number;
+  readonly prompt?: number;
   readonly resolutions?: Readonly<Record<string, number>>;
   readonly variants?: Readonly<Record<string, number>>;
   readonly edit?: number;
@@ -171,6 +173,7 @@ export function viewImagePrice({ price, variants }: Priced): ImagePrice {
   const qualities = all.filter(([name]) => name.includes('/'));
   return {
     generation: usd(price, 'image'),
+    ...(price.rates.prompt === undefined ? {} : { prompt: usd(price, 'prompt') }),
     ...(tiers.length === 0 ? {} : { resolutions: byName(tiers, 'image') }),
     ...(qualities.length === 0 ? {} : { variants: byName(qualities, 'image') }),
     ...(edit === undefined ? {} : { edit: usd(edit, 'image') }),

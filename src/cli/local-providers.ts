@@ -152,8 +152,13 @@ function contextOf(info: unknown, parameters: unknown): number {
   return Number.isSafeInteger(context) && (context as number) > 0 ? (context as number) : CONTEXT;
 }
 
-/** USD per image, in medium quality. */
-const IMAGES: Readonly<Record<string, string>> = { 'gpt-image-1': '0.042', 'gpt-image-1-mini': '0.011' };
+type ImagePrices = Readonly<Record<'image' | 'input_image' | 'prompt', string>>;
+
+/** USD per image, in medium quality, per image that is edited, and per 1M tokens of words. */
+const IMAGES: Readonly<Record<string, ImagePrices>> = {
+  'gpt-image-1': { image: '0.042', input_image: '0.005', prompt: '5' },
+  'gpt-image-1-mini': { image: '0.011', input_image: '0.002', prompt: '2' },
+};
 
 /**
  * The image models that OpenAI lists for this key, with indicative prices for play money. Rejects with a message for
@@ -164,7 +169,7 @@ async function openaiImages(env: Environment, key: string): Promise<readonly Ser
   const headers = { authorization: `Bearer ${key}` };
   const items = await listLocal(`${base}/models`, 'data', 'OPENAI_BASE_URL says where it is', { headers });
   const listed = new Set(items.map(({ id }) => id));
-  return Object.entries(IMAGES).flatMap(([model, image]) =>
+  return Object.entries(IMAGES).flatMap(([model, prices]) =>
     listed.has(model)
       ? [
           localImages({
@@ -174,7 +179,7 @@ async function openaiImages(env: Environment, key: string): Promise<readonly Ser
             providerName: 'openai',
             url: base,
             apiKey: key,
-            image,
+            prices,
             upstreamModel: model,
           }),
         ]
@@ -211,17 +216,18 @@ export function localModel(model: {
   };
 }
 
-/** An image service of OpenAI's API that the command line adds without a file. `image`: USD per image. */
+/** An image service of OpenAI's API that the command line adds without a file. */
 function localImages(model: {
   readonly name: string;
   readonly displayName: string;
   readonly providerName: string;
-  readonly image: string;
+  readonly prices: ImagePrices;
   readonly upstreamModel: string;
   readonly url: string;
   readonly apiKey: string;
 }): ServiceConfig {
-  const { name, displayName, providerName, image, upstreamModel, url, apiKey } = model;
+  const { name, displayName, providerName, prices, upstreamModel, url, apiKey } = model;
+  const { input_image: _, ...made } = prices;
   return {
     service: {
       primitive: 'image',
@@ -229,8 +235,8 @@ function localImages(model: {
       displayName,
       providerName,
       description: '',
-      rates: parseRates({ image }),
-      variants: {},
+      rates: parseRates(made),
+      variants: { edit: parseRates(prices) },
       media: {
         upstreamModel,
         supportedParams: ['quality', 'background', 'moderation', 'output_format', 'output_compression', 'stream'],

@@ -165,7 +165,7 @@ async function askSocket(socketPath: string): Promise<ReloadAnswer | null> {
   }
 }
 
-function show({ outcome, changes, restart, problems }: ReloadReport): string {
+function show({ outcome, changes, restart, raised, problems }: ReloadReport): string {
   const paint = painter();
   const color = { '+': 'green', '~': 'yellow', '-': 'red' } as const;
   const lines = changes.map((line) => {
@@ -181,6 +181,10 @@ function show({ outcome, changes, restart, problems }: ReloadReport): string {
     lines.push(
       `${paint('red', '✗')} the router refused the services, so nothing changed:`,
       ...problems.map(({ key, wrong, right }) => `  ${key} ${wrong}; right is ${right}`),
+    );
+  for (const { service, until } of raised)
+    lines.push(
+      `${paint('yellow', '!')} ${service}: its price has more than doubled, so until ${until} calls need a max_cost, and others get 422`,
     );
   if (restart.length > 0) lines.push(`${paint('yellow', '!')} after a restart: ${restart.join(', ')}`);
   return lines.join('\n');

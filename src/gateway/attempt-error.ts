@@ -57,5 +57,9 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
   return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,
+    ...(failure.timedOut ? UNREPEATED : {}),
   });
 }
+
+/** Clients' libraries would send it again at once, while its provider may still be at work for the one before. */
+export const UNREPEATED = { headers: { 'x-should-retry': 'false' } };

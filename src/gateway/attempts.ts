@@ -3,9 +3,10 @@ import { UpstreamFailure } from '#wire';
 import { completionTokens, type EndFrame, type Piece } from '#billing';
 import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
-import { type Endpoint, type Offer, type Health, type PromptSums, createSlidingCount, isOwn } from '#catalog';
+import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
-import { errorOfAttempt } from './attempt-error.ts';
+import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
+import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
 
 export interface AttemptsOptions {
@@ -157,8 +158,13 @@ export class Attempts<R> {
     if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
-    this.#fault(error);
-    return null;
+    const why = this.#fault(error);
+    if (why === null) return null;
+    // An answer in one piece begins when it is done, so this is not the silence of a provider.
+    const isSlow = taken && isOwn(offer) && error.timedOut && !this.#call.stream && this.#firstByteAt === NEVER;
+    const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
+    if (!slow || slow.outcome === 'free') throw why;
+    return this.#endFrame(slow, now());
   }
 
   /**
@@ -184,6 +190,7 @@ export class Attempts<R> {
     observer.attemptFailed(this.#call, offer, failure);
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,
+      ...UNREPEATED,
     });
   }
 
@@ -213,8 +220,8 @@ export class Attempts<R> {
       : new GatewayError('unprocessable', message, { cause: failure });
   }
 
-  /** Returns if the next candidate is to be tried. Otherwise throws the error of the call. */
-  #fault(error: UpstreamFailure): void {
+  /** Returns null if the next candidate is to be tried. Otherwise the error of the call. */
+  #fault(error: UpstreamFailure): GatewayError | null {
     const { health, observer, retryBudget } = this.#options;
     const { offer, ownKey } = this.#candidate;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
@@ -230,10 +237,10 @@ export class Attempts<R> {
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
     const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
-    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return;
+    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
-    throw this.#refusal ?? errorOfAttempt(error, offer);
+    return this.#refusal ?? errorOfAttempt(error, offer);
   }
 
   /**
@@ -406,46 +413,6 @@ export function createFailureAttribution(health: Health, call: Call): FailureAtt
       if (refused && !isWrong(suspect)) return;
       const isTold = !refused || server?.offer.endpoint.kind === 'direct';
       health.blamed(candidate.offer, account, startedAt, isTold && candidate.estimate > 0n);
-    },
-  };
-}
-
-/**
- * Limits the retries of the whole process at providers that were tried, failed lately or may refuse the request too, so
- * that failover cannot multiply the load during an outage. The first try at another provider that works does not count.
- */
-interface RetryBudget {
-  /** Counts a call that begins its first attempt. `at`: on the clock of the budget. */
-  called(at: number): void;
-  /** Takes one retry. Returns false if the budget is used up; the call then fails without a retry. */
-  take(): boolean;
-}
-
-interface RetryBudgetOptions {
-  readonly now: () => number;
-  /** Retries per call. */
-  readonly ratio?: number;
-  /** Retries that are always allowed in a window, so that a gateway with few calls can fail over at all. */
-  readonly reserve?: number;
-}
-
-const SLOTS = 10;
-const SLOT_MS = 1_000;
-const CALL = 0;
-const RETRY = 1;
-
-/** Within any ten seconds, retries stay at or below `ratio` of the calls plus `reserve`. */
-export function createRetryBudget({ now, ratio = 0.2, reserve = 10 }: RetryBudgetOptions): RetryBudget {
-  const recent = createSlidingCount({ slots: SLOTS, slotMs: SLOT_MS, kinds: 2 });
-  return {
-    called(at) {
-      recent.add(CALL, at);
-    },
-    take() {
-      const at = now();
-      if (recent.total(RETRY, at) + 1 > ratio * recent.total(CALL, at) + reserve) return false;
-      recent.add(RETRY, at);
-      return true;
     },
   };
 }

@@ -56,22 +56,16 @@ export const ENDINGS = {
     own: INPUT,
     dialledIn: FREE,
   },
-  mute: {
-    ending:
-      'given up for its size or a lack of memory without a word, by a model of chat, messages, responses or Gemini',
-    cause: 'provider',
-    own: { reported: 'usage', unreported: 'nothing' },
-    dialledIn: FREE,
-  },
   too_large_midway: {
     ending: 'cut for its size or a lack of memory midway',
     cause: 'consumer',
     ...both('usage', 'measure'),
   },
   late: {
-    ending: 'not done within the time of a call, without output',
-    cause: 'provider',
-    own: { reported: 'usage', unreported: 'nothing' },
+    // The provider was at work: one that is silent fails before. An answer in one piece is silent until it is done.
+    ending: 'not done within the time of a call, or in one piece and not begun in time, without output',
+    cause: 'consumer',
+    own: INPUT,
     dialledIn: FREE,
   },
   late_midway: { ending: 'not done within the time of a call, midway', cause: 'consumer', ...both('usage', 'measure') },
@@ -83,7 +77,7 @@ export const ENDINGS = {
     dialledIn: FREE,
   },
   failed: {
-    ending: 'failed: connection lost, an error instead of a reply or midway, silent, malformed',
+    ending: 'failed: connection lost, an error instead of a reply or midway, a silent stream, malformed',
     cause: 'provider',
     own: FREE,
     dialledIn: FREE,

@@ -210,7 +210,7 @@ class CallRequests {
   ): UpstreamExchange {
     if (this.stopped) throw this.stopped;
     const { upstream, replyMemory } = this.#options;
-    const sent = { ...withHeaders(request, traced), repeatable: this.#repeatable };
+    const sent = { ...withHeaders(request, traced), repeatable: this.#repeatable && request.repeatable !== false };
     const exchange = upstream.send(endpoint, sent, this.#account, last);
     if (replyMemory) exchange.memory = replyMemory.open(this.#account, offer.provider.id);
     this.#sent.push(exchange);

@@ -1,4 +1,5 @@
 import { escrowOf, formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
+import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
 import { needsCredential, type Caller, type CallerBudget } from '#accounts';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
@@ -7,6 +8,8 @@ import type { Call } from './call.ts';
 /** A call or a run that is to be locked. */
 interface Locking {
   readonly caller: Caller;
+  /** Of a call. */
+  readonly primitive?: Primitive;
   readonly payment?: PaymentAttempt | null;
   /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
   readonly parent: string | null;
@@ -58,7 +61,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
     for (const { id, limit, carried } of caller.budgets ?? []) {
       const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
-        throw budgetError(caller, { id, limit, spent, locked }, `estimated cost: ${formatUsd(needed)} USDC`);
+        throw budgetError(caller, { id, limit, spent, locked }, neededOf(of, needed));
     }
     await take(of, paymentAttempt, needed);
   }
@@ -120,6 +123,11 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
   };
 }
 
+/** Words for the money that a call needs. */
+const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
+  `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
+const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
+
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
 /** The lock of the cheapest offer, micro-USD. */
@@ -152,9 +160,9 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
       const within = affordable(limit - spent - locked);
-      if (within.length > 0) return { ...call, candidates: within };
-      const most = `the most that this call can cost: ${formatUsd(mostOf(call))} USDC`;
-      return budgetError(call.caller, refusal.budget, most, LESS[call.primitive]);
+      return within.length > 0
+        ? { ...call, candidates: within }
+        : budgetError(call.caller, refusal.budget, neededOf(call, mostOf(call)));
     }
     case 'parent_over':
       return new GatewayError(
@@ -234,24 +242,14 @@ const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
   operator: 'The operator alone raises it',
 };
 
-/** How a call of each primitive can cost less. */
-const LESS: Readonly<Record<Call['primitive'], string>> = {
-  model: '. Or ask for less, such as a lower max_tokens: the most has to fit, and what is not used is not charged',
-  tool: '',
-  agent: '',
-  image: '. Or ask for fewer or smaller images',
-  video: '. Or ask for a shorter video',
-};
-
 /**
- * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `the most that this call
- * can cost: 0.01 USDC`, and `less` says how it can cost less. On HTTP wires the body has `budget` with the same facts.
+ * The error for a lock that exceeds a budget of the caller. `needed` completes the message: `estimated cost: 0.01
+ * USDC`. On HTTP wires the body has `budget` with the same facts.
  */
 function budgetError(
   { budgets = [] }: Pick<Caller, 'budgets'>,
   { id, limit, spent, locked }: FullBudget,
   needed: string,
-  less = '. A lower max_cost needs less',
 ): GatewayError {
   const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
@@ -259,7 +257,7 @@ function budgetError(
   const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;
   return new GatewayError(
     'insufficient_balance',
-    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}${less}`,
+    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
     {
       body: {
         budget: {

@@ -63,7 +63,7 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request
     message: '',
     ...(given === null ? {} : { quote_id: given.id, valid_until: new Date(given.validUntil).toISOString() }),
     price_micro_usdc: Number(amount),
-    exact: call.priced !== undefined || isPerCall(first, request, call.lendable),
+    exact: (call.priced !== undefined && !first.price.rates.prompt) || isPerCall(first, request, call.lendable),
     breakdown: breakdownOf(first, request),
     provider: first.offer.provider.id,
     resolved: pricedFacts(call, first.offer, first.price),

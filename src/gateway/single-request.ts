@@ -111,22 +111,28 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
       reply = this.#accept(begun) ? begun : await this.#again(request, begun);
     }
     const reader = this.#reader!;
-    while (!reader.finished) {
-      const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
-      if (room !== null) await room;
-      // A small reply arrives together with its end. Its end then needs no extra step.
-      const reading = reply.ended ? null : reply.read();
-      const chunks = isPromise(reading) ? await reading : reading;
-      if (chunks === null) break;
-      const given = reader.data(chunks);
-      if (!reply.ended || (given !== null && given.byteLength > 0)) return { done: false, value: given };
+    try {
+      while (!reader.finished) {
+        const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
+        if (room !== null) await room;
+        // A small reply arrives together with its end. Its end then needs no extra step.
+        const reading = reply.ended ? null : reply.read();
+        const chunks = isPromise(reading) ? await reading : reading;
+        if (chunks === null) break;
+        const given = reader.data(chunks);
+        if (!reply.ended || (given !== null && given.byteLength > 0)) return { done: false, value: given };
+      }
+      const elsewhere = reader.endElsewhere?.() ?? null;
+      const end = elsewhere === null ? reader.end() : await elsewhere;
+      if (end.outcome !== 'over_cap') reply.discard();
+      if (!end.rest) return { done: true, value: end };
+      this.#end = end;
+      return { done: false, value: end.rest };
+    } catch (error) {
+      // A provider may repeat a secret in what it says of its failure.
+      if (error instanceof UpstreamFailure && error.detail !== null) throw error.withDetail(reply.scrub(error.detail));
+      throw error;
     }
-    const elsewhere = reader.endElsewhere?.() ?? null;
-    const end = elsewhere === null ? reader.end() : await elsewhere;
-    if (end.outcome !== 'over_cap') reply.discard();
-    if (!end.rest) return { done: true, value: end };
-    this.#end = end;
-    return { done: false, value: end.rest };
   }
 
   cut(cut: Cut): ReplyEnd<R> | null {

@@ -20,7 +20,8 @@ export interface UpstreamRequest {
   readonly listens?: boolean;
   /**
    * A provider that gets it twice does nothing beyond its work. It is sent once more, on a new connection, if the
-   * provider closed a connection that had served before, without a byte of the reply. A GET always is. Default false.
+   * provider closed a connection that had served before, without a byte of the reply. A GET always is. Of a call, the
+   * gateway decides, and an adapter may say false. Default false.
    */
   readonly repeatable?: boolean;
 }

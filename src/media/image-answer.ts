@@ -170,14 +170,15 @@ function closed(members: object): string {
 
 export type UsageForm = (result: ImagesResult, settlement: Settlement) => Readonly<Record<string, unknown>>;
 
-/** The images and their cost. */
-const billedUsage = ({ images }: ImagesResult, { charged, fee }: Settlement) => ({
+/** The images, the tokens of words if they have a price, and the cost. */
+const billedUsage = ({ images, words }: ImagesResult, { charged, fee }: Settlement) => ({
   images: images.length,
+  ...(words === undefined ? {} : { prompt_tokens: Number(words) }),
   cost: toUsdNumber(charged),
   cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
 });
 
-/** The tokens that the provider counted. Nothing is charged by them. */
+/** The tokens that the provider counted. */
 const countsOf = ({ raw }: ImagesResult): Readonly<Record<string, unknown>> =>
   isObject(raw['usage']) ? raw['usage'] : {};
 
@@ -188,19 +189,22 @@ export const ownUsage: UsageForm = (result, settlement) => ({
 });
 
 /** Clients of OpenAI's API parse the numbers of tokens. Most providers of images count none. */
-const NO_TOKENS = {
-  input_tokens: 0,
-  input_tokens_details: { image_tokens: 0, text_tokens: 0 },
+const measuredCounts = (words: number) => ({
+  input_tokens: words,
+  input_tokens_details: { image_tokens: 0, text_tokens: words },
   output_tokens: 0,
-  total_tokens: 0,
-};
+  total_tokens: words,
+});
 
-export const openaiUsage: UsageForm = (result, settlement) => ({ ...NO_TOKENS, ...ownUsage(result, settlement) });
+export const openaiUsage: UsageForm = (result, settlement) => ({
+  ...measuredCounts(Number(result.words ?? 0n)),
+  ...ownUsage(result, settlement),
+});
 
 export const openrouterUsage: UsageForm = (result, settlement) => {
   const counts = countsOf(result);
-  const { cost, cost_details: details, images } = billedUsage(result, settlement);
-  const prompt = wholeOf(counts['input_tokens']) ?? wholeOf(counts['prompt_tokens']) ?? 0;
+  const { cost, cost_details: details, images, prompt_tokens: words = 0 } = billedUsage(result, settlement);
+  const prompt = wholeOf(counts['input_tokens']) ?? wholeOf(counts['prompt_tokens']) ?? words;
   const completion = wholeOf(counts['output_tokens']) ?? wholeOf(counts['completion_tokens']) ?? 0;
   return {
     prompt_tokens: prompt,

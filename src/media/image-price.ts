@@ -32,6 +32,7 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
 export function imagePrice(ask: ImageAsk, offer: Offer): Price {
   const price = priceAsListed(ask, offer);
   refuseUnpricedQuality(ask, offer);
+  refuseUnpricedPictures(ask, offer, price);
   return price;
 }
 
@@ -69,18 +70,19 @@ function orderedSize(ask: ImageAsk, offer: Offer): Size | null {
 }
 
 /**
- * The worth of the images of a reply, in micro-USD, if one of them is much smaller than ordered; else null. A small
- * image is worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part.
+ * The worth of a reply, in micro-USD, if one of its images is much smaller than ordered; else null. A small image is
+ * worth the price of the offer's lowest tier that it fits into, and of an even smaller one its pixels' part. `words`:
+ * the tokens of words that are charged beside the images.
  */
-export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[]): MicroUsd | null {
+export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], words: bigint): MicroUsd | null {
   const ordered = orderedSize(ask, offer);
   const isSmall = (image: Size) => ordered !== null && pixelsOf(image) < pixelsOf(ordered) * SMALL;
   if (ordered === null || !images.some(isSmall)) return null;
-  const { image: full = 0n, input_image: input = 0n } = priceAsListed(ask, offer).rates;
+  const { image: full = 0n, input_image: input = 0n, prompt = 0n } = priceAsListed(ask, offer).rates;
   const rates = images.map((one) =>
     isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full,
   );
-  const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.count ?? 0));
+  const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.count ?? 0) + prompt * words);
   return cost({ image: all }, { image: 1n });
 }
 
@@ -122,5 +124,16 @@ function refuseUnpricedQuality(ask: ImageAsk, offer: Offer): void {
   throw unprocessable(
     'quality',
     `quality ${quality} has no price at ${offer.provider.name}; it has ${known.join(', ')}, and auto`,
+  );
+}
+
+/** The images that an edit may have at an offer without a price for them: its own price includes one. */
+const UNPRICED_PICTURES_MAX = 1;
+
+function refuseUnpricedPictures({ edit }: ImageAsk, { provider }: Offer, { rates }: Price): void {
+  if (edit === null || edit.count <= UNPRICED_PICTURES_MAX || rates.input_image !== undefined) return;
+  throw unprocessable(
+    'images',
+    `${provider.name} has no price for images that are edited, so an edit has one there, not ${edit.count}. The operator can set pricing.input_image, or 0 if its provider does not bill them`,
   );
 }

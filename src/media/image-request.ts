@@ -41,6 +41,7 @@ import { imagePrice, priceAsListed, pricedQualities, tierAt, worthOf } from './i
 import { unprocessable } from './media-error.ts';
 import { type ImagesResult, imagesUsed, createImageReader, type ReaderContext } from './reply/image-reader.ts';
 import { wireOf } from './image-wires.ts';
+import { wordTokens } from './image-words.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
 
 /** A request that is read and checked. Nothing has been looked up for it yet. */
@@ -204,7 +205,7 @@ export function imageToCall<R, D extends Piece>(
     quote: requestedQuote(body['quote_id'], headers, payment),
     estimate(offer) {
       wireOf(offer).fields(ask, offer, true);
-      return imagesUsed(ask.n, ask.edit?.count ?? 0);
+      return imagesUsed(ask.n, ask.edit?.count ?? 0, wordTokens(ask, offer)?.most);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
@@ -247,7 +248,11 @@ function createImageRequestAdapter({
       return { method: 'POST', path, headers, body };
     },
     reader(offer) {
-      const context: ReaderContext = { ...common, worth: (images) => worthOf(ask, offer, images) };
+      const context: ReaderContext = {
+        ...common,
+        words: wordTokens(ask, offer),
+        worth: (images, words) => worthOf(ask, offer, images, words),
+      };
       const whole = createImageReader(context);
       return streams ? createImageStreamReader(context, stream, whole) : whole;
     },

@@ -39,6 +39,10 @@ const usageSchema = {
       type: 'integer',
       description: 'Images that arrived. The cost is lower if there are fewer than requested.',
     },
+    prompt_tokens: {
+      type: 'integer',
+      description: 'Tokens of words that are charged, of a model with a price for them.',
+    },
     cost: { type: 'number', description: 'USD.' },
     cost_details: {
       type: 'object',
@@ -125,7 +129,7 @@ const generationsAnswerSchema = {
       title: 'OpenAiImageUsage',
       properties: {
         ...usageSchema.properties,
-        input_tokens: { type: 'integer', description: '0 if the provider counts none. Nothing is charged by tokens.' },
+        input_tokens: { type: 'integer', description: '0 if the provider counts none. `prompt_tokens` are charged.' },
         input_tokens_details: {
           type: 'object',
           properties: { image_tokens: { type: 'integer' }, text_tokens: { type: 'integer' } },

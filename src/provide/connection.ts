@@ -10,7 +10,14 @@ import { WebSocket } from 'ws';
 import { BOUNDS, foreignObject, isObject, readStart, retryAfterOf, Timers } from '#wire';
 import { oneLine } from '#security';
 import { TUNNEL_PATH } from '#config';
-import { CONTROL_PATH, createSocketStream, keepAlive, SOCKET_OPTIONS, TUNNEL_PROTOCOL } from '#network/tunnel';
+import {
+  CONTROL_PATH,
+  createSocketStream,
+  keepAlive,
+  type RaisedPrice,
+  SOCKET_OPTIONS,
+  TUNNEL_PROTOCOL,
+} from '#network/tunnel';
 import { answerControl, type RegistrationAnswer, type Welcome } from './control.ts';
 import type { Log } from './log.ts';
 import { type Wallet, signInHeader } from './wallet/wallet.ts';
@@ -127,7 +134,9 @@ export function connect(options: ConnectionOptions): Connection {
       welcomed: (welcome) => tellWelcome(log, welcome),
       answered(answer) {
         clearTimeout(ready);
-        return answer.kind === 'refused' ? end(answer) : options.ready(answer.services);
+        if (answer.kind === 'refused') return end(answer);
+        options.ready(answer.services);
+        tellRaised(log, answer.raised);
       },
       replaced: () => end({ kind: 'replaced' }),
       draining: (banned) => end({ kind: 'draining', banned }),
@@ -199,6 +208,14 @@ export function connect(options: ConnectionOptions): Connection {
 function tellWelcome(log: Log, { provider, account, version, payouts }: Welcome): void {
   log.info({ provider, account, router_version: version }, 'connected to the router');
   if (payouts !== undefined) log.info({ payouts }, 'how this router pays your earnings');
+}
+
+export function tellRaised(log: Log, raised: readonly RaisedPrice[]): void {
+  for (const { service, until } of raised)
+    log.warn(
+      { service, until },
+      'its price has more than doubled: until then calls need a max_cost, and others get 422',
+    );
 }
 
 /** Opens the WebSocket of a tunnel. `headers` have the provider's credential, see credentialHeaders. */

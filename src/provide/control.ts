@@ -4,6 +4,7 @@ import { BOUNDS, createLines, parseForeign, isObject, type JsonObject } from '#w
 import {
   CONTROL_LINE_BYTES_MAX,
   registrationText,
+  type RaisedPrice,
   type GatewayMessage,
   type ProxyMessage,
   type RegistrationProblem,
@@ -32,7 +33,7 @@ export type Welcome = Extract<GatewayMessage, { type: 'welcome' }>;
 
 /** The router's answer to one registration. A refused one leaves the earlier registration in force. */
 export type RegistrationAnswer =
-  | { readonly kind: 'registered'; readonly services: readonly string[] }
+  | { readonly kind: 'registered'; readonly services: readonly string[]; readonly raised: readonly RaisedPrice[] }
   | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] };
 
 interface Control {
@@ -99,6 +100,7 @@ export function answerControl(options: ControlOptions): Control {
         return answer({
           kind: 'registered',
           services: listOf(message['services']).filter((name) => typeof name === 'string'),
+          raised: listOf(message['raised']).filter(isObject).map(readRaised),
         });
       case 'refused':
         return answer({
@@ -159,6 +161,11 @@ function readWelcome({ provider, account, challenge, version, payouts }: JsonObj
 function readProblem({ key, wrong, right }: JsonObject): RegistrationProblem {
   return { key: textOf(key), wrong: textOf(wrong), right: textOf(right) };
 }
+
+const readRaised = ({ service, until }: JsonObject): RaisedPrice => ({
+  service: textOf(service),
+  until: textOf(until),
+});
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown): readonly unknown[] =>

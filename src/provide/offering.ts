@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceConfig } from '#config';
-import { type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
-import type { Connection } from './connection.ts';
+import { type RaisedPrice, type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
+import { type Connection, tellRaised } from './connection.ts';
 import type { Log } from './log.ts';
 import type { PreparedUpstreams } from './upstreams.ts';
 
@@ -18,7 +18,7 @@ interface OfferingOptions {
 /** The outcome for services that were to take the place of the others. */
 export type OfferingOutcome =
   /** They are in force. */
-  | { readonly kind: 'registered' }
+  | { readonly kind: 'registered'; readonly raised: readonly RaisedPrice[] }
   /** The router refused them. The services so far stay in force. */
   | { readonly kind: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   /** There is no connection to the router, or it did not answer yet. They come into force when it has accepted them. */
@@ -60,12 +60,12 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
   let registering: Promise<void> = Promise.resolve();
   let due = 0;
 
-  function commit(next: Coming): void {
+  function commit(next: Coming, raised: readonly RaisedPrice[] = []): void {
     coming = null;
     services = next.services;
     document = next.document;
     next.prepared?.commit();
-    next.told.resolve({ kind: 'registered' });
+    next.told.resolve({ kind: 'registered', raised });
   }
 
   async function registerOn(connection: Connection): Promise<void> {
@@ -78,8 +78,9 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     // Without an answer the services are registered again on the next connection.
     if (answer === null) return;
     if (answer.kind === 'registered') {
-      commit(next);
-      return log.info({ services: services.length }, 'the new services are registered');
+      commit(next, answer.raised);
+      log.info({ services: services.length }, 'the new services are registered');
+      return tellRaised(log, answer.raised);
     }
     coming = null;
     next.prepared?.discard();

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConfigError, isTable, type ServiceConfig } from '#config';
-import { type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
+import { type RaisedPrice, type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
 import type { Log } from './log.ts';
 import { type ProviderConfig, secretsOf } from './provider-file.ts';
 import type { Proxy } from './proxy.ts';
@@ -14,6 +14,8 @@ export interface ReloadReport {
   readonly changes: readonly string[];
   /** Keys that changed in the file, but keep their old value until the proxy is started again. */
   readonly restart: readonly string[];
+  /** Services whose price has risen so much that calls must accept it for a while. */
+  readonly raised: readonly RaisedPrice[];
   /** Why the router refused the services. Empty if it did not. */
   readonly problems: readonly RegistrationProblem[];
 }
@@ -49,6 +51,7 @@ export function createReload({
       outcome: outcome.kind,
       changes,
       restart,
+      raised: outcome.kind === 'registered' ? outcome.raised : [],
       problems: outcome.kind === 'refused' ? outcome.problems : [],
     };
   };
@@ -117,20 +120,13 @@ const byName = (services: readonly ServiceConfig[]): ReadonlyMap<string, Service
 function changesOf(name: string, before: ServiceConfig, after: ServiceConfig): readonly string[] {
   const [old, now] = [valuesOf(before), valuesOf(after)];
   const keys = [...new Set([...old.keys(), ...now.keys()])];
-  const prices = valuesOf(after, 'pricing');
-  const note = (key: string) => (prices.has(key) && isJump(old.get(key), now.get(key)) ? JUMPED : '');
   return [
     ...keys
       .filter((key) => old.get(key) !== now.get(key))
-      .map((key) => `~ ${name} ${key} ${old.get(key) ?? 'none'} -> ${now.get(key) ?? 'none'}${note(key)}`),
+      .map((key) => `~ ${name} ${key} ${old.get(key) ?? 'none'} -> ${now.get(key) ?? 'none'}`),
     ...hiddenChanges(before, after).map((what) => `~ ${name} ${what}`),
   ];
 }
-
-/** A price that the gateway announces: it has more than doubled. Billing decides it exactly. */
-const isJump = (before = '0', after = '0'): boolean => Number(after) > 2 * Number(before);
-const JUMPED =
-  ' (more than doubled: until the notice period of the gateway is over, by default 10 minutes, only calls with max_cost or max_price come)';
 
 /** The changes of the place where the service runs, without values, which may be secret. */
 function hiddenChanges({ target: old }: ServiceConfig, { target: now }: ServiceConfig): readonly string[] {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import type { JsonLimits } from '#wire';
+import { type JsonLimits, OWN_TURN_BYTES, ownTurn } from '#wire';
 import type { Pipeline, ReplyHold } from '#gateway';
 import type { Context, Offered } from './dispatch.ts';
 import { type Entry, type Body, readBody } from './read-body.ts';
@@ -202,7 +202,9 @@ export function createHeldReplies(hold: ReplyHold, bytesMax: number): HeldReplie
       const refuse = (error: GatewayError) => keep(told(idText, errorOf(toRpcFault(error))));
       if (full || kept >= bytesMax) return refuse(notRun());
       if (billed && hold.shareIsFull()) return refuse(noRoom());
-      const reply = told(idText, await run());
+      const outcome = await run();
+      if (outcome.text.length > OWN_TURN_BYTES) await ownTurn();
+      const reply = told(idText, outcome);
       if (!billed && reply.bytes.byteLength > ALWAYS_TOLD_BYTES) {
         if (kept + reply.bytes.byteLength > bytesMax) {
           full = true;

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayStopping } from '#errors';
 import { CREDENTIAL_HEADERS } from '#security';
 import { ACCOUNT_HEADER } from '#accounts';
+import { OWN_TURN_BYTES, ownTurn } from '#wire';
 import { MAX_COST_HEADER, QUOTE_HEADER } from '#gateway';
 import { PAYMENT_HEADERS } from '#http';
 
@@ -63,6 +64,7 @@ export function createAsk(inject: FastifyInstance['inject']): Ask {
         },
         payload,
       });
+      if (reply.rawPayload.byteLength > OWN_TURN_BYTES) await ownTurn();
       return { status: reply.statusCode, headers: flat(reply.headers), text: reply.payload, bytes: reply.rawPayload };
     } catch (error) {
       gone.throwIfAborted();

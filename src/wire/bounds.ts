@@ -47,6 +47,7 @@ export const BOUNDS = {
     // The last event of a response repeats the whole response, and the request.
     of: 'An event of a stream of Messages, Responses or Gemini, if the provider speaks that API',
     bytesMax: 8 * MIB,
+    denseBytesMax: 2 * MIB,
     jsonDepthMax: 128,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
@@ -83,6 +84,7 @@ export const BOUNDS = {
   speechEvent: {
     of: 'An event of a stream with speech, or an error instead of speech',
     bytesMax: 8 * MIB,
+    denseBytesMax: MIB,
     jsonDepthMax: 16,
     jsonKeysMax: 1_000,
     jsonElementsMax: 1_000,

@@ -6,10 +6,13 @@ import { guardStructure, isObject, type JsonObject, jsonText, readJson } from '.
 /** A shorter text cannot hold a structure that is expensive to build. */
 const UNGUARDED_BYTES = 4096;
 
-/** Parses it at once. Throws SyntaxError, and GatewayError for more than its bound and for bytes that are no UTF-8. */
-export function parseForeign(said: string | Uint8Array, bound: Bound): unknown {
+/**
+ * Parses it at once. Throws SyntaxError, and GatewayError for more than its bound and for bytes that are no UTF-8.
+ * `bytes` of a text, if they are at hand, need not be made again.
+ */
+export function parseForeign(said: string | Uint8Array, bound: Bound, bytes?: Uint8Array): unknown {
   if (typeof said !== 'string') return JSON.parse(jsonText(said, bound)) as unknown;
-  if (said.length >= UNGUARDED_BYTES) guardStructure(Buffer.from(said), bound);
+  if (said.length >= UNGUARDED_BYTES) guardStructure(bytes ?? Buffer.from(said), bound);
   return JSON.parse(said) as unknown;
 }
 

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { GatewayError } from '#errors';
 import { parsePieces, PieceError, stringEnd } from './json/parse-pieces.ts';
 import { faultAt, syntaxFault } from './json/syntax-error.ts';
@@ -16,10 +16,15 @@ export interface JsonLimits {
   readonly jsonDepthMax: number;
   /** The most keys. Also the most objects and arrays, counted together. */
   readonly jsonKeysMax: number;
-  /** The most commas, which counts array elements and members. Default: 20 per allowed key. */
+  /**
+   * The most commas, which counts array elements and members, and strings that are no keys: each is compared with those
+   * that came before. Default: 20 per allowed key.
+   */
   readonly jsonElementsMax?: number;
   /** The most bytes of the text. Default: its source has a bound of its own. */
   readonly bytesMax?: number;
+  /** The most bytes beside long strings of plain ASCII, such as pictures. Default: `bytesMax`. */
+  readonly denseBytesMax?: number;
   /** For replies: invalid UTF-8 is replaced instead of refused, and escaped lone surrogates stay. */
   readonly repairText?: boolean;
 }
@@ -51,6 +56,9 @@ const NAME_BYTES_PER_KEY = 64;
  */
 const LONG_NUMBER = 32;
 const LONG_NUMBERS_BYTES_MAX = 64 * 1024;
+
+/** Longer strings of ASCII without escapes do not count as dense: to read them takes 2 ms for a megabyte at most. */
+const LONG_STRING = 64 * 1024;
 
 /**
  * Parses untrusted JSON bytes in linear time. Throws GatewayError `invalid_request` for structure beyond the limits,
@@ -258,11 +266,22 @@ class Structure {
   #containers = 0;
   #keys = 0;
   #commas = 0;
+  /** Strings that are no keys. */
+  #strings = 0;
+  readonly #denseBytesMax: number;
+  /** Bytes so far of long strings of plain ASCII. */
+  #plainBytes = 0;
 
   constructor(
     buffer: Buffer,
     start: number,
-    { jsonDepthMax, jsonKeysMax, jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY, bytesMax = Infinity }: JsonLimits,
+    {
+      jsonDepthMax,
+      jsonKeysMax,
+      jsonElementsMax = jsonKeysMax * ELEMENTS_PER_KEY,
+      bytesMax = Infinity,
+      denseBytesMax = Infinity,
+    }: JsonLimits,
     membersMax = Infinity,
   ) {
     if (buffer.length > bytesMax) throw tooMuch(`has more than ${bytesMax} bytes`, bytesMax);
@@ -270,6 +289,7 @@ class Structure {
     this.#at = start;
     this.#limits = { jsonDepthMax, jsonKeysMax, jsonElementsMax };
     this.#membersMax = membersMax;
+    this.#denseBytesMax = denseBytesMax;
   }
 
   /** True if a double may not hold some number, and there are few enough values to check each of them. */
@@ -280,7 +300,8 @@ class Structure {
   /** Checks about `bytes` more bytes. Returns true at the end of the buffer. */
   look(bytes: number): boolean {
     const buffer = this.#buffer;
-    const until = Math.min(buffer.length, this.#at + bytes);
+    const most = Math.min(buffer.length, this.#at + bytes);
+    let until = this.#denseUntil(most);
     const { jsonDepthMax, jsonKeysMax, jsonElementsMax } = this.#limits;
     let i = this.#at;
     if (this.#inString) i = this.#throughString(i, until);
@@ -288,7 +309,9 @@ class Structure {
       switch (buffer[i]) {
         case QUOTE:
           this.#stringFrom = i;
+          this.#strings++;
           i = this.#throughString(i + 1, until) - 1;
+          until = this.#denseUntil(most);
           break;
         case OPEN_BRACE:
         case OPEN_BRACKET:
@@ -301,6 +324,7 @@ class Structure {
           this.#depth--;
           break;
         case COLON:
+          this.#strings--;
           if (++this.#keys > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} keys`, i);
           if (++this.#members[this.#depth]! > this.#membersMax)
             throw tooMuch(`has an object with more than ${this.#membersMax} members`, i);
@@ -309,35 +333,45 @@ class Structure {
             throw tooMuch(`has keys of more than ${jsonKeysMax * NAME_BYTES_PER_KEY} bytes together`, i);
           break;
         case COMMA:
-          if (++this.#commas > jsonElementsMax)
-            throw tooMuch(`has more than ${jsonElementsMax} elements and members`, i);
+          if (++this.#commas + this.#strings > jsonElementsMax)
+            throw tooMuch(`has more than ${jsonElementsMax} elements and members, of which strings count twice`, i);
           break;
         default:
           if (isDigit(buffer[i])) i = this.#throughNumber(i);
       }
     }
     this.#at = i;
+    if (i - this.#plainBytes > this.#denseBytesMax)
+      throw tooMuch(`has more than ${this.#denseBytesMax} bytes beside long strings of plain ASCII`, i);
     return i >= buffer.length;
+  }
+
+  /** `most`, or the first index at which too many bytes are dense. */
+  #denseUntil(most: number): number {
+    return Math.min(most, this.#plainBytes + this.#denseBytesMax + 1);
   }
 
   /** The index after the string's closing quote, or the end of this piece inside the string. */
   #throughString(from: number, until: number): number {
     const end = stringEnd(this.#buffer, from, until);
     this.#inString = end < 0;
-    this.#countEscapes(from, end < 0 ? ~end : end);
+    const hasEscapes = this.#countEscapes(from, end < 0 ? ~end : end);
     // A string without an end is a syntax error, which JSON.parse reports later.
     if (end < 0) return ~end;
     this.#stringBytes = end - this.#stringFrom;
+    if (end - from > LONG_STRING && !hasEscapes && isAscii(this.#buffer.subarray(from, end)))
+      this.#plainBytes += end - from;
     return end + 1;
   }
 
-  #countEscapes(from: number, to: number): void {
+  /** Whether there are any. */
+  #countEscapes(from: number, to: number): boolean {
     const buffer = this.#buffer;
     if (this.#backslash < from) {
       const next = buffer.indexOf(BACKSLASH, from);
       this.#backslash = next === -1 ? buffer.length : next;
     }
-    if (this.#backslash >= to) return;
+    if (this.#backslash >= to) return false;
     for (let i = this.#backslash; i < to; i++)
       if (buffer[i] === BACKSLASH) {
         this.#escapes++;
@@ -345,6 +379,7 @@ class Structure {
       }
     this.#backslash = to;
     if (this.#escapes > ESCAPES_MAX) throw tooMuch(`has more than ${ESCAPES_MAX} escapes in its texts`, to);
+    return true;
   }
 
   /** The index of the number's last character. */

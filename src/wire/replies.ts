@@ -1,5 +1,6 @@
 export { BOUNDS } from './bounds.ts';
 export type { JsonLimits } from './json-guard.ts';
+export { stringEnd } from './json/parse-pieces.ts';
 export {
   bytesOfString,
   longStringsIn,
@@ -24,6 +25,7 @@ export {
   UpstreamFailure,
   contextExceeded,
   failedByItsOwnWords,
+  failedInChoice,
   malformed,
   toFailure,
   tooLarge,

@@ -2,8 +2,12 @@ import { once } from 'node:events';
 import { connect as connectHttp2, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
+import { PREFACE_BYTES } from '#wire/frame-meter';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
+import { meteredPipe } from '../../src/ai-sdk/metered-pipe.ts';
 import { PIECE_BYTES, readPaced } from '../../src/ai-sdk/read-paced.ts';
+import { startWorker } from '../../src/ai-sdk/start-worker.ts';
+import { installHostile, NO_WALL } from './support/hostile-package.ts';
 
 // What a package sends is read and served in pieces, so that no flood takes the event loop of the gateway.
 
@@ -56,6 +60,28 @@ test('a pipe is read in small pieces, one in each turn, up to its bound', async 
   expect(bytes).toBe(bound + 1000);
 });
 
+test('frames of a few bytes pass in turns, on both pipes of a package', async () => {
+  const frames = 1_500;
+  const passed = { calls: 0, fetches: 0 };
+  const done = Promise.withResolvers<void>();
+  const read = (name: keyof typeof passed) => (bytes: Buffer) => {
+    passed[name] += bytes.byteLength / 10;
+    if (Math.min(passed.calls, passed.fetches) >= frames) done.resolve();
+  };
+  const worker = startWorker({
+    target: { kind: 'sdk', sdk: 'hostile', settings: { floods: frames }, secrets: {}, directory: installHostile() },
+    egress: { serve: (pipe) => void pipe.on('data', read('fetches')), close: async () => {} },
+    wall: NO_WALL,
+    log: () => {},
+    times: undefined,
+  });
+  onTestFinished(() => worker.kill());
+  void worker.calls.then((pipe) => pipe.on('data', read('calls')));
+  const most = [() => passed.calls, () => passed.fetches].map((count) => mostInATurn(count, done.promise));
+  // A frame of one byte counts as four, of which there are 256 in a turn. A look may see those of two.
+  for (const one of await Promise.all(most)) expect(one).toBeLessThanOrEqual(128);
+});
+
 interface Asks {
   readonly session: ClientHttp2Session;
   readonly gateway: Socket;
@@ -68,7 +94,7 @@ async function startEgress(origins: readonly string[]): Promise<Asks> {
   const [gateway, package_] = await pipe();
   const egress = createEgress({ allowPrivate: false });
   const refused: string[] = [];
-  egress.serve(gateway, {
+  egress.serve(meteredPipe(gateway, PREFACE_BYTES, expect.unreachable), {
     origins: new Set(origins),
     refused: (host) => void refused.push(host),
     flooded: () => expect.unreachable(),
@@ -105,11 +131,10 @@ async function startEgress(origins: readonly string[]): Promise<Asks> {
 
 test('requests of a package are served in turns of the event loop', async () => {
   const { ask, refused, session } = await startEgress([]);
-  // All of these can come at once, and no more.
-  expect(session.remoteSettings.maxConcurrentStreams).toBe(128);
-  const all = Array.from({ length: 128 }, (_, at) => once(ask(`http://127.0.0.1:1/${at}`), 'response'));
+  const { maxConcurrentStreams: many = 0 } = session.remoteSettings;
+  const all = Array.from({ length: many }, (_, at) => once(ask(`http://127.0.0.1:1/${at}`), 'response'));
   expect(await mostInATurn(() => refused.length, Promise.all(all))).toBeLessThanOrEqual(32);
-  expect(refused).toHaveLength(128);
+  expect(refused).toHaveLength(1_024);
 });
 
 /** A server that counts its connections and never says a word. */
@@ -134,14 +159,6 @@ async function startSilent() {
     },
   };
 }
-
-test('a package with many running requests may have more, up to 1,024', async () => {
-  const { host, reached } = await startSilent();
-  const { ask, session } = await startEgress([`http://${host}`]);
-  for (let at = 0; at < 300; at++) ask(`http://${host}/${at}`);
-  await reached(300);
-  expect(session.remoteSettings.maxConcurrentStreams).toBe(1_024);
-});
 
 test('a vendor that reads nothing fills no memory: the body stays in the process of the package', async () => {
   const { host, reached } = await startSilent();

@@ -42,7 +42,8 @@ describe('beside a model with an address', () => {
         chunk({}, { finish_reason: 'stop' });
         response.end('data: [DONE]\n\n');
       } else if (deed === 'error-event') response.end('data: {"error":{"message":"gone wrong"}}\n\n');
-      else if (deed === 'broken') setImmediate(() => response.destroy());
+      // After the words were given out.
+      else if (deed === 'broken') setTimeout(() => response.destroy(), 200);
       else response.on('close', () => closed.resolve());
     });
   });

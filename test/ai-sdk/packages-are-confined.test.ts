@@ -10,7 +10,7 @@ import type { SdkTarget } from '#config';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
 import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
-import { installHostile } from './support/hostile-package.ts';
+import { installHostile, NO_WALL } from './support/hostile-package.ts';
 
 // A package that does its worst, in a process that may do nothing.
 
@@ -19,11 +19,13 @@ interface World {
   ignores(deed: string): Promise<number>;
   /** Lets the package do something. Resolves with the status, and the text of the model or the message of the error. */
   does(deed: string): Promise<readonly [status: number, text: string]>;
+  /** The same with files that a message names by their addresses. */
+  doesWith(deed: string, urls: readonly string[]): Promise<readonly [status: number, text: string]>;
   readonly folder: string;
   readonly log: string[];
 }
 
-function start(settings: SdkTarget['settings'] = {}, secrets: SdkTarget['secrets'] = {}): World {
+function start(settings: SdkTarget['settings'] = {}, secrets: SdkTarget['secrets'] = {}, allowPrivate = false): World {
   const folder = installHostile();
   const log: string[] = [];
   const workers = createSdkWorkers({
@@ -32,18 +34,24 @@ function start(settings: SdkTarget['settings'] = {}, secrets: SdkTarget['secrets
     idleTimeoutMs: 60_000,
     wall: 'if_available',
     hidden: [],
+    allowPrivate,
     log: (sdk, text) => log.push(`${sdk} ${text}`),
     tell: ({ text }) => log.push(text),
     times: { startMs: 60_000, pingMs: 100, stallMs: 2_000 },
   });
   onTestFinished(() => workers.close());
   const target: SdkTarget = { kind: 'sdk', sdk: 'hostile', settings, secrets, directory: folder };
-  const send = (deed: string) =>
+  const send = (content: unknown) =>
     request('http://ai-sdk/chat/completions', {
       dispatcher: workers.open(target),
       method: 'POST',
-      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: deed }] }),
+      body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content }] }),
     });
+  const does = async (content: unknown) => {
+    const { statusCode, body } = await send(content);
+    const reply = (await body.json()) as { choices?: { message: { content: string } }[]; error?: { message: string } };
+    return [statusCode, reply.choices?.[0]?.message.content ?? reply.error!.message] as const;
+  };
   return {
     folder,
     log,
@@ -52,14 +60,9 @@ function start(settings: SdkTarget['settings'] = {}, secrets: SdkTarget['secrets
       body.on('error', () => {});
       return statusCode;
     },
-    async does(deed) {
-      const { statusCode, body } = await send(deed);
-      const reply = (await body.json()) as {
-        choices?: { message: { content: string } }[];
-        error?: { message: string };
-      };
-      return [statusCode, reply.choices?.[0]?.message.content ?? reply.error!.message];
-    },
+    does,
+    doesWith: (deed, urls) =>
+      does([{ type: 'text', text: deed }, ...urls.map((url) => ({ type: 'image_url', image_url: { url } }))]),
   };
 }
 
@@ -156,6 +159,40 @@ test('large requests and replies pass, and one that nobody reads holds up no oth
   expect(await does(`count ${'y'.repeat(many)}`)).toEqual([200, String(many)]);
 });
 
+test('files that a request names by their addresses are loaded one after the other, and have a bound together', async () => {
+  const megabytes = (count: number) => Buffer.alloc(count * 1024 * 1024);
+  const seen: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    seen.push(url);
+    response.end(megabytes(Number(url.slice(1))));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const { doesWith, does, log } = start({}, {}, true);
+  const files = (count: number, mib: number) => Array<string>(count).fill(`http://127.0.0.1:${port}/${mib}`);
+  expect(await doesWith('files', files(30, 1))).toEqual([200, '30 files with 41943120 characters']);
+  expect(await doesWith('files', files(60, 20))).toEqual([413, expect.stringContaining('more than 33554432 bytes')]);
+  expect(await doesWith('files', files(1, 21))).toEqual([413, expect.stringContaining('more than 20971520 bytes')]);
+  expect(seen.filter((url) => url !== '/1')).toEqual(['/20', '/20', '/21']);
+  expect(await doesWith('files', files(101, 1))).toEqual([422, expect.stringContaining('more than 100 files')]);
+  expect(seen).toHaveLength(33);
+  // Calls that last hold what they have loaded.
+  const holding = [0, 1, 2].map(() => doesWith('never', files(1, 20)).catch(() => {}));
+  await expect.poll(() => seen.length).toBe(36);
+  expect(await doesWith('files', files(30, 1))).toEqual([429, expect.stringContaining('all running calls')]);
+  await does('exit').catch(() => {});
+  await Promise.all(holding);
+  expect(log.join('\n')).not.toContain('memory');
+});
+
+test('many addresses that a package does not get are one line of the log', async () => {
+  const { doesWith, log } = start();
+  const urls = Array.from({ length: 90 }, (_, at) => `http://127.0.0.1/${at}`);
+  expect(await doesWith('files', urls)).toEqual([400, expect.stringContaining('could not be loaded')]);
+  expect(log.filter((line) => line.includes('which it does not get'))).toHaveLength(1);
+});
+
 test.each([
   ['exit', 'code 7'],
   ['crash', 'thrown in a callback'],
@@ -196,13 +233,7 @@ test('without such bounds, the gateway sees what it takes, whatever it says itse
   const worker = startWorker({
     target: { kind: 'sdk', sdk: 'hostile', settings: {}, secrets: {}, directory: installHostile() },
     egress,
-    wall: {
-      name: '',
-      keeps: { files: false, signals: false, network: false },
-      why: null,
-      // Without prlimit.
-      launch: ({ args }) => ({ command: process.execPath, args: [...args], cwd: '/' }),
-    },
+    wall: NO_WALL,
     log: resolve,
     times: { startMs: 60_000, pingMs: 100, stallMs: 60_000 },
   });

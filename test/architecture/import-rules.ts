@@ -147,6 +147,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'security',
       'store',
       'wire',
+      'wire/frame-meter',
       'wire/replies',
       'wire/undici',
       'billing',
@@ -240,7 +241,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // The program of its processes is worker/main.ts, which imports nothing of the others.
   'ai-sdk': {
-    modules: ['security', 'wire', 'wire/undici', 'config', 'network/guarded-fetch'],
+    modules: ['security', 'wire', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
     packages: ['undici', '@ai-sdk/provider'],
   },
   // The list of prices is large: it is loaded only if a file names a provider.

@@ -9,6 +9,7 @@ import {
   createBatchMoney,
   createFiles,
   createSealedContent,
+  ProviderQueues,
   type Batch,
   type LineCalls,
 } from '#batches';
@@ -39,6 +40,7 @@ export const LIMITS = {
   lineBytesMax: 64 * 1024,
   replyBytesMax: 64 * 1024,
   resultBytesMax: 1024 * 1024,
+  providerBytesMax: 64 * 1024,
 };
 /** The offer whose provider gets its lines in a batch. */
 const OFFER = 'model/provider-a:acme/model';
@@ -311,6 +313,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
         provider: providerIn(life, creating),
         lookMs: LOOK_MS,
         places: new Places({ total: 4, perShare: 2 }),
+        queues: new ProviderQueues({ database, provider: api, bytesMax: LIMITS.providerBytesMax, now }),
         limits: world.limits,
         tell: ({ id: ended, status }) => life.step(async () => void told.push(`${ended} ${status}`), gone),
         callerOf: () => ({ account: ACCOUNT, key: null, wallet: null }),

@@ -192,14 +192,29 @@ describe('a reload of tollgate provide', () => {
       ({ msg, changes }) => msg === 'the file was reloaded' && String(changes).includes('1.2'),
     );
     expect(line!['changes']).toEqual(['~ model mine/one prompt 1.5 -> 1.2', '- model mine/two']);
-    await file({ price: '2.5' });
-    const [jumped] = await Promise.all([reload(), answered()]);
-    expect(jumped!.output).toMatch(/^~ model mine\/one prompt 1\.2 -> 2\.5 \(more than doubled: .*max_cost/);
     expect(router.dials).toHaveLength(1);
     child.signal('SIGTERM');
     await child.exited;
     expect(child.exitCode).toBe(0);
     expect(child.output()).not.toContain('canary');
+  });
+
+  it('says at --reload and in the log that a raised price has a notice', async () => {
+    const { child, end } = await started();
+    await file({ price: '3' });
+    const answered = async () => {
+      await end.heard();
+      const raised = [{ service: 'mine/one', until: '2026-11-27T10:10:00.000Z' }];
+      end.say({ type: 'registered', revision: 2, services: ['mine/one'], raised });
+    };
+    const [{ code, output }] = await Promise.all([reload(), answered()]);
+    expect([code, output]).toEqual([
+      0,
+      '~ model mine/one prompt 1 -> 3\n! mine/one: its price has more than doubled, so until 2026-11-27T10:10:00.000Z calls need a max_cost, and others get 422\n',
+    ]);
+    await child.wrote('its price has more than doubled');
+    child.signal('SIGTERM');
+    await child.exited;
   });
 
   it('refuses a file with problems, with its lines, and names what needs a restart', async () => {

@@ -25,7 +25,12 @@ beforeAll(async () => {
   spine = await startSpine({
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n` +
-      imageBlock({ url, params: edits, lines: 'supported_params = ["watermark", "seed", "background"]' }) +
+      imageBlock({
+        url,
+        params: edits,
+        pricing: 'input_image = 0',
+        lines: 'supported_params = ["watermark", "seed", "background"]',
+      }) +
       imageBlock({
         url,
         name: 'test/json',
@@ -331,7 +336,7 @@ test('a development gateway fetches an image from this machine, once for each re
   const at = `http://127.0.0.1:${(files.address() as AddressInfo).port}`;
   const development = await startSpine({
     mode: 'development',
-    toml: UNHURRIED + imageBlock({ url: provider.url, params: 'edits = true' }),
+    toml: UNHURRIED + imageBlock({ url: provider.url, params: 'edits = true', pricing: 'input_image = 0' }),
   });
   try {
     const send = (path: string, headers: Record<string, string> = {}) =>

@@ -34,7 +34,7 @@ test('texts that came together are chunks of their own', () => {
 
 test('events that are written and decoded again are the same events', () => {
   const events: readonly CallEvent[] = [
-    { type: 'reasoning-delta', json: ['Hm, \\"well'] },
+    { type: 'reasoning-delta', member: 'reasoning_content', json: ['Hm, \\"well'] },
     textDelta('It is 7.'),
     { type: 'tool-input-start', index: 0, id: 'call_1', name: 'roll' },
     { type: 'tool-input-delta', index: 0, json: ['{\\"dice\\":'] },

@@ -3,6 +3,7 @@ import { parseJson } from '#wire';
 import { createCheck } from '#http';
 import { toCall } from '../../src/openai/chat/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
+import { withoutList } from '../../src/openai/chat/content-lists.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));
@@ -36,6 +37,35 @@ describe('what is sent to the provider', () => {
       model: 'upstream-small',
       max_tokens: 1000,
     });
+  });
+
+  it('has thinking among the parts of the content for the model that wrote it so, and for no other', () => {
+    const message: Record<string, unknown> = {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }], signature: 'S', closed: true },
+        { type: 'redacted_thinking', data: 'R' },
+        { type: 'thinking', thinking: 'Ah' },
+        { type: 'text', text: 'Hello' },
+        { type: 'reference', reference_ids: [1] },
+        'you',
+      ],
+    };
+    withoutList(message, 'acme/small');
+    expect(message).toMatchObject({ content: 'Helloyou', reasoning_content: 'HmAh' });
+    const messages = [...valid.messages, message, ...valid.messages];
+    const sent = (service: string) =>
+      (forwarded({ ...valid, messages }, makeOffer({ service }))['messages'] as object[])[1];
+    expect(sent('acme/small')).toEqual({
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Hm' }], signature: 'S', closed: true },
+        { type: 'redacted_thinking', data: 'R' },
+        { type: 'thinking', thinking: [{ type: 'text', text: 'Ah' }] },
+        { type: 'text', text: 'Helloyou' },
+      ],
+    });
+    expect(sent('acme/other')).toEqual({ role: 'assistant', content: 'Helloyou', reasoning_content: 'HmAh' });
   });
 
   it('leaves out what the client left out: models differ in their defaults, and some refuse a temperature', () => {

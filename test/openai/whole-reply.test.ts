@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
 import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
+import { createToolCallIds, saidBy } from '../../src/openai/chat/chat-decoder.ts';
+import { endHere } from '../../src/openai/chat/whole-reply.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 
 const completion = (rest: Record<string, unknown> = {}) => ({
@@ -20,6 +22,23 @@ const read = (
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   return feed(new ChatReplyReader(context), [bytes.subarray(0, 7), bytes.subarray(7)], headers);
 };
+
+const SLOPPY = [
+  null,
+  'x',
+  { id: '', function: { name: 'a', arguments: { b: 1 } } },
+  { id: 'mine', type: 'function', function: {} },
+  { function: { name: 'c', arguments: '{}' } },
+];
+const MADE = [
+  { id: 'call_gen-1_0_0', type: 'function', function: { name: 'a', arguments: '{"b":1}' } },
+  { id: 'mine', type: 'function', function: { arguments: '' } },
+  { id: 'call_gen-1_0_2', type: 'function', function: { name: 'c', arguments: '{}' } },
+];
+const withCalls = (...all: unknown[][]) =>
+  completion({
+    choices: all.map((tool_calls, index) => ({ index, message: { tool_calls }, finish_reason: 'tool_calls' })),
+  });
 
 const LATE = { reason: 'timeout', message: 'the call took longer than 1 s', own: false } as const;
 
@@ -41,6 +60,21 @@ describe('a reply in one piece', () => {
       estimated: false,
       flags: [],
     });
+  });
+
+  it('has calls with ids of their own, a type, and arguments that are text, as a stream has', () => {
+    const { result } = read(withCalls(SLOPPY, SLOPPY));
+    const [first, second] = result!.body['choices'] as { message: { tool_calls: { id: string }[] } }[];
+    expect(first!.message.tool_calls).toEqual(MADE);
+    expect(second!.message.tool_calls.map(({ id }) => id)).toEqual(['call_gen-1_1_0', 'mine', 'call_gen-1_1_2']);
+    const { choices } = endHere(CONTEXT, Buffer.from(JSON.stringify(withCalls(SLOPPY))), 'chunk').result.body;
+    expect(choices).toMatchObject([{ delta: { tool_calls: MADE.map((call, index) => ({ ...call, index })) } }]);
+    const said = saidBy(read(withCalls(SLOPPY)).result!.body, createToolCallIds());
+    expect(said.calls.map(({ id, arguments: given }) => [id, given])).toEqual([
+      ['call_gen-1_0_0', '{"b":1}'],
+      ['mine', ''],
+      ['call_gen-1_0_2', '{}'],
+    ]);
   });
 
   it('may not fill the books with a reason', () => {

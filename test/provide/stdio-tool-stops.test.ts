@@ -56,7 +56,7 @@ describe('stopping', () => {
       const done = tool.running.proxy.reload(services);
       await tool.end.heard();
       tool.end.say({ type: 'registered', revision: 2, services: services.map((one) => one.service.name) });
-      expect(await done).toEqual({ kind: 'registered' });
+      expect(await done).toEqual({ kind: 'registered', raised: [] });
     };
     await registered([priced]);
     expect((await tool.post(callOf('echo'))).status).toBe(200);

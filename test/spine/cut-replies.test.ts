@@ -210,25 +210,23 @@ test.each([
   expect(generation.cost_micro_usdc).toBeGreaterThan(0);
 });
 
-test('a reply that is too large before it says anything is free, refused as what was asked for, and blamed on nobody', async () => {
-  answer = (response) => beginWhole(response).end(`{"padding":"${'x'.repeat(2 * REPLY_BYTES_MAX)}"}`);
-  const before = await spine.balance();
-  const response = await spine.post('/chat/completions', ask('hello', { model: 'test/long' }));
-  expect(response.status).toBe(422);
-  expect(await response.json()).toMatchObject({
-    error: { type: 'unprocessable', message: expect.stringContaining('larger than') as string },
-  });
-  await spine.quiet();
-  expect(await spine.balance()).toEqual(before);
-});
-
 const MUTE = { model: 'test/mute', provider: { order: ['Mute', 'Speaks'] } };
 const NOTHING_SAID: readonly (readonly [string, boolean, string])[] = [
   ['a stream of comments', true, ': nothing\n\n'.repeat(4_000)],
   ['a stream of one line of spaces', true, ' '.repeat(1024 * 1024 + 1)],
-  ['a whole reply of spaces', false, ' '.repeat(2 * REPLY_BYTES_MAX)],
-  ['a whole reply without words', false, `{"padding":"${'x'.repeat(2 * REPLY_BYTES_MAX)}"}`],
 ];
+test('a whole reply without words that is too large costs what its provider took, and nobody else is asked', async () => {
+  answer = (response) => beginWhole(response).end(`{"padding":"${'x'.repeat(2 * REPLY_BYTES_MAX)}"}`);
+  const before = await spine.balance();
+  const response = await spine.post('/chat/completions', ask('hello', MUTE));
+  expect([response.status, response.headers.get('x-provider')]).toEqual([422, 'Mute']);
+  await response.text();
+  await spine.quiet();
+  const paid = before.available - (await spine.balance()).available;
+  expect(paid).toBeGreaterThan(0n);
+  expect(Number(response.headers.get('x-cost-usd'))).toBe(Number(paid) / 1e6);
+});
+
 test.each(NOTHING_SAID)('%s that is too large: another provider serves', async (_name, stream, bytes) => {
   answer = (response) => (stream ? beginStream(response) : beginWhole(response)).end(bytes);
   const response = await spine.post('/chat/completions', ask('hello', { ...MUTE, stream }));

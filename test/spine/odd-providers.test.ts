@@ -72,6 +72,9 @@ const call = (stream: boolean, only = false) =>
     ask('hello !tokens:3', { stream, provider: only ? { only: ['Odd'] } : { order: ['Odd', 'Test'] } }),
   );
 
+const SAID = { role: 'assistant', content: 'from odd' };
+const GONE = { code: 502, message: 'the backend went away' };
+const FAILED_CHOICE = { index: 0, message: { ...SAID, content: '' }, finish_reason: 'error', error: GONE };
 /** The only one that says why: its words and its code are told. */
 const BUSY = '200 with an error in it';
 const UNUSABLE: readonly (readonly [string, Answer])[] = [
@@ -102,6 +105,12 @@ const UNUSABLE: readonly (readonly [string, Answer])[] = [
   [
     'choices without messages',
     (response) => json(response, completion({ choices: [{ index: 0, finish_reason: 'stop' }] })),
+  ],
+  ['an error in its only choice', (response) => json(response, completion({ choices: [FAILED_CHOICE] }))],
+  [
+    'errors in all of its choices, and a text',
+    (response) =>
+      json(response, completion({ choices: [FAILED_CHOICE, { ...FAILED_CHOICE, index: 1, message: SAID }] })),
   ],
   ['half of a reply, well ended', (response) => json(response, JSON.stringify(completion()).slice(0, 80))],
   ['a reply that is nested too deep', (response) => json(response, `{"choices":${'['.repeat(5_000)}`)],
@@ -137,6 +146,11 @@ test.each([
   [
     'a stream that begins with an error',
     (response: ServerResponse) => sse(response, { error: { message: 'overloaded' } }),
+  ] as const,
+  [
+    'a stream that begins with an error in a choice',
+    (response: ServerResponse) =>
+      sse(response, { ...chunk({}), choices: [{ index: 0, delta: {}, finish_reason: 'error', error: GONE }] }),
   ] as const,
   ['a stream of what is no JSON', (response: ServerResponse) => sse(response, '{"choices":')] as const,
 ])('streamed: %s: the next provider serves', async (_name, odd) => {
@@ -263,4 +277,34 @@ test('an old client without chunked encoding reads a stream to the end of the co
   expect(got.status).toBe(200);
   expect(got.headers).not.toHaveProperty('transfer-encoding');
   expect(events(got.body).at(-1)).toBe('[DONE]');
+});
+
+test.each([
+  [GONE, /Odd failed: .*: the backend went away/],
+  [{ code: 402, message: 'the account acct-1234567 is empty' }, /Odd failed: it reported an error instead of a reply$/],
+  [{ code: 'insufficient_quota', message: 'pay first' }, /Odd failed: it reported an error instead of a reply$/],
+])('the words of the error %j in a choice are told, unless they are about the operator', async (error, words) => {
+  for (const stream of [false, true]) {
+    answer = (response) => json(response, completion({ choices: [{ ...FAILED_CHOICE, error }] }));
+    const response = await call(stream, true);
+    const text = await response.text();
+    const [event] = stream && response.status === 200 ? (events(text) as object[]) : [JSON.parse(text) as object];
+    expect((event as { error: { message: string } }).error.message).toMatch(words);
+  }
+});
+
+test('of two choices, the one without an error is delivered', async () => {
+  answer = (response) =>
+    json(
+      response,
+      completion({
+        choices: [
+          { index: 0, message: SAID, finish_reason: 'stop' },
+          { ...FAILED_CHOICE, index: 1 },
+        ],
+      }),
+    );
+  const response = await call(false, true);
+  expect(response.status).toBe(200);
+  expect(await response.text()).toContain('from odd');
 });

@@ -22,6 +22,7 @@ api_base = "${modelUrl}"
 [[images]]
 name = "${PEER}"
 [images.pricing]
+input_image = 0
 generation = ${0.001 * factor}
 [images.params]
 model = "peer"

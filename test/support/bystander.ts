@@ -27,21 +27,55 @@ const CALLS = process.env['TOLLGATE_DEEP'] === '1' ? 30 : 20;
  * Makes calls as a well-behaved account while others misbehave. The gateway must be another process. Otherwise a stall
  * of its event loop would also stop this clock.
  */
-export async function bystand({ call, calls = CALLS, everyMs = 20 }: BystanderOptions): Promise<Fare> {
-  const waits: number[] = [];
-  let served = 0;
+export async function bystand(options: BystanderOptions): Promise<Fare> {
+  return fareOf(await answersTo(options));
+}
+
+/** So many calls alone, and then beside what `begin` begins: the load of the machine changes for both. */
+const TURN_CALLS = 10;
+
+/** As bystand, alone and beside what `begin` begins. Its function ends that, and is awaited. */
+export async function bystandInTurns(
+  { calls = CALLS, ...options }: BystanderOptions,
+  begin: () => () => Promise<unknown>,
+): Promise<{ readonly before: Fare; readonly during: Fare }> {
+  const alone: Answer[] = [];
+  const beside: Answer[] = [];
+  while (beside.length < calls) {
+    alone.push(...(await answersTo({ ...options, calls: TURN_CALLS })));
+    const end = begin();
+    try {
+      beside.push(...(await answersTo({ ...options, calls: TURN_CALLS })));
+    } finally {
+      await end();
+    }
+  }
+  return { before: fareOf(alone), during: fareOf(beside) };
+}
+
+interface Answer {
+  readonly ms: number;
+  readonly isServed: boolean;
+}
+
+async function answersTo({ call, calls = CALLS, everyMs = 20 }: BystanderOptions): Promise<Answer[]> {
+  const answers: Answer[] = [];
   for (let i = 0; i < calls; i++) {
     const began = performance.now();
-    if (await call().catch(() => false)) served++;
-    waits.push(performance.now() - began);
+    const isServed = await call().catch(() => false);
+    answers.push({ ms: performance.now() - began, isServed });
     await pause(everyMs);
   }
-  waits.sort((a, b) => a - b);
+  return answers;
+}
+
+function fareOf(answers: readonly Answer[]): Fare {
+  const waits = answers.map(({ ms }) => ms).sort((a, b) => a - b);
   return {
-    tried: calls,
-    served,
-    medianMs: waits[calls >> 1]!,
-    p95Ms: waits[Math.ceil(calls * 0.95) - 1]!,
+    tried: answers.length,
+    served: answers.filter(({ isServed }) => isServed).length,
+    medianMs: waits[waits.length >> 1]!,
+    p95Ms: waits[Math.ceil(waits.length * 0.95) - 1]!,
     worstMs: waits.at(-1)!,
   };
 }

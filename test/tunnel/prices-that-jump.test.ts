@@ -25,6 +25,12 @@ test('a model: refused without a word on cost, called with one, and listed with 
   expect((await chat(world, pinned)).status).toBe(200);
   const wallet = first.proxy.wallet;
   const second = await world.supply('Jumpy', { wallet, prompt: 1_000, completion: 2_000 });
+  expect(
+    await second.proxy.logged('its price has more than doubled: until then calls need a max_cost, and others get 422'),
+  ).toMatchObject({
+    service: 'tunnel/model',
+    until: expect.any(String),
+  });
 
   const { available } = await world.spine.balance();
   for (const name of [pinned, 'tunnel/model']) {

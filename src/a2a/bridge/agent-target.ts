@@ -21,6 +21,7 @@ import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks
 import { resolveAgent } from '../agent/resolve.ts';
 import { createSendAdapter } from '../send/send-adapter.ts';
 import type { SendAdapterDeps } from '../send/sent-message.ts';
+import { exactly, exactValue } from '../wire/edit-json.ts';
 import { taskBefore } from '../agent/ask-for-task.ts';
 
 interface AgentTargetDeps extends SendAdapterDeps {
@@ -147,11 +148,13 @@ async function* inEvents(
         isOver = true;
         const { result, ...end } = step.value;
         const { text, error, cut } = result;
-        const last = eventBatch([...(text === null ? [] : answer.read(JSON.parse(text))), ...answer.rest()]);
+        const last = eventBatch([...(text === null ? [] : answer.read(exactly(text))), ...answer.rest()]);
         if (last !== null) yield last;
         return { ...end, result: answer.end(end, error?.message ?? cut) };
       }
-      events = step.value.events.flatMap(({ text, value }) => answer.read(value ?? JSON.parse(text)));
+      events = step.value.events.flatMap(({ text, value }) =>
+        answer.read(value === undefined ? exactly(text) : exactValue(text, value)),
+      );
     }
   } finally {
     // An attempt that is stopped early still has to let go of its connection.

@@ -23,6 +23,7 @@ import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
 import { type Answered, type HandleMessage, taskAgain } from '../send/handle-message.ts';
 import { BRIDGED, keyOf } from '../tasks/agent-tasks.ts';
+import { exactValue } from '../wire/edit-json.ts';
 import { A2aError } from '../wire/errors.ts';
 import { readSend } from '../wire/read-send.ts';
 import { translateEvent, translateParams } from '../wire/translate.ts';
@@ -60,7 +61,8 @@ export async function runBridged(
     throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
   if (fields.taskId !== null)
     throw new A2aError('UnsupportedOperation', `${service} cannot continue a task. Send the message without a taskId`);
-  const { message } = translateParams('send', ask.version, '1.0', ask.params) as { readonly message: JsonObject };
+  const exact = exactValue(ask.paramsText, ask.params);
+  const { message } = translateParams('send', ask.version, '1.0', exact) as { readonly message: JsonObject };
   const asked: TargetRequest = {
     turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],
     arguments: null,

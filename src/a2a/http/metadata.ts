@@ -13,6 +13,7 @@ import { costOf } from '#gateway';
 import type { PaymentAttempt } from '#payments';
 import type { CallCost, TaskCost } from '#tasks';
 import { X402 } from '../wire/protocol.ts';
+import { exactly } from '../wire/edit-json.ts';
 
 /** The metadata member that names the agent in a request to the address of all agents. */
 export const AGENT_KEY = 'tollgate/agent';
@@ -126,7 +127,7 @@ function readable(text: string, edit: (text: string) => string): string {
     return edit(text);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    return edit(JSON.stringify(JSON.parse(text)));
+    return edit(JSON.stringify(exactly(text)));
   }
 }
 

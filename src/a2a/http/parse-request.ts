@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { type JsonObject, isObject, jsonText, NotUtf8 } from '#wire';
+import { type JsonObject, isObject, jsonText, NotUtf8, removeAt } from '#wire';
 import { GatewayError } from '#errors';
 import { parseMessage, readClientMessage, messageFault } from '#json-rpc';
 import type { Caller } from '#accounts';
@@ -53,7 +53,7 @@ export interface A2aRequest {
   readonly extensions: string | null;
   /** The origin that cards in the response name; null if no origin is known. */
   readonly origin: () => CardOrigin | null;
-  /** The id of the client's request, as text for the call's span; null on HTTP+JSON. */
+  /** The id of the client's request, as text for the call's span; null on HTTP+JSON, or if the request has none. */
   readonly rpcId: string | null;
 }
 
@@ -159,6 +159,8 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
     throw new Misread(new A2aError('InvalidRequest', message.fault.message), message.idText, version ?? '0.3');
   if (message === null) {
     const body: unknown = JSON.parse(text);
+    if (isObject(body) && body['id'] === null && messageFault(text).param === 'id')
+      return parseRpc(service, removeAt(text, ['id']), version);
     if (!isBareBody(body)) throw noRequest(text, version ?? '0.3');
     const params = sendFromBare(withCanonicalNames(body, text));
     const ask = {
@@ -171,12 +173,14 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
     } as const;
     return { ask, binding: 'rest', idText: 'null', bare: true };
   }
-  if (message.kind !== 'request')
+  if (message.kind === 'response')
     throw new A2aError(
       'InvalidRequest',
-      'The body must be a JSON-RPC 2.0 request with an id, because A2A has no notifications',
+      'A response cannot be posted here: send a JSON-RPC 2.0 request, with a method',
     );
-  const { method, params: sent = EMPTY, idText, members, text: envelope } = message;
+  const { method, params: sent = EMPTY, members, text: envelope } = message;
+  // A2A has no notifications, and its official servers answer a request without an id.
+  const idText = message.kind === 'request' ? message.idText : 'null';
   const found = version === null ? findMethod(method) : null;
   const spoken = found?.version ?? version ?? '0.3';
   const operation = operationOf(spoken, method);
@@ -202,7 +206,7 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
   }
   const paramsText =
     params === sent ? sentText : JSON.stringify(withCanonicalNames(exactValue(sentText, sent) as JsonObject, sentText));
-  const rpcId = idText.replace(/^"(.*)"$/, '$1').slice(0, 128);
+  const rpcId = message.kind === 'request' ? idText.replace(/^"(.*)"$/, '$1').slice(0, 128) : null;
   return {
     ask: { operation, version: spoken, service, params, paramsText, rpcId },
     binding: 'jsonrpc',

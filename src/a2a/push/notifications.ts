@@ -4,6 +4,7 @@ import { type Webhooks, WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type Webhoo
 import type { A2aVersion } from '../wire/protocol.ts';
 import { isTerminal, stateOf, eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
+import { exactValue } from '../wire/edit-json.ts';
 
 /**
  * Notifies the webhooks of a task's clients of an event from any source: a reply, a stream, a poll of the task, or the
@@ -103,10 +104,10 @@ export function notificationOf(version: A2aVersion, value: unknown): Notificatio
  */
 export function valueToNotify(
   version: A2aVersion,
-  { value, large }: { readonly value: unknown; readonly large: LargeStrings | null },
+  { text, value, large }: { readonly text: string; readonly value: unknown; readonly large: LargeStrings | null },
 ): unknown {
   const event = large === null ? null : eventOf(version, value);
-  if (event === null) return value;
+  if (event === null) return exactValue(text, value);
   const short = shortened(event);
   return short === null ? null : wrapped(version, short);
 }

@@ -215,6 +215,8 @@ export class AgentStream {
   /** Called when no more is read from the agent. */
   over(): void {
     this.#forget();
+    // A client that leaves from here on must not take a place that nobody gives back.
+    this.#message.ask.left?.removeEventListener('abort', this.#unread);
     this.#place?.leave();
   }
 }

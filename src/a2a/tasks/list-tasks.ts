@@ -10,6 +10,7 @@ import { BRIDGED } from './agent-tasks.ts';
 import { createTaskAdapter } from './task-adapter.ts';
 import { A2aError } from '../wire/errors.ts';
 import { stateOf } from '../wire/events.ts';
+import { exactly } from '../wire/edit-json.ts';
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 100;
@@ -114,7 +115,7 @@ async function shown(
       },
       gone,
     );
-    if (result?.text) return JSON.parse(result.text);
+    if (result?.text) return exactly(result.text);
   } catch {
     // The agent is offline or broken, so the stored task is the best answer.
   }

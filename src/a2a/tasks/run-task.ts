@@ -14,6 +14,7 @@ import { A2aError } from '../wire/errors.ts';
 import { methodOf } from '../wire/protocol.ts';
 import { stateName, stateOf } from '../wire/events.ts';
 import { translateResult } from '../wire/translate.ts';
+import { exactly } from '../wire/edit-json.ts';
 
 export interface RunTaskDeps extends TaskAdapterDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'lookUp'>;
@@ -130,7 +131,7 @@ async function showSnapshot(
 
 /** A task in the form of 1.0, from the gateway's stored data. */
 export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
-  if (snapshot !== null) return JSON.parse(snapshot);
+  if (snapshot !== null) return exactly(snapshot);
   const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };
   return { id: taskId, ...(contextId === null ? {} : { contextId }), status };
 }

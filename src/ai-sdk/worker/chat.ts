@@ -9,7 +9,7 @@ import { toChatCall } from './call-options.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { toCompletion } from './completion.ts';
 import { stringOf } from './json.ts';
-import { loadFile } from './load-file.ts';
+import { RequestFiles } from './load-file.ts';
 
 /** Answers a chat request with `doStream` or `doGenerate`. Throws RequestFault, or what the package throws. */
 export async function answerChat({ provider, strangeFetch }: Loaded, call: WorkerCall): Promise<void> {
@@ -17,7 +17,7 @@ export async function answerChat({ provider, strangeFetch }: Loaded, call: Worke
   const modelId = stringOf(body['model']) ?? '';
   const model = provider.languageModel(modelId);
   const { options, warnings, logprobs } = toChatCall(body, model.provider);
-  await loadFiles(options.prompt, model, { fetch: strangeFetch, signal });
+  await loadFiles(options.prompt, model, new RequestFiles(strangeFetch, signal));
   const asked = { ...options, abortSignal: signal };
   if (body['stream'] === true) {
     const { stream: parts } = await model.doStream(asked);
@@ -33,11 +33,7 @@ export async function answerChat({ provider, strangeFetch }: Loaded, call: Worke
  * Replaces addresses of files that the model does not fetch itself by their content, as the AI SDK does. Throws
  * RequestFault.
  */
-async function loadFiles(
-  prompt: LanguageModelV4Prompt,
-  model: LanguageModelV4,
-  by: { readonly fetch: typeof fetch; readonly signal: AbortSignal },
-): Promise<void> {
+async function loadFiles(prompt: LanguageModelV4Prompt, model: LanguageModelV4, from: RequestFiles): Promise<void> {
   const files = prompt.flatMap(({ content }) =>
     typeof content === 'string' ? [] : content.filter((part) => part.type === 'file' && part.data.type === 'url'),
   ) as LanguageModelV4FilePart[];
@@ -46,7 +42,7 @@ async function loadFiles(
   await Promise.all(
     files.map(async (file) => {
       if (file.data.type !== 'url' || takesUrl(supported, file.mediaType, file.data.url.href)) return;
-      const { data, mediaType } = await loadFile(file.data.url, by);
+      const { data, mediaType } = await from.load(file.data.url);
       Object.assign(file, { data: { type: 'data', data }, mediaType });
     }),
   );

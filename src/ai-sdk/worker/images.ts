@@ -19,10 +19,13 @@ export async function answerImages({ provider }: Loaded, { body, stream, signal 
   const results = await make(model, count, options);
   const images = results.flatMap(({ images: made }) => made as readonly (string | Uint8Array)[]);
   const warnings = results.flatMap((result) => result.warnings);
+  const counted = results.map(({ usage }) => usage?.inputTokens);
+  const input = counted.every((tokens) => tokens !== undefined) ? counted.reduce((sum, one) => sum + one, 0) : null;
   if (stream.destroyed) return;
   sendJson(stream, {
     created: Math.floor(Date.now() / 1000),
     data: images.map((image) => ({ b64_json: base64Of(image) })),
+    ...(input === null ? {} : { usage: { input_tokens: input } }),
     ...(warnings.length === 0 ? {} : { warnings }),
   });
 }

@@ -5,14 +5,8 @@ import type {
 } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
 import { isRecord, type Json, listOf, numberOf, stringOf } from './json.ts';
-import { loadFile } from './load-file.ts';
+import type { RequestFiles } from './load-file.ts';
 import { fileAt } from './prompt.ts';
-
-interface Loading {
-  /** `fetch` for addresses that consumers name. */
-  readonly fetch: typeof fetch;
-  readonly signal: AbortSignal;
-}
 
 /** How a vendor is told the size of a video. */
 interface Vendor {
@@ -53,7 +47,7 @@ const MAPPED: ReadonlySet<string> = new Set(
  * A request for a video as the AI SDK takes it. Pictures that a request names by an address are loaded, because some
  * packages leave an address out with no more than a warning. Throws RequestFault.
  */
-export async function toVideoOptions(body: Json, provider: string, by: Loading): Promise<VideoModelV4CallOptions> {
+export async function toVideoOptions(body: Json, provider: string, by: RequestFiles): Promise<VideoModelV4CallOptions> {
   const name = provider.split('.', 1)[0]!;
   const vendor = VENDORS[name] ?? {};
   const size = sizeOf(body['size']);
@@ -119,10 +113,10 @@ function ratioOf(size: Size | undefined): `${number}:${number}` | undefined {
   return near ?? `${size.width}:${size.height}`;
 }
 
-async function pictureOf(given: unknown, at: string, by: Loading): Promise<VideoModelV4File | undefined> {
+async function pictureOf(given: unknown, at: string, by: RequestFiles): Promise<VideoModelV4File | undefined> {
   const file = fileOf(given, 'image', at);
   if (file?.type !== 'url') return file;
-  const { data, mediaType } = await loadFile(new URL(file.url), by);
+  const { data, mediaType } = await by.load(new URL(file.url));
   return { type: 'file', data, mediaType };
 }
 

@@ -9,6 +9,7 @@ import type {
 } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
 import { isRecord, listOf, stringOf } from './json.ts';
+import { RequestFiles } from './load-file.ts';
 import { toVideoOptions } from './video-options.ts';
 import { type Loaded, modelOf, sendJson, type WorkerCall } from './worker-call.ts';
 
@@ -28,7 +29,7 @@ const JOB_CHARS_MAX = 1_024;
 export async function startVideo(loaded: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
   const modelId = stringOf(body['model']) ?? '';
   const { model, doStart } = videoModel(loaded.provider, modelId);
-  const options = await toVideoOptions(body, model.provider, { fetch: loaded.strangeFetch, signal });
+  const options = await toVideoOptions(body, model.provider, new RequestFiles(loaded.strangeFetch, signal));
   // A job that has begun is not left alone because its client went away: the gateway has to learn its id.
   const { operation, warnings } = await doStart(options);
   for (const warning of warnings) console.error(`a video has begun, with a warning: ${JSON.stringify(warning)}`);

@@ -2,6 +2,13 @@
 SELECT content, provider_batches.offer FROM batch_lines JOIN provider_batches ON provider_batches.id = batch_lines.provider_batch
 WHERE batch_lines.batch = $1 AND batch_lines.n = $2 AND batch_lines.state = 'answered'
 
+-- name: batchesThere
+-- What providers have of other batches than $1, or are about to have.
+SELECT provider_batches.offer, batches.account, batches.amount, CAST(SUM(provider_batches.bytes) AS BIGINT) AS bytes
+FROM provider_batches JOIN batches ON batches.id = provider_batches.batch
+WHERE provider_batches.state IN ('uploaded', 'creating', 'sent', 'doubted') AND provider_batches.id <> $1
+GROUP BY provider_batches.offer, batches.account, batches.amount
+
 -- name: endHeldLines
 -- The lines that have no answer get this one. $3: the claim.
 UPDATE batch_lines SET state = 'answered', content = $2
@@ -23,7 +30,7 @@ RETURNING n
 
 -- name: moveProviderBatch
 -- From the state $2 to $3. $7: the claim.
-UPDATE provider_batches SET state = $3, file = $4, remote = $5, since = $6, refusals = $8
+UPDATE provider_batches SET state = $3, file = $4, remote = $5, since = $6, refusals = $8, bytes = $9
 WHERE id = $1 AND state = $2 AND EXISTS (SELECT 1 FROM batches WHERE id = provider_batches.batch AND claim = $7) RETURNING id
 
 -- name: openProviderBatch
@@ -32,7 +39,7 @@ SELECT CAST($1 AS TEXT), id, CAST($3 AS TEXT), CAST($4 AS TEXT), 'collecting', C
 RETURNING id
 
 -- name: providerBatches
-SELECT id, offer, path, state, file, remote, since, refusals FROM provider_batches WHERE batch = $1 AND state <> 'ended' ORDER BY since, id
+SELECT id, offer, path, state, file, remote, since, refusals, bytes FROM provider_batches WHERE batch = $1 AND state <> 'ended' ORDER BY since, id
 
 -- name: putAnswer
 -- The first answer of a line counts. $4: the claim.

@@ -6,7 +6,17 @@ import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './bl
 import { declaredOptions } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
-import { EDITED_IMAGE_PRICE, IMAGE_PRICE, optionalPrice, perUnit, price, rate, rates } from './price.ts';
+import {
+  EDITED_IMAGE_PRICE,
+  IMAGE_PRICE,
+  optionalPrice,
+  optionalRate,
+  perUnit,
+  price,
+  PROMPT_PRICE,
+  rate,
+  rates,
+} from './price.ts';
 
 const FORMATS = ['png', 'jpeg', 'webp'];
 const TIERS_MAX = 32;
@@ -50,6 +60,12 @@ const offer = {
     max: TIERS_MAX,
   }),
   'pricing.generation': rate(IMAGE_PRICE),
+  'pricing.prompt': {
+    ...optionalRate(PROMPT_PRICE),
+    defaultText: 'not charged, and a request has at most 2,000 bytes of text',
+    meaning:
+      'Price per 1M tokens of the prompt and the other texts of a request, in addition to the price of its images. For a provider that bills them. With 0 they are free and have no bound.',
+  },
   'pricing.resolutions': tableOption({
     takes: 'table of tiers with USD per image',
     optional: 'none',
@@ -69,8 +85,9 @@ const offer = {
     meaning: 'Price per image that an edit makes, if `variants` has no price for its tier.',
   },
   'pricing.input_image': {
-    ...optionalPrice(EDITED_IMAGE_PRICE),
-    meaning: 'Price per image that is edited, in addition to the price of the images that are made. A mask is free.',
+    ...optionalPrice(EDITED_IMAGE_PRICE, 'not charged, and an edit has one image'),
+    meaning:
+      'Price per image that is edited, in addition to the price of the images that are made. A mask is free. With 0 they are free, and an edit may have several.',
   },
   'params.wire': choice({
     of: ['openai', 'tollgate', 'openrouter'],
@@ -151,6 +168,7 @@ export const IMAGE_BLOCK = defineBlock({
         variants,
         edit: values['pricing.edit'],
         inputImage: values['pricing.input_image'],
+        prompt: values['pricing.prompt'],
       }),
       media: {
         resolutions: resolutions.length > 0 ? resolutions : pricedTiers(ofTiers, variants),
@@ -193,6 +211,8 @@ interface ImagePrices {
   readonly edit: MicroUsd | null;
   /** The price of each image that is edited. null: free. */
   readonly inputImage: MicroUsd | null;
+  /** The price of the words of a request. null: they have none. */
+  readonly prompt: MicroUsd | null;
 }
 
 const isEdit = (name: string) => name === EDIT || name.startsWith(`${EDIT}/`);
@@ -201,13 +221,13 @@ const isEdit = (name: string) => name === EDIT || name.startsWith(`${EDIT}/`);
  * The variants of an offer. If any price for edits is given, every combination for edits is a variant. So a price is
  * always that of one variant, and never a sum.
  */
-export function imageVariants({ generation, resolutions, variants, edit, inputImage }: ImagePrices) {
+export function imageVariants({ generation, resolutions, variants, edit, inputImage, prompt }: ImagePrices) {
   const all = { ...resolutions, ...variants };
   const made: Record<string, Rates> = {};
-  for (const [name, image] of Object.entries(all)) if (!isEdit(name)) made[name] = { image };
+  for (const [name, image] of Object.entries(all)) if (!isEdit(name)) made[name] = rates({ image, prompt });
   const explicit = Object.entries(all).filter(([name]) => isEdit(name));
   if (edit === null && inputImage === null && explicit.length === 0) return made;
-  const editRates = (image: MicroUsd) => rates({ image, input_image: inputImage });
+  const editRates = (image: MicroUsd) => rates({ image, input_image: inputImage, prompt });
   // Without `edit`, an edit costs the same as an image of its tier and quality.
   const derived: [string, MicroUsd][] =
     edit === null

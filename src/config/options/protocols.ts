@@ -236,7 +236,7 @@ export const BATCHES = {
     max: 1024 * TIB,
     default: GIB,
     meaning:
-      'Largest size of all files of one account, compressed as they are stored. A further upload or batch is refused, and a batch begins no other line when its results have this size.',
+      'Largest size of all files of one account, compressed as they are stored, and of its batches with their metadata and errors. A further upload or batch is refused, and a batch begins no other line when its results have this size.',
   }),
   account_count_max: whole({
     min: 1,
@@ -278,6 +278,13 @@ export const BATCHES = {
     default: 8,
     meaning:
       'Most of them for one account. It gets another one only while at least as many are free as it then has, so it has fewer while others have some, and never more than half. Accounts whose batches cost nothing get together what one account gets.',
+  }),
+  provider_bytes_max: whole({
+    min: KIB,
+    max: TIB,
+    default: 512 * MIB,
+    meaning:
+      'Largest size of the requests that one provider has in batches at the same time. An account gets at most as much as it leaves free, so half of it alone; more waits. A provider that had no room is sent less for a day.',
   }),
   provider_look_ms: whole({
     min: 10,

@@ -10,6 +10,7 @@ import {
   type MarkedText,
   piecesOfText,
   wholePiece,
+  parseExact,
 } from '#wire';
 import { resultText } from '#json-rpc';
 import type { CancelSignal, Piece, SettledFrame } from '#billing/amounts';
@@ -207,7 +208,7 @@ function withCost(
     if (!(error instanceof RawJsonError)) throw error;
     // A key occurs twice. The response is already paid for, so it is parsed: the last value counts, as for most
     // readers.
-    return withMeta(JSON.stringify(JSON.parse(text)), 'result', told);
+    return withMeta(JSON.stringify(parseExact(text)), 'result', told);
   }
 }
 

@@ -1,8 +1,15 @@
 // One request of a client and everything that belongs to it on its way: its session, the server's facts, the
 // translator's surroundings, and the response with its events.
 
-import { type LargeStrings, eventText } from '#wire';
-import { type RequestMessage, type ResponseMessage, errorText, type Marker, type Received } from '#json-rpc';
+import { type LargeStrings, eventText, isObject } from '#wire';
+import {
+  type JsonRpcMessage,
+  type RequestMessage,
+  type ResponseMessage,
+  errorText,
+  type Marker,
+  type Received,
+} from '#json-rpc';
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
@@ -179,4 +186,15 @@ export function toEvent(
   if (message === null) return Buffer.from(raw);
   const text = toClient(message.text);
   return Buffer.from(raw !== null && text === message.text ? raw : eventText(text, eventId));
+}
+
+/**
+ * Whether a message of a server is progress for a token that the client did not send with this request. Some servers
+ * make one up, and some clients end their session at it.
+ */
+export function isUnaskedProgress({ message: { params } }: McpRequest, message: JsonRpcMessage | null): boolean {
+  if (message?.kind !== 'notification' || message.method !== 'notifications/progress') return false;
+  const meta = params?.['_meta'];
+  const token = isObject(meta) ? meta['progressToken'] : undefined;
+  return token === undefined || message.params?.['progressToken'] !== token;
 }

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers, elementsOf } from '#wire';
+import { isObject, type JsonObject, membersOf, parseExact, RawJsonError, splice, withMembers, elementsOf } from '#wire';
 import type { RequestMessage } from '#json-rpc';
 import { readOwnRequest } from '../wire/own-messages.ts';
 
@@ -57,7 +57,7 @@ export function withoutTasksIn(text: string, holder: 'params' | 'result'): strin
     return left === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: left }]);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
-    return withoutTasksIn(JSON.stringify(JSON.parse(text)), holder);
+    return withoutTasksIn(JSON.stringify(parseExact(text)), holder);
   }
 }
 

@@ -1,7 +1,7 @@
 // A task as its server shows it, what it costs, and how the client sees it: with another id and lifetime.
 
 import { hash } from 'node:crypto';
-import { isObject, type JsonObject, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import { isObject, type JsonObject, membersOf, parseExact, RawJsonError, splice, withMembers } from '#wire';
 import { clampReportedUsage, costOf } from '#gateway';
 import type { Offer } from '#catalog';
 import { type Observation, isStorable, type SeenTask } from '#tasks';
@@ -128,7 +128,7 @@ export function showTask(text: string, taskId: string, ttlMs: number | null, cos
     if (!(error instanceof RawJsonError)) throw error;
     // A key occurs twice. The result may be paid for already, so it is parsed: the last value counts, as for most
     // readers.
-    return show(JSON.stringify(JSON.parse(text)), taskId, ttlMs, cost);
+    return show(JSON.stringify(parseExact(text)), taskId, ttlMs, cost);
   }
 }
 

@@ -14,6 +14,7 @@ import { replaceAt, splice, UpstreamFailure } from '#wire';
 import type { UpstreamExchange, UpstreamReply } from '#gateway';
 import { freeEnd, toServerEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import {
+  isUnaskedProgress,
   toEvent,
   type LegacySession,
   type EraTranslator,
@@ -111,6 +112,7 @@ export function createLegacyToLegacy({
             const given = ({ text }: ResponseMessage) => ({ text: mcpRequest.toClient(text), status: 200, eventId });
             return toServerEnd(mcpRequest, place, own, given);
           }
+          if (isUnaskedProgress(mcpRequest, answer)) continue;
           if (events) yield toEvent(mcpRequest, received);
           else if (answer?.kind === 'request') refuseRequest(session, answer, place);
         }

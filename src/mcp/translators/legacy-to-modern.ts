@@ -25,6 +25,7 @@ import {
 import { createRunningRequests, endsCancelled, type Running, type CancelNotes } from '../request/cancellation.ts';
 import { ERROR, levelFault } from '../wire/revisions.ts';
 import {
+  isUnaskedProgress,
   type LegacySession,
   type EraTranslator,
   type McpEnd,
@@ -226,6 +227,7 @@ function createServerExchange({ schemaOf, replyBytesMax }: ServerExchangeOptions
           reply.discard();
           return message;
         }
+        if (isUnaskedProgress(mcpRequest, message)) continue;
         // A server's `notifications/cancelled` has an id that the client does not know, so it is dropped.
         if (message?.kind === 'notification' && mcpRequest.events && message.method !== 'notifications/cancelled')
           yield eventBytes(mcpRequest.toClient(message.text));
@@ -249,7 +251,7 @@ function createServerExchange({ schemaOf, replyBytesMax }: ServerExchangeOptions
     session: LegacySession,
     offer: Offer,
     id: string,
-    { continued }: Round,
+    { continued, number }: Round,
   ): UpstreamRequest {
     const { method, params, text } = mcpRequest.message;
     const enveloped = withMeta(text, 'params', envelopeOf(session, mcpRequest.events));
@@ -269,6 +271,8 @@ function createServerExchange({ schemaOf, replyBytesMax }: ServerExchangeOptions
         ...standardHeaders(method, params, schema),
       },
       body,
+      // A server may take the state of a round once.
+      ...(number === 1 ? {} : { repeatable: false }),
     };
   }
 }

@@ -18,6 +18,7 @@ import { withMeta } from '../wire/meta.ts';
 import { META, MODERN, modernStatusOf } from '../wire/revisions.ts';
 import {
   type Continued,
+  isUnaskedProgress,
   type EraTranslator,
   type McpEnd,
   type McpResponse,
@@ -56,6 +57,8 @@ export function createModernToModern({
       headers: headersOf(mcpRequest, place.offer),
       body: requestText(mcpRequest),
       listens,
+      // A server may take the state of a round once.
+      ...(mcpRequest.continued === null ? {} : { repeatable: false }),
     });
     const reply = await exchange.head;
     if (!hasEvents(reply)) {
@@ -74,6 +77,7 @@ export function createModernToModern({
         reply.discard();
         return endOf(mcpRequest, place, answered(mcpRequest, answer), statusOf(reply.status, answer), eventId);
       }
+      if (isUnaskedProgress(mcpRequest, answer)) continue;
       // In this revision a server makes no requests, and nobody would answer one. Notifications about tasks are
       // dropped, because the server does not know which client owns a task. Clients use tasks/get.
       if (answer?.kind !== 'request' && answer?.method !== 'notifications/tasks') yield toEvent(mcpRequest, received);

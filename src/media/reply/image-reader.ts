@@ -13,7 +13,8 @@ import {
   tooLarge,
 } from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
-import { type Cut, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { reportedWords, type WordTokens } from '../image-words.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
 
 /** The images of a settled call, from which a route writes its answer. */
@@ -21,6 +22,8 @@ export interface ImagesResult {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
   readonly raw: Readonly<Record<string, unknown>>;
+  /** The tokens of words that are charged; absent at an offer without a price for them. */
+  readonly words?: bigint;
   /** How the reply was cut, which leaves no image; absent for any other. */
   readonly cut?: Cut;
 }
@@ -31,8 +34,10 @@ export interface ReaderContext {
   /** Images that were edited. They are charged if at least one image came. */
   readonly inputs: number;
   readonly replyBytesMax: number;
-  /** The worth of images, in micro-USD, if one of them is much smaller than ordered; else null. */
-  readonly worth: (images: readonly FoundImage[]) => MicroUsd | null;
+  /** null at an offer without a price for words. */
+  readonly words: WordTokens | null;
+  /** The worth of images and words, in micro-USD, if an image is much smaller than ordered; else null. */
+  readonly worth: (images: readonly FoundImage[], words: bigint) => MicroUsd | null;
 }
 
 /** A larger reply is read in several turns of the event loop. */
@@ -92,8 +97,9 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
 
   /** An incomplete image cannot be given out. Who makes images bills all that were ordered. */
   cut(cut: Cut): ReplyEnd<ImagesResult> {
-    const { n, inputs } = this.#context;
-    return undeliveredEnd(cut, { reported: null, input: imagesUsed(n, inputs) }, { images: [], raw: {}, cut });
+    const { n, inputs, words } = this.#context;
+    const input = imagesUsed(n, inputs, words?.usual);
+    return undeliveredEnd(cut, { reported: null, input }, { images: [], raw: {}, cut });
   }
 
   #read() {
@@ -101,17 +107,16 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
   }
 }
 
-/** The usage of a call: the images that are made, and the images that were edited. */
-export const imagesUsed = (made: number, inputs: number): Usage => ({
+/** The usage of a call: the images that are made, the images that were edited, and the tokens of its words. */
+export const imagesUsed = (made: number, inputs: number, words?: bigint): Usage => ({
   image: BigInt(made),
+  ...(words === undefined ? {} : { prompt: words }),
   ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
 });
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(
-  arrived: ReplyBytes,
-  { n, inputs, worth }: ReaderContext,
-): Generator<void, ReplyEnd<ImagesResult>, undefined> {
+function* readReply(arrived: ReplyBytes, context: ReaderContext): Generator<void, ReplyEnd<ImagesResult>, undefined> {
+  const { n } = context;
   const bytes = yield* arrived.take();
   yield;
   const outline = yield* outlineInTurns(bytes);
@@ -156,18 +161,32 @@ function* readReply(
     throw malformed('it answered with an address instead of the image, but the request asked for base64');
   if (images.length === 0 && cutOff > 0) throw malformed('the image in its reply is cut off');
   if (images.length === 0) throw malformed('its reply has no image in the format PNG, JPEG or WebP');
-  const costMax = worth(images);
+  return endOfImages(images, reply, context, {
+    ...(faulty > 0 ? { malformed_reply: true } : {}),
+    ...(data.length > n ? { usage_implausible: true } : {}),
+  });
+}
+
+/** The end of a reply with these images. `reply`: its other members. `flags`: what is wrong with it. */
+export function endOfImages(
+  images: readonly FoundImage[],
+  reply: Readonly<Record<string, unknown>>,
+  { n, inputs, words, worth }: ReaderContext,
+  flags: Partial<Record<ProviderFlag, true>> = {},
+): ReplyEnd<ImagesResult> {
+  const claim = words === null ? null : reportedWords(reply, inputs > 0);
+  const isTooMuch = words !== null && claim !== null && claim > words.most;
+  const charged = words === null ? undefined : isTooMuch ? words.most : (claim ?? words.usual);
+  const costMax = worth(images, charged ?? 0n);
+  const all = isTooMuch || costMax !== null ? { ...flags, usage_implausible: true } : flags;
   return {
-    usage: imagesUsed(images.length, inputs),
+    usage: imagesUsed(images.length, inputs, charged),
     outcome: 'complete',
     costMax,
-    estimated: false,
+    estimated: words !== null && claim === null,
     finishReason: images.length < n ? 'fewer' : 'stop',
-    flags: [
-      ...(faulty > 0 ? (['malformed_reply'] as const) : []),
-      ...(data.length > n || costMax !== null ? (['usage_implausible'] as const) : []),
-    ],
-    result: { images, raw: rawOf(reply) },
+    flags: Object.keys(all) as ProviderFlag[],
+    result: { images, raw: rawOf(reply), ...(charged === undefined ? {} : { words: charged }) },
   };
 }
 
@@ -177,7 +196,7 @@ const RAW_CHARS_MAX = 64;
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
 /** The members of a reply that clients know, if they have the types that clients expect. */
-export function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const raw: Record<string, unknown> = {};
   for (const name of RAW) {
     const value = reply[name];

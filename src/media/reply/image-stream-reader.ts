@@ -2,8 +2,8 @@ import { isObject, type UpstreamFailure, createByteBuffer } from '#wire';
 import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooLarge } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
-import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage, type ImageHead } from './image-file.ts';
-import { type ImagesResult, imagesUsed, parseImageReply, rawOf, type ReaderContext } from './image-reader.ts';
+import { base64Of, checkBase64, headOf, seedOf, isWholeImage, type ImageHead } from './image-file.ts';
+import { endOfImages, type ImagesResult, parseImageReply, type ReaderContext } from './image-reader.ts';
 
 /**
  * Reads a stream of one image, in the form of OpenAI's API. Partial images go out as they come. The final image is
@@ -100,7 +100,7 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
     if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');
     if (!inOneTurn(isWholeImage(image.base64, image.format))) throw malformed('the image in its stream is cut off');
     const found = { ...image, seed: seedOf(event['seed']), revisedPrompt: null };
-    this.#end = endOf(found, this.#context, rawOf(event));
+    this.#end = endOfImages([found], event, { ...this.#context, n: 1 });
     return [];
   }
 }
@@ -112,19 +112,6 @@ function inOneTurn<T>(work: Generator<void, T, undefined>): T {
     const { done, value } = work.next();
     if (done) return value;
   }
-}
-
-function endOf(image: FoundImage, { inputs, worth }: ReaderContext, raw: ImagesResult['raw']): ReplyEnd<ImagesResult> {
-  const costMax = worth([image]);
-  return {
-    usage: imagesUsed(1, inputs),
-    outcome: 'complete',
-    costMax,
-    estimated: false,
-    finishReason: 'stop',
-    flags: costMax === null ? [] : ['usage_implausible'],
-    result: { images: [image], raw },
-  };
 }
 
 type Image = Pick<ImageHead, 'format'> & { readonly base64: Buffer };

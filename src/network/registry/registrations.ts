@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { loadStatements, type Database } from '#store';
 import { foldName, type Service } from '#config';
+import type { RaisedPrice } from '../tunnel/wire.ts';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';
@@ -62,9 +63,13 @@ export interface Registrations {
   /**
    * Replaces the provider's services. Unchanged services cause no write. When it resolves, this gateway lists them.
    * Rejects with RegistrationError if another provider has the name, with ConnectionSuperseded if a newer connection
-   * took over, or with the database's error. After a rejection the earlier registration stays.
+   * took over, or with the database's error. After a rejection the earlier registration stays. `raised`: the services
+   * whose prices have a notice now.
    */
-  register(connection: Connection, services: readonly Service[]): Promise<{ readonly revision: number }>;
+  register(
+    connection: Connection,
+    services: readonly Service[],
+  ): Promise<{ readonly revision: number; readonly raised: readonly RaisedPrice[] }>;
   /** A provider's registration from the database. null if it never registered. */
   registration(provider: string): Promise<Registration | null>;
   /** Rejects with RegistrationError if the name belongs to another provider or is reserved. */
@@ -103,8 +108,9 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         // A text of another version may have the same fields in another order.
         if (newText === text || isDeepStrictEqual(timed, before)) {
           if (found['named'] === null) await writes.submit(names, () => isOpen(connection));
-          listing.put(provider, revision, withRaises(timed, known));
-          return { revision };
+          const registered = withRaises(timed, known);
+          listing.put(provider, revision, registered);
+          return { revision, raised: raisedIn(registered, now()) };
         }
         const had = new Set(before.map(({ service }) => service.name));
         const added = services.flatMap(({ name: one }) => (had.has(one) ? [] : [one]));
@@ -136,7 +142,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         if (!noted) continue;
         const written = Number(noted['revision']);
         listing.put(provider, written, registered);
-        return { revision: written };
+        return { revision: written, raised: raisedIn(registered, now()) };
       }
       throw new Error(`the registration of ${provider} was changed by others ${ATTEMPTS} times meanwhile`);
     },
@@ -200,3 +206,10 @@ const takenName = (name: string) =>
 export class ConnectionSuperseded extends Error {
   override readonly name = 'ConnectionSuperseded';
 }
+
+const raisedIn = (services: readonly RegisteredService[], now: number): readonly RaisedPrice[] =>
+  services.flatMap(({ service, raised }) =>
+    raised === undefined || raised.until <= now
+      ? []
+      : [{ service: service.name, until: new Date(raised.until).toISOString() }],
+  );

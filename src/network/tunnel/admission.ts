@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
+import { createFrameBudget, type FrameBudget } from '#wire/frame-meter';
 import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
 import { isWallet } from '#accounts/names';
 import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from './wire.ts';
 import { readRegistration, RegistrationError } from '../registry/document.ts';
-import { createFrameBudget, type FrameBudget } from './frame-meter.ts';
 
 /** An authenticated provider. */
 export interface AdmittedProvider {

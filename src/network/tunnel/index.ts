@@ -10,6 +10,7 @@ export {
   REPEATABLE_HEADER,
   type ProxyFailure,
   type ProxyMessage,
+  type RaisedPrice,
   type RegistrationProblem,
   SOCKET_HEADER,
   TUNNEL_PROTOCOL,

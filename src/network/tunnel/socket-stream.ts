@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
-import { TINY_AT_ONCE, type FrameMeter } from './frame-meter.ts';
+import { type FrameMeter, MeteredBytes } from '#wire/frame-meter';
 import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
 
 /** A WebSocket as a duplex stream of bytes. */
@@ -73,10 +73,8 @@ class Stream extends Duplex implements SocketStream {
   /** Payload of the newest unanswered ping. null if all are answered. */
   #asked: Buffer | null = null;
   #answering = false;
-  /** Messages that the meter holds back, in order of arrival. */
-  #waiting: Buffer[] = [];
-  #timer: NodeJS.Timeout | NodeJS.Immediate | null = null;
-  #flooded = false;
+  /** null: the other end is trusted. */
+  readonly #metered: MeteredBytes | null;
   #bytesRead = 0;
   /** Received bytes that belong to no payload, for which no frames were charged yet. */
   #framing = 0;
@@ -84,18 +82,28 @@ class Stream extends Duplex implements SocketStream {
   #pingAt = 0;
 
   constructor(socket: WebSocket, bounds: StreamBounds | null) {
-    super({ readableHighWaterMark: MESSAGE_BYTES_MAX, writableHighWaterMark: MESSAGE_BYTES_MAX });
+    // What waits here was metered before, and would be read in one turn.
+    const readableHighWaterMark = bounds === null ? MESSAGE_BYTES_MAX : 1;
+    super({ readableHighWaterMark, writableHighWaterMark: MESSAGE_BYTES_MAX });
     this.#socket = socket;
     this.#bytesRead = bounds?.wire.bytesRead ?? 0;
+    this.#metered =
+      bounds &&
+      new MeteredBytes({
+        ...bounds,
+        pass: (bytes) => this.push(bytes),
+        pause: () => socket.pause(),
+        resume: () => this.#resume(),
+      });
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {
       if (this.#deaf) return;
       if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
-      else if (bounds === null) this.#give(message as Buffer);
-      else this.#meter(message as Buffer, bounds);
+      else if (bounds !== null) this.#meter(message as Buffer, bounds);
+      else if (!this.push(message)) socket.pause();
     });
     socket.on('ping', (data) => {
-      if (this.#flooded || (bounds !== null && this.#pingsTooMuch(bounds))) return;
+      if (this.#metered !== null && this.#pingsTooMuch(this.#metered)) return;
       this.#asked = data;
       this.#answer();
     });
@@ -106,11 +114,13 @@ class Stream extends Duplex implements SocketStream {
 
   deafen(): void {
     this.#deaf = true;
-    this.#resume();
+    if (this.#metered === null) this.#resume();
+    else this.#metered.drop();
   }
 
   override _read(): void {
-    this.#resume();
+    if (this.#metered === null) this.#resume();
+    else this.#metered.more();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
@@ -141,7 +151,6 @@ class Stream extends Duplex implements SocketStream {
 
   override _destroy(error: Error | null, done: Done): void {
     const socket = this.#socket;
-    this.#waiting = [];
     this.deafen();
     if (socket.readyState === socket.CONNECTING) socket.terminate();
     else if (socket.readyState !== socket.CLOSED) {
@@ -164,14 +173,7 @@ class Stream extends Duplex implements SocketStream {
     });
   }
 
-  #give(bytes: Buffer): void {
-    if (!this.push(bytes)) this.#socket.pause();
-  }
-
-  /**
-   * Passes on as many bytes as the meter allows, and keeps the rest for later turns of the event loop. Meanwhile the
-   * socket is paused.
-   */
+  /** Charges for the framing of the message, and passes it on as the meter allows. */
   #meter(message: Buffer, bounds: StreamBounds): void {
     const { meter, wire } = bounds;
     this.#framing += wire.bytesRead - this.#bytesRead - message.length;
@@ -183,48 +185,20 @@ class Stream extends Duplex implements SocketStream {
       meter.charge(frames);
       this.#framing -= frames * FRAMING_BYTES;
     }
-    if (message.length > 0) this.#waiting.push(message);
-    if (this.#timer === null) this.#giveWaiting(bounds);
+    this.#metered!.take(message);
   }
 
-  #giveWaiting(bounds: StreamBounds): void {
-    const { meter, flooded } = bounds;
-    this.#timer = null;
-    while (this.#waiting.length > 0) {
-      const first = this.#waiting[0]!;
-      const admitted = meter.admit(first);
-      if (admitted === first.length) this.#waiting.shift();
-      else this.#waiting[0] = first.subarray(admitted);
-      if (admitted > 0) this.#give(first.subarray(0, admitted));
-      if (meter.flooded() && !this.#flooded) {
-        this.#flooded = true;
-        this.#waiting = [];
-        this.#socket.pause();
-        return flooded(`it sent more than ${TINY_AT_ONCE} frames of a few bytes`);
-      }
-      if (admitted === first.length) continue;
-      this.#socket.pause();
-      const waitMs = meter.waitMs();
-      const goOn = () => this.#giveWaiting(bounds);
-      this.#timer = waitMs > 0 ? setTimeout(goOn, waitMs) : setImmediate(goOn);
-      return;
-    }
-    if (this.readableFlowing !== false && !this.destroyed) this.#resume();
-  }
-
-  #pingsTooMuch({ flooded }: StreamBounds): boolean {
+  #pingsTooMuch(metered: MeteredBytes): boolean {
     const now = performance.now();
     this.#pings = Math.min(PINGS_AT_ONCE, this.#pings + ((now - this.#pingAt) * PINGS_PER_SECOND) / 1000) - 1;
     this.#pingAt = now;
     if (this.#pings >= 0) return false;
-    this.#flooded = true;
-    this.#socket.pause();
-    flooded(`it sent more than ${PINGS_AT_ONCE} WebSocket pings at once`);
+    metered.flood(`it sent more than ${PINGS_AT_ONCE} WebSocket pings at once`);
     return true;
   }
 
   #resume(): void {
-    if (this.#socket.isPaused && this.#timer === null && !this.#flooded) this.#socket.resume();
+    if (this.#socket.isPaused) this.#socket.resume();
   }
 
   #whenOpen(done: Done, send: () => void): void {

@@ -4,12 +4,12 @@ import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
+import { createFrameMeter, type FrameBudget } from '#wire/frame-meter';
 import type { GatewayError } from '#errors';
 import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AdmittedProvider, checkRegistration, type RegistrationRules } from './admission.ts';
 import { openControl } from './control-stream.ts';
-import { createFrameMeter, type FrameBudget } from './frame-meter.ts';
 import { keepAlive, createSocketStream } from './socket-stream.ts';
 import { RegistrationError } from '../registry/document.ts';
 import { ConnectionSuperseded } from '../registry/registrations.ts';
@@ -214,10 +214,11 @@ export function openTunnel(options: TunnelOptions): Tunnel {
         first = true;
         await registry.join(connection, services[0]?.providerName);
       }
-      const { revision } = await registry.register(connection, services);
+      const { revision, raised } = await registry.register(connection, services);
       if (isEnding()) return;
       observer.registered?.(connection, { services: services.length, revision });
-      control.say({ type: 'registered', revision, services: services.map(({ name }) => name) });
+      const names = services.map(({ name }) => name);
+      control.say({ type: 'registered', revision, services: names, ...(raised.length === 0 ? {} : { raised }) });
     } catch (error) {
       if (error instanceof RegistrationError) return refuse(error, first);
       if (isEnding()) return;

@@ -68,8 +68,16 @@ export type GatewayMessage =
       /** How earnings are paid here, in words. Older gateways do not send it. */
       readonly payouts?: string;
     }
-  /** All services of the document are listed and can be called. */
-  | { readonly type: 'registered'; readonly revision: number; readonly services: readonly string[] }
+  /**
+   * All services of the document are listed and can be called. `raised`: those whose price has risen so much that calls
+   * must accept it with `max_cost` until a time (ISO 8601). Older gateways do not send it.
+   */
+  | {
+      readonly type: 'registered';
+      readonly revision: number;
+      readonly services: readonly string[];
+      readonly raised?: readonly RaisedPrice[];
+    }
   /** The document was refused as a whole. The earlier registration stays. */
   | { readonly type: 'refused'; readonly message: string; readonly problems: readonly RegistrationProblem[] }
   /** A newer connection of the same provider took over. The proxy does not dial again. */
@@ -80,6 +88,11 @@ export type GatewayMessage =
    * gateways do not send it.
    */
   | { readonly type: 'draining'; readonly banned?: string };
+
+export interface RaisedPrice {
+  readonly service: string;
+  readonly until: string;
+}
 
 export type ProxyMessage =
   /**

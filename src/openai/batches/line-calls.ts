@@ -97,8 +97,13 @@ export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: Li
         headers: { [LINE]: id, 'content-type': 'application/json', accept: 'application/json' },
         payload: body,
       });
-      const requestId = (headers as Readonly<Record<string, unknown>>)[REQUEST_ID];
-      return { status: statusCode, requestId: typeof requestId === 'string' ? requestId : id, body: payload };
+      const { [REQUEST_ID]: requestId, 'x-should-retry': mayRepeat } = headers as Readonly<Record<string, unknown>>;
+      return {
+        status: statusCode,
+        isFinal: mayRepeat === 'false',
+        requestId: typeof requestId === 'string' ? requestId : id,
+        body: payload,
+      };
     } finally {
       open.delete(id);
     }

@@ -1,7 +1,14 @@
-import { isObject } from '#wire';
-import { type CallEvent, type FilePart, jsonInside, type Part } from '#bridge';
+import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
 import type { ChatEnd, ChatFault, ChatSaid } from '../translated/wire-encoder.ts';
-import { createEchoFields, echoMembersOf, furtherMembers, NOTHING, type ClientId, ID_MAX } from './echo-fields.ts';
+import {
+  createEchoFields,
+  echoMembersOf,
+  furtherMembers,
+  NOTHING,
+  type ClientId,
+  ID_MAX,
+  THINKING_MAX,
+} from './echo-fields.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
 
@@ -11,8 +18,6 @@ type Json = Record<string, unknown>;
 export interface ToolCallIds {
   /** Takes a delta, or the whole message, before its calls. Its provider may want members of it back with the calls. */
   hear(message: Json): void;
-  /** Names of the members that `hear` would keep. */
-  membersOf(message: Json): readonly string[];
   /** The client's id of a call with the provider's `id`. */
   of(id: string, call: Json): string;
 }
@@ -26,7 +31,6 @@ export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
   let called = false;
   return {
     hear: (message) => echoFields.add(message),
-    membersOf: echoMembersOf,
     of(id, call) {
       // The first call gets the members of the message.
       const members = called ? NOTHING : echoFields.members;
@@ -36,19 +40,20 @@ export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
   };
 }
 
-const OWN_IDS: ToolCallIds = { hear() {}, membersOf: () => [], of: (id) => id };
+const OWN_IDS: ToolCallIds = { hear() {}, of: (id) => id };
 
 /** Adds the events of the first choice of a chunk to `events`. The end of the reply is no event. */
 export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, events: CallEvent[]): void {
   const delta = choiceOf(chunk)?.['delta'] as Json | undefined;
   if (!delta) return;
   ids.hear(delta);
-  const thinking = thinkingOf(delta);
-  if (thinking !== '') events.push({ type: 'reasoning-delta', json: [jsonInside(thinking)] });
+  addThinking(delta, events);
   for (const part of partsOfMessage(delta))
     events.push(
       part.kind === 'file' ? { type: 'file', file: part } : { type: 'text-delta', json: [jsonInside(part.text)] },
     );
+  const cited = citationsOf(delta);
+  if (cited.length > 0) events.push({ type: 'citations', cited });
   const { tool_calls: calls } = delta;
   if (!Array.isArray(calls)) return;
   for (const call of calls as readonly Json[]) {
@@ -64,11 +69,21 @@ export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, 
   }
 }
 
+function addThinking(delta: Json, events: CallEvent[]): void {
+  const names = echoMembersOf(delta);
+  if (names.length === 0) return;
+  const shown = thinkingMember(delta);
+  const others = names.filter((name) => name !== shown).map((name) => [name, delta[name]] as const);
+  if (others.length > 0) events.push({ type: 'reasoning-members', members: Object.fromEntries(others) });
+  if (shown !== null)
+    events.push({ type: 'reasoning-delta', member: shown, json: [jsonInside(delta[shown] as string)] });
+}
+
 const choiceOf = ({ choices }: Json): Json | undefined => (choices as readonly Json[] | undefined)?.[0];
 
-/** The thinking in a message or a delta. Some servers send it under both names. */
-const thinkingOf = ({ reasoning_content: one, reasoning: other }: Json): string =>
-  typeof one === 'string' && one !== '' ? one : typeof other === 'string' ? other : '';
+/** The member of a message or a delta that has its thinking. Some servers send it under both names. */
+const thinkingMember = (said: Json): string | null =>
+  ['reasoning_content', 'reasoning'].find((name) => typeof said[name] === 'string' && said[name] !== '') ?? null;
 
 type TextOrFile = Extract<Part, { readonly kind: 'text' | 'file' }>;
 
@@ -76,30 +91,36 @@ type TextOrFile = Extract<Part, { readonly kind: 'text' | 'file' }>;
 function partsOfMessage({ content, refusal, images }: Json): readonly TextOrFile[] {
   if (typeof content === 'string' && !refusal && !images)
     return content === '' ? [] : [{ kind: 'text', text: content }];
-  return [
-    ...partsOfContent(content),
-    ...partsOfContent(refusal),
-    ...(Array.isArray(images) ? images.flatMap(partOfItem) : []),
-  ];
+  return [...textIn(content), ...textIn(refusal), ...(Array.isArray(images) ? images.flatMap(partOfImage) : [])];
 }
 
-function partsOfContent(content: unknown): readonly TextOrFile[] {
-  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  return Array.isArray(content) ? content.flatMap(partOfItem) : [];
-}
+const textIn = (text: unknown): readonly TextOrFile[] =>
+  typeof text === 'string' && text !== '' ? [{ kind: 'text', text }] : [];
 
-function partOfItem(item: unknown): readonly TextOrFile[] {
+function partOfImage(item: unknown): readonly TextOrFile[] {
   if (typeof item !== 'object' || item === null) return [];
-  const { text, image_url: image } = item as {
-    readonly text?: unknown;
-    readonly image_url?: { readonly url?: unknown } | null;
-  };
-  if (typeof text === 'string') return text === '' ? [] : [{ kind: 'text', text }];
+  const { image_url: image } = item as { readonly image_url?: { readonly url?: unknown } | null };
   const url = image?.url;
   if (typeof url !== 'string') return [];
   const data = /^data:([\w.+-]+\/[\w.+-]+);base64,/.exec(url.slice(0, 256));
   const file = { kind: 'file', mediaType: data?.[1] ?? null, name: null } as const;
   return [data ? { ...file, url: null, bytes: url.slice(data[0].length) } : { ...file, url, bytes: null }];
+}
+
+/** Citations of one reply that are passed on: each becomes an event. */
+const CITATIONS_MAX = 256;
+
+/** The pages that a message or a delta cites. */
+function citationsOf({ annotations }: Json): readonly Citation[] {
+  if (!Array.isArray(annotations)) return [];
+  return (annotations as readonly unknown[]).slice(0, CITATIONS_MAX).flatMap((one) => {
+    const { url_citation: cited } = (one ?? {}) as { readonly url_citation?: Json | null };
+    const { url, title, start_index: start, end_index: end } = cited ?? {};
+    const placeOf = (place: unknown) => (Number.isSafeInteger(place) ? (place as number) : 0);
+    return typeof url === 'string'
+      ? [{ url, title: typeof title === 'string' ? title : '', start: placeOf(start), end: placeOf(end) }]
+      : [];
+  });
 }
 
 /** An image of a model as text, for a wire that has only text. */
@@ -129,22 +150,23 @@ const noteOf = (tollgate: unknown): ChatFault | null =>
 /** The content of a chat completion. `ids`: makes the ids of its calls for the client. */
 export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
   const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
-  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly unknown[]) : [];
+  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly Json[]) : [];
   ids.hear(message);
+  const kept = createEchoFields(THINKING_MAX);
+  kept.add(message);
   const parts = partsOfMessage(message);
   return {
-    thinking: thinkingOf(message),
+    citations: citationsOf(message),
+    members: kept.members,
+    thinking: String(message[thinkingMember(message) ?? ''] ?? ''),
     text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),
     parts,
-    calls: calls.filter(isObject).map((call, index) => {
+    calls: calls.map((call) => {
       const { name, arguments: given } = (call['function'] ?? {}) as Json;
-      const { id } = call;
-      // Unique in the whole conversation.
-      const own = typeof id === 'string' && id !== '' ? id : `call_${String(completion['id'])}_${index}`;
       return {
-        id: ids.of(own, call),
+        id: ids.of(String(call['id']), call),
         name: typeof name === 'string' ? name : '',
-        arguments: typeof given === 'string' ? given : given === undefined ? '' : JSON.stringify(given),
+        arguments: typeof given === 'string' ? given : '',
       };
     }),
   };

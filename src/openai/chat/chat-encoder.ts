@@ -88,6 +88,10 @@ class ChatEncoder implements ReplyEncoder {
         return commentOf(event.text);
       case 'text-delta':
         return this.#texts(event.json, provider, '{"content":"', '"}');
+      // A chat client gets the provider's own chunks. These come of them for other wires alone.
+      case 'reasoning-members':
+      case 'citations':
+        return '';
       case 'reasoning-delta':
         return this.#texts(event.json, provider, '{"reasoning_content":"', '"}');
       case 'tool-input-start': {

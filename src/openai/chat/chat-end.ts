@@ -75,6 +75,8 @@ export interface ChatResult {
   readonly costDetails?: Readonly<Record<string, unknown>>;
   /** Why the reply was cut. The part that came is charged. Absent for a whole reply. */
   readonly cut?: GatewayError;
+  /** Set if nothing of a cut reply came. */
+  readonly undelivered?: Cut;
   /** Used instead of `body` for another wire: writes the end of the reply with its cost (`cost`, `cost_details`). */
   readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
@@ -131,15 +133,18 @@ export function cutEnd(context: ReplyContext, produced: Produced, cut: Cut): Rep
   return {
     ...end,
     finishReason: end.finishReason ?? cut.reason,
-    result: { ...end.result, cut: replyCut(cut, produced) },
+    result: { ...end.result, cut: replyCut(cut, produced), ...(came(produced) ? {} : { undelivered: cut }) },
   };
 }
+
+const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
+  outputBytes + otherBytes > 0;
 
 /** The error of a reply that was cut, which says what is charged. */
 export const replyCut = ({ message }: Cut, { outputBytes, otherBytes }: Output): GatewayError =>
   new GatewayError(
     'reply_cut',
-    `The reply was cut: ${message}. ${outputBytes + otherBytes > 0 ? 'The part that arrived' : 'The input that its provider took'} is charged`,
+    `The reply was cut: ${message}. ${came({ outputBytes, otherBytes }) ? 'The part that arrived' : 'The input that its provider took'} is charged`,
   );
 
 /**

@@ -2,11 +2,11 @@ import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplyS
 import { GatewayError } from '#errors';
 import { type LargeStrings, lengthOf } from '#wire';
 import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gateway';
+import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gateway';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
-import type { ChatPiece, ChatResult } from './chat-end.ts';
+import { type ChatPiece, type ChatResult, resultOf } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 
 /** Facts about a call that its reply states. */
@@ -71,6 +71,8 @@ interface ChatReplyOptions {
   /** Makes the encoder of the client's wire. */
   readonly encoder: (opened: StartedChat) => ReplyEncoder;
   readonly keepAlive: KeepAlive;
+  /** An error in the form of the wire, for a reply of which nothing came. Absent: it is an empty one, with a note. */
+  readonly toHttp?: Parameters<typeof answerUndelivered>[4];
   /**
    * Gets the errors that come after the status of a stream was sent, and the failures of runs whose client has left.
    */
@@ -95,7 +97,12 @@ const LARGE_BYTES = 1024 * 1024;
 export function writeChatReply(opened: StartedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
   const encoder = options.encoder(opened);
   if (opened.about.stream) return writeStream(opened, sink, encoder, options);
-  return onceSettled(opened, sink, options.onError, (settled) => writeWhole(opened.about, settled, sink, encoder));
+  return onceSettled(opened, sink, options.onError, (settled) => {
+    const { undelivered } = resultOf(settled);
+    return undelivered && options.toHttp
+      ? answerUndelivered(opened.about.id, settled, undelivered, sink, options.toHttp)
+      : writeWhole(opened.about, settled, sink, encoder);
+  });
 }
 
 function writeWhole(

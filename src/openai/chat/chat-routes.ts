@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { after, readJson, isObject } from '#wire';
-import { createKeepAlive, type Dialect, dialectOf, createCheck, PARSED_JSON } from '#http';
+import { createKeepAlive, type Dialect, dialectOf, createCheck, PARSED_JSON, toHttpError } from '#http';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import type { Admission } from '#limits';
@@ -94,7 +94,7 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       const dialect = dialectOf(request);
       const context = contextOf(deps, request, asked, dialect);
       const encoder = createChatEncoder({ dialect, asksUsage: asksUsage(body) });
-      const options = { encoder, keepAlive, onError };
+      const options = { encoder, keepAlive, toHttp: (error: GatewayError) => toHttpError(error, dialect), onError };
       return {
         noun: 'A chat completion',
         model: body.model,

@@ -154,8 +154,7 @@ export function cutUsage(
   const saidPrompt = claimed.usage === null ? 0n : promptTokens(claimed.usage);
   if (cut !== null && measuredUsage.usage === null) {
     const charge = chargeOfCut(cut, { came: false, reported: saidPrompt > 0n });
-    // No request asks for so many bytes without a word.
-    if (charge === 'input' && cut.reason !== 'too_large') {
+    if (charge === 'input') {
       const { prompt_tokens: prompt } = measure;
       const shown: Measured = { ...measure, completion_tokens: 0, total_tokens: prompt };
       const usage = toUsage(prompt, 0, bounds, { claim: { said: shown, details: NO_DETAILS }, output });

@@ -1,6 +1,7 @@
-import { hash, createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject } from '#wire';
 import { createSealedTexts } from '#security';
+import type { ThinkingOf } from './sealed-thinking.ts';
 
 /*
  * What a provider wants back with the results of its tool calls. Clients of other wires have no place for it, so it
@@ -10,32 +11,44 @@ import { createSealedTexts } from '#security';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * The members of a message that a provider wants back with the results of its tool calls. Some providers refuse a
- * request without them. Each goes back under the name that the provider used.
+ * The members of a message that a provider wants back with the next request: its thinking, in every form that is
+ * published for chat, with signatures. Some providers refuse a request without them. Each goes back under the name
+ * that the provider used. `thinking_blocks` are LiteLLM's.
  */
-const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'extra_content'] as const;
+const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks', 'extra_content'] as const;
 
 /** Names of those members that a delta or a message has. */
-export const echoMembersOf = (delta: Json): readonly string[] => KEPT.filter((name) => (delta[name] ?? '') !== '');
+export const echoMembersOf = (delta: Json): readonly string[] => KEPT.filter((name) => !isNothing(delta[name]));
+
+const isNothing = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
+
+/** The most characters of those members that one block, item or part of another wire holds. */
+export const THINKING_MAX = 1024 * 1024;
 
 /** Collects these members of a message. */
-interface EchoFields {
+export interface EchoFields {
   /** Adds those of a delta, or of a whole message. */
   add(delta: Json): void;
   /** Empty if the members have more than `lengthMax` characters together. */
   members: Record<string, unknown>;
   /** The characters of all members. */
   length: number;
+  /** Begins anew. */
+  clear(): void;
 }
 
 export function createEchoFields(lengthMax: number): EchoFields {
   return {
     members: {},
     length: 0,
+    clear() {
+      this.members = {};
+      this.length = 0;
+    },
     add(delta) {
       for (const name of KEPT) {
-        const value = delta[name] ?? '';
-        if (value === '') continue;
+        const value = delta[name];
+        if (isNothing(value)) continue;
         this.length += lengthOf(value);
         if (this.length > lengthMax) this.members = {};
         else this.members[name] = joined(this.members[name], value);
@@ -69,18 +82,21 @@ function joined(before: unknown, more: unknown): unknown {
   return all;
 }
 
-/** The texts of `reasoning_details` that arrive in pieces. */
-const TEXTS = ['text', 'summary', 'data'];
+/** The texts of `reasoning_details` and `thinking_blocks` that arrive in pieces. */
+const TEXTS = ['text', 'summary', 'data', 'thinking'];
 
-/** A detail with the same index and type continues the one before it. */
+/**
+ * A detail with the same index and type continues the one before it. A thinking block has no index; its signature is
+ * its end.
+ */
 function addDetail(all: unknown[], detail: unknown): void {
   const last = all.at(-1);
   const continues =
     isObject(last) &&
     isObject(detail) &&
-    typeof detail['index'] === 'number' &&
+    last['type'] === detail['type'] &&
     last['index'] === detail['index'] &&
-    last['type'] === detail['type'];
+    (typeof detail['index'] === 'number' || (detail['type'] === 'thinking' && (last['signature'] ?? '') === ''));
   if (!continues) return void all.push(isObject(detail) ? { ...detail } : detail);
   const kept = last as Record<string, unknown>;
   for (const [name, value] of Object.entries(detail)) {
@@ -118,6 +134,8 @@ interface CallIds {
    * but one in the gateway's format becomes short.
    */
   open(id: string): EchoedToolCall;
+  /** Whether an id contains these members of its message. */
+  readonly holds: (members: Json, id: string) => boolean;
 }
 
 /** Makes the ids of tool calls for an account and a model. */
@@ -140,15 +158,17 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
       const id = text.length > ID_MAX ? null : SEALED_ID + texts.seal(owner, text);
       return id === null || id.length > ID_MAX ? null : id;
     };
+    function open(id: string): EchoedToolCall {
+      if (!id.startsWith(SEALED_ID)) return { id: plainId(id), call: NOTHING, message: NOTHING };
+      const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED_ID.length));
+      if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
+      const [of, kept] = JSON.parse(text) as readonly [string, EchoedToolCall];
+      return of === model ? kept : { ...kept, call: NOTHING, message: NOTHING };
+    }
     return {
       seal: (id, call, message) => sealed({ id, call, message }) ?? sealed({ id, call, message: NOTHING }) ?? id,
-      open(id) {
-        if (!id.startsWith(SEALED_ID)) return { id: plainId(id), call: NOTHING, message: NOTHING };
-        const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED_ID.length));
-        if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
-        const [of, kept] = JSON.parse(text) as readonly [string, EchoedToolCall];
-        return of === model ? kept : { ...kept, call: NOTHING, message: NOTHING };
-      },
+      holds: (members, id) => !isEmpty(members) && JSON.stringify(open(id).message) === JSON.stringify(members),
+      open,
     };
   };
 }
@@ -166,57 +186,4 @@ const PLAIN_ID_MAX = 64;
 export const plainId = (id: string): string =>
   id.startsWith(SEALED_ID) || id.length > PLAIN_ID_MAX ? `call_${hash('sha256', id).slice(0, DIGEST_CHARS)}` : id;
 
-const isEmpty = (members: Json): boolean => Object.keys(members).length === 0;
-
-/** The owner of the thinking. It goes back only to the same account and the same model. */
-export interface ThinkingOf {
-  readonly account: string;
-  readonly model: string;
-}
-
-/** Signs the thinking of a model. The client stores it, and the model gets it back unchanged. */
-export interface SealedThinking {
-  /** Signs a text that the client sees, piece by piece. */
-  signing(of: ThinkingOf): { add(text: string): void; signature(): string };
-  /** A signature that contains the text, because the client does not see the text. */
-  seal(of: ThinkingOf, text: string): string;
-  /**
-   * Returns the text that a signature belongs to: `shown`, or the text inside the signature. Returns null if this
-   * gateway did not make the signature for this owner and text.
-   */
-  open(of: ThinkingOf, shown: string, signature: string): string | null;
-}
-
-const SIGNED = 'tg1.';
-const SEALED = 'tg2.';
-/** Whether a signature has this gateway's format, which no other service reads. */
-export const isSealedHere = (signature: unknown): boolean =>
-  typeof signature === 'string' && (signature.startsWith(SIGNED) || signature.startsWith(SEALED));
-
-/** A character outside of the basic plane may arrive in two halves, which UTF-8 cannot encode. */
-const UNITS = 'utf16le';
-
-/** `secret`: 32 bytes that all gateways of one database share. */
-export function createSealedThinking(secret: Uint8Array): SealedThinking {
-  const texts = createSealedTexts(secret);
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'signatures of thinking', 32));
-  const named = ({ account, model }: ThinkingOf) => JSON.stringify([account, model]);
-  const signer = (of: ThinkingOf): Hmac => createHmac('sha256', key).update(named(of)).update('\0');
-  return {
-    signing(of) {
-      const mac = signer(of);
-      return {
-        add: (text) => void mac.update(text, UNITS),
-        signature: () => SIGNED + mac.digest('base64url'),
-      };
-    },
-    seal: (of, text) => SEALED + texts.seal(named(of), text),
-    open(of, shown, signature) {
-      if (signature.startsWith(SEALED)) return texts.open(named(of), signature.slice(SEALED.length));
-      if (!signature.startsWith(SIGNED)) return null;
-      const given = Buffer.from(signature.slice(SIGNED.length), 'base64url');
-      const right = signer(of).update(shown, UNITS).digest();
-      return given.length === right.length && timingSafeEqual(given, right) ? shown : null;
-    },
-  };
-}
+export const isEmpty = (members: Json): boolean => Object.keys(members).length === 0;

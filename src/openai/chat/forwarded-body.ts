@@ -3,6 +3,7 @@ import { foldName } from '#wire';
 import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
 import { withUsualTimes } from './cache-times.ts';
+import { withLists } from './content-lists.ts';
 import { listed, OUTPUT_FIELDS, paidBy, SERVICE_TIERS } from './paid-extras.ts';
 import { prices, takesTier } from './priced-parts.ts';
 
@@ -43,7 +44,8 @@ export function forwardedBody(
   for (const field of Object.keys(asked)) {
     if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
     const value = asked[field];
-    if (PUBLISHED.has(field) && takes(offer, field)) body[field] = value;
+    if (field === 'messages') body[field] = withLists(asked.messages, offer.service);
+    else if (PUBLISHED.has(field) && takes(offer, field)) body[field] = value;
     else if (value !== null) {
       const sent = other(offer, field, value, completionCap, dropped);
       if (sent !== undefined) body[field] = sent;

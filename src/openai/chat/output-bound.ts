@@ -151,7 +151,6 @@ export function textBytes(message: Json): number {
     const value = message[key];
     if (saidTwice(key, message)) continue;
     if (typeof value === 'string') bytes += Buffer.byteLength(value);
-    else if (key === 'content' && Array.isArray(value)) bytes += Buffer.byteLength(JSON.stringify(value));
   }
   const calls = message['tool_calls'];
   if (Array.isArray(calls))
@@ -199,7 +198,6 @@ export function* textsOf(message: Json): Generator<string> {
     const value = message[key];
     if (saidTwice(key, message)) continue;
     if (typeof value === 'string') yield value;
-    else if (key === 'content' && Array.isArray(value)) yield JSON.stringify(value);
   }
   const calls = message['tool_calls'];
   for (const call of [...(Array.isArray(calls) ? (calls as unknown[]) : []), { function: message['function_call'] }]) {
@@ -225,7 +223,7 @@ function cutMessage(message: Json, bytesMax: number): { readonly message: Json; 
     if (saidTwice(key, message)) {
       if (value !== undefined) cut[key] = cut['reasoning'];
     } else if (typeof value === 'string') cut[key] = take(value);
-    else if (key === 'content') cut[key] = Array.isArray(value) ? take(textOfParts(value)) : null;
+    else if (key === 'content') cut[key] = null;
   }
   const calls: Json[] = [];
   for (const call of Array.isArray(message['tool_calls']) ? (message['tool_calls'] as (Json | null)[]) : []) {
@@ -240,13 +238,6 @@ function cutMessage(message: Json, bytesMax: number): { readonly message: Json; 
   }
   if (calls.length > 0) cut['tool_calls'] = calls;
   return { message: cut, bytes: bytesMax - Math.max(0, left) };
-}
-
-function textOfParts(parts: readonly unknown[]): string {
-  return parts
-    .map((part) => (part as { readonly text?: unknown } | null)?.text)
-    .filter((text) => typeof text === 'string')
-    .join('');
 }
 
 /** As many whole characters as fit into `bytesMax` bytes. */

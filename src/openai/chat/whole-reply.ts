@@ -2,14 +2,18 @@ import { isObject } from '#wire';
 import {
   BOUNDS,
   failedByItsOwnWords,
+  failedInChoice,
   lastObjectIn,
   malformed,
   parseReplyObject,
   readReplyObject,
+  stringEnd,
   tooLarge,
   type JsonLimits,
 } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
+import { argumentsText } from '../stream/tool-call-deltas.ts';
+import { withoutList } from './content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { addMedia, otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
 
@@ -59,11 +63,14 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   let outputBytes = 0;
   let unworded = 0;
   const media = { pictures: 0, soundBytes: 0 };
+  refuseFailed(choices as readonly unknown[]);
   choices.forEach((item: unknown, position) => {
     const choice = item as Json | null;
     const message = choice?.['message'];
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
+    withoutList(message as Json, context.service);
+    completeCalls(message as Json, `${context.callId}_${position}`);
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the finish reason beside the choices.
     if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
@@ -101,14 +108,30 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   };
 }
 
-/** A tool call in the form of a stream: with its index, an id, and its arguments as text. */
-function asDelta(call: Readonly<Record<string, unknown>>, index: number, completion: unknown): Json {
-  const id = typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${String(completion)}_${index}`;
-  const { function: named } = call;
-  if (!isObject(named)) return { ...call, index, id };
-  const { arguments: given = '' } = named;
-  const text = typeof given === 'string' ? given : JSON.stringify(given);
-  return { ...call, index, id, function: { ...named, arguments: text } };
+/** Throws UpstreamFailure if every choice is an error. */
+function refuseFailed(choices: readonly unknown[]): void {
+  const errors = choices.map((choice) => (isObject(choice) ? choice['error'] : null));
+  if (errors.every(Boolean)) throw failedInChoice(errors[0]);
+}
+
+/**
+ * Brings the tool calls of a message into the form that clients read, in place, as `createToolCallDeltas` does in a
+ * stream: each has an id, which no other call of the conversation has, a type, and its arguments as text. `unique`:
+ * names the message.
+ */
+function completeCalls(message: Json, unique: string): void {
+  const { tool_calls: calls } = message;
+  if (!Array.isArray(calls)) return;
+  message['tool_calls'] = calls.filter(isObject).map((call, index) => {
+    const { id, type, function: named } = call;
+    const isCall = isObject(named);
+    return {
+      ...call,
+      id: typeof id === 'string' && id !== '' ? id : `call_${unique}_${index}`,
+      type: typeof type === 'string' && type !== '' ? type : 'function',
+      ...(isCall ? { function: { ...named, arguments: argumentsText(named['arguments']) ?? '' } } : {}),
+    };
+  });
 }
 
 /** A whole completion as the one chunk of a stream. */
@@ -116,7 +139,7 @@ export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Json;
     const indexed = Array.isArray(calls)
-      ? { tool_calls: calls.filter(isObject).map((call, index) => asDelta(call, index, produced.body['id'])) }
+      ? { tool_calls: (calls as readonly Json[]).map((call, index) => ({ ...call, index })) }
       : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });
@@ -168,7 +191,6 @@ export function partialTexts(bytes: Buffer): { readonly said: string; readonly o
 }
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 /**
@@ -232,18 +254,11 @@ function textAt(bytes: Buffer, from: number): string {
   while (SPACES.has(bytes[start])) start++;
   if (bytes[start] !== QUOTE) return '';
   start++;
-  let end = start;
-  for (;;) {
-    end = bytes.indexOf(QUOTE, end);
-    if (end === -1) break;
-    let escapes = 0;
-    while (bytes[end - 1 - escapes] === BACKSLASH) escapes++;
-    if (escapes % 2 === 0) break;
-    end++;
-  }
+  const end = stringEnd(bytes, start, Infinity);
+  const isCut = end < 0;
   // A character or an escape that was cut is left out.
-  const raw = new TextDecoder().decode(bytes.subarray(start, end === -1 ? bytes.length : end), { stream: end === -1 });
-  const text = end === -1 ? withoutBrokenEscape(raw) : raw;
+  const raw = new TextDecoder().decode(bytes.subarray(start, isCut ? bytes.length : end), { stream: isCut });
+  const text = isCut ? withoutBrokenEscape(raw) : raw;
   try {
     return (JSON.parse(`"${text}"`) as string).toWellFormed();
   } catch {

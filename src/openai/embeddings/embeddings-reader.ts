@@ -3,6 +3,7 @@ import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { tokensOf } from '../chat/prompt-size.ts';
 import type { Undelivered } from '../passing/passed-route.ts';
+import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 
 /** The size of the inputs. */
 export interface InputSize {
@@ -32,6 +33,7 @@ interface Member {
 
 interface ReaderContext {
   readonly size: InputSize;
+  readonly form: EmbeddingForm;
   /** The most tokens that are charged: those that were locked, or fewer, see `plausibleTokens`. */
   readonly tokensMax: number;
   /** A larger reply passes as it comes, or is given up. */
@@ -42,14 +44,13 @@ interface ReaderContext {
 
 /** The members beside the embeddings are within this many bytes of the start or the end of a reply. */
 const EDGE_BYTES = 4096;
-/** The bytes of 8,192 numbers as JSON, a few times as long as those of models today. */
-const EMBEDDING_BYTES_MAX = 256 * 1024;
 const USAGE = /"usage"\s*:\s*(\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\})/g;
 const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 
 /**
- * Reads a reply with embeddings, which pass as they came. Only the edges of the reply are searched, for its usage
- * and the name of its model. Parsing thousands of embeddings would block all streams of the process.
+ * Reads a reply with embeddings, which pass in the form that their client asked for. Only the edges of the reply are
+ * searched for its usage and the name of its model. Parsing thousands of embeddings would block all streams of the
+ * process.
  */
 export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | Undelivered> {
   return new EmbeddingsReader(context);
@@ -58,23 +59,28 @@ export function createEmbeddingsReader(context: ReaderContext): ReplyReader<Embe
 class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | Undelivered> {
   kept = 0;
   readonly #context: ReaderContext;
+  readonly #forms: EmbeddingForms;
   #received = 0;
   #chunks: Uint8Array[] = [];
-  /** The part that went out of a reply that passes as it comes: its embeddings, and the members in its first bytes. */
-  #passed: { readonly found: Embeddings; readonly head: readonly Member[]; claim: Claim | null } | null = null;
+  #keptOfChunks = 0;
+  /** The members in the first bytes of a reply that passes as it comes, once a part of it went out. */
+  #passed: { readonly head: readonly Member[]; readonly claim: Claim | null } | null = null;
 
   constructor(context: ReaderContext) {
     super();
     this.#context = context;
+    this.#forms = new EmbeddingForms(context.form);
   }
 
   data(arrived: readonly Uint8Array[]): Uint8Array | null {
     const { replyBytesMax, passesAs, size } = this.#context;
     for (const chunk of arrived) {
-      this.kept += chunk.byteLength;
       this.#received += chunk.byteLength;
+      const read = this.#forms.push(chunk);
+      this.#chunks.push(read);
+      this.#keptOfChunks += read.byteLength;
     }
-    this.#chunks.push(...arrived);
+    this.kept = this.#keptOfChunks + this.#forms.openBytes;
     if (this.#passed === null && this.kept <= replyBytesMax) return null;
     if (passesAs === null) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
     const bytesMax = replyBytesMax + size.each.length * EMBEDDING_BYTES_MAX;
@@ -84,11 +90,11 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
 
   end(): ReplyEnd<EmbeddingsResult> {
     const { size, tokensMax } = this.#context;
-    const bytes = Buffer.concat(this.#chunks);
+    const bytes = this.#all();
     const passed = this.#passed;
     if (passed === null) checkReply(bytes);
     else if (!endsObject(bytes)) throw malformed('its reply is not a JSON object');
-    const { count, empty } = embeddingsIn(bytes, bytes.length, passed?.found);
+    const { count, empty } = this.#forms;
     if (empty > 0) throw malformed(`${empty} of the embeddings in its reply are empty`);
     if (count !== size.each.length)
       throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
@@ -118,7 +124,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
       const { prompt, flags } = billedTokens(claim, size, tokensMax);
       return { usage: { prompt: BigInt(prompt) }, isReported: !flags.includes('usage_missing') };
     };
-    const { usage, isReported } = used(lastObjectIn(Buffer.concat(this.#chunks), 'usage', cut.rest));
+    const { usage, isReported } = used(lastObjectIn(this.#all(), 'usage', cut.rest));
     const came = this.#passed !== null;
     return undeliveredEnd(
       cut,
@@ -127,22 +133,22 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
     );
   }
 
+  #all(): Buffer {
+    return Buffer.concat([...this.#chunks, this.#forms.rest]);
+  }
+
   /** All but the last bytes, which may be in the end of the reply. */
   #pass(service: string): Uint8Array | null {
     const bytes = Buffer.concat(this.#chunks);
     const until = bytes.length - EDGE_BYTES;
     if (until <= 0) return null;
-    this.kept = EDGE_BYTES;
+    this.#keptOfChunks = EDGE_BYTES;
+    this.kept = EDGE_BYTES + this.#forms.openBytes;
     this.#chunks = [bytes.subarray(until)];
-    const passed = this.#passed;
-    const found = embeddingsIn(bytes, until, passed?.found);
-    if (passed !== null) {
-      this.#passed = { ...passed, found };
-      return bytes.subarray(0, until);
-    }
+    if (this.#passed !== null) return bytes.subarray(0, until);
     checkHead(bytes);
     const head = membersIn(bytes, 0);
-    this.#passed = { found, head, claim: claimAt(bytes, head) };
+    this.#passed = { head, claim: claimAt(bytes, head) };
     const model = head.find(({ name }) => name === 'model');
     if (model === undefined) return bytes.subarray(0, until);
     return Buffer.concat([
@@ -180,52 +186,6 @@ function checkHead(bytes: Buffer): void {
   if (!text.startsWith('{')) throw malformed('its reply is not a JSON object');
   if (!/"data"\s*:\s*\[/.test(text)) throw malformed('its reply has no data');
 }
-
-interface Embeddings {
-  readonly count: number;
-  readonly empty: number;
-}
-
-const KEY = Buffer.from('"embedding');
-const S = 's'.charCodeAt(0);
-const QUOTE = '"'.charCodeAt(0);
-const COLON = ':'.charCodeAt(0);
-
-/**
- * Counts the embeddings in a reply, and those of them that have no content: its members `embedding`, or `embeddings`,
- * which some models have for an input with several vectors. The reply is searched and not parsed, because that blocks
- * the process for less time. Counts those that begin before `until`, in addition to `before`.
- */
-function embeddingsIn(bytes: Buffer, until: number, before: Embeddings = { count: 0, empty: 0 }): Embeddings {
-  let { count, empty } = before;
-  for (let at = bytes.indexOf(KEY); at !== -1 && at < until; at = bytes.indexOf(KEY, at)) {
-    at += KEY.length;
-    if (bytes[at] === S) at++;
-    if (bytes[at] !== QUOTE) continue;
-    do at++;
-    while (isSpace(bytes[at]));
-    if (bytes[at] !== COLON) continue;
-    count++;
-    if (!hasContent(bytes, at + 1)) empty++;
-  }
-  return { count, empty };
-}
-
-const OPENING: ReadonlySet<number | undefined> = new Set(['[', '{'].map((char) => char.charCodeAt(0)));
-const CLOSING: ReadonlySet<number | undefined> = new Set([']', '}'].map((char) => char.charCodeAt(0)));
-
-/**
- * Whether the value at `at` is a list or an object with anything in its first element, or a string that is not empty.
- */
-function hasContent(bytes: Buffer, at: number): boolean {
-  let inside = false;
-  for (; isSpace(bytes[at]) || OPENING.has(bytes[at]); at++) if (OPENING.has(bytes[at])) inside = true;
-  if (inside) return !CLOSING.has(bytes[at]) && bytes[at] !== undefined;
-  return bytes[at] === QUOTE && bytes[at + 1] !== QUOTE;
-}
-
-/** White space of JSON. */
-const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 
 const parsed = (text: string) => foreignObject(text, BOUNDS.embeddings);
 

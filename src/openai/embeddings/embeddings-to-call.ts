@@ -3,6 +3,7 @@ import { isEmbedder, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
+import { formOf } from './embedding-forms.ts';
 import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
 
 /** Published fields, which every provider gets. */
@@ -11,6 +12,7 @@ const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): PassedCall<EmbeddingsResult> {
   const size = measureInput(body);
+  const form = formOf(body);
   const { replyBytesMax, passes } = context;
   return passedCall(body, context, {
     path: '/embeddings',
@@ -18,6 +20,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): 
     reader: (offer) =>
       createEmbeddingsReader({
         size,
+        form,
         tokensMax: plausibleTokens(size, offer),
         replyBytesMax,
         passesAs: passes ? offer.service : null,

@@ -1,15 +1,15 @@
 import { getOrInsert, isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { type EchoedToolCall, plainId } from '../chat/echo-fields.ts';
-import { addMissing, addResult, addUser, GAP, invalid } from '../translated/chat-turns.ts';
+import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/echo-fields.ts';
+import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import type { Content, GeminiBody, Json } from './gemini-schema.ts';
 import { fileOf, wordsOfPart } from './parts.ts';
 
 export interface ConversationOptions {
   readonly names: ToolNames;
-  /** The thought that a signature belongs to; null for a signature that this gateway did not make. */
-  readonly thought: (shown: string, signature: string) => string | null;
+  /** The members that a signature belongs to; null for a signature that this gateway did not make. */
+  readonly thought: (shown: string, signature: string) => Json | null;
   /** The call in a signature; null for a signature that this gateway did not make. */
   readonly opened: (signature: string) => EchoedToolCall | null;
 }
@@ -155,7 +155,9 @@ class Answer {
   readonly #options: ConversationOptions;
   readonly #calls: Json[] = [];
   readonly #members: Json[] = [];
-  readonly #thoughts: string[] = [];
+  /** The members in the signatures of texts. */
+  readonly #kept = createEchoFields(Infinity);
+  readonly #thoughts = createEchoFields(Infinity);
   #text = '';
   /** The text of thoughts that no signature has followed yet. */
   #shown = '';
@@ -170,8 +172,11 @@ class Answer {
     if (isObject(call))
       return this.#addCall(call, typeof signature === 'string' ? signature : null, `${at}.functionCall`);
     if (thought === true) return this.#addThought(typeof text === 'string' ? text : '', signature);
-    if (typeof text === 'string') this.#text += text;
-    else {
+    if (typeof text === 'string') {
+      this.#text += text;
+      const kept = typeof signature === 'string' ? this.#options.thought('', signature) : null;
+      if (kept !== null) this.#kept.add(kept);
+    } else {
       const file = fileOf(part, at);
       // Models take no files in their own answers.
       const words = file === null ? wordsOfPart(part) : '[file]';
@@ -182,9 +187,10 @@ class Answer {
   writeTo(chat: ChatMessage[]): void {
     if (this.#text === '' && this.#calls.length === 0) return;
     const message: ChatMessage = { role: 'assistant', content: this.#text === '' ? null : this.#text };
-    const reasoning = this.#thoughts.filter((one) => one !== '').join(GAP);
-    if (reasoning !== '') message['reasoning_content'] = reasoning;
+    joinThinking(message, this.#kept.members);
     for (const one of this.#members) addMissing(message, one);
+    // Thoughts that are shown are a part of that.
+    if (echoMembersOf(message).length === 0) joinThinking(message, this.#thoughts.members);
     if (this.#calls.length > 0) message['tool_calls'] = this.#calls;
     chat.push(message);
   }
@@ -194,7 +200,7 @@ class Answer {
     if (typeof signature !== 'string') return;
     const thought = this.#options.thought(this.#shown, signature);
     this.#shown = '';
-    if (thought !== null) this.#thoughts.push(thought);
+    if (thought !== null) this.#thoughts.add(thought);
   }
 
   #addCall({ id: given, name, args }: Json, signature: string | null, at: string): void {

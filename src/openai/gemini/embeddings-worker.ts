@@ -6,16 +6,7 @@ type Json = Readonly<Record<string, unknown>>;
 export function embeddingsIn(bytes: Uint8Array): readonly string[] {
   const data = parseReplyObject(bytes, BOUNDS.embeddingsForGemini)['data'] as readonly Json[];
   const placed = data.map((one, place) => ({ index: typeof one['index'] === 'number' ? one['index'] : place, one }));
-  return placed
-    .toSorted((a, b) => a.index - b.index)
-    .map(({ one }) => JSON.stringify({ values: numbersIn(one['embedding']) }));
-}
-
-/** A provider may write the base64 of 32-bit floats although it was asked for numbers. */
-function numbersIn(embedding: unknown): readonly number[] {
-  if (Array.isArray(embedding)) return embedding as readonly number[];
-  const bytes = Buffer.from(String(embedding), 'base64');
-  return Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => bytes.readFloatLE(i * 4));
+  return placed.toSorted((a, b) => a.index - b.index).map(({ one }) => JSON.stringify({ values: one['embedding'] }));
 }
 
 /** Runs in the thread that reads large replies. */

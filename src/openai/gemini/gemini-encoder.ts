@@ -1,6 +1,7 @@
 import { type FilePart, jsonInside } from '#bridge';
 import { objectIn } from '../bridge/to-ask.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
+import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/chat-decoder.ts';
@@ -11,6 +12,8 @@ import {
   faultOf,
   hasFailed,
   isCharged,
+  isCutCall,
+  isOpenJson,
   type WireEncoder,
 } from '../translated/wire-encoder.ts';
 import { toGeminiFault } from './gemini-error.ts';
@@ -27,6 +30,8 @@ interface GeminiEncoderOptions {
   readonly showsThoughts: boolean;
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
+  /** Whether the id of a call contains these members of its message. */
+  readonly isIn: (members: Json, callId: string) => boolean;
 }
 
 /** A call whose arguments are still coming. */
@@ -51,6 +56,7 @@ class GeminiEncoder implements WireEncoder {
   /** Signs the thoughts since the last part of another kind; null before a thought. */
   #signing: ReturnType<SealedThinking['signing']> | null = null;
   #out = '';
+  readonly #kept = createEchoFields(THINKING_MAX);
 
   constructor(options: GeminiEncoderOptions) {
     const { model, responseId } = options;
@@ -75,6 +81,10 @@ class GeminiEncoder implements WireEncoder {
     this.#signing.add(JSON.parse(`"${json}"`) as string);
     const { before, after } = this.#thought;
     this.#out += before + json + after;
+  }
+
+  members(members: Json): void {
+    this.#kept.add(members);
   }
 
   /** A call is one part of the last event, because it has no parts of its own in this API. */
@@ -107,10 +117,12 @@ class GeminiEncoder implements WireEncoder {
       name,
       arguments: JSON.parse(`"${json}"`) as string,
     }));
+    const signature = this.#signatureOf(this.#kept.members, calls);
     const parts = this.#partsOfCalls(calls, end);
+    if (signature !== null) parts.unshift({ text: '', ...signature });
     // Clients do not keep an answer that has an event without parts.
     const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
-    this.#write(this.#ended([{ ...candidate, ...finishOf(end) }], end));
+    this.#write(this.#ended([{ ...candidate, ...finishOf(end, calls) }], end));
   }
 
   failNative(fault: Parameters<typeof toGeminiFault>[0]): void {
@@ -125,19 +137,24 @@ class GeminiEncoder implements WireEncoder {
 
   whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json } {
     if (hasFailed(end)) return { status: 500, body: { error: toGeminiFault(faultOf(end)) } };
-    const { thinking, calls } = said;
+    const { thinking, members, calls } = said;
     const { showsThoughts, seals, thinkingOf } = this.#options;
     const parts: Json[] = [];
     if (thinking !== '' && showsThoughts) {
       const signing = seals.signing(thinkingOf);
       signing.add(thinking);
-      parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature()) });
+      parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature({})) });
     }
+    const signature = this.#signatureOf(members, calls);
     for (const part of said.parts)
       parts.push(part.kind === 'text' ? { text: part.text } : (partOfFile(part) ?? { text: imageText(part) }));
+    const last = parts.at(-1);
+    if (signature !== null && typeof last?.['text'] === 'string' && last['thought'] !== true)
+      parts.splice(-1, 1, { ...last, ...signature });
+    else if (signature !== null) parts.push({ text: '', ...signature });
     parts.push(...this.#partsOfCalls(calls, end));
     const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
-    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end) }], end) };
+    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end, calls) }], end) };
   }
 
   #write(event: Json): void {
@@ -147,16 +164,26 @@ class GeminiEncoder implements WireEncoder {
   /** Writes the signature of the thoughts that were shown. */
   #endThought(): void {
     if (this.#signing === null) return;
-    const part = { text: '', thought: true, thoughtSignature: toSignature(this.#signing.signature()) };
+    const part = { text: '', thought: true, thoughtSignature: toSignature(this.#signing.signature({})) };
     this.#signing = null;
     this.#write({ candidates: [candidateOf([part])], ...this.#base });
   }
 
+  /**
+   * The signature of a text, with what the provider wants back; null if a call contains it. Clients send it back even
+   * if they do not keep thoughts.
+   */
+  #signatureOf(members: Json, calls: ChatSaid['calls']): Json | null {
+    const { seals, thinkingOf, isIn } = this.#options;
+    if (isEmpty(members) || calls.some(({ id }) => isIn(members, id))) return null;
+    return { thoughtSignature: toSignature(seals.seal(thinkingOf, members)) };
+  }
+
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): Json[] {
-    return calls.flatMap(({ id, name, arguments: given }) => {
+    return calls.flatMap(({ id, name, arguments: given }, index) => {
+      // Clients run each call that they get.
+      if (isCutCall(given, index === calls.length - 1, end)) return [];
       const args = given.trim() === '' ? {} : objectIn(given, BOUNDS.reply);
-      // The arguments of a call that was cut are not complete. A client must not run it.
-      if (args === null && end.fault !== null) return [];
       const { thoughtSignature, id: shown } = signedCall(id);
       const functionCall = { id: shown, name: this.#options.names.long(name), args: args ?? { arguments: given } };
       return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
@@ -200,10 +227,11 @@ const partOfFile = ({ mediaType, bytes, url }: FilePart): Json | null => {
 const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
 
 /** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
-function finishOf(end: ChatEnd): Json {
+function finishOf(end: ChatEnd, calls: ChatSaid['calls']): Json {
   const { fault, finish } = end;
   if (fault !== null && isCharged(end)) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
-  return { finishReason: REASONS[finish ?? ''] ?? 'STOP' };
+  const isMalformed = calls.some(({ arguments: given }) => isOpenJson(given));
+  return { finishReason: REASONS[finish ?? ''] ?? (isMalformed ? 'MALFORMED_FUNCTION_CALL' : 'STOP') };
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);

@@ -5,7 +5,8 @@ import { requireAdmission } from '#auth';
 import { GEMINI_ERROR } from '#pages';
 import { isObject } from '#wire';
 import { hostOfUrl, isBridged, serviceAtAddress, withoutAlias } from '../translated/service-names.ts';
-import { isSealedCall, type SealedCalls, type SealedThinking } from '../chat/echo-fields.ts';
+import { isSealedCall, type SealedCalls } from '../chat/echo-fields.ts';
+import type { SealedThinking } from '../chat/sealed-thinking.ts';
 import { createToolNames } from '../messages/tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import { addCountRoute } from '../translated/count-route.ts';
@@ -108,6 +109,7 @@ function geminiWire({ config, thinking, calls }: GeminiDeps, method: Answering):
             showsThoughts: showsThoughts(asked),
             seals: thinking,
             thinkingOf,
+            isIn: ids.holds,
           }),
         ...(isInArray(asked) ? { reframed: inArray } : {}),
       };

@@ -17,7 +17,8 @@ import {
   withMembersOf,
 } from '../native/native-wire.ts';
 import { boundedReasoning } from '../chat/forwarded-body.ts';
-import { isSealedCall, isSealedHere } from '../chat/echo-fields.ts';
+import { isSealedCall } from '../chat/echo-fields.ts';
+import { isSealedHere } from '../chat/sealed-thinking.ts';
 import { bytesOfBase64 } from '../chat/output-bound.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/sound.ts';
 import { isCount } from '../chat/chat-usage.ts';
@@ -235,7 +236,7 @@ function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] 
     const parts = content.parts!.flatMap((part) => {
       if (!isSignedHere(part)) return [part];
       const { thoughtSignature: _own, ...rest } = part;
-      return rest['thought'] === true && rest['text'] === '' ? [] : [rest];
+      return rest['text'] === '' ? [] : [rest];
     });
     return { ...content, parts };
   });

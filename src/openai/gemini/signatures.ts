@@ -1,9 +1,12 @@
-import { isSealedCall, plainId, type SealedThinking, type ThinkingOf } from '../chat/echo-fields.ts';
+import { isSealedCall, plainId } from '../chat/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
 
 /*
  * What a provider wants back travels in the signatures of parts, which clients of the Gemini API return unchanged. A
  * signature is bytes there, so the gateway's texts are in base64.
  */
+
+type Json = Readonly<Record<string, unknown>>;
 
 /** A call of a tool as a client of the Gemini API gets it. */
 interface SignedCall {
@@ -21,10 +24,10 @@ export const toSignature = (text: string): string => Buffer.from(text).toString(
 /** The text in a signature. Another service may have made it, so it may be any text. */
 export const textInSignature = (signature: string): string => Buffer.from(signature, 'base64').toString('latin1');
 
-/** The thought that a signature belongs to: `shown`. null if this gateway did not sign it for this owner. */
+/** The members that a signature belongs to; null if this gateway did not sign it for this owner. */
 export const signedThought = (
   thinking: SealedThinking,
   of: ThinkingOf,
   shown: string,
   signature: string,
-): string | null => thinking.open(of, shown, textInSignature(signature));
+): Json | null => thinking.open(of, shown, textInSignature(signature));

@@ -3,7 +3,8 @@ import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
 import type { GeminiBody, Json } from './gemini-schema.ts';
-import { isStrict, toJsonSchema } from './json-schema.ts';
+import { isStrict } from '../translated/strict-schema.ts';
+import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
 
 interface ChatBodyOptions extends ConversationOptions {

@@ -1,22 +1,31 @@
+import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
 import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */
 export const CALLER = { type: 'direct' };
+
+type Json = Readonly<Record<string, unknown>>;
 
 interface BlocksOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
+  /** Whether the id of a call contains these members of its message. */
+  readonly isIn: (members: Json, callId: string) => boolean;
   readonly write: (events: string) => void;
 }
 
 /** The blocks of a streamed message. */
-interface Blocks {
-  /** The message has a tool call. */
-  called: boolean;
+export interface Blocks {
+  /** Tool calls of the message. */
+  count: number;
+  /** The arguments of a call ended before they were complete. */
+  isCut: boolean;
   text(run: readonly string[]): void;
   thinking(json: string): void;
+  /** Members of the message that its provider wants back. */
+  members(members: Json): void;
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
   /** Ends all blocks. */
@@ -24,7 +33,7 @@ interface Blocks {
 }
 
 interface Block {
-  readonly kind: 'text' | 'thinking' | 'call';
+  readonly kind: 'text' | 'thinking' | 'redacted' | 'call';
   /** The block as the client first sees it. */
   readonly start: Readonly<Record<string, unknown>>;
   /** Index of the call; -1 for other blocks. */
@@ -46,6 +55,7 @@ export const event = (type: string, members: Readonly<Record<string, unknown>>):
 
 /** The beginning of a delta, up to its text. */
 const DELTAS = {
+  redacted: '',
   text: '{"type":"text_delta","text":"',
   thinking: '{"type":"thinking_delta","thinking":"',
   call: '{"type":"input_json_delta","partial_json":"',
@@ -55,12 +65,20 @@ const DELTAS = {
  * On this wire blocks follow each other, and their indices have no gaps. The first unfinished block is open. Later
  * blocks wait. This happens if a chat stream mixes its calls.
  */
-export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: BlocksOptions): Blocks {
+export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write }: BlocksOptions): Blocks {
   /** The open block and those that wait for it. */
   const waiting: Block[] = [];
   /** The calls among them. */
   const calls = new Map<number, Block>();
   let index = -1;
+  /** The members that no block has yet. */
+  const kept = createEchoFields(THINKING_MAX);
+  let firstCall: string | null = null;
+  function taken(): Json {
+    const { members } = kept;
+    kept.clear();
+    return members;
+  }
 
   /** The event of a delta of the open block, up to its text. */
   let before = '';
@@ -97,10 +115,16 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     }
   }
 
+  let isCut = false;
   function end(block: Block): void {
     calls.delete(block.call);
+    // This reads the rest of the arguments.
+    if (!isWhole(block) && block.progress!.isOpen) isCut = true;
     if (block.kind === 'thinking') {
-      const signature = block.signing?.signature() ?? seals.seal(thinkingOf, textOf(block.held));
+      const members = taken();
+      const signature =
+        block.signing?.signature(members) ??
+        seals.seal(thinkingOf, isEmpty(members) ? { reasoning_content: textOf(block.held) } : members);
       write(event('content_block_delta', { index, delta: { type: 'signature_delta', signature } }));
     }
     write(event('content_block_stop', { index }));
@@ -115,20 +139,36 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
     if (!isOpen || block.kind === 'call' || sealed(block)) block.held += run.join('');
   }
 
+  /** Thinking that is not to be read, such as what its provider encrypted. */
+  function redact(): void {
+    const members = taken();
+    if (!isEmpty(members)) add({ kind: 'redacted', call: -1, start: redactedBlock(seals.seal(thinkingOf, members)) });
+  }
+
+  /** Before a block that is no thinking. An open block of thinking takes the members at its end. */
+  function beforeOther(): void {
+    if (thinks !== 'off' && waiting.at(-1)?.kind !== 'thinking') redact();
+  }
+
   function words(kind: 'text' | 'thinking', run: readonly string[]): void {
     const last = waiting.at(-1);
     if (last?.kind === kind) return say(last, run);
+    if (kind === 'text') beforeOther();
     say(add({ kind, call: -1, start: kind === 'text' ? TEXT : THINKING }), run);
   }
 
   return {
-    called: false,
+    count: 0,
+    isCut: false,
     text: (run) => words('text', run),
     thinking: (json) => {
       if (thinks !== 'off') words('thinking', [json]);
     },
+    members: (members) => kept.add(members),
     call(call, id, name) {
-      this.called = true;
+      this.count++;
+      firstCall ??= id;
+      beforeOther();
       calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, caller: CALLER, name, input: {} } }));
     },
     arguments(call, json) {
@@ -137,10 +177,13 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, write }: Blo
       if (block) say(block, [json]);
     },
     close() {
+      const isCarried = thinks === 'off' && firstCall !== null && isIn(kept.members, firstCall);
+      if (!isCarried && waiting.at(-1)?.kind !== 'thinking') redact();
       while (waiting.length > 0) {
         end(waiting.shift()!);
         if (waiting.length > 0) open(waiting[0]!);
       }
+      this.isCut = isCut;
     },
   };
 }
@@ -150,6 +193,8 @@ const AFTER = '"}}\n\n';
 /** `citations`: strict clients of this API require it, and version 3 of the AI SDK's package refuses null. */
 export const UNCITED = { citations: [] };
 const TEXT = { type: 'text', text: '', ...UNCITED };
+/** `data`: the members of the message, sealed. */
+export const redactedBlock = (data: string) => ({ type: 'redacted_thinking', data });
 const THINKING = { type: 'thinking', thinking: '', signature: '' };
 
 /** Parses a text from the inside of its JSON string. */

@@ -1,17 +1,19 @@
 import { objectIn } from '../bridge/to-ask.ts';
 import { BOUNDS } from '#wire/replies';
-import type { SealedThinking, ThinkingOf } from '../chat/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
 import type { ToolNames } from './tools.ts';
 import {
   type ChatEnd,
   type ChatSaid,
   faultOf,
   hasFailed,
+  isCutCall,
   type WireEncoder,
   isCharged,
 } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
-import { CALLER, createBlocks, event, UNCITED } from './message-blocks.ts';
+import { isEmpty } from '../chat/echo-fields.ts';
+import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 
 interface MessageEncoderOptions {
@@ -27,6 +29,8 @@ interface MessageEncoderOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
+  /** Whether the id of a call contains these members of its message. */
+  readonly isIn: (members: Json, callId: string) => boolean;
   readonly requestId: string;
   /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
@@ -64,6 +68,7 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
     },
     text: blocks.text,
     thinking: blocks.thinking,
+    members: blocks.members,
     call: (index, callId, name) => blocks.call(index, callId, names.long(name)),
     arguments: blocks.arguments,
     ping: () => write(PING),
@@ -72,7 +77,8 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
         return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
       blocks.close();
       const more = { ...managed, ...moreOf(end) };
-      const delta = { ...stopOf(end, stopSequences, blocks.called), container: null, stop_details: null };
+      const { count, isCut } = blocks;
+      const delta = { ...stopOf(end, stopSequences, { count, isCut }), container: null, stop_details: null };
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
     failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
@@ -86,8 +92,11 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
         const error = toAnthropicFault(faultOf(end));
         return { status: 500, body: { type: 'error', error, request_id: requestId } };
       }
-      const stop = stopOf(end, stopSequences, said.calls.length > 0);
-      const content = contentOf(said, options);
+      const isWhole = ({ arguments: given }: ChatSaid['calls'][number], index: number) =>
+        !isCutCall(given, index === said.calls.length - 1, end);
+      const calls = said.calls.filter(isWhole);
+      const stop = stopOf(end, stopSequences, { count: calls.length, isCut: calls.length < said.calls.length });
+      const content = contentOf({ ...said, calls }, options);
       return {
         status: 200,
         body: {
@@ -118,21 +127,24 @@ function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>>
   return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
 }
 
-function contentOf({ thinking, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
-  const { thinking: shown, seals, thinkingOf, names } = options;
+function contentOf({ thinking, members, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
+  const { thinking: shown, seals, thinkingOf, isIn, names } = options;
   const content: object[] = [];
-  if (thinking !== '' && shown !== 'off') {
+  const isKept = !isEmpty(members);
+  const redacted = () => redactedBlock(seals.seal(thinkingOf, members));
+  if (thinking !== '' && shown === 'shown') {
     const signing = seals.signing(thinkingOf);
     signing.add(thinking);
-    content.push(
-      shown === 'shown'
-        ? { type: 'thinking', thinking, signature: signing.signature() }
-        : { type: 'thinking', thinking: '', signature: seals.seal(thinkingOf, thinking) },
-    );
-  }
+    content.push({ type: 'thinking', thinking, signature: signing.signature(members) });
+  } else if (thinking !== '' && shown === 'sealed') {
+    const signature = seals.seal(thinkingOf, isKept ? members : { reasoning_content: thinking });
+    content.push({ type: 'thinking', thinking: '', signature });
+  } else if (isKept && shown !== 'off') content.push(redacted());
   if (text !== '') content.push({ type: 'text', text, ...UNCITED });
   for (const { id, name, arguments: given } of calls)
     content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
+  // Clients that ask for no thinking may take the first block for the answer, and the last for a call.
+  if (shown === 'off' && isKept && !calls.some(({ id }) => isIn(members, id))) content.push(redacted());
   return content;
 }
 
@@ -198,13 +210,17 @@ const REASONS: Readonly<Record<string, string>> = {
   content_filter: 'refusal',
 };
 
-/** `sequences`: the stop sequences of the request. `calls`: the message has tool calls. */
-function stopOf(end: ChatEnd, sequences: readonly string[], calls: boolean): Stop {
+/** The tool calls of a message: how many, and whether one was cut, whatever reason its provider gives for the end. */
+type Calls = Pick<Blocks, 'count' | 'isCut'>;
+
+/** `sequences`: the stop sequences of the request. */
+function stopOf(end: ChatEnd, sequences: readonly string[], { count, isCut }: Calls): Stop {
   const { finish, stopSequence, fault } = end;
   // A charged reply becomes an incomplete message instead of an error, so that no client retries it automatically.
   if (fault !== null && isCharged(end)) return { stop_reason: 'max_tokens', stop_sequence: null };
   if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
     return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };
   const reason = REASONS[finish ?? ''] ?? 'end_turn';
-  return { stop_reason: reason === 'end_turn' && calls ? 'tool_use' : reason, stop_sequence: null };
+  if (reason !== 'end_turn' && reason !== 'tool_use') return { stop_reason: reason, stop_sequence: null };
+  return { stop_reason: isCut ? 'max_tokens' : count > 0 ? 'tool_use' : 'end_turn', stop_sequence: null };
 }

@@ -6,7 +6,8 @@ import { ANTHROPIC_ERROR } from '#pages';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt, tokensOf } from '../chat/prompt-size.ts';
 import { isBridged, withoutAlias, hostOfUrl, serviceAtAddress } from '../translated/service-names.ts';
-import { NOTHING, type SealedCalls, type SealedThinking } from '../chat/echo-fields.ts';
+import { NOTHING, type SealedCalls } from '../chat/echo-fields.ts';
+import type { SealedThinking } from '../chat/sealed-thinking.ts';
 import { createToolNames, runsHere } from './tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
@@ -102,6 +103,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
             thinking: shown,
             seals: thinking,
             thinkingOf,
+            isIn: ids.holds,
             requestId,
             managesContext: asked['context_management'] !== undefined && asked['context_management'] !== null,
           }),

@@ -20,7 +20,8 @@ import {
   withMembersOf,
 } from '../native/native-wire.ts';
 import { holds } from '../native/native-request.ts';
-import { plainId, isSealedHere } from '../chat/echo-fields.ts';
+import { plainId } from '../chat/echo-fields.ts';
+import { isSealedHere } from '../chat/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
 import { isCount, unfallen } from '../chat/chat-usage.ts';
@@ -33,8 +34,9 @@ type Json = Readonly<Record<string, unknown>>;
 
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
-const LOST =
-  /"cache_control"|"citations"(?!\s*:\s*(?:null|\[\s*\]))|"redacted_thinking"|"signature":\s*"(?!tg[12]\.|")/;
+const LOST = /"cache_control"|"citations"(?!\s*:\s*(?:null|\[\s*\]))|"signature":\s*"(?!tg[12]\.|")/;
+const REDACTED = /"redacted_thinking"/g;
+const REDACTED_HERE = /"data":\s*"tg2\./g;
 /** Something that this gateway sealed: thinking, or the id of a call. */
 const SEALED = /"tg(?:[12]\.|3_)/;
 
@@ -138,9 +140,11 @@ export const MESSAGES_WIRE: NativeWire = {
       webSearchesUnsaid: 0,
     };
   },
-  loses: (text) => LOST.test(text),
+  loses: (text) => LOST.test(text) || timesIn(text, REDACTED) > timesIn(text, REDACTED_HERE),
   decoder: createMessagesDecoder,
 };
+
+const timesIn = (text: string, pattern: RegExp): number => text.match(pattern)?.length ?? 0;
 
 /** MCP servers that the provider would call. */
 const SERVERS: PaidExtra = { kind: 'tool', names: ['mcp_servers'], meter: null, at: 'mcp_servers' };
@@ -214,11 +218,13 @@ function withoutSealed(messages: readonly Turn[]): readonly Turn[] {
   return messages.flatMap((turn) => {
     if (typeof turn.content === 'string') return [turn];
     const content = turn.content
-      .filter(({ type, signature }) => type !== 'thinking' || !isSealedHere(signature))
+      .filter(({ type, signature, data }) => !isThinking(type) || !isSealedHere(signature ?? data))
       .map(withPlainId);
     return content.length === 0 && turn.content.length > 0 ? [] : [{ ...turn, content }];
   });
 }
+
+const isThinking = (type: string): boolean => type === 'thinking' || type === 'redacted_thinking';
 
 const withPlainId = <B extends Json>(block: B): B => {
   const { type, id, tool_use_id: used } = block;
@@ -277,9 +283,10 @@ class MessagesDecoder implements NativeDecoder {
       case 'message_delta': {
         const before = this.#usage;
         this.takeUsage(given['usage']);
-        const larger = this.#held === null ? this.#usage : largerUsage(before, this.#usage);
-        this.#held = larger === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...larger } };
-        this.#usage = larger;
+        const told = unerased(before, this.#usage);
+        const kept = this.#held === null ? told : largerUsage(before, told);
+        this.#held = kept === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...kept } };
+        this.#usage = kept;
         this.#stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
         return null;
       }
@@ -388,10 +395,29 @@ function sizeOfBlock(block: Json): EventSize {
   return { texts: stringsOf(name, given), other: FRAME_BYTES };
 }
 
+const sum = (usage: Json, names: readonly string[]): number =>
+  names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
+
+const isZero = (value: unknown): boolean =>
+  value === 0 || (isObject(value) && Object.values(value).every((part) => part === 0));
+
+/**
+ * The usage at the end of a message, in which zeros replace nothing: some providers write them for what they told at
+ * the beginning. But tokens that a later count names elsewhere, such as those that a cache gave, count once.
+ */
+function unerased(before: Json, now: Json): Json {
+  let usage = now;
+  for (const members of [OF_PROMPT, OF_OUTPUT]) {
+    const erased = members.filter((name) => isZero(now[name]) && (before[name] ?? null) !== null);
+    if (erased.every((name) => isZero(before[name]))) continue;
+    const filled = { ...usage, ...Object.fromEntries(erased.map((name) => [name, before[name]])) };
+    if (sum(filled, members) <= sum(before, members)) usage = filled;
+  }
+  return usage;
+}
+
 /** The usage after a second end of a message. A running total never falls, so smaller counts replace no larger ones. */
 function largerUsage(before: Json, now: Json): Json {
-  const sum = (usage: Json, names: readonly string[]) =>
-    names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
   const counts = [OF_PROMPT, OF_OUTPUT].map((members) => ({
     was: sum(before, members),
     is: sum(now, members),

@@ -6,14 +6,16 @@ import {
   invalid,
   addMissing,
   addResult,
+  joinThinking,
   addUser,
   GAP,
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
+import { isStrict } from '../translated/strict-schema.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
-import type { EchoedToolCall } from '../chat/echo-fields.ts';
+import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/picture-url.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
@@ -136,13 +138,13 @@ function addFormat(body: ChatBody, { output_config: output, output_format: older
   const { type, schema } = format;
   if (type !== 'json_schema') throw invalid('output_config.format.type', 'json_schema');
   if (typeof schema !== 'object' || schema === null) throw invalid('output_config.format.schema', 'a JSON schema');
-  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } };
+  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
 }
 
 interface TurnOptions {
   readonly names: ToolNames;
-  /** The text of a thinking block that this gateway signed; null for another block. */
-  readonly thought: (shown: string, signature: string) => string | null;
+  /** The members in a thinking block that this gateway signed; null for another block. */
+  readonly thought: (shown: string, signature: string) => Json | null;
   /** The call behind an id that the client got. */
   readonly opened: (id: string) => EchoedToolCall;
 }
@@ -224,7 +226,7 @@ function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOp
 
 function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
   const texts: string[] = [];
-  const thoughts: string[] = [];
+  const thoughts = createEchoFields(Infinity);
   const calls: Json[] = [];
   const members: Json[] = [];
   blocks.forEach((block, index) => {
@@ -233,11 +235,11 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
       const [call, message] = callOf(block, here, options);
       calls.push(call);
       members.push(message);
-    } else if (block.type === 'thinking') {
-      const { thinking, signature } = block;
+    } else if (block.type === 'thinking' || block.type === 'redacted_thinking') {
+      const { thinking, signature = block['data'] } = block;
       const thought =
         typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
-      if (thought !== null && thought !== '') thoughts.push(thought);
+      if (thought !== null) thoughts.add(thought);
     } else {
       const text = wordsOfBlock(block);
       if (text !== '') texts.push(text);
@@ -247,8 +249,8 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
   const before = last?.role === 'assistant' && last['tool_calls'] === undefined ? chat.pop()! : null;
   const text = [before?.content as string | undefined, ...texts].filter((one) => one).join(GAP);
   const message: ChatMessage = { role: 'assistant', content: text === '' && calls.length > 0 ? null : text };
-  const reasoning = [before?.['reasoning_content'] as string | undefined, ...thoughts].filter((one) => one).join(GAP);
-  if (reasoning !== '') message['reasoning_content'] = reasoning;
+  for (const name of echoMembersOf(before ?? {})) message[name] = before![name];
+  joinThinking(message, thoughts.members);
   for (const one of members) addMissing(message, one);
   if (calls.length > 0) message['tool_calls'] = calls;
   chat.push(message);

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import type { Json, MessagesBody } from './messages-schema.ts';
+import { isStrict } from '../translated/strict-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 
 interface ChatTools {
@@ -90,7 +91,7 @@ function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOpt
       name: options.names.short(name),
       ...(typeof description === 'string' ? { description } : {}),
       parameters: schema,
-      ...(typeof strict === 'boolean' ? { strict } : {}),
+      ...(typeof strict === 'boolean' ? { strict: strict && isStrict(schema) } : {}),
     },
   };
 }

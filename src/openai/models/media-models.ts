@@ -1,3 +1,4 @@
+import { unitUsd } from '#billing/amounts';
 import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#catalog';
 import { slugOf } from '#pages';
 import { isEmbedder } from '../model-kinds.ts';
@@ -9,8 +10,16 @@ import { modelSchema } from './models-schema.ts';
 /** Fields of a video service that lists none, because it is then asked with the usual ones (`media/video/wires`). */
 const USUAL_OF_VIDEOS: readonly string[] = ['image_url', 'seed'];
 
-/** The tokens of a media model cost nothing: what is paid for is beside them, under the names that `type=image` has. */
-export const FREE_TOKENS = { prompt: '0', completion: '0', image: '0' } as const;
+/**
+ * The prices of a media model: what is paid for beside tokens under the names that `type=image` has, and tokens as in
+ * the entries of other models, in USD for one.
+ */
+export const mediaPricing = ({ price }: Offer, pricing: object) => ({
+  completion: '0',
+  image: '0',
+  ...pricing,
+  prompt: unitUsd(price.rates.prompt ?? 0n),
+});
 
 /** The entry of an image or a video model beside those of chat models. `offers` is not empty. */
 export function viewMediaEntry(offers: readonly Offer[]) {
@@ -31,7 +40,7 @@ export function viewMediaEntry(offers: readonly Offer[]) {
     })),
     context_length: null,
     architecture: architectureOf(offers),
-    pricing: { ...FREE_TOKENS, ...pricing },
+    pricing: mediaPricing(offers[0]!, pricing),
     supported_parameters: parameters,
     top_provider: { context_length: null, max_completion_tokens: null, is_moderated: false },
     links: { details: `/api/v1/models/${head.id}/endpoints` },
@@ -85,7 +94,7 @@ export const viewImageEndpoints = (offers: readonly Offer[]): object => ({
 });
 
 /** Prices of an image: its usual one, those of tiers and qualities, and those of edits. */
-function imagePrices({ generation, resolutions = {}, variants = {}, edit, input_image: input }: ImagePrice) {
+function imagePrices({ generation, prompt, resolutions = {}, variants = {}, edit, input_image: input }: ImagePrice) {
   const made = (usd: number, variant?: string) => ({
     billable: 'output_image',
     unit: 'image',
@@ -97,6 +106,7 @@ function imagePrices({ generation, resolutions = {}, variants = {}, edit, input_
     ...Object.entries({ ...resolutions, ...variants }).map(([variant, usd]) => made(usd, variant)),
     ...(edit === undefined ? [] : [made(edit, 'edit')]),
     ...(input === undefined ? [] : [{ billable: 'input_image', unit: 'image', cost_usd: input }]),
+    ...(prompt === undefined ? [] : [{ billable: 'input_text', unit: 'token', cost_usd: prompt / 1e6 }]),
   ];
 }
 
@@ -222,8 +232,8 @@ export const imageEndpointsSchema = {
             items: {
               type: 'object',
               properties: {
-                billable: { type: 'string', enum: ['output_image', 'input_image'] },
-                unit: { type: 'string', enum: ['image'] },
+                billable: { type: 'string', enum: ['output_image', 'input_image', 'input_text'] },
+                unit: { type: 'string', enum: ['image', 'token'] },
                 variant: { type: 'string', description: 'The tier, or the tier in a quality, that costs this much.' },
                 cost_usd: { type: 'number', description: 'USD.' },
               },

@@ -11,7 +11,7 @@ import {
 import { slugOf } from '#pages';
 import { GatewayError } from '#errors';
 import { chats } from '../model-kinds.ts';
-import { viewMediaEntry, FREE_TOKENS } from './media-models.ts';
+import { viewMediaEntry, mediaPricing } from './media-models.ts';
 import {
   viewImageModel,
   viewModel,
@@ -163,7 +163,7 @@ function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string
     data_collection: (offer.model ?? offer.media)?.collectsNothing ? 'deny' : 'allow',
     zdr: (offer.model ?? offer.media)?.zdr === true,
     region: (offer.model ?? offer.media)?.region ?? null,
-    pricing: isModel ? viewUnitPricing(offer.price.rates) : { ...FREE_TOKENS, ...viewPrice(offer) },
+    pricing: isModel ? viewUnitPricing(offer.price.rates) : mediaPricing(offer, viewPrice(offer)),
     status: STATUS_NUMBERS[health],
     health,
     ...standing,

@@ -19,7 +19,8 @@ import {
   withMembersOf,
 } from '../native/native-wire.ts';
 import { holds } from '../native/native-request.ts';
-import { plainId, isSealedHere } from '../chat/echo-fields.ts';
+import { plainId } from '../chat/echo-fields.ts';
+import { isSealedHere } from '../chat/sealed-thinking.ts';
 import { isCount } from '../chat/chat-usage.ts';
 import { hostedTool, isSearchTool, type PaidExtra } from '../chat/paid-extras.ts';
 import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';

@@ -1,6 +1,8 @@
-import { jsonInside } from '#bridge';
+import { type Citation, jsonInside } from '#bridge';
+import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
 import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import {
+  annotationOf,
   callItem,
   messageItem,
   reasoningItem,
@@ -20,8 +22,7 @@ import type { ToolRegistry } from './tools.ts';
 
 interface ResponseEncoderOptions extends ResponseFacts {
   readonly registry: ToolRegistry;
-  /** null: the client asked for no thinking. */
-  readonly thinking: ShownThinking | null;
+  readonly thinking: ShownThinking;
 }
 
 /** Higher than the number of any earlier event. */
@@ -53,11 +54,13 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
     },
     text: output.text,
     thinking: output.thinking,
+    members: output.members,
+    citations: output.citations,
     call: output.call,
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const ended = endOfResponse(end, options.now());
+      const ended = endOfResponse(end, options.now(), output.given());
       const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
@@ -80,18 +83,23 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
     const { message, type, code } = faultOf(end);
     return { status: 500, body: { error: { message, type, code, param: null } } };
   }
-  const { thinking, text, calls } = said;
+  const { thinking, members, text, citations, calls } = said;
   const { id, now, registry, thinking: shown } = options;
-  const ended = endOfResponse(end, now());
+  const given = calls.map((call) => call.arguments);
+  const ended = endOfResponse(end, now(), given);
   const items: Json[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
-  if (thinking !== '' && shown !== null)
-    items.push(reasoningItem(next('rs'), thinking, shown, statusOf(text === '' && calls.length === 0, ended.status)));
-  if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status)));
+  const isKept = !isEmpty(members);
+  const thought = (text: string, status: ItemStatus) =>
+    void items.push(reasoningItem(next('rs'), { text, members }, shown, status));
+  if (shown.isAsked && (isKept || thinking !== ''))
+    thought(thinking, statusOf(text === '' && calls.length === 0, ended.status));
+  if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status), citations));
   for (const [index, { id: callId, name, arguments: given }] of calls.entries()) {
     const status = statusOfCall(given, index === calls.length - 1, ended.status);
     items.push(callItem(next('fc'), callId, name, given, registry, status));
   }
+  if (!shown.isAsked && isKept && !calls.some((call) => shown.isIn(members, call.id))) thought('', 'completed');
   return { status: 200, body: { ...base, output: items, ...ended } };
 }
 
@@ -99,7 +107,7 @@ interface OutputOptions {
   /** Id of the response. */
   readonly id: string;
   readonly registry: ToolRegistry;
-  readonly thinking: ShownThinking | null;
+  readonly thinking: ShownThinking;
   /** `members`: JSON of the members beside the type, after a comma. */
   readonly emit: (type: string, members: string) => void;
   /** Emits an event for each text of `run`. Its members are `before`, the text, and `after`. */
@@ -110,8 +118,13 @@ interface OutputOptions {
 interface Output {
   text(run: readonly string[]): void;
   thinking(json: string): void;
+  /** Members of the message that its provider wants back. */
+  members(members: Json): void;
+  citations(cited: readonly Citation[]): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
+  /** The arguments of the calls. */
+  given(): readonly string[];
   /**
    * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
    * items in the order in which they began.
@@ -129,6 +142,7 @@ interface Item {
   readonly name: string;
   /** The inside of a JSON string: all text of the item. */
   held: string;
+  readonly citations: Citation[];
 }
 
 /** Several calls may be open at the same time. A message or thinking ends when another item begins. */
@@ -141,6 +155,14 @@ function createOutput(options: OutputOptions): Output {
   let said: Item | null = null;
   /** The item that came last, or was continued last. */
   let latest: Item | null = null;
+  /** The members that no item has yet. */
+  const kept = createEchoFields(THINKING_MAX);
+  let firstCall: string | null = null;
+  function taken(): Json {
+    const { members } = kept;
+    kept.clear();
+    return members;
+  }
 
   const at = ({ id: itemId, place }: Item) => `,"item_id":"${itemId}","output_index":${place}`;
   const added = ({ place }: Item, item: Json) =>
@@ -148,8 +170,10 @@ function createOutput(options: OutputOptions): Output {
 
   function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
     endSaid();
+    // What its provider encrypted has no text.
+    if (kind !== 'reasoning' && shown.isAsked) redact();
     const place = count++;
-    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '' });
+    return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '', citations: [] });
   }
 
   function beginMessage(): Item {
@@ -166,24 +190,33 @@ function createOutput(options: OutputOptions): Output {
     return item;
   }
 
+  /** An item of thinking without text. */
+  function redact(): void {
+    const members = taken();
+    if (isEmpty(members)) return;
+    const item = begin('reasoning', 'rs');
+    added(item, { id: item.id, type: 'reasoning', summary: [] });
+    finish(item, reasoningItem(item.id, { text: '', members }, shown, 'completed'));
+  }
+
   function endSaid(status: ItemStatus = 'completed'): void {
     if (said === null) return;
     const item = said;
     said = null;
     const text = textOf(item.held);
     if (item.kind === 'message') {
-      const whole = messageItem(item.id, text, status);
+      const whole = messageItem(item.id, text, status, item.citations);
       const [part] = whole['content'] as readonly Json[];
       emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
       emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
       return finish(item, whole);
     }
-    if (shown!.summary) {
+    if (shown.summary) {
       emit('response.reasoning_summary_text.done', `${at(item)},"summary_index":0,"text":"${item.held}"`);
       const part = JSON.stringify({ type: 'summary_text', text });
       emit('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,"part":${part}`);
     }
-    finish(item, reasoningItem(item.id, text, shown!, status));
+    finish(item, reasoningItem(item.id, { text, members: taken() }, shown, status));
   }
 
   function endCall(item: Item, ofResponse: string): void {
@@ -206,14 +239,25 @@ function createOutput(options: OutputOptions): Output {
       emitRun('response.output_text.delta', `${at(said)},"content_index":0,"delta":"`, run, '","logprobs":[]');
     },
     thinking(json) {
-      if (shown === null) return;
+      if (!shown.isAsked) return;
       if (said?.kind !== 'reasoning') said = beginReasoning(shown.summary);
       latest = said;
       said.held += json;
       if (shown.summary)
         emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
     },
+    members: (members) => kept.add(members),
+    citations(cited) {
+      // A citation is of a text, so without one it has no place.
+      if (said?.kind !== 'message') return;
+      for (const one of cited) {
+        const place = said.citations.push(one) - 1;
+        const members = `${at(said)},"content_index":0,"annotation_index":${place}`;
+        emit('response.output_text.annotation.added', `${members},"annotation":${JSON.stringify(annotationOf(one))}`);
+      }
+    },
     call(index, callId, name) {
+      firstCall ??= callId;
       const item = begin('call', 'fc', callId, name);
       calls.set(index, item);
       const { custom, namespace, name: own } = registry.named(name);
@@ -233,12 +277,14 @@ function createOutput(options: OutputOptions): Output {
       if (!registry.named(item.name).custom)
         emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
     },
+    given: () => [...calls.values()].map(({ held }) => textOf(held)),
     close(status) {
       // A client may run a tool as soon as its call has ended.
       if (status === 'failed') return done.filter(Boolean);
       endSaid(statusOf(said === latest, status));
       for (const item of calls.values()) endCall(item, status);
       calls.clear();
+      if (shown.isAsked || firstCall === null || !shown.isIn(kept.members, firstCall)) redact();
       return done;
     },
   };

@@ -9,8 +9,11 @@ import {
   hasFailed,
   isCharged,
   type ChatFault,
+  isOpenJson,
   isWholeJson,
 } from '../translated/wire-encoder.ts';
+import type { Citation } from '#bridge';
+import { isEmpty } from '../chat/echo-fields.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { type ToolRegistry, CONTENT } from './tools.ts';
@@ -65,17 +68,24 @@ export function responseBase({ id, createdAt, asked, stored, previous, backgroun
   };
 }
 
-/** The end of a response: its status, the reason, and its usage. `now`: epoch seconds. */
-export function endOfResponse(end: ChatEnd, now: number): Json & { readonly status: string } {
+/**
+ * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `given`: the arguments of its
+ * calls, which may be cut whatever reason the provider gives for the end.
+ */
+export function endOfResponse(end: ChatEnd, now: number, given: readonly string[]): Json & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
   if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
-  const reason = fault !== null && isCharged(end) ? 'max_output_tokens' : INCOMPLETE[finish ?? ''];
+  const reason =
+    fault !== null && isCharged(end) ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
 }
+
+const cutReason = (given: readonly string[]): string | undefined =>
+  given.some(isOpenJson) ? 'max_output_tokens' : undefined;
 
 const noted = (tollgate: unknown, fault: ChatFault | null) => ({
   ...(tollgate as object | undefined),
@@ -129,10 +139,14 @@ export function costNamed({ cost_details: details }: Json): Json {
 
 /** How a client is shown the thinking. */
 export interface ShownThinking {
+  /** The client asked for thinking, so its items stand where it came. Otherwise it is an item at the end. */
+  readonly isAsked: boolean;
   /** The thinking is shown as a summary. */
   readonly summary: boolean;
-  /** Seals the text; null if the client did not ask for sealed thinking. */
-  readonly seal: ((text: string) => string) | null;
+  /** Seals the members of the message that its provider wants back. */
+  readonly seal: (members: Json) => string;
+  /** Whether the id of a call contains these members of its message. */
+  readonly isIn: (members: Json, callId: string) => boolean;
 }
 
 /** `incomplete`: the reply was cut inside the item. */
@@ -140,25 +154,39 @@ export type ItemStatus = 'completed' | 'incomplete';
 
 /* Output items of a response that has ended. */
 
-export const messageItem = (id: string, text: string, status: ItemStatus): Json => ({
+export const annotationOf = ({ url, title, start, end }: Citation): Json => ({
+  type: 'url_citation',
+  url,
+  title,
+  start_index: start,
+  end_index: end,
+});
+
+export const messageItem = (
+  id: string,
+  text: string,
+  status: ItemStatus,
+  citations: readonly Citation[] = [],
+): Json => ({
   id,
   type: 'message',
   role: 'assistant',
   status,
-  content: [{ type: 'output_text', text, annotations: [], logprobs: [] }],
+  content: [{ type: 'output_text', text, annotations: citations.map(annotationOf), logprobs: [] }],
 });
 
+/** `members`: those of the message that its provider wants back; empty for a text that it did not name. */
 export const reasoningItem = (
   id: string,
-  text: string,
+  { text, members }: { readonly text: string; readonly members: Json },
   { summary, seal }: ShownThinking,
   status: ItemStatus,
 ): Json => ({
   id,
   type: 'reasoning',
   ...(status === 'completed' ? {} : { status }),
-  summary: summary ? [{ type: 'summary_text', text }] : [],
-  ...(seal === null ? {} : { encrypted_content: seal(text) }),
+  summary: summary && text !== '' ? [{ type: 'summary_text', text }] : [],
+  encrypted_content: seal(isEmpty(members) ? { reasoning_content: text } : members),
 });
 
 /** `given`: the arguments that the model wrote. */

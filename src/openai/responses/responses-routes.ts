@@ -8,7 +8,8 @@ import { RESPONSES_PATH } from '#config';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress, isBridged, withoutAlias } from '../translated/service-names.ts';
-import { NOTHING, type SealedCalls, type SealedThinking } from '../chat/echo-fields.ts';
+import { NOTHING, type SealedCalls } from '../chat/echo-fields.ts';
+import type { SealedThinking } from '../chat/sealed-thinking.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire, Resolved } from '../translated/chat-wire.ts';
 import type { Background } from './background/background.ts';
@@ -17,7 +18,7 @@ import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept/kept-routes.ts';
-import { type ShownThinking, responseBase, toResponseError } from './response-object.ts';
+import { responseBase, toResponseError } from './response-object.ts';
 import { createResponseEncoder } from './response-encoder.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
 import { ownResponsesWire } from './native-responses.ts';
@@ -168,8 +169,7 @@ function wireFor(
       const thinkingOf = { account: caller.account, model };
       const registry = createToolRegistry();
       const ids = calls(thinkingOf);
-      const shown = shownThinking(asked, (text) => thinking.seal(thinkingOf, text));
-      const isReturned = shown !== null && shown.seal !== null;
+      const { summary, isReturned } = asksThinking(asked);
       const session = headers['session-id'];
       const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
         registry,
@@ -195,15 +195,20 @@ function wireFor(
             previous,
             background: isInBackground,
             registry,
-            thinking: shown,
+            thinking: {
+              isAsked: summary || isReturned,
+              summary,
+              seal: (members) => thinking.seal(thinkingOf, members),
+              isIn: ids.holds,
+            },
           }),
       };
     },
   };
 }
 
-function shownThinking({ reasoning, include }: ResponsesBody, seal: (text: string) => string): ShownThinking | null {
-  const summary = reasoning?.['summary'] !== undefined && reasoning['summary'] !== null;
-  const sealed = include?.includes('reasoning.encrypted_content') === true;
-  return summary || sealed ? { summary, seal: sealed ? seal : null } : null;
-}
+/** `isReturned`: the client sends the encrypted thinking back. */
+const asksThinking = ({ reasoning, include }: ResponsesBody) => ({
+  summary: (reasoning?.['summary'] ?? null) !== null,
+  isReturned: include?.includes('reasoning.encrypted_content') === true,
+});

@@ -12,7 +12,7 @@ import {
 } from '../translated/chat-turns.ts';
 import { HOSTED, type Json, type ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import type { EchoedToolCall } from '../chat/echo-fields.ts';
+import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/picture-url.ts';
 
@@ -137,8 +137,8 @@ function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): vo
 
 interface ItemOptions {
   readonly registry: ToolRegistry;
-  /** The text of sealed thinking; null if this gateway did not seal it. */
-  readonly thought: (sealed: string) => string | null;
+  /** The members in sealed thinking; null if this gateway did not seal it. */
+  readonly thought: (sealed: string) => Json | null;
   /** The call behind an id that the client got. */
   readonly opened: (id: string) => EchoedToolCall;
   /** A provider of the model gets the request as it came, and may know items that are newer than this gateway. */
@@ -163,15 +163,27 @@ interface State {
   readonly unknown: string[];
   /** Instructions in the middle of the conversation, for the next turn of the user. */
   reminders: ContentPart[];
-  /** Thinking before the assistant's next message. */
-  thoughts: string[];
+  /** Thinking before the assistant's next message, or behind its last. */
+  readonly thoughts: EchoFields;
+  /** The members in the ids of the calls of the assistant's last message. */
+  ofIds: Json;
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
 export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
-  const state: State = { system: [], chat: [], options, tools: [], unknown: [], reminders: [], thoughts: [] };
+  const state: State = {
+    system: [],
+    chat: [],
+    options,
+    tools: [],
+    unknown: [],
+    reminders: [],
+    thoughts: createEchoFields(Infinity),
+    ofIds: {},
+  };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
   withoutContainers(items).forEach((item, index) => readItem(state, item, `input[${index}]`));
+  endThoughts(state);
   addUser(state.chat, state.reminders);
   return state;
 }
@@ -191,7 +203,7 @@ function readItem(state: State, item: Json, at: string): void {
     case 'reasoning': {
       const sealed = item['encrypted_content'];
       const thought = typeof sealed === 'string' ? options.thought(sealed) : null;
-      if (thought !== null && thought !== '') state.thoughts.push(thought);
+      if (thought !== null) state.thoughts.add(thought);
       return;
     }
     case 'computer_call_output': {
@@ -230,10 +242,9 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
       return;
     }
     case 'user':
+      endThoughts(state);
       addUser(state.chat, [...parts, ...state.reminders]);
       state.reminders = [];
-      // This drops the thinking of an unfinished turn.
-      state.thoughts = [];
       return;
     case 'assistant': {
       const message = assistant(state);
@@ -249,24 +260,47 @@ function readMessage(state: State, { role, content }: Json, at: string): void {
 /** The assistant's unfinished message, or a new one. */
 function assistant(state: State): ChatMessage {
   const { chat, thoughts } = state;
+  const { members } = thoughts;
+  thoughts.clear();
   const last = chat.at(-1);
   if (last?.role === 'assistant' && state.reminders.length === 0) {
-    if (thoughts.length === 0) return last;
+    if (isEmpty(members)) return last;
     // Thinking between two calls of one turn. The results of both calls follow together, so the message stays the
     // same.
     if (last['tool_calls'] !== undefined) {
-      last['reasoning_content'] = [last['reasoning_content'], ...thoughts].filter((one) => one).join(GAP);
-      state.thoughts = [];
+      goOnThinking(last, members);
       return last;
     }
   }
   addUser(chat, state.reminders);
   state.reminders = [];
   const message: ChatMessage = { role: 'assistant', content: null };
-  if (thoughts.length > 0) message['reasoning_content'] = thoughts.join(GAP);
-  state.thoughts = [];
+  Object.assign(message, members);
   chat.push(message);
   return message;
+}
+
+/**
+ * Thinking behind the assistant's message belongs to it: the gateway puts it there if its client did not ask for it.
+ * Otherwise the turn was not finished, and its thinking is dropped.
+ */
+function endThoughts({ chat, thoughts, ofIds }: State): void {
+  const last = chat.at(-1);
+  const { members } = thoughts;
+  if (last?.role === 'assistant' && !isEmpty(members)) {
+    // What an id has may be the beginning of it.
+    for (const name of Object.keys(members)) if (last[name] === ofIds[name]) last[name] = undefined;
+    goOnThinking(last, members);
+  }
+  thoughts.clear();
+}
+
+/** Further thinking of the same message. */
+function goOnThinking(message: ChatMessage, members: Json): void {
+  const all = createEchoFields(Infinity);
+  all.add(message);
+  all.add(members);
+  Object.assign(message, all.members);
 }
 
 function readCall(state: State, item: Json, at: string): void {
@@ -281,6 +315,7 @@ function readCall(state: State, item: Json, at: string): void {
   const calls = (message['tool_calls'] ??= []) as Json[];
   const opened = state.options.opened(id);
   addMissing(message, opened.message);
+  if (!isEmpty(opened.message)) state.ofIds = opened.message;
   calls.push({
     ...opened.call,
     id: opened.id,
@@ -292,6 +327,7 @@ function readCall(state: State, item: Json, at: string): void {
 function readOutput(state: State, { call_id: given, output }: Json, at: string): void {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
   const { id } = state.options.opened(given);
+  endThoughts(state);
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
   addResult(state.chat, { role: 'tool', tool_call_id: id, content: texts.join('\n') });

@@ -66,14 +66,8 @@ export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
 
 type TextEvent = Extract<CallEvent, { readonly json: readonly string[] }>;
 
-/** The event that a chunk of a known form makes, and the member of its delta that has the text. */
-interface EventOfForm {
-  readonly event: TextEvent;
-  readonly member: string | null;
-}
-
 /** Makes events of chunks, for a client of another wire. */
-export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
+export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
   readonly #ids: ToolCallIds;
   #events: CallEvent[] = [];
   #arrived = 0;
@@ -97,25 +91,22 @@ export class ChunkEvents implements ChunkOutput<EventBatch, EventOfForm> {
     this.chunk(chunk);
   }
 
-  learn(chunk: Json, place: (chunk: Json, value: string) => void): EventOfForm | null {
+  learn(chunk: Json, place: (chunk: Json, value: string) => void): TextEvent | null {
     place(chunk, PLACEHOLDER);
     const events: CallEvent[] = [];
-    const heard: string[] = [];
-    decodeChunk(chunk, { hear: (delta) => void heard.push(...this.#ids.membersOf(delta)), of: this.#ids.of }, events);
+    decodeChunk(chunk, { hear() {}, of: this.#ids.of }, events);
     const [event] = events;
     if (events.length !== 1 || !('json' in event!) || event.json.length !== 1 || event.json[0] !== PLACEHOLDER)
       return null;
-    return heard.length > 1 || (heard.length === 1 && event.type !== 'reasoning-delta')
-      ? null
-      : { event, member: heard[0] ?? null };
+    return event;
   }
 
-  run({ event, member }: EventOfForm, run: FoundRun, bytes: Buffer): void {
+  run(event: TextEvent, run: FoundRun, bytes: Buffer): void {
     this.#hasChunk = true;
     const json = textsOf(run, bytes);
     if (json.length === 0) return;
     const next = { ...event, json };
-    if (member !== null) this.#ids.hear({ [member]: textOf(next) });
+    if ('member' in next) this.#ids.hear({ [next.member!]: textOf(next) });
     this.#events.push(next);
   }
 

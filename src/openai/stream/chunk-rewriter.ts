@@ -1,4 +1,4 @@
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, failedInChoice, malformed } from '#wire/replies';
 import { KnownForms } from './chunk-forms.ts';
 import type { ChunkOutput } from './chunk-output.ts';
 import type { ChatPiece, Produced, ReplyContext } from '../chat/chat-end.ts';
@@ -13,6 +13,7 @@ import {
   textsOf,
   runDiscountOf,
 } from '../chat/output-bound.ts';
+import { withoutList } from '../chat/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
 import { createToolCallDeltas } from './tool-call-deltas.ts';
 
@@ -45,7 +46,7 @@ export class ChunkRewriter {
     this.#counter = counter;
     this.#output = output;
     this.#parseAll = parseAll;
-    this.#choices = new StreamedChoices(context.callId, counter);
+    this.#choices = new StreamedChoices(context, counter);
     this.#forms = new KnownForms(counter, output);
   }
 
@@ -201,10 +202,12 @@ class StreamedChoices {
   readonly #finishReasons = new Map<number, string>();
   readonly #seen = new Set<number>();
   readonly #toolCalls: ReturnType<typeof createToolCallDeltas>;
+  readonly #context: Pick<ReplyContext, 'callId' | 'service'>;
   readonly #counter: OutputCounter;
 
-  constructor(callId: string, counter: OutputCounter) {
-    this.#toolCalls = createToolCallDeltas(callId);
+  constructor(context: Pick<ReplyContext, 'callId' | 'service'>, counter: OutputCounter) {
+    this.#toolCalls = createToolCallDeltas(context.callId);
+    this.#context = context;
     this.#counter = counter;
   }
 
@@ -229,8 +232,11 @@ class StreamedChoices {
       if (typeof choice['index'] !== 'number') choice['index'] = position;
       const index = choice['index'] as number;
       this.#seen.add(index);
+      // Of several choices, the others may be whole.
+      if (choice['error'] && this.#seen.size === 1) throw failedInChoice(choice['error']);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
       const delta = choice['delta'] as Json;
+      withoutList(delta, this.#context.service);
       const reason = choice['finish_reason'] || beside;
       const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
       if (this.#takeCalls(index, delta, ends)) opensCall = true;

@@ -140,7 +140,7 @@ type Json = Record<string, unknown>;
 export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.chatEvent): Json {
   let parsed: unknown;
   try {
-    parsed = parseForeign(text, limits);
+    parsed = parseForeign(text, limits, bytes);
   } catch (error) {
     if (error instanceof TooMuchStructure)
       throw tooLarge('its stream has an event with more structure than is read', { cause: error });

@@ -168,7 +168,7 @@ function continued(given: Json, fn: Json, call: KnownCall): Json {
   return { ...rest, index: call.index, function: more };
 }
 
-function argumentsText(value: unknown): string | null {
+export function argumentsText(value: unknown): string | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -78,7 +78,6 @@ export async function* modelTurn(
     const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
     if (Array.isArray(asked)) for (const one of asked as Json[]) calls.collect(one);
     echoFields.add(delta);
-    if (Array.isArray(delta['content'])) delta['content'] = textOfParts(delta['content']);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
       words.push(delta['content']);
@@ -118,7 +117,7 @@ export async function* modelTurn(
       const chunks = before === null ? [] : chunksIn(before);
       const last = said([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
       if (last !== null) yield last;
-    } else heard({ choices: [{ delta: indexed(message, call.id) }] });
+    } else heard({ choices: [{ delta: indexed(message) }] });
     const text = words.join('');
     return {
       text,
@@ -141,14 +140,6 @@ const chunksIn = (piece: ChatPiece): readonly Json[] =>
 function withoutCalls(message: Json): Json {
   const { tool_calls: _, function_call: __, ...rest } = message;
   return rest;
-}
-
-/** Some models send their text as parts. */
-function textOfParts(parts: readonly unknown[]): string {
-  return parts
-    .map((part) => (part as { readonly text?: unknown } | null)?.text)
-    .filter((text) => typeof text === 'string')
-    .join('');
 }
 
 /** Collects the calls of a turn from their deltas. */
@@ -175,25 +166,9 @@ function createCalls() {
   };
 }
 
-/**
- * Turns a whole message into a delta. Its calls keep the provider's names and ids. A call without an id gets one that
- * no other turn of the run has. A call that is no object is skipped.
- */
-function indexed(message: Json, turnId: string): Json {
+/** Turns a whole message into a delta. */
+function indexed(message: Json): Json {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;
-  const asked = calls.filter((call): call is Json => typeof call === 'object' && call !== null);
-  return {
-    ...rest,
-    tool_calls: asked.map((call, index) => {
-      const fn = (typeof call['function'] === 'object' && call['function'] !== null ? call['function'] : {}) as Json;
-      const given = fn['arguments'];
-      return {
-        ...call,
-        index,
-        id: typeof call['id'] === 'string' && call['id'] !== '' ? call['id'] : `call_${turnId}_${index}`,
-        function: { ...fn, arguments: typeof given === 'object' && given !== null ? JSON.stringify(given) : given },
-      };
-    }),
-  };
+  return { ...rest, tool_calls: (calls as readonly Json[]).map((call, index) => ({ ...call, index })) };
 }

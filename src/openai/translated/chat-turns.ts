@@ -37,6 +37,17 @@ export function addMissing(message: ChatMessage, members: Readonly<Record<string
   for (const [name, value] of Object.entries(members)) message[name] ??= value;
 }
 
+/** The thinking of a turn of the model, and of the turn before it that becomes the same message. */
+export function joinThinking(message: ChatMessage, members: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(members)) {
+    const before = message[name] ?? '';
+    if (before === '') message[name] = value;
+    else if (typeof before === 'string' && typeof value === 'string') message[name] = before + GAP + value;
+    else if (Array.isArray(before) && Array.isArray(value))
+      message[name] = [...(before as unknown[]), ...(value as unknown[])];
+  }
+}
+
 /** Joins content that has only text parts into one string, because many servers take no parts. */
 export function inOneText(message: ChatMessage): ChatMessage {
   const { content } = message;

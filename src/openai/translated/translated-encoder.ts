@@ -1,6 +1,6 @@
 import { toGatewayError, toHttpError } from '#http';
 import type { LargeStrings } from '#wire';
-import { type CallEvent, jsonInside } from '#bridge';
+import { type CallEvent, jsonInside, textOf } from '#bridge';
 import {
   chatEndOf,
   createToolCallIds,
@@ -142,8 +142,13 @@ class TranslatedEncoder implements ReplyEncoder {
         return texts.length === 0 ? undefined : wire.text(texts);
       }
       case 'reasoning-delta':
+        if (event.member !== undefined) wire.members?.({ [event.member]: textOf(event) });
         for (const json of event.json) wire.thinking(json);
         return;
+      case 'reasoning-members':
+        return wire.members?.(event.members);
+      case 'citations':
+        return wire.citations?.(event.cited);
       case 'tool-input-start':
         return wire.call(event.index, event.id, event.name);
       case 'tool-input-delta':

@@ -97,6 +97,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
       const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
       const encoder = reframed ? (opened: StartedChat) => reframed(translated(opened)) : translated;
       const options = { encoder, keepAlive, onError };
+      const toHttp = (error: GatewayError) => wire.toError(error, request);
       const context = {
         ...contextOf(deps, request, { caller, payment }),
         output: () => new ChunkEvents(createToolCallIds(idOf)),
@@ -117,7 +118,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
             return true;
           }
           const keeping = keeps?.(opened, sink, onError);
-          const charged = await writeChatReply(opened, keeping?.sink ?? sink, options);
+          const charged = await writeChatReply(opened, keeping?.sink ?? sink, { ...options, toHttp });
           await keeping?.finish();
           return charged;
         },

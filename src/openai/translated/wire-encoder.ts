@@ -1,4 +1,4 @@
-import type { FilePart, TextPart } from '#bridge';
+import type { Citation, FilePart, TextPart } from '#bridge';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -25,7 +25,10 @@ export interface ChatEnd {
 
 /** The content of a whole chat reply. */
 export interface ChatSaid {
+  readonly citations: readonly Citation[];
   readonly thinking: string;
+  /** The members of the message that its provider wants back: its thinking in its own form. */
+  readonly members: Json;
   readonly text: string;
   /** The same text, with the files that stand in it as text. */
   readonly parts: readonly (TextPart | FilePart)[];
@@ -42,6 +45,10 @@ export interface WireEncoder {
   /** The texts of consecutive deltas. No text is empty. */
   text(run: readonly string[]): void;
   thinking(json: string): void;
+  /** Members of the message that its provider wants back. Absent for a wire that has no conversation. */
+  members?(members: Json): void;
+  /** Pages that the text so far cites. Absent for a wire that has no place for them. */
+  citations?(cited: readonly Citation[]): void;
   /** A call of a tool begins. `index` counts from 0. */
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
@@ -69,11 +76,27 @@ export const hasFailed = (end: ChatEnd): boolean =>
 export const faultOf = ({ fault }: ChatEnd): ChatFault =>
   fault ?? { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
 
+/** Whether a reply ended before its model was done. */
+const endedEarly = ({ finish, fault }: ChatEnd): boolean =>
+  fault !== null || finish === 'length' || finish === 'content_filter';
+
+/**
+ * Whether the arguments of a call are not all that the model meant to write. A client must not run such a call.
+ * `isLast`: no call follows it.
+ */
+export function isCutCall(given: string, isLast: boolean, end: ChatEnd): boolean {
+  const progress = progressOf(given);
+  if (progress.isOpen || !endedEarly(end)) return progress.isOpen;
+  return given.trim() === '' ? isLast : !progress.isWhole;
+}
+
 /** How far a JSON object or array has come, which arrives in pieces. Each piece is read once. */
 export interface JsonProgress {
   push(text: string): void;
   /** All brackets are closed. The text is not parsed, so it may still be invalid. False for other values. */
   readonly isWhole: boolean;
+  /** Brackets or a text are not closed. */
+  readonly isOpen: boolean;
 }
 
 export function createJsonProgress(): JsonProgress {
@@ -86,6 +109,10 @@ class Progress implements JsonProgress {
 
   get isWhole(): boolean {
     return this.#state === 'after';
+  }
+
+  get isOpen(): boolean {
+    return this.#state === 'inside' || this.#state === 'text' || this.#state === 'escape';
   }
 
   push(text: string): void {
@@ -105,11 +132,16 @@ class Progress implements JsonProgress {
   }
 }
 
-/** Whether a text is an object or an array of which all brackets are closed. */
-export function isWholeJson(text: string): boolean {
+function progressOf(text: string): JsonProgress {
   const progress = createJsonProgress();
   progress.push(text);
-  return progress.isWhole;
+  return progress;
 }
+
+/** Whether a text is an object or an array of which all brackets are closed. */
+export const isWholeJson = (text: string): boolean => progressOf(text).isWhole;
+
+/** Whether a text is the beginning of an object or an array. */
+export const isOpenJson = (text: string): boolean => progressOf(text).isOpen;
 
 const SPACES: ReadonlySet<string> = new Set([' ', '\t', '\n', '\r']);

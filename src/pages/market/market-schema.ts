@@ -76,7 +76,7 @@ export const pricingSchema = {
   title: 'Pricing',
   type: 'object',
   description:
-    'Models: `prompt`, `completion`, `image`, prices of parts such as `input_cache_read`, `tiers`, `service_tiers`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
+    'Models: `prompt`, `completion`, `image`, prices of parts such as `input_cache_read`, `tiers`, `service_tiers`. Tools: `per_call`, `per_second`, `prompt`, `completion`, `per_call_max`, `tools`. Agents: `per_call` or `per_task`, `per_second`, `prompt`, `completion`, `per_call_max`, `nested_max`. Images: `generation`, `prompt`, `resolutions`, `variants`. Videos: `per_second`, `base`, `audio_multiplier`',
   properties: {
     ...modelPricing,
     image: usd('USD per input image'),

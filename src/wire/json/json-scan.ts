@@ -107,12 +107,9 @@ export function valueEnd(text: string, start: number): number {
         if (--depth === 0) return i + 1;
         break;
       default:
-        // For a long run of numbers or white space, the native search is faster than the loop.
         if (++plain < LONG_RUN) break;
         plain = 0;
-        STRUCTURE.lastIndex = i;
-        if (!STRUCTURE.test(text)) i = length;
-        else i = STRUCTURE.lastIndex - 1;
+        i = nextStructure(text, i);
         continue;
     }
     i++;
@@ -120,8 +117,15 @@ export function valueEnd(text: string, start: number): number {
   throw new RawJsonError(`a value is not closed (it begins at position ${start})`);
 }
 
+/** For a longer run of numbers or white space, the native search is faster than a loop. */
 const LONG_RUN = 64;
 const STRUCTURE = /["{}[\]]/g;
+
+/** The index of the next quote or bracket, or the end. */
+function nextStructure(text: string, from: number): number {
+  STRUCTURE.lastIndex = from;
+  return STRUCTURE.test(text) ? STRUCTURE.lastIndex - 1 : text.length;
+}
 
 /** The index after a number or a word. */
 function scalarEnd(text: string, start: number): number {
@@ -163,6 +167,7 @@ export function uniqueMembersOf(text: string, at = 0): Members {
   let name = '';
   let keyStart = 0;
   let start = 0;
+  let plain = 0;
   let i = skipSpace(text, at);
   if (text.charCodeAt(i) !== OPEN_BRACE) throw unexpected(text, i, 'an object');
   for (; i < text.length; i++) {
@@ -200,7 +205,12 @@ export function uniqueMembersOf(text: string, at = 0): Members {
         keys = around.pop()!;
         if (around.length === 0) return members;
         if (around.length === 1) members.set(name, { keyStart, start, end: i + 1 });
+        break;
+      default:
+        if (++plain < LONG_RUN) continue;
+        i = nextStructure(text, i) - 1;
     }
+    plain = 0;
   }
   throw unexpected(text, i, 'the end of the object');
 }

@@ -79,6 +79,11 @@ export class UpstreamFailure extends Error {
     this.timedOut = options.timedOut ?? false;
     this.received = options.received ?? 0;
   }
+
+  /** The same failure with another message for clients. */
+  withDetail(detail: string | null): UpstreamFailure {
+    return new UpstreamFailure(this.message, { ...this, detail, cause: this.cause });
+  }
 }
 
 /** A provider's answer that an account has no money or quota left: its word for that, such as `insufficient_quota`. */
@@ -178,6 +183,20 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
     cause: new Error(words),
   });
 }
+
+/**
+ * The failure for an error inside the only choice of a reply, which aggregators write. Its words are shown, as of a
+ * busy provider, except for those about the gateway's own account.
+ */
+export function failedInChoice(error: unknown): UpstreamFailure {
+  const { code } = (error ?? {}) as { readonly code?: unknown };
+  const isOurs = unpaidOf(error) !== null || (typeof code === 'number' && REFUSES_GATEWAY.has(code));
+  const failure = failedByItsOwnWords(error);
+  return isOurs ? failure : failure.withDetail(withoutAccount(wordsOf(error)));
+}
+
+/** Codes of refusals of the gateway's own key or account. */
+const REFUSES_GATEWAY: ReadonlySet<number> = new Set([401, 402, 403, 407]);
 
 const errorIn = (parsed: unknown): unknown => (parsed as { readonly error?: unknown } | null)?.error;
 

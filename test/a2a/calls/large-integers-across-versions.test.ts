@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { valueToNotify } from '../../../src/a2a/push/notifications.ts';
 import { exactly, exactValue } from '../../../src/a2a/wire/edit-json.ts';
 import { translateEvent } from '../../../src/a2a/wire/translate.ts';
 import { useCallsWorld } from './support/calls-world.ts';
@@ -70,6 +71,12 @@ test('texts without long numbers are not parsed again', () => {
   expect(exactValue(text, value)).toBe(value);
   const long = text.replace('1.5', SENT);
   expect(JSON.stringify(translateEvent('1.0', '0.3', exactValue(long, JSON.parse(long))))).toContain(`{"n":${SENT}}`);
+});
+
+test('a notification has them, too', () => {
+  const text = artifact('t');
+  const told = valueToNotify('1.0', { text, value: JSON.parse(text), large: null });
+  expect(JSON.stringify(told)).toBe(text);
 });
 
 test('a part of a UUID is not a long number, and a number with a large exponent is kept', () => {

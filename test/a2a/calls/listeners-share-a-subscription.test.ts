@@ -91,6 +91,22 @@ test('a stream of a task whose client has left counts as one that listens; witho
   expect(paid).toBe(0n);
 });
 
+test('a client that leaves while the end of its stream is settled takes no place', async () => {
+  const { url } = await calls.serve();
+  const talk = calls.talk(url);
+  const leave = async () => {
+    const stream = await talk.stream('stream 1');
+    await stream.next();
+    stream.leave();
+  };
+  for (let round = 0; round < 10; round += 1) await Promise.all(Array.from({ length: 6 }, leave));
+  await calls.world.spine.quiet();
+  const { id } = await talk.task('ask');
+  const listeners = await Promise.all(Array.from({ length: 6 }, () => talk.subscribe(id)));
+  for (const listener of listeners) listener.leave();
+  await talk.call('CancelTask', { id });
+});
+
 test('whoever reads slowly is cut, holds nobody up and keeps little; where all do, the source waits', async () => {
   const fan = createFanOut<string, null>();
   const [quick, slow] = [fan.join(), fan.join()];

@@ -277,7 +277,14 @@ export const REQUIREMENTS: readonly Requirement[] = [
     ['RPC-09', 'SHOULD', '9.5', null, 'An error of A2A says its reason as an ErrorInfo.', 'JSONRPC'],
     ['RPC-10', 'MUST', '9.1', '3.2.1', 'Answers are `application/json`.', 'JSONRPC'],
     ['RPC-11', 'MUST', '5.3', '3.5.6', 'Methods of the other version are not found.', 'JSONRPC'],
-    ['RPC-12', 'MUST', '9.3', '6.11.2', 'An id of null is answered with an id of null.', 'JSONRPC'],
+    [
+      'RPC-12',
+      'MUST',
+      '9.3',
+      '6.11.2',
+      'A request without an id, or with null, is answered with an id of null.',
+      'JSONRPC',
+    ],
     ['RPC-13', 'MUST', '9.5', '8.1', 'JSON that is no object is answered −32600.', 'JSONRPC'],
   ]),
   ...of('rest', [

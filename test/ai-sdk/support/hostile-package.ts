@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import type { Wall } from '../../../src/ai-sdk/wall/find-wall.ts';
 
 /**
  * A folder in which the package `hostile` is installed. Its provider does what the first message of a call says, one of
@@ -19,6 +20,14 @@ export function installHostile(): string {
   writeFileSync(join(at, 'index.js'), SOURCE);
   return folder;
 }
+
+/** No wall but Node's own, and no bound of memory. */
+export const NO_WALL: Wall = {
+  name: '',
+  keeps: { files: false, signals: false, network: false },
+  why: null,
+  launch: ({ args }) => ({ command: process.execPath, args: [...args], cwd: '/' }),
+};
 
 const SOURCE = `
 import { execSync } from 'node:child_process';
@@ -73,11 +82,25 @@ const DEEDS = {
   grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
   large: (bytes) => 'x'.repeat(Number(bytes)),
   count: (text) => text.length,
+  files: (_, settings, files) => files.length + ' files with ' + files.join('').length + ' characters',
   never: () => new Promise(() => {}),
   throw: (text) => { throw Object.assign(new Error(text), { name: 'AI_APICallError', statusCode: 500 }); },
 };
 
+// Frames of HTTP/2 with one byte of data, which nobody asked for, on both pipes: on the second, it is the client.
+const flood = (frames) => {
+  const frame = Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 1, 10]);
+  for (const pipe of [3, 4])
+    for (let left = Buffer.concat([Buffer.alloc(pipe === 4 ? 24 : 0), Buffer.alloc(frames * frame.length, frame)]); left.length > 0; )
+      try {
+        left = left.subarray(writeSync(pipe, left));
+      } catch {
+        // The pipe is full.
+      }
+};
+
 export function createHostile(settings) {
+  if (settings.floods !== undefined) flood(settings.floods);
   const model = (modelId) => ({
     specificationVersion: 'v4',
     provider: 'hostile',
@@ -85,7 +108,8 @@ export function createHostile(settings) {
     supportedUrls: {},
     async doGenerate({ prompt }) {
       const [deed, ...more] = prompt[0].content[0].text.split(' ');
-      const result = await DEEDS[deed](more.join(' '), settings);
+      const files = prompt[0].content.slice(1).map(({ data }) => data.data);
+      const result = await DEEDS[deed](more.join(' '), settings, files);
       return {
         content: [{ type: 'text', text: String(result) }],
         finishReason: { unified: 'stop', raw: 'stop' },

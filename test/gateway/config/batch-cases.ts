@@ -48,6 +48,13 @@ export const BATCH_CASES = {
     is: 1,
     fallback: 8,
   },
+  'batches.provider_bytes_max': {
+    toml: '1024',
+    wrong: '1023',
+    of: (c) => c.batches.providerBytesMax,
+    is: 1_024,
+    fallback: 512 * 1024 * 1024,
+  },
   'batches.provider_look_ms': {
     toml: '10',
     wrong: '9',

@@ -35,6 +35,13 @@ export const IMAGE_CASES: Readonly<Record<string, Case>> = {
     is: { '1K/high': { image: 500_000_000_000n } },
     fallback: {},
   },
+  'pricing.prompt': {
+    toml: '5',
+    wrong: ['-1', '10001'],
+    of: ({ service }) => service.rates.prompt,
+    is: 5_000_000n,
+    fallback: undefined,
+  },
   'pricing.edit': {
     toml: '0.5',
     with: { 'params.edits': 'true' },

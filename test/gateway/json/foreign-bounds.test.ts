@@ -23,6 +23,23 @@ test.each(SMALL)('%s: what is beyond the bound is refused, and what is within is
     expect(() => parseForeign(make(), bound)).not.toThrow();
 });
 
+test.each(Object.entries<Bound>(BOUNDS).filter(([, { denseBytesMax }]) => denseBytesMax !== undefined))(
+  '%s: long strings may be plain ASCII alone',
+  (_name, bound) => {
+    const most = bound.denseBytesMax!;
+    const text = (junk: string, plain = 'a') =>
+      `{"picture":"${plain.repeat(1_000_000)}","junk":${junk},"sound":"${plain.repeat(1_000_000)}"}`;
+    expect(() => parseForeign(text(`[${' '.repeat(most - 1_000)}]`), bound)).not.toThrow();
+    for (const beyond of [
+      `[${' '.repeat(most)}]`,
+      `"${'a'.repeat(most)}é"`,
+      `"${String.raw`\u0061`}${'a'.repeat(most)}"`,
+    ])
+      expect(() => parseForeign(text(beyond), bound)).toThrow('bytes beside long strings of plain ASCII');
+    expect(() => parseForeign(text('0', 'é'), bound)).toThrow('bytes beside long strings of plain ASCII');
+  },
+);
+
 test('a long list of a server is read in turns of the event loop', () => {
   const tools = Array.from({ length: 9_000 }, (_, i) => `{"uri":"x://${i}","name":"y"}`).join();
   const work = listInTurns('resources/list', 'legacy', `{"resources":[${tools}]}`);

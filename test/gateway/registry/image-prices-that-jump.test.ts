@@ -23,7 +23,7 @@ const service = ({ generation, resolutions = {}, variants = {}, edit }: Pricing)
   providerName: 'Acme',
   description: '',
   rates: { image: generation } satisfies Rates,
-  variants: imageVariants({ generation, resolutions, variants, edit: edit ?? null, inputImage: null }),
+  variants: imageVariants({ generation, resolutions, variants, edit: edit ?? null, inputImage: null, prompt: null }),
   media: {
     upstreamModel: 'paint',
     supportedParams: [],

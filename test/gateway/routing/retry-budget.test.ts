@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createRetryBudget } from '../../../src/gateway/attempts.ts';
+import { createRetryBudget } from '../../../src/gateway/retry-budget.ts';
 import { clock } from './offers.ts';
 
 const granted = (budget: { take(): boolean }, wanted: number) =>

@@ -123,13 +123,15 @@ test('what a server writes of money is replaced, and a key that stands twice hid
     await spentOn(async () => {
       const { id, call } = await beginTask(spine, 'liar');
       const own = server.ids.at(-1)!;
-      const forged = '{"content":[],"_meta":{"tollgate/generation":{"cost":"0"},"tollgate/receipt":"forged"}}';
+      const forged =
+        '{"content":[],"structuredContent":{"n":12345678901234567890},"_meta":{"tollgate/generation":{"cost":"0"},"tollgate/receipt":"forged"}}';
       server.instead = ({ method }) =>
         method === 'tasks/get'
           ? `{"resultType":"complete","taskId":"x","taskId":${JSON.stringify(own)},"status":"completed","result":${forged}}`
           : undefined;
-      const { message } = await getTask(spine, 'liar', id);
+      const { message, text } = await getTask(spine, 'liar', id);
       expect(message.result).toMatchObject({ taskId: id });
+      expect(text).toContain('{"n":12345678901234567890}');
       expect(message.result['result']!['_meta']).toEqual({
         'tollgate/generation': { id: call, cost: '0.001', currency: 'USDC' },
       });

@@ -1,6 +1,8 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/demo/embedder.ts';
+import { createEmbeddingsReader, type EmbeddingsResult } from '../../../src/openai/embeddings/embeddings-reader.ts';
+import { EmbeddingForms } from '../../../src/openai/embeddings/embedding-forms.ts';
 import { dialIn, offeredModel } from '../../support/dial-in.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
@@ -69,10 +71,80 @@ test('texts become vectors, by base64 that the SDK asks for by itself', async ()
   });
 });
 
-test('numbers, though base64 was asked for, are read as well', async () => {
-  upstream.answer = (body) => ({ body: embed({ ...body, encoding_format: 'float', dimensions: 3 }) });
+const inBase64 = (...numbers: number[]) => Buffer.from(Float32Array.from(numbers).buffer).toString('base64');
+const NUMBERS = [0.5, -0.25, 1, 0];
+const TEXT = inBase64(...NUMBERS);
+const vectors = (...embeddings: unknown[]) => ({
+  object: 'list',
+  data: embeddings.map((embedding, index) => ({ object: 'embedding', index, embedding })),
+  usage: { prompt_tokens: embeddings.length, total_tokens: embeddings.length },
+});
+const embeddingsOf = async (reply: Response) =>
+  ((await reply.json()) as { data: { embedding: unknown }[] }).data.map(({ embedding }) => embedding);
+
+// Versions 5 and 6 of OpenAI's SDK decode whatever comes as base64, and make zeros of numbers.
+test.each([
+  ['base64', [TEXT, TEXT]],
+  ['float', [NUMBERS, NUMBERS]],
+  [undefined, [NUMBERS, NUMBERS]],
+  [null, [NUMBERS, NUMBERS]],
+])('asked for %s, vectors come so, whatever their provider writes', async (format, expected) => {
+  for (const note of ['', 'x'.repeat(8_000)]) {
+    upstream.answer = () => ({ body: { ...vectors(NUMBERS, TEXT), note } });
+    const reply = await spine.post('/embeddings', { model: MODEL, input: ['a', 'b'], encoding_format: format });
+    expect(reply.status).toBe(200);
+    expect(await embeddingsOf(reply)).toEqual(expected);
+  }
+});
+
+test('the SDK reads numbers, though it asked for base64', async () => {
+  upstream.answer = () => ({ body: vectors(NUMBERS) });
   const { data } = await client.embeddings.create({ model: MODEL, input: 'x' });
-  expect(data[0]!.embedding).toHaveLength(3);
+  expect(data[0]!.embedding).toEqual(NUMBERS);
+});
+
+test('a form that another field asks for stays', async () => {
+  upstream.answer = () => ({ body: vectors(TEXT) });
+  const reply = await spine.post('/embeddings', { model: MODEL, input: 'a', embedding_type: 'base64' });
+  expect(await embeddingsOf(reply)).toEqual([TEXT]);
+});
+
+test('a large reply that passes as it comes has the form that was asked for', () => {
+  const given = Buffer.from(
+    JSON.stringify({ ...vectors(...Array.from({ length: 2_000 }, () => NUMBERS)), model: 'x' }),
+  );
+  const reader = createEmbeddingsReader({
+    size: { each: Array.from({ length: 2_000 }, () => 1), counted: false },
+    form: 'base64',
+    tokensMax: 2_000,
+    replyBytesMax: 10_000,
+    passesAs: MODEL,
+  });
+  reader.head(200, { 'content-type': 'application/json' });
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < given.length; at += 1_000) {
+    const passed = reader.data([given.subarray(at, at + 1_000)]);
+    if (passed !== null) pieces.push(passed);
+  }
+  expect(pieces.length).toBeGreaterThan(10);
+  const { bytes } = reader.end().result as EmbeddingsResult;
+  const { data } = JSON.parse(Buffer.concat([...pieces, bytes]).toString()) as { data: { embedding: unknown }[] };
+  expect(new Set(data.map(({ embedding }) => embedding))).toEqual(new Set([TEXT]));
+  expect(data).toHaveLength(2_000);
+});
+
+test('a reply that arrives in pieces of any size has its vectors in the form that was asked for', () => {
+  const given = Buffer.from(JSON.stringify(vectors(NUMBERS, TEXT, [[1], [2]])).replaceAll('":', '" : '));
+  for (const form of ['base64', 'float'] as const)
+    for (let size = 1; size <= given.length; size++) {
+      const forms = new EmbeddingForms(form);
+      const pieces: Buffer[] = [];
+      for (let at = 0; at < given.length; at += size) pieces.push(forms.push(given.subarray(at, at + size)));
+      const { data } = JSON.parse(Buffer.concat([...pieces, forms.rest]).toString()) as { data: object[] };
+      const one = form === 'float' ? NUMBERS : TEXT;
+      expect(data).toMatchObject([{ embedding: one }, { embedding: one }, { embedding: [[1], [2]] }]);
+      expect([forms.count, forms.empty]).toEqual([3, 0]);
+    }
 });
 
 test.each([
@@ -141,8 +213,8 @@ test.each([
   expect(await spine.balance()).toEqual(before);
 });
 
-const EMPTY = [[], '', null, [[]], {}, 0];
-test.each(EMPTY)('the vector %j is a failure of the provider, and free', async (embedding) => {
+const USELESS = [[], '', null, [[]], {}, 0, [null, 1], ['0.5'], [1, [2]], 'no base64', '[1]'];
+test.each(USELESS)('the vector %j is a failure of the provider, and free', async (embedding) => {
   const before = await spine.balance();
   // A reply of up to 4 KiB is parsed, and a larger one is only searched.
   for (const length of [0, 8_000]) {
@@ -158,8 +230,19 @@ test.each(EMPTY)('the vector %j is a failure of the provider, and free', async (
   expect(await spine.balance()).toEqual(before);
 });
 
+test.each([
+  ['base64', [1, 1e39]],
+  ['float', 'AAAA'],
+  ['float', inBase64(NaN)],
+  ['float', inBase64(1, Infinity)],
+])('asked for %s, %j is a failure of the provider', async (format, embedding) => {
+  upstream.answer = () => ({ body: vectors(embedding) });
+  const reply = await spine.post('/embeddings', { model: MODEL, input: 'a', encoding_format: format });
+  expect(reply.status).toBe(500);
+});
+
 test('vectors of other forms are not empty', async () => {
-  for (const embedding of [[0], 'AAAAAA==', [[0.5], [1]], { indices: [1], values: [0.5] }]) {
+  for (const embedding of [[0], [[0.5], [1]], { indices: [1], values: [0.5] }]) {
     const usage = { prompt_tokens: 1, total_tokens: 1 };
     upstream.answer = () => ({ body: { object: 'list', data: [{ index: 0, embedding }], usage } });
     const reply = await spine.post('/embeddings', { model: MODEL, input: 'a' });

@@ -191,7 +191,11 @@ describe('chats', () => {
     expect(await goOn((part) => part)).toMatchObject({ content: 'Yes', reasoning_content: 'Secret' });
     const other = clientAt(`${spine.origin}/api`, (await spine.tenant('other', '1')).key);
     const changed = (part: Record<string, unknown>) => (part['thought'] === true ? { ...part, text: 'Other' } : part);
-    expect(await goOn(changed)).not.toHaveProperty('reasoning_content');
+    // The signature of the answer has what the model thought.
+    expect(await goOn(changed)).toMatchObject({ reasoning_content: 'Secret' });
+    const alone = (part: Record<string, unknown>) =>
+      part['thought'] === true ? changed(part) : { text: part['text'] };
+    expect(await goOn(alone)).not.toHaveProperty('reasoning_content');
     expect(await goOn((part) => part, other)).not.toHaveProperty('reasoning_content');
   });
 });

@@ -234,11 +234,14 @@ describe('the bytes of a request', () => {
         { role: 'user', parts: [{ text: 'x' }] },
         { role: 'model', parts: [{ text: '', thought: true, thoughtSignature: own('tg1.aaaa') }] },
         { role: 'model', parts: [{ ...call, thoughtSignature: own('tg3_aaaa') }, CALL] },
+        { role: 'model', parts: [{ text: '', thoughtSignature: own('tg2.aaaa') }] },
+        { role: 'model', parts: [{ text: 'z', thoughtSignature: own('tg2.aaaa') }] },
         { role: 'user', parts: [{ text: 'y' }] },
       ],
     });
     expect((upstream.reached.at(-1)!.body as { contents: unknown[] }).contents.slice(1, -1)).toEqual([
       { role: 'model', parts: [call, CALL] },
+      { role: 'model', parts: [{ text: 'z' }] },
     ]);
   });
 });

@@ -119,7 +119,7 @@ it(
         try {
           const options = {
             names: createToolNames(),
-            thought: () => 'x',
+            thought: () => ({ reasoning_content: 'x' }),
             opened: () => null,
             serviceAt: () => null,
             bridged: false,

@@ -64,6 +64,24 @@ test('turns of one role are one; a system message in the middle stands after the
   ]);
 });
 
+test('schemas are strict if they can be', () => {
+  const loose = { type: 'object', properties: { a: { type: 'string' }, b: { type: 'string' } }, required: ['a'] };
+  const tight = { ...loose, required: ['a', 'b'], additionalProperties: false };
+  const inside = { ...tight, properties: { ...tight.properties, a: loose } };
+  for (const [schema, strict] of [
+    [loose, false],
+    [tight, true],
+    [inside, false],
+  ] as const) {
+    const format = { type: 'json_schema', schema };
+    for (const more of [{ output_config: { format } }, { output_format: format }])
+      expect(translate(more).body.response_format).toMatchObject({ json_schema: { schema, strict } });
+    const tool = { name: 'f', input_schema: schema };
+    expect(translate({ tools: [{ ...tool, strict: true }] }).body.tools![0]!.function).toMatchObject({ strict });
+    expect(translate({ tools: [tool] }).body.tools![0]!.function).not.toHaveProperty('strict');
+  }
+});
+
 test('long names of tools are short for the model, and whole in the answer', () => {
   const name = `mcp__${'long'.repeat(20)}`;
   const names = createToolNames();

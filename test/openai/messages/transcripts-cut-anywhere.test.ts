@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
-import { createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
 import { jsonInside } from '../../../src/bridge/call-event.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import {
@@ -30,6 +30,7 @@ const encoderOf = () =>
     thinking: 'shown',
     seals,
     thinkingOf: { account: 'a', model: 'm' },
+    isIn: () => false,
     requestId: 'r',
     managesContext: false,
   });

@@ -162,7 +162,7 @@ test('numbers alone are kept of the usage of a message', () => {
   const big = 'x'.repeat(100);
   const start = { message: { usage: { ...MESSAGE_USAGE, note: big } } };
   decoder.take('message_start', start, JSON.stringify(start));
-  for (let i = 0; i < 5; i++)
+  for (let i = 1; i < 5; i++)
     decoder.take('message_delta', { usage: { output_tokens: i, input_tokens: null, [`x${i}`]: big } }, '');
   expect(decoder.claim).toMatchObject({ prompt_tokens: 40, completion_tokens: 4 });
   expect(decoder.last(CUT, null)).not.toContain(big);
@@ -188,6 +188,55 @@ test('the end of a message may have smaller counts than its beginning, which is 
   decoder.take('message_start', start, JSON.stringify(start));
   decoder.take('message_delta', { usage: { ...MESSAGE_USAGE, input_tokens: 2 } }, '');
   expect(decoder.claim).toMatchObject({ prompt_tokens: 30 });
+});
+
+test.each([
+  [{ input_tokens: 8834, output_tokens: 1 }, { input_tokens: 0 }, 8834, { cached_tokens: 0, cache_write_tokens: 0 }],
+  [
+    { input_tokens: 34, cache_read_input_tokens: 8000, cache_creation_input_tokens: 800, output_tokens: 1 },
+    { input_tokens: 34, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+    8834,
+    { cached_tokens: 8000, cache_write_tokens: 800 },
+  ],
+  // The beginning was an estimate.
+  [
+    { input_tokens: 9000, output_tokens: 1 },
+    { input_tokens: 0, cache_read_input_tokens: 8834 },
+    8834,
+    { cached_tokens: 8834, cache_write_tokens: 0 },
+  ],
+  // The cached tokens are counted as input at the end.
+  [
+    { input_tokens: 10, cache_read_input_tokens: 8000, output_tokens: 1 },
+    { input_tokens: 8010, cache_read_input_tokens: 0 },
+    8010,
+    { cached_tokens: 0, cache_write_tokens: 0 },
+  ],
+])('zeros at the end of a message erase nothing that its beginning told: %j, %j', (usage, zeros, prompt, details) => {
+  const decoder = createMessagesDecoder('m');
+  const start = { message: { usage } };
+  decoder.take('message_start', start, JSON.stringify(start));
+  decoder.take('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { ...zeros, output_tokens: 47 } }, '');
+  expect(decoder.claim).toMatchObject({
+    prompt_tokens: prompt,
+    completion_tokens: 47,
+    prompt_tokens_details: details,
+  });
+  const [, told] = /"usage":(\{.*?\})/.exec(decoder.last({ ...CUT, isCorrected: false, isBroken: false }, null))!;
+  const shown = JSON.parse(told!) as Record<string, number>;
+  expect(
+    shown['input_tokens']! + (shown['cache_read_input_tokens'] ?? 0) + (shown['cache_creation_input_tokens'] ?? 0),
+  ).toBe(prompt);
+});
+
+test('parts of a count that are zeros at the end of a message keep their prices', () => {
+  const decoder = createMessagesDecoder('m');
+  const hour = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 800 };
+  const start = { message: { usage: { input_tokens: 1, cache_creation_input_tokens: 800, cache_creation: hour } } };
+  decoder.take('message_start', start, JSON.stringify(start));
+  const zeros = { cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 }, output_tokens: 0 };
+  decoder.take('message_delta', { delta: {}, usage: { ...zeros, cache_creation_input_tokens: 0 } }, '');
+  expect(decoder.claim).toMatchObject({ prompt_tokens: 801, cache_creation: hour });
 });
 
 test('of whole items at most 2 MiB are kept for a cut response', () => {

@@ -336,7 +336,7 @@ describe('whatever a client asks', () => {
         try {
           const options = {
             registry: createToolRegistry(),
-            thought: () => 'x',
+            thought: () => ({ reasoning_content: 'x' }),
             opened: createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' }).open,
             serviceAt: () => null,
             session: null,

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { completion } from '../translated/support/transcript-upstream.ts';
 import { message, messageEvents, MESSAGE_USAGE, response, responseEvents, SIGNATURE } from './support/transcripts.ts';
@@ -115,14 +116,28 @@ describe('the bytes of a request', () => {
     const thinking = (signature: string) => ({ type: 'thinking', thinking: 'x', signature });
     const said = { type: 'text', text: 'a' };
     const user = { role: 'user', content: 'Hi' };
-    const messages = [user, turn([thinking('tg1.aaaa'), said]), user, turn([thinking(SIGNATURE), said]), user];
+    const redacted = (data: string) => ({ type: 'redacted_thinking', data });
+    const messages = [
+      user,
+      turn([thinking('tg1.aaaa'), said, redacted('tg2.aaaa')]),
+      user,
+      turn([thinking(SIGNATURE), redacted('EmwK'), said]),
+      user,
+    ];
     await post('/messages', JSON.stringify({ model: NATIVE, max_tokens: 50, messages }));
     expect(upstream.reached.at(-1)!.body['messages']).toEqual([
       user,
       turn([said]),
       user,
-      turn([thinking(SIGNATURE), said]),
+      turn([thinking(SIGNATURE), redacted('EmwK'), said]),
       user,
+    ]);
+    const loses = (block: object) => MESSAGES_WIRE.loses!(JSON.stringify([block]));
+    expect([redacted('EmwK'), redacted('tg2.aaaa'), thinking(SIGNATURE), thinking('tg2.aaaa')].map(loses)).toEqual([
+      true,
+      false,
+      true,
+      false,
     ]);
     upstream.answer = () => ({ text: response() });
     const sealed = { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'tg2.aaaa' };

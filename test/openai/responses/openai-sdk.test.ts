@@ -81,6 +81,36 @@ test('responses.create answers a text, with the use and the cost of it', async (
   });
 });
 
+test('pages that a chat model cites are annotations of its text', async () => {
+  const page = { url: 'https://a.example/', title: 'A', start_index: 4, end_index: 8 };
+  const annotations = [
+    { type: 'url_citation', url_citation: page },
+    { type: 'file' },
+    null,
+    { url_citation: { title: 'B' } },
+  ];
+  const cited = [{ type: 'url_citation', ...page }];
+  upstream.answer = () => ({ body: completion({ content: 'See this', annotations }) });
+  const whole = await client.responses.create({ model: MODEL, input: 'Hi' });
+  expect(whole.output).toMatchObject([{ content: [{ text: 'See this', annotations: cited }] }]);
+
+  const said = [
+    chunk({ content: 'See ' }),
+    chunk({ content: 'this' }),
+    chunk({ annotations }),
+    chunk({}, 'stop'),
+    usage(),
+  ];
+  upstream.answer = () => ({ chunks: said });
+  const stream = client.responses.stream({ model: MODEL, input: 'Hi' });
+  const added: unknown[] = [];
+  stream.on('response.output_text.annotation.added', (event) => added.push(event));
+  expect((await stream.finalResponse()).output).toMatchObject([
+    { content: [{ text: 'See this', annotations: cited }] },
+  ]);
+  expect(added).toMatchObject([{ output_index: 0, content_index: 0, annotation_index: 0, annotation: cited[0] }]);
+});
+
 test('responses.parse reads an answer of a schema', async () => {
   upstream.answer = () => ({ body: completion({ content: '{"city":"Oslo"}' }) });
   const format = zodTextFormat(z.object({ city: z.string() }), 'place');

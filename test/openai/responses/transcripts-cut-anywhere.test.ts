@@ -30,7 +30,7 @@ function eventsFor(reads: readonly Buffer[]): string {
       background: false,
       asked: { model: 'acme/small' },
       registry,
-      thinking: { summary: true, seal: () => 'sealed' },
+      thinking: { isAsked: true, summary: true, seal: () => 'sealed', isIn: () => false },
     }),
     reads,
   );

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
-import { asChunk } from '../../../src/openai/chat/whole-reply.ts';
 import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
-import { chatEndOf, createToolCallIds, decodeChunk, saidBy } from '../../../src/openai/chat/chat-decoder.ts';
+import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
-import { createSealedCalls, createSealedThinking } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
 
 const sealed = createSealedCalls(randomBytes(32));
 const ids = sealed({ account: 'a', model: 'm' });
@@ -26,28 +26,6 @@ test('an error or a usage of null is none, and a text of nothing is not said', (
   });
 });
 
-test('calls of a whole reply that are none are left out, and each call has an id of its own', () => {
-  const calls = [null, 'x', { id: '', function: { name: 'a', arguments: { b: 1 } } }, { id: 'mine', function: {} }];
-  const said = saidBy({ id: 'gen-1', choices: [{ message: { tool_calls: calls } }] }, createToolCallIds());
-  expect(said.calls).toEqual([
-    { id: 'call_gen-1_0', name: 'a', arguments: '{"b":1}' },
-    { id: 'mine', name: '', arguments: '' },
-  ]);
-});
-
-test('calls of a whole reply that is given as a stream have a place, an id and arguments that are text', () => {
-  const calls = [null, { id: null, index: null, function: { name: 'a', arguments: { b: 1 } } }];
-  const body = { id: 'gen-1', choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: 'tool_calls' }] };
-  const chunk = asChunk({ body } as unknown as Parameters<typeof asChunk>[0]);
-  expect(chunk.body['choices']).toEqual([
-    {
-      index: 0,
-      delta: { tool_calls: [{ index: 0, id: 'call_gen-1_0', function: { name: 'a', arguments: '{"b":1}' } }] },
-      finish_reason: 'tool_calls',
-    },
-  ]);
-});
-
 test('the result of a tool stands behind its call, whatever the user said in between', () => {
   const calls = { role: 'assistant' as const, content: null, tool_calls: [{ id: 'a' }, { id: 'b' }] };
   const chat: Parameters<typeof addResult>[0] = [calls, { role: 'user', content: [{ type: 'text', text: 'wait' }] }];
@@ -58,7 +36,7 @@ test('the result of a tool stands behind its call, whatever the user said in bet
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
   const options = {
     registry: createToolRegistry(),
-    thought: (text: string) => text,
+    thought: (text: string) => ({ reasoning_content: text }),
     opened: ids.open,
     isNative: false,
   };
@@ -81,7 +59,7 @@ test('thoughts between two calls of one turn do not part it; those of a turn tha
   );
   expect(chat.map(({ role, reasoning_content: thought }) => [role, thought ?? null])).toEqual([
     ['user', null],
-    ['assistant', 'one\n\ntwo'],
+    ['assistant', 'onetwo'],
     ['tool', null],
     ['tool', null],
     ['user', null],
@@ -106,7 +84,9 @@ test('a character that came in two halves has the signature of the whole', () =>
   const signing = seals.signing(of);
   signing.add('toll \ud83d');
   signing.add('\ude00');
-  expect(seals.open(of, 'toll \u{1f600}', signing.signature())).toBe('toll \u{1f600}');
+  expect(seals.open(of, 'toll \u{1f600}', signing.signature({}))).toEqual({
+    reasoning_content: 'toll \u{1f600}',
+  });
 });
 
 describe('the id of a call', () => {

@@ -14,7 +14,7 @@ export const ROWS: readonly (readonly [script: string, row: Ending, applies: (ki
   ['left_midway', 'left', ({ beginsEmpty }) => beginsEmpty === true],
   ['over_cap', 'over_cap', ({ words }) => words === true],
   ['too_large', 'too_large', ({ padded, words }) => padded !== undefined && !words],
-  ['mute', 'mute', ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json')],
+  ['mute', 'too_large', ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json')],
   [
     'too_large_midway',
     'too_large_midway',

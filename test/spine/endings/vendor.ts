@@ -79,6 +79,8 @@ function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | nu
       // The usage of a prompt comes first, and nothing else.
       if (reported) head().write(kind.counted!(usage));
       return;
+    case 'hung':
+      return;
     case 'silent_midway':
       return void head().write(kind.begin!(SAID));
     case 'over_cap':

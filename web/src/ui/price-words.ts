@@ -127,7 +127,11 @@ export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
       lines.push([pricing.nested_max, 'For calls of its own, at most']);
       break;
     case 'image':
-      lines.push([pricing.generation, 'Per image'], ...named(pricing.resolutions, (tier) => `Per image in ${tier}`));
+      lines.push(
+        [pricing.generation, 'Per image'],
+        [pricing.prompt, 'Per 1M tokens in'],
+        ...named(pricing.resolutions, (tier) => `Per image in ${tier}`),
+      );
       lines.push(...named(pricing.variants, (variant) => `Per image, ${variant}`));
       lines.push([pricing.edit, 'Per edit'], [pricing.input_image, 'Per image that is edited']);
       break;

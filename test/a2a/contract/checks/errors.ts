@@ -78,8 +78,14 @@ export const errorChecks: Checks = {
     expect(reply.error?.code).toBe(-32601);
   },
   'RPC-12': async (bench) => {
-    const reply = await rpc(bench, request(bench, null));
-    expect(reply.json).toMatchObject({ jsonrpc: '2.0', id: null });
+    for (const id of [null, undefined]) {
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const reply = await rpc(bench, request(bench, id));
+      expect(reply.json).toMatchObject({ jsonrpc: '2.0', id: null, result: expect.anything() });
+      // oxlint-disable-next-line no-await-in-loop -- one after the other
+      const stranger = await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/foo', params: {} }));
+      expect(stranger.json).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32601 } });
+    }
   },
   'RPC-13': async (bench) => {
     for (const body of ['"text"', '42', 'null', '[]']) {

@@ -17,6 +17,9 @@ export const BEYOND: Readonly<Record<string, () => string>> = {
   'the same name': () => `{${filled('"a":1,')}}`,
   'short numbers': () => `[${filled('1,')}]`,
   'long numbers': () => `[${filled(`${'7'.repeat(60)},`)}]`,
+  'white space': () => `[${' '.repeat(WORST_BYTES)}0]`,
+  'a long text that is no ASCII': () => `"${'a'.repeat(WORST_BYTES)}\u00e9"`,
+  'quotes in a text': () => `"${String.raw`\"`.repeat(WORST_BYTES / 4)}"`,
   'one text of escapes': () => `"${String.raw`\n`.repeat(WORST_BYTES / 2)}"`,
 };
 
@@ -36,15 +39,24 @@ export const within = ({
   jsonKeysMax,
   jsonElementsMax,
   bytesMax = Infinity,
+  denseBytesMax = Infinity,
 }: Bound): Readonly<Record<string, () => string>> => {
-  const bytes = Math.min(WORST_BYTES, bytesMax) - 10 * AROUND;
+  const most = Math.min(WORST_BYTES, bytesMax) - 10 * AROUND;
+  const bytes = Math.min(most, denseBytesMax - 10 * AROUND);
   const keys = Math.min(jsonKeysMax - AROUND, Math.floor(bytes / 9));
   const commas = jsonElementsMax - AROUND;
   return {
     'as many names as are read': () => `[${objects(Math.min(keys, commas)).join()}]`,
     'as many objects as are read': () => `[${filled('{},', 3 * Math.min(keys, commas))}]`,
     'as many numbers as are read': () => `[${filled('1,', Math.min(bytes, 2 * commas))}]`,
+    'as many short texts as are read': () =>
+      `[${Array.from({ length: Math.min(bytes / 8, commas / 2) }, (_, i) => `"${i.toString(36)}"`).join()}]`,
     'as many escapes as are read': () => `"${String.raw`\n`.repeat(Math.min(ESCAPES, bytes / 2))}"`,
+    'as many halves of characters as are read': () =>
+      `"${String.raw`\ud83d\ude00`.repeat(Math.min(ESCAPES / 2, bytes / 12))}"`,
     'as long a text as is read': () => `"${'a\u00e9'.repeat(bytes / 3)}"`,
+    'a text of ASCII but for its end': () => `"${'a'.repeat(bytes)}\u00e9"`,
+    'as long a text of ASCII as is read': () => `"${'a'.repeat(most)}"`,
+    'as much white space as is read': () => `[${' '.repeat(bytes)}0]`,
   };
 };

@@ -1,5 +1,11 @@
-import { describe, expect, it } from 'vitest';
-import { createFrameBudget, createFrameMeter } from '../../../src/network/tunnel/frame-meter.ts';
+import { describe, expect, it, test } from 'vitest';
+import {
+  PREFACE_BYTES,
+  createFrameBudget,
+  createFrameMeter as createMeter,
+  MeteredBytes,
+  type FrameBudget,
+} from '#wire/frame-meter';
 
 const frame = (type: number, length: number) =>
   Buffer.concat([
@@ -7,6 +13,10 @@ const frame = (type: number, length: number) =>
     Buffer.alloc(length),
   ]);
 const many = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
+
+/** Each look is a turn of its own. */
+const createFrameMeter = (budget: FrameBudget, more: object = {}) =>
+  createMeter(budget, { nextTurn: (run) => run(), ...more });
 
 describe('the meter of small frames', () => {
   it('lets large frames through without counting them', () => {
@@ -35,6 +45,13 @@ describe('the meter of small frames', () => {
     expect(budget.left()).toBe(10_000 - 256);
   });
 
+  it('lets what a client sends first pass, which is no frame', () => {
+    const budget = createFrameBudget(() => 0);
+    const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+    const bytes = Buffer.concat([preface, many(100, frame(0, 1))]);
+    expect(createFrameMeter(budget, { prefaceBytes: PREFACE_BYTES }).admit(bytes)).toBe(24 + 640);
+  });
+
   it('counts the empty last frame of a stream once', () => {
     const budget = createFrameBudget(() => 0);
     const last = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 1]);
@@ -44,7 +61,7 @@ describe('the meter of small frames', () => {
   it('tells of a connection that sends more tiny frames than any proxy', () => {
     let now = 0;
     const budget = { left: () => 10_000, take: () => {} };
-    const meter = createFrameMeter(budget, () => now);
+    const meter = createFrameMeter(budget, { now: () => now });
     const bytes = many(64, frame(0, 1));
     const send = (turns: number) => {
       for (let turn = 0; turn < turns; turn++) meter.admit(bytes);
@@ -78,4 +95,46 @@ describe('the meter of small frames', () => {
     now = 26;
     expect(createFrameMeter(budget).admit(bytes)).toBe(256 * 40);
   });
+});
+
+test('bytes beyond what one turn of the event loop may have wait for the next, however they are cut', async () => {
+  let passed = 0;
+  let paused = 0;
+  const metered = new MeteredBytes({
+    meter: createMeter(createFrameBudget()),
+    pass: (bytes) => (passed += bytes.length / 10) > 0,
+    pause: () => paused++,
+    resume: () => {},
+    flooded: expect.unreachable,
+  });
+  const bytes = many(16, frame(0, 1));
+  for (let at = 0; at < 40; at++) metered.take(bytes);
+  const turns: number[] = [];
+  while (passed < 640) {
+    turns.push(passed - turns.reduce((sum, one) => sum + one, 0));
+    await new Promise((done) => void setImmediate(done));
+  }
+  expect([Math.max(...turns), turns[0]]).toEqual([64, 64]);
+  expect(paused).toBeGreaterThan(0);
+});
+
+test('a reader that is full gets no more before it asks', () => {
+  const passed: number[] = [];
+  const calls: string[] = [];
+  const metered = new MeteredBytes({
+    meter: createMeter(createFrameBudget()),
+    pass: (bytes) => passed.push(bytes.length) === 0,
+    pause: () => calls.push('pause'),
+    resume: () => calls.push('resume'),
+    flooded: expect.unreachable,
+  });
+  metered.take(Buffer.alloc(3));
+  metered.take(Buffer.alloc(4));
+  expect([passed, calls]).toEqual([[3], ['pause', 'pause']]);
+  metered.more();
+  metered.more();
+  expect([passed, calls]).toEqual([
+    [3, 4],
+    ['pause', 'pause', 'pause', 'resume'],
+  ]);
 });

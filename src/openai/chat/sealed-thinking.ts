@@ -1,0 +1,109 @@
+import { createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
+import { createSealedTexts } from '#security';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** The owner of the thinking. It goes back only to the same account and the same model. */
+export interface ThinkingOf {
+  readonly account: string;
+  readonly model: string;
+}
+
+/**
+ * Signs the thinking of a model. The client stores it, and the model gets it back unchanged, with all members of the
+ * message that its provider wants back (see `createEchoFields`).
+ */
+export interface SealedThinking {
+  /**
+   * Signs a text that the client sees, piece by piece. The signature contains the members, except for the text itself.
+   * Without members, the text goes back as `reasoning_content`.
+   */
+  signing(of: ThinkingOf): { add(text: string): void; signature(members: Json): string };
+  /** A signature that contains the members, because the client does not see the thinking. */
+  seal(of: ThinkingOf, members: Json): string;
+  /**
+   * Returns the members that a signature belongs to. `shown`: the text that came with it. Returns null if this gateway
+   * did not make the signature for this owner and text.
+   */
+  open(of: ThinkingOf, shown: string, signature: string): Json | null;
+}
+
+const SIGNED = 'tg1.';
+const SEALED = 'tg2.';
+/** Whether a signature has this gateway's format, which no other service reads. */
+export const isSealedHere = (signature: unknown): boolean =>
+  typeof signature === 'string' && (signature.startsWith(SIGNED) || signature.startsWith(SEALED));
+
+/** A character outside of the basic plane may arrive in two halves, which UTF-8 cannot encode. */
+const UNITS = 'utf16le';
+/** Begins a sealed text that is JSON. A sealed text without it is the thinking itself, as earlier versions wrote it. */
+const MEMBERS = '\0';
+/** Stands in the members for the text that the client sees. */
+const SHOWN = '\0shown';
+
+/** The content of a sealed text. */
+interface Sealed {
+  readonly members: Json;
+  /** Of the text that the client sees; absent if it sees none. */
+  readonly digest?: string;
+}
+
+/** `secret`: 32 bytes that all gateways of one database share. */
+export function createSealedThinking(secret: Uint8Array): SealedThinking {
+  const texts = createSealedTexts(secret);
+  const key = Buffer.from(hkdfSync('sha256', secret, '', 'signatures of thinking', 32));
+  const named = ({ account, model }: ThinkingOf) => JSON.stringify([account, model]);
+  const signer = (of: ThinkingOf): Hmac => createHmac('sha256', key).update(named(of)).update('\0');
+  const digestOf = (of: ThinkingOf, text: string): string => signer(of).update(text, UNITS).digest('base64url');
+  const sealed = (of: ThinkingOf, inside: Sealed): string =>
+    SEALED + texts.seal(named(of), MEMBERS + JSON.stringify(inside));
+
+  return {
+    signing(of) {
+      const mac = signer(of);
+      let length = 0;
+      return {
+        add(text) {
+          mac.update(text, UNITS);
+          length += text.length;
+        },
+        signature(members) {
+          const digest = mac.digest('base64url');
+          const isShown = (value: unknown): boolean =>
+            typeof value === 'string' && value !== '' && value.length === length && digestOf(of, value) === digest;
+          const names = Object.keys(members);
+          if (names.length === 0 || (names.length === 1 && isShown(members['reasoning_content'])))
+            return SIGNED + digest;
+          return sealed(of, { members: replaced(members, (value) => (isShown(value) ? SHOWN : value)), digest });
+        },
+      };
+    },
+    seal: (of, members) => sealed(of, { members }),
+    open(of, shown, signature) {
+      if (signature.startsWith(SIGNED))
+        return isSame(signature.slice(SIGNED.length), digestOf(of, shown)) ? { reasoning_content: shown } : null;
+      const text = signature.startsWith(SEALED) ? texts.open(named(of), signature.slice(SEALED.length)) : null;
+      if (text === null) return null;
+      if (!text.startsWith(MEMBERS)) return { reasoning_content: text };
+      const { members, digest } = JSON.parse(text.slice(MEMBERS.length)) as Sealed;
+      if (digest === undefined) return members;
+      return isSame(digest, digestOf(of, shown))
+        ? replaced(members, (value) => (value === SHOWN ? shown : value))
+        : null;
+    },
+  };
+}
+
+/** The members with their texts replaced, also in their lists. */
+const replaced = (members: Json, replace: (value: unknown) => unknown): Json => {
+  const all = (value: unknown): unknown =>
+    Array.isArray(value)
+      ? value.map((one) => (typeof one === 'object' && one !== null ? replaced(one as Json, replace) : replace(one)))
+      : replace(value);
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, all(value)]));
+};
+
+function isSame(given: string, right: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(right)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}
