@@ -14,6 +14,7 @@ import {
   MESSAGES_PATH,
   type Service,
   type ServiceConfig,
+  type HttpTarget,
   type SdkTarget,
   type ModelFacts,
   type Primitive,
@@ -82,6 +83,8 @@ export interface DirectEndpoint {
    * which are not sent.
    */
   readonly sdk?: SdkTarget;
+  /** In place of the gateway's own timeouts. */
+  readonly timeouts?: NonNullable<HttpTarget['timeouts']>;
 }
 
 export interface TunnelEndpoint {
@@ -110,10 +113,11 @@ export function offersFromConfig(
     if (target.kind === 'command')
       throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
     const provider = { id: providerId(service.providerName), name: service.providerName };
+    const timeouts = target.timeouts === undefined ? {} : { timeouts: target.timeouts };
     if (target.kind === 'sdk')
       return toOffer(service, {
         provider,
-        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target },
+        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target, ...timeouts },
         createdAt,
       });
     return toOffer(service, {
@@ -124,6 +128,7 @@ export function offersFromConfig(
         headers: keyHeaders(target.apiKey, ''),
         ...(target.ownKeys ? { ownKeys: true } : {}),
         ...(target.batches ? { batches: true } : {}),
+        ...timeouts,
         ...(service.primitive === 'model' ? headersOfWires(service.model.wires, target.apiKey) : {}),
       },
       createdAt,

@@ -8,10 +8,13 @@ import { painter } from './terminal.ts';
  */
 export function describeService({ service, target }: ServiceConfig): string {
   const { name, primitive, providerName, rates, variants } = service;
+  // What agents below it may spend is a part of its price for whoever calls it.
+  const nested = service.primitive === 'agent' ? service.agent.nestedMax : null;
   const prices = METERS.filter((meter) => rates[meter] !== undefined).map((meter) =>
     describePrice(primitive, meter, [rates, ...Object.values(variants)]),
   );
   const where = placeOf(target);
+  if (nested !== null && nested > 0n) prices.push(`nested_max ${formatUsd(nested)}`);
   return `${name}  by ${providerName}  ${prices.join(', ')}  → ${where}`;
 }
 

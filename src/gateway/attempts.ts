@@ -5,6 +5,7 @@ import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
+import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
 
@@ -148,7 +149,8 @@ export class Attempts<R> {
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
     if (end !== null && (end.outcome !== 'free' || left)) {
-      health.notProbed(offer, this.#call.caller.account);
+      if (left && this.#isSlow()) health.failed(offer, this.#call.caller.account, this.#startedAt);
+      else health.notProbed(offer, this.#call.caller.account);
       this.#flag(offer, end);
       return this.#endFrame(end, now());
     }
@@ -163,6 +165,15 @@ export class Attempts<R> {
     const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
     if (!slow || slow.outcome === 'free') throw why;
     return this.#endFrame(slow, now());
+  }
+
+  /**
+   * Its client left a stream before the first event of it came, and none came in the time after that. Calls of this
+   * account then go to other providers, if there are any.
+   */
+  #isSlow(): boolean {
+    const { stream, candidates } = this.#call;
+    return stream && candidates.length > 1 && this.#firstByteAt === NEVER;
   }
 
   /** The call took too long. */
@@ -351,68 +362,6 @@ function cutOf({
   if (!(error instanceof UpstreamFailure) || !error.tooLarge) return null;
   return { reason: 'too_large', message: error.message, own, ...(rest === undefined ? {} : { rest }) };
 }
-
-const BUSY = {
-  rate: ['rate_limit_exceeded', 'limits the rate of its requests'],
-  load: ['overloaded', 'is overloaded'],
-} as const;
-
-/**
- * The error that the consumer gets for the failure of the last attempt. A refused request keeps its meaning. A provider
- * that is away may return, and one with too many requests will have fewer, so the error says when to retry. Everything
- * else is the provider's failure.
- */
-function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
-  const detail = failure.detail ? `: ${failure.detail}` : '';
-  const providerCode = failure.code ?? undefined;
-  if (failure.policy)
-    return new GatewayError('content_policy', `Provider ${name} refused the content of the request${detail}`, {
-      cause: failure,
-      providerCode,
-    });
-  if (failure.attributedTo === 'request') {
-    const code =
-      failure.status === 413 ? 'payload_too_large' : failure.status === 422 ? 'unprocessable' : 'invalid_request';
-    return new GatewayError(code, `Provider ${name} refused the request${detail}`, { cause: failure, providerCode });
-  }
-  if (failure.unheld)
-    return new GatewayError(
-      'service_unavailable',
-      'The memory of this gateway for large replies is full: retry in a moment',
-      {
-        cause: failure,
-        retryAfterS: failure.retryAfterS,
-      },
-    );
-  if (failure.tooLarge)
-    return new GatewayError(
-      'unprocessable',
-      `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
-      { cause: failure },
-    );
-  if (failure.attributedTo === 'account')
-    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
-  if (failure.absent)
-    return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {
-      cause: failure,
-      retryAfterS: 1,
-    });
-  if (failure.busy) {
-    const [code, words] = BUSY[failure.busy];
-    return new GatewayError(code, `Provider ${name} ${words}${detail}`, {
-      cause: failure,
-      retryAfterS: failure.retryAfterS,
-    });
-  }
-  return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
-    cause: failure,
-    retryAfterS: failure.retryAfterS,
-    ...(failure.timedOut ? UNREPEATED : {}),
-  });
-}
-
-/** Clients' libraries would send it again at once, while its provider may still be at work for the one before. */
-const UNREPEATED = { headers: { 'x-should-retry': 'false' } };
 
 /** Decides which offers the failures of one call count against. */
 interface FailureAttribution {

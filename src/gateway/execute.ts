@@ -56,6 +56,7 @@ async function* execute<R, D extends Piece>(
       const { last, endpoint } = attempts;
       const traced = observer.upstreamHeaders(call);
       let providerStream: ProviderStream<R, D> | null = null;
+      let hurry: NodeJS.Timeout | undefined;
       try {
         if (signal.aborted) leave();
         providerStream = adapter.startAttempt(
@@ -70,6 +71,7 @@ async function* execute<R, D extends Piece>(
             await providerStream.next();
             attempts.workBegins();
           }
+          hurry = waitForEvent(endpoint, call.stream, requests);
           while (end === null) {
             const step = await providerStream.next();
             const isFirst = attempts.heard();
@@ -79,11 +81,13 @@ async function* execute<R, D extends Piece>(
                 yield { type: 'head', status: providerStream.status, provider: offer.provider };
               if (step.value !== null && step.value.byteLength > 0) {
                 attempts.given = true;
+                clearTimeout(hurry);
                 yield { type: 'data', data: step.value };
               }
             }
           }
         } finally {
+          clearTimeout(hurry);
           if (end === null) await providerStream.return?.(CANCELLED as never);
         }
         complete = true;
@@ -114,6 +118,25 @@ async function* execute<R, D extends Piece>(
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();
   }
+}
+
+/** Ends the requests of an attempt whose stream has no event in the time of its model. */
+function waitForEvent(
+  endpoint: Endpoint,
+  isStream: boolean,
+  requests: Pick<CallRequests, 'abort'>,
+): NodeJS.Timeout | undefined {
+  const ms = endpoint.kind === 'direct' && isStream ? (endpoint.timeouts?.firstEventMs ?? null) : null;
+  if (ms === null) return undefined;
+  const late = () =>
+    requests.abort(
+      new UpstreamFailure('the provider sent no event of its answer in time', {
+        retryable: true,
+        attributedTo: 'provider',
+        timedOut: true,
+      }),
+    );
+  return setTimeout(late, ms);
 }
 
 /** The usage stands in the last bytes of a reply. */

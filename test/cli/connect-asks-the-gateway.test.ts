@@ -178,6 +178,8 @@ test('it finds the gateway of its folder, else that of the checkout', async () =
     findConnection({}, { env: {}, keyless: false, ...options });
   const ours = { base, key, model: 'demo/sage' };
   expect(await ask({ cwd: elsewhere!, checkout: checkout! })).toMatchObject(ours);
+  const forAgents = { env: {}, keyless: false, cwd: elsewhere!, checkout: checkout!, calls: 'agents' } as const;
+  expect((await findConnection({}, forAgents)).model).toMatch(/^a2a\/demo\//);
   // A checkout in which `npm start` has run is one more folder with a gateway.
   await mkdir(join(used!, '.tollgate'), { recursive: true });
   await writeFile(join(used!, '.tollgate', 'dev.json'), JSON.stringify(other));

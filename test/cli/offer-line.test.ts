@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { describeService } from '../../src/cli/service-report.ts';
-import { modelAt, toolAt } from '../support/provider-proxy.ts';
+import { agentAt, modelAt, toolAt } from '../support/provider-proxy.ts';
 
 it('a service is one line, with the cheapest and the dearest price where they differ', () => {
   expect(describeService(modelAt('mine/one', 'http://127.0.0.1:9/v1'))).toMatch(
@@ -15,6 +15,13 @@ it('a service is one line, with the cheapest and the dearest price where they di
   expect(describeService({ service: priced, target })).toBe(
     'mine/search  by Mine  call 0 to 0.005  → http://127.0.0.1:9/mcp (no key)',
   );
+});
+
+it('what agents below an agent may spend is shown with its price', () => {
+  const agent = agentAt('mine/planner', 'http://127.0.0.1:9');
+  expect(describeService(agent)).not.toContain('nested_max');
+  const service = { ...agent.service, agent: { ...(agent.service as { agent: object }).agent, nestedMax: 250_000n } };
+  expect(describeService({ ...agent, service: service as typeof agent.service })).toContain(', nested_max 0.25  →');
 });
 
 it('prices of parts of the tokens are for a million of them, and those of sound for a minute', () => {

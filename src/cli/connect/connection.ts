@@ -41,6 +41,8 @@ interface ConnectionOptions {
   readonly checkout: string;
   /** The folder in which the command runs. */
   readonly cwd: string;
+  /** What the client calls by default: a model, or an agent if the gateway has one. Default `models`. */
+  readonly calls?: 'agents' | 'models';
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -55,7 +57,7 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
  */
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
-  { env, keyless, checkout, cwd }: ConnectionOptions,
+  { env, keyless, checkout, cwd, calls = 'models' }: ConnectionOptions,
 ): Promise<Connection> {
   const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(cwd, checkout));
   const development = readDevFile(dataDir);
@@ -73,7 +75,8 @@ export async function findConnection(
   const key = keyFlag ?? (ofEnvironment || saved);
   await refuseOthers(base);
   const models = readModels(await ask(base, '/models', null));
-  const chosen = await chosenModel({ base, models }, model);
+  const agent = calls === 'agents' && model === undefined ? await firstAgent(base) : undefined;
+  const chosen = agent ?? (await chosenModel({ base, models }, model));
   if (keyless) return { base, key: '', balance: null, models, model: chosen };
   if (!key) throw new CliError(found !== undefined && env[KEY_VARIABLE] ? keyOfAnother(base, dataDir) : noKey(base));
   const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: unknown };
@@ -179,6 +182,12 @@ function listOf<T extends { readonly id: string }>(body: unknown): readonly T[] 
   const data = (body as { readonly data?: unknown } | null)?.data;
   if (!Array.isArray(data)) return [];
   return (data as (T | null)[]).filter((one): one is T => typeof one?.id === 'string' && PLAIN_NAME.test(one.id));
+}
+
+/** An agent as a model, in the order of the gateway's list; undefined if it has none. */
+async function firstAgent(base: string): Promise<string | undefined> {
+  const [first] = listOf(await ask(base, '/agents', null));
+  return first === undefined ? undefined : `a2a/${first.id}`;
 }
 
 /**

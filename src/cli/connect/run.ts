@@ -76,6 +76,7 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
   const connection = await findConnection(flags, {
     env: process.env,
     keyless: client.speaks === 'x402',
+    calls: client.speaks === 'a2a' ? 'agents' : 'models',
     checkout: CHECKOUT,
     cwd: process.cwd(),
   });
@@ -90,7 +91,7 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
     process.stdout.write(`${paint('dim', `${file.path} gets:`)}\n\n${settingsText(file)}\n`);
   if (setup.byHand !== undefined) {
     if (setup.files.length === 0)
-      process.stdout.write(paint('dim', `By hand, because ${client.title} keeps its settings elsewhere:\n\n`));
+      process.stdout.write(paint('dim', `By hand, because the settings of ${client.title} are elsewhere:\n\n`));
     process.stdout.write(`${setup.byHand}\n\n`);
   }
   const again = againOf(name, asked);
@@ -107,7 +108,9 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
 const isDemo = (model: string): boolean => /^(?:(?:a2a|mcp)\/)?demo\//.test(model);
 const demoWarning = ({ title, speaks }: Client, model: string): string =>
   `${model} belongs to the demo: it shows that the connection works, and answers with prepared sentences.` +
-  (speaks === null ? '' : `\nIt cannot use tools as ${title} may want. Name a real model: --model <name>`);
+  (speaks === null
+    ? ''
+    : `\nIt cannot use tools, which programs with ${title} may want. Name a real model: --model <name>`);
 
 type Recipe = NonNullable<Client['models']>;
 

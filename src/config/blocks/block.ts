@@ -267,7 +267,15 @@ export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof 
     readonly ownKeys?: true;
     /** The API takes batches, in OpenAI's form. Only of models in a gateway's own file. */
     readonly batches?: true;
+    readonly timeouts?: ReplyTimeouts;
   };
+
+/** Longest waits for a reply, in milliseconds; null for the gateway's own. Only of models in a gateway's own file. */
+export interface ReplyTimeouts {
+  readonly headMs: number | null;
+  /** For the first event of a stream. */
+  readonly firstEventMs: number | null;
+}
 
 /** The target of a service whose options are all fields of it. */
 export const toHttpTarget =

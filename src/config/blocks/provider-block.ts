@@ -272,6 +272,8 @@ const OVERRIDES = {
   ...MODEL_BLOCK.offer,
   'params.own_keys': MODEL_BLOCK.target['params.own_keys']!,
   'params.batches': MODEL_BLOCK.target['params.batches']!,
+  'params.head_timeout_ms': MODEL_BLOCK.target['params.head_timeout_ms']!,
+  'params.first_event_timeout_ms': MODEL_BLOCK.target['params.first_event_timeout_ms']!,
 };
 
 /** A right block, for a check of some keys of it. */

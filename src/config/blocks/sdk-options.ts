@@ -2,7 +2,7 @@ import { option, tableOption, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { isPrototypeName } from '../names.ts';
 import { findPackage, PackageUnusable } from '../sdk-package.ts';
-import { apiOptions, type HttpTarget, type Place } from './block.ts';
+import { apiOptions, type HttpTarget, type Place, type ReplyTimeouts } from './block.ts';
 
 /** A package of the AI SDK that serves a block, in a process of its own. */
 export interface SdkTarget {
@@ -15,6 +15,7 @@ export interface SdkTarget {
   readonly secrets: Readonly<Record<string, string>>;
   /** The folder of the file with the block, beside which the package is installed. */
   readonly directory: string;
+  readonly timeouts?: ReplyTimeouts;
 }
 
 type SdkSetting = string | number | boolean;

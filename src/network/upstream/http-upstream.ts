@@ -115,7 +115,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
         headers,
         // undici also sends what can be iterated, which its types leave out.
         body: request.body as Exclude<typeof request.body, PiecedBody>,
-        headersTimeout: timeout,
+        headersTimeout: timeout ?? endpoint.timeouts?.headMs ?? null,
         bodyTimeout: timeout,
       };
       const again = request.repeatable || request.method === 'GET' ? fresh : null;
@@ -339,7 +339,7 @@ export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<Direc
         path: request.path,
         headers,
         body: body as Exclude<typeof body, PiecedBody>,
-        headersTimeout: timeout,
+        headersTimeout: timeout ?? endpoint.timeouts?.headMs ?? null,
         bodyTimeout: timeout,
       };
       const shares = isSmall ? calls : inBoth(bodies, Math.min(bytes, BODIES_BYTES_MAX / 4), calls);

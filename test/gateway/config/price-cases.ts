@@ -101,6 +101,20 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
     is: true,
     fallback: undefined,
   },
+  'params.head_timeout_ms': {
+    toml: '20000',
+    wrong: ['99', '3600001', '"20s"'],
+    of: ({ target }) => target.kind === 'http' && target.timeouts?.headMs,
+    is: 20_000,
+    fallback: undefined,
+  },
+  'params.first_event_timeout_ms': {
+    toml: '20000',
+    wrong: ['99', '3600001', '"20s"'],
+    of: ({ target }) => target.kind === 'http' && target.timeouts?.firstEventMs,
+    is: 20_000,
+    fallback: undefined,
+  },
   'params.batches': {
     toml: 'true',
     wrong: ['1', '"yes"'],

@@ -61,6 +61,11 @@ function Detail({ id }: { readonly id: string }): ReactNode {
   );
 }
 
+/** The units of meters that count things; those of tokens have their own names. */
+const COUNTED: ReadonlySet<string> = new Set(['call', 'second', 'character', 'image']);
+const usedOf = (meter: string, count: number): string =>
+  `${formatNumber(count)} ${meter.replaceAll('_', ' ')}${COUNTED.has(meter) && count !== 1 ? 's' : ''}`;
+
 function Facts({ call }: { readonly call: CallDetail }): ReactNode {
   const key = useKeys().data?.find(({ hash }) => hash === call.api_key);
   const usage = Object.entries(call.usage_details).filter(([, count]) => typeof count === 'number');
@@ -70,7 +75,7 @@ function Facts({ call }: { readonly call: CallDetail }): ReactNode {
     ['Began', <Time key="began" at={call.created_at} exact />],
     ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
     ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],
-    ['Used', usage.map(([meter, count]) => `${formatNumber(count)} ${meter}`).join(', ') || '–'],
+    ['Used', usage.map(([meter, count]) => usedOf(meter, count)).join(', ') || '–'],
     ['Finish reason', call.finish_reason ?? '–'],
     ['Key', key?.label ?? (call.api_key === null ? 'no key' : `${call.api_key.slice(0, 10)}…`)],
     [
