@@ -140,3 +140,17 @@ test('no way out of a package succeeds, by the walls of Node alone', async () =>
     /^nothing$|^ERR_ACCESS_DENIED |^ERR_UNKNOWN_BUILTIN_MODULE |^ERR_DLOPEN_DISABLED |^ERR_INVALID_MODULE|is not defined$|^MODULE_NOT_FOUND |Permission|restricted|^ERR_CRYPTO_CUSTOM_ENGINE/i;
   expect(Object.entries(came).filter(([, text]) => !refused.test(text as string))).toEqual([]);
 });
+
+test('each function that is shut in JavaScript is shut here, whatever Node refuses', async () => {
+  const { ask, beyond } = startReach();
+  const names = Object.entries({ process: PROCESS, os: OS, v8: V8 }).flatMap(([owner, judged]) =>
+    [...judged].filter(([, verdict]) => verdict === 'shut').map(([name]) => `${owner}.${name}`),
+  );
+  expect(names.length).toBeGreaterThan(10);
+  const came = await ask({
+    tries: Object.fromEntries(names.map((name) => [name, { code: `${name}()`, beyond, pid: process.pid, port: 0 }])),
+  });
+  expect(came).toEqual(
+    Object.fromEntries(names.map((name) => [name, `ERR_ACCESS_DENIED a package may not call ${name}`])),
+  );
+});
