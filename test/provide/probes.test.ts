@@ -293,6 +293,15 @@ it('an agent whose card is at the older address', async () => {
   ]);
 });
 
+it('an agent whose card is at the origin, and not below the endpoint', async () => {
+  answer = ({ url: path }, response) =>
+    json(response, { name: 'A', url: '/agent', skills: [] }, path === '/.well-known/agent-card.json' ? 200 : 404);
+  expect(await details(agentAt('a', `${url}/agent`))).toEqual([
+    `✗ has no card below /agent, but one at ${url}. Write endpoint = "${url}": the card has the path of the requests`,
+  ]);
+  expect(await details(agentAt('a', url))).toEqual(['✓ the card of A, 0 skills']);
+});
+
 it('an agent without a card', async () => {
   answer = (_request, response) => json(response, {}, 404);
   expect(await details(agentAt('a', `${url}/agent`))).toEqual([expect.stringMatching(/^✗ answers with status 404/)]);
