@@ -34,7 +34,8 @@ export function createForward({ target, isModel, dispatcher, failed }: ForwardOp
     const method = headers[':method'] ?? '';
     if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
-    const path = `${isModel ? upstreamPath(base, rest) : base + rest}${query}`;
+    const below = rest === '' ? url.pathname : base + rest;
+    const path = `${isModel ? upstreamPath(base, rest) : below}${query}`;
     takeBody(stream, (body) => {
       const exchange = new RequestAdapter(stream, body, failed);
       const sent = requestHeaders(headers, body, Object.entries(keyHeaders(target.apiKey, rest)).flat());

@@ -271,6 +271,13 @@ describe('a tool', () => {
   });
 });
 
+it('a tool whose address is redirected', async () => {
+  answer = (_request, response) => response.writeHead(307, { location: '/tools/' }).end();
+  expect(await details(toolAt('t', `${url}/tools`))).toEqual([
+    '✗ answers with status 307, a redirect that is not followed. Write the address that it names: /tools/',
+  ]);
+});
+
 describe('an agent', () => {
   it.each([
     [{ name: 'A', url: 'http://x', skills: [{}] }, '✓ the card of A, 1 skill'],
