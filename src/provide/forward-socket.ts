@@ -5,14 +5,15 @@ import type { Duplex } from 'node:stream';
 import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
 import type { ProxyFailure } from '#network/tunnel';
 import { refuse } from './call-stream.ts';
-import { type Forward, leavesBase } from './forward.ts';
+import { FirstWords, type Forward, leavesBase, type UpstreamRefusal } from './forward.ts';
 
 interface ForwardSocketOptions {
   readonly target: HttpTarget;
   /** Timeout for the handshake with the upstream. */
   readonly timeoutMs: number;
-  /** See ForwardOptions. */
-  readonly failed: (failure: ProxyFailure, error: Error) => void;
+  /** See ForwardOptions, as for `refused`. */
+  readonly failed: (failure: ProxyFailure, error: Error, requestId: string | null) => void;
+  readonly refused: (refusal: UpstreamRefusal) => void;
 }
 
 /** A stream of the tunnel, the path at the upstream, and the path after the service. */
@@ -31,7 +32,7 @@ const RETURNED = ['sec-websocket-accept', 'content-type', 'content-length'];
  * Creates a function that forwards WebSockets to an HTTP service. The handshake gets the provider's key. After it, the
  * bytes pass unread in both directions, with backpressure.
  */
-export function createForwardSocket({ target, timeoutMs, failed }: ForwardSocketOptions): Forward {
+export function createForwardSocket({ target, timeoutMs, failed, refused }: ForwardSocketOptions): Forward {
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
   const send = url.protocol === 'https:' ? overTls : overHttp;
@@ -52,11 +53,12 @@ export function createForwardSocket({ target, timeoutMs, failed }: ForwardSocket
       agent: false,
       timeout: timeoutMs,
     });
+    const requestId = typeof headers['x-request-id'] === 'string' ? headers['x-request-id'] : null;
     let isAnswered = false;
     const fail = (failure: ProxyFailure, error: Error) => {
       if (isAnswered || stream.closed) return;
       isAnswered = true;
-      failed(failure, error);
+      failed(failure, error, requestId);
       refuse(stream, failure);
     };
     stream.once('close', () => upstream.destroy());
@@ -68,6 +70,9 @@ export function createForwardSocket({ target, timeoutMs, failed }: ForwardSocket
     upstream.on('response', (answer) => {
       isAnswered = true;
       begin(stream, answer);
+      const said = new FirstWords();
+      answer.on('data', (chunk: Buffer) => said.add(chunk));
+      answer.once('end', () => refused({ status: answer.statusCode ?? 0, said: said.line, requestId }));
       answer.pipe(inner);
     });
     upstream.on('upgrade', (answer, wire, first) => {

@@ -180,7 +180,21 @@ interface Told extends Pick<ForwardOptions, 'failed'> {
 /** Bytes of an error of an upstream that are read for the log. */
 const SAID_BYTES = 1_024;
 const SAID_CHARS = 200;
-const ERROR = 400;
+/** Redirects are not followed, so they are failures too. */
+const ERROR = 300;
+
+/** The first words of an answer, as its bytes come. */
+export class FirstWords {
+  #text = '';
+
+  add(chunk: Buffer): void {
+    if (this.#text.length < SAID_BYTES) this.#text += chunk.toString('utf8', 0, SAID_BYTES);
+  }
+
+  get line(): string {
+    return firstWords(this.#text);
+  }
+}
 
 /** Cut before a word, so that no part of a secret is left that the log would not know. */
 function firstWords(text: string): string {
@@ -194,8 +208,7 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   readonly #body: Buffer | Readable | null;
   readonly #told: Told;
   #status = 0;
-  /** The begin of an error. */
-  #said = '';
+  readonly #said = new FirstWords();
   #controller: Dispatcher.DispatchController | null = null;
   /** Bytes of the reply's body that have not arrived. */
   #bytesLeft = Infinity;
@@ -235,14 +248,14 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytesLeft -= chunk.byteLength;
-    if (this.#status >= ERROR && this.#said.length < SAID_BYTES) this.#said += chunk.toString('utf8', 0, SAID_BYTES);
+    if (this.#status >= ERROR) this.#said.add(chunk);
     if (!this.#left && !this.#stream.write(chunk) && this.#bytesLeft > 0) controller.pause();
   }
 
   onResponseEnd(): void {
     this.#ended = true;
     const { refused, requestId } = this.#told;
-    if (this.#status >= ERROR) refused?.({ status: this.#status, said: firstWords(this.#said), requestId });
+    if (this.#status >= ERROR) refused?.({ status: this.#status, said: this.#said.line, requestId });
     if (!this.#left) this.#stream.end();
     if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
   }

@@ -126,7 +126,7 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
           : tool!.forward;
     const forwardSocket =
       target.kind === 'http' && service.primitive === 'model' && servesRealtime(service.model)
-        ? createForwardSocket({ target, timeoutMs: headTimeoutMs, failed })
+        ? createForwardSocket({ target, timeoutMs: headTimeoutMs, failed, refused })
         : null;
     const upstream: Upstream = {
       config,

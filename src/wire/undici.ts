@@ -75,6 +75,9 @@ export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
   return dispatcher;
 }
 
+/** The server closed the connection. A timeout closes it from here, and its request may well have been read. */
+const CLOSED: ReadonlySet<string | undefined> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
 /** Errors of connections that ended before the first byte of a reply, after earlier replies. */
 const UNREAD = new WeakSet<Error>();
 
@@ -103,8 +106,8 @@ export function noteUnread<D extends Connecting>(dispatcher: D): D {
       return complete.call(parser);
     };
     Object.assign(parser, { onMessageBegin, onHeadersComplete, onMessageComplete });
-    socket.on('error', (error) => {
-      if (served && !begun) UNREAD.add(error);
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      if (served && !begun && CLOSED.has(error.code)) UNREAD.add(error);
     });
   });
   return dispatcher;

@@ -20,7 +20,9 @@ let alsoFresh = false;
 const served = new WeakMap<Socket, number>();
 
 const server = createServer((request, response) => void pass(request, response).catch(() => response.destroy()));
+let requests = 0;
 async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  requests += 1;
   const { socket } = request;
   const before = served.get(socket) ?? 0;
   served.set(socket, before + 1);
@@ -46,7 +48,9 @@ beforeAll(async () => {
   const behind = Object.fromEntries(
     (['modelUrl', 'toolUrl', 'agentUrl'] as const).map((name) => [name, provider[name].replace(origin, url)]),
   ) as Pick<PeerProvider, 'modelUrl' | 'toolUrl' | 'agentUrl'>;
-  spine = await startSpine({ toml: `${UNHURRIED}[upstream]\ncooldown_ms = 1\n${peerServices(behind)}` });
+  spine = await startSpine({
+    toml: `${UNHURRIED}[upstream]\ncooldown_ms = 1\nhead_timeout_ms = 2000\n${peerServices(behind)}`,
+  });
 });
 afterAll(async () => {
   await spine.stop();
@@ -104,6 +108,15 @@ test('not on a new connection, where nothing was idle, and not a second time', a
   [close, closings] = [fin, 1];
   expect((await call(chat)).kind).toBe('failed');
   expect(closings).toBe(0);
+});
+
+test('not after the time for its head, because then it may have been read', async () => {
+  await call(chat);
+  // Before the call, so that the provider would answer a second request.
+  [close, closings] = [() => {}, 1];
+  const asked = requests;
+  expect((await call(chat)).kind).toBe('failed');
+  expect(requests - asked).toBe(1);
 });
 
 test.each(['MCP', 'A2A', 'videos'])('not a call of %s, which may have had an effect', async (name) => {

@@ -41,7 +41,7 @@ interface ConnectionOptions {
   readonly checkout: string;
   /** The folder in which the command runs. */
   readonly cwd: string;
-  /** What the client calls by default: a model, or an agent if the gateway has one. Default `models`. */
+  /** The kind of service that is chosen by default, if the gateway has one. Default `models`. */
   readonly calls?: 'agents' | 'models';
 }
 

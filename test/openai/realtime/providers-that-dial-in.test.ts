@@ -36,6 +36,8 @@ afterAll(async () => {
   }
 });
 
+const REFUSED = 'the upstream answered with an error';
+
 const balanceOf = async (account: string) => (await spine.app.ledger.balance(escrowOf(account)))!.available;
 const pcm = (seconds: number, size = 48_000) => Buffer.alloc(size * seconds).toString('base64');
 
@@ -126,8 +128,15 @@ describe('a session through a tunnel', () => {
     provider.refuse = { status: 400, body: '{"error":{"message":"no such voice"}}' };
     onTestFinished(() => void (provider.refuse = null));
     expect(await refusal(url)).toMatchObject({ status: 400, message: expect.stringContaining('no such voice') });
+    const lineOf = (status: number) => proxy.lines.find((line) => line['msg'] === REFUSED && line['status'] === status);
+    const logged = async (status: number) => {
+      await expect.poll(() => lineOf(status)).toMatchObject({ service: 'far/voice', request_id: expect.any(String) });
+    };
+    await logged(400);
+    expect(proxy.lines.find(({ msg }) => msg === REFUSED)!['said']).toContain('no such voice');
     provider.refuse = { status: 301, body: '' };
     expect(await refusal(url)).toMatchObject({ status: 500 });
+    await logged(301);
   });
 
   it('ends with the tunnel, and what came of a response is paid', async () => {
