@@ -128,7 +128,7 @@ async function readBody(
   const messages = message ? [message] : batches ? readBatch(text) : [];
   if (messages.length === 0)
     throw broken(
-      reply.status >= 400
+      reply.status >= 300
         ? `the provider answered with status ${reply.status}`
         : 'the provider answered with no JSON-RPC message',
       reply.status,

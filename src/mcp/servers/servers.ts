@@ -127,9 +127,13 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     if (other) return other;
     if (legacy instanceof UpstreamFailure) throw legacy;
     if (legacy.unknownMethod) return BARE;
-    const failure = `the provider's server answers neither server/discover nor initialize as MCP says`;
+    const { status } = legacy;
+    const failure =
+      status !== null && status >= 300 && status < 400
+        ? `the provider's server redirects this address (status ${status}), and redirects are not followed`
+        : `the provider's server answers neither server/discover nor initialize as MCP says`;
     throw new UpstreamFailure(failure, {
-      status: legacy.status,
+      status,
       retryable: true,
       attributedTo: 'provider',
       unsent: true,

@@ -26,9 +26,10 @@ async function startMounted(): Promise<string> {
   return `${server.url}/mcp/`;
 }
 
-test('a tool at an address with a trailing slash is called there, directly and through a proxy', async () => {
+test('a tool at an address with a trailing slash is called there, directly and through a proxy; without the slash it is said why not', async () => {
   const url = await startMounted();
-  const spine = await startSpine({ toml: toolToml({ name: 'direct/tool', url }) });
+  const short = toolToml({ name: 'short/tool', url: url.slice(0, -1), provider: 'Short' });
+  const spine = await startSpine({ toml: toolToml({ name: 'direct/tool', url }) + short });
   onTestFinished(() => spine.stop());
   const proxy = await dialIn({
     router: spine.origin,
@@ -46,5 +47,7 @@ test('a tool at an address with a trailing slash is called there, directly and t
     });
     expect(called.message.result['isError']).not.toBe(true);
   }
+  const { message } = await modernPost(spine, '/mcp/short/tool', 'tools/list');
+  expect(message.error?.message).toMatch(/redirects this address \(status 307\)/);
   expect(await spine.faults()).toEqual([]);
 });
