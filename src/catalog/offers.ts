@@ -69,7 +69,10 @@ export type Endpoint = DirectEndpoint | TunnelEndpoint;
 /** Header values may be secrets: never logged, never sent to a consumer. */
 export interface DirectEndpoint {
   readonly kind: 'direct';
-  /** Base URL without a trailing slash, up to but without the path of the primitive (`…/v1`). */
+  /**
+   * Base URL up to but without the path of the primitive (`…/v1`). It has no trailing slash, unless it is the whole
+   * address of a tool.
+   */
   readonly baseUrl: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Consumers may use their own keys here. */

@@ -147,7 +147,9 @@ export class Attempts<R> {
       throw stopped;
     }
     const isFault = error instanceof UpstreamFailure && !error.tooLarge;
-    const cut = cutOf({ left, stopped, error, own: taken && !isFault && isOwn(offer), rest });
+    const isSilent = this.#isSilent(providerStream);
+    const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
+    const cut = cutOf({ left, stopped, error, own, rest });
     const end =
       cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
@@ -164,11 +166,10 @@ export class Attempts<R> {
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     const why = this.#fault(error);
     if (why === null) return null;
-    // An answer in one piece begins when it is done, so this is not the silence of a provider.
-    const isSlow = taken && isOwn(offer) && error.timedOut && !this.#call.stream && this.#firstByteAt === NEVER;
-    const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
-    if (!slow || slow.outcome === 'free') throw why;
-    return this.#endFrame(slow, now());
+    const isLate = taken && isOwn(offer) && error.timedOut && !isSilent && this.#firstByteAt === NEVER;
+    const late = isLate ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
+    if (!late || late.outcome === 'free') throw why;
+    return this.#endFrame(late, now());
   }
 
   /**
@@ -178,6 +179,11 @@ export class Attempts<R> {
   #isSlow(): boolean {
     const { stream, candidates } = this.#call;
     return stream && candidates.length > 1 && this.#firstByteAt === NEVER;
+  }
+
+  /** Whether a stream has not begun. An answer in one piece begins when it is done. */
+  #isSilent(stream: ProviderStream<R, Piece> | null): boolean {
+    return stream?.streams === true && this.#firstByteAt === NEVER;
   }
 
   /** The call took too long. */

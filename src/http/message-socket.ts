@@ -29,6 +29,8 @@ const PINGS_AT_ONCE = 100;
 const PINGS_PER_SECOND = 10;
 /** Bytes that wait for the peer to read them before `send` waits too. */
 const UNSENT_BYTES_MAX = 1024 * 1024;
+/** How often a peer from which nothing is read is tried. */
+const PROBE_MS = 2_000;
 /** Time for the peer to answer a close. */
 const CLOSE_MS = 2_000;
 /** The most bytes of a reason, by RFC 6455 section 5.5.1. */
@@ -48,6 +50,9 @@ interface MessageSocketOptions {
 export class MessageSocket {
   /** How the peer closed it; null while it is open. 1006 without a close. */
   closed: { readonly code: number; readonly reason: string } | null = null;
+  readonly #gone = new AbortController();
+  /** While nothing is read from the peer. */
+  #probing: NodeJS.Timeout | null = null;
   readonly #socket: WebSocket;
   readonly #options: MessageSocketOptions;
   readonly #timers = new Timers();
@@ -80,9 +85,15 @@ export class MessageSocket {
     socket.on('close', (code, reason) => {
       this.closed = { code, reason: reason.toString('utf8') };
       this.#timers.clear();
+      this.#gone.abort();
       this.#woken();
     });
     this.#timers.every(options.silenceMs / 2, () => this.#listen());
+  }
+
+  /** Aborts when it is closed. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
   }
 
   /** The bytes of the next text message; `binary` for a binary one, null once it is closed and all is read. */
@@ -94,7 +105,11 @@ export class MessageSocket {
     }
     const message = this.#messages.shift()!;
     this.#waitingBytes -= message?.byteLength ?? 0;
-    if (this.#messages.length === 0 && this.#socket.isPaused) this.#socket.resume();
+    if (this.#messages.length === 0 && this.#socket.isPaused) {
+      clearInterval(this.#probing ?? undefined);
+      this.#probing = null;
+      this.#socket.resume();
+    }
     return message ?? 'binary';
   }
 
@@ -153,8 +168,16 @@ export class MessageSocket {
     this.#messages.push(isBinary ? null : message);
     this.#framing -= message.byteLength;
     this.#waitingBytes += isBinary ? 0 : message.byteLength;
-    if (this.#waitingBytes > WAITING_BYTES_MAX || this.#messages.length > MESSAGES_MAX) this.#socket.pause();
+    if (this.#waitingBytes > WAITING_BYTES_MAX || this.#messages.length > MESSAGES_MAX) this.#pause();
     this.#woken();
+  }
+
+  /** A socket that is not read does not tell that its peer has left, but pings to it fail then. */
+  #pause(): void {
+    this.#socket.pause();
+    this.#probing ??= this.#timers.every(PROBE_MS, () => {
+      if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
+    });
   }
 
   #woken(): void {

@@ -7,9 +7,9 @@ export interface EventTurns {
   /**
    * Counts an event of an account. null if it may be handled now, else a promise that resolves when it may. `onLimited`
    * is called if it waits because the rate of its account is used up. Ask for the next event of a connection after this
-   * one was handled.
+   * one was handled. An event whose sender is `gone` waits no longer, and is not to be handled.
    */
-  take(account: string, bytes: number, onLimited: () => void): Promise<void> | null;
+  take(account: string, bytes: number, onLimited: () => void, gone?: AbortSignal): Promise<void> | null;
 }
 
 interface EventTurnsOptions {
@@ -68,7 +68,7 @@ class Turns implements EventTurns {
     this.#now = now;
   }
 
-  take(name: string, bytes: number, onLimited: () => void): Promise<void> | null {
+  take(name: string, bytes: number, onLimited: () => void, gone?: AbortSignal): Promise<void> | null {
     const account = this.#accounts.get(name) ?? this.#add(name);
     const isLimited = this.#isLimited(account);
     if (!isLimited && this.#left > 0 && account.waiting.length === 0 && this.#ready.size === 0) {
@@ -76,7 +76,9 @@ class Turns implements EventTurns {
       return null;
     }
     return new Promise((resolve) => {
-      account.waiting.push({ bytes, onLimited, resolve });
+      const waiting = { bytes, onLimited, resolve };
+      account.waiting.push(waiting);
+      gone?.addEventListener('abort', () => this.#giveUp(account, waiting));
       if (isLimited) {
         onLimited();
         this.#limit(account);
@@ -85,6 +87,17 @@ class Turns implements EventTurns {
         this.#count();
       }
     });
+  }
+
+  #giveUp(account: Account, given: Waiting): void {
+    const at = account.waiting.indexOf(given);
+    if (at === -1) return;
+    account.waiting.splice(at, 1);
+    if (account.waiting.length === 0) {
+      this.#ready.delete(account);
+      this.#limited.delete(account);
+    }
+    given.resolve();
   }
 
   #begin(account: Account, bytes: number): void {

@@ -49,7 +49,8 @@ export function createForward({ target, isModel, dispatcher, fresh, failed, refu
     const method = headers[':method'] ?? '';
     if (!METHODS.has(method) || leavesBase(rest)) return refuse(stream, 'unknown_service');
     const query = rest.includes('?') ? '' : url.search;
-    const path = `${isModel ? upstreamPath(base, rest) : base + rest}${query}`;
+    const below = rest === '' ? url.pathname : base + rest;
+    const path = `${isModel ? upstreamPath(base, rest) : below}${query}`;
     takeBody(stream, (body) => {
       const sent = {
         origin: url.origin,

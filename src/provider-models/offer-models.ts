@@ -8,6 +8,7 @@ import {
   TOKENS_MAX,
 } from '#config/known-providers';
 import { findProvider } from '@pydantic/genai-prices';
+import { ownTurn } from '#wire';
 import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './list-prices.ts';
 import { inputKinds, outputMax, type Product, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
@@ -66,6 +67,9 @@ export const offerModels = (
   options: OfferOptions,
 ): Promise<readonly ProviderOffers[]> => Promise.all(providers.map((provider) => offerOf(provider, options)));
 
+/** To find the list price of a model takes 60 µs. */
+const MODELS_PER_TURN = 100;
+
 async function offerOf(provider: ListedProvider, { now, ask, last }: OfferOptions): Promise<ProviderOffers> {
   const known = KNOWN_PROVIDERS[provider.use];
   const { names, problem, models } = await namesOf(provider, known, { ask, last });
@@ -76,6 +80,8 @@ async function offerOf(provider: ListedProvider, { now, ask, last }: OfferOption
     const name = `${provider.prefix}/${model.id}`;
     if (seen.has(name) || !isWanted(provider, model.id)) continue;
     seen.add(name);
+    // oxlint-disable-next-line no-await-in-loop -- so many in each turn of the event loop
+    if (seen.size % MODELS_PER_TURN === 0) await ownTurn();
     const made = offerModel(provider, known, model, { name, now });
     if ('why' in made) withheld.push(made);
     else offered.push(made);

@@ -35,9 +35,10 @@ export class Timers {
     return timer;
   }
 
-  every(ms: number, run: () => void): void {
+  every(ms: number, run: () => void): NodeJS.Timeout {
     const timer = setInterval(run, ms).unref();
     this.add(() => clearInterval(timer));
+    return timer;
   }
 
   /** Adds a function that `clear` calls. */

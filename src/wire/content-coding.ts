@@ -51,7 +51,7 @@ async function* decoded(body: AsyncIterable<Uint8Array>, coding: string): AsyncG
   try {
     for await (const piece of pipeline(source, decoder, () => {})) yield piece as Buffer;
   } catch (error) {
-    throw broken ?? new CodingFault(`not valid ${coding}`, { cause: error });
+    throw broken instanceof Error ? broken : new CodingFault(`not valid ${coding}`, { cause: error });
   }
 }
 

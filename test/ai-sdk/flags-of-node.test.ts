@@ -71,8 +71,14 @@ test('a package has half a gigabyte of heap, and a flag of V8 ends its process',
   expect([none, status === 0]).toEqual(['', false]);
 });
 
-test('a signal opens no debugger', async () => {
-  const child = spawn(process.execPath, [...NODE_FLAGS, '-e', `setInterval(() => console.log('runs'), 20)`], {
+/** The permission model of some versions keeps the debugger shut as well, which would hide that the flag is missing. */
+const BESIDE_PERMISSION = NODE_FLAGS.filter((flag) => flag !== '--permission');
+
+test.each([
+  ['all flags', NODE_FLAGS],
+  ['its own flag', BESIDE_PERMISSION],
+])('a signal opens no debugger, by %s', async (_by, flags) => {
+  const child = spawn(process.execPath, [...flags, '-e', `setInterval(() => console.log('runs'), 20)`], {
     env: {},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -199,12 +199,13 @@ test.each([
   ['spin', 'did not answer'],
   ['grow', 'was ended by'],
   ['tells 20000', 'messages that nobody asked for'],
+  ['claims 9999', 'it takes 9999 MiB of memory'],
 ])('it does not take the gateway with it: %s', async (deed, logged) => {
   const { does, log } = start();
   expect((await does('settings'))[0]).toBe(200);
   const beside = does('never');
   // What it was asked may be answered before the gateway has read all that it tells.
-  if (deed.startsWith('tells')) await does(deed).catch(() => null);
+  if (/^(?:tells|claims)/.test(deed)) await does(deed).catch(() => null);
   else await expect(does(deed)).rejects.toThrow();
   // Calls beside it end with the process.
   await expect(beside).rejects.toThrow();
@@ -226,14 +227,23 @@ test('the kernel gives it no more memory, where it has bounds', async () => {
   expect([status, text]).toEqual([502, expect.stringContaining('allocation failed')]);
 });
 
-test('without such bounds, the gateway sees what it takes, whatever it says itself', async () => {
+/** As behind a wall whose helper waits for its program. */
+const BEHIND_A_HELPER: typeof NO_WALL = {
+  ...NO_WALL,
+  launch: ({ args }) => ({ command: '/bin/sh', args: ['-c', '"$0" "$@"; exit', process.execPath, ...args], cwd: '/' }),
+};
+
+test.each([
+  ['itself', NO_WALL],
+  ['below a helper', BEHIND_A_HELPER],
+])('without such bounds, the gateway sees what it takes %s, whatever it says', async (_where, wall) => {
   if (process.platform !== 'linux') return;
   const { promise: ended, resolve } = Promise.withResolvers<string>();
   const egress = createEgress({ allowPrivate: false });
   const worker = startWorker({
     target: { kind: 'sdk', sdk: 'hostile', settings: {}, secrets: {}, directory: installHostile() },
     egress,
-    wall: NO_WALL,
+    wall,
     log: resolve,
     times: { startMs: 60_000, pingMs: 100, stallMs: 60_000 },
   });

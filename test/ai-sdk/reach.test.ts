@@ -140,3 +140,22 @@ test('no way out of a package succeeds, by the walls of Node alone', async () =>
     /^nothing$|^ERR_ACCESS_DENIED |^ERR_UNKNOWN_BUILTIN_MODULE |^ERR_DLOPEN_DISABLED |^ERR_INVALID_MODULE|is not defined$|^MODULE_NOT_FOUND |Permission|restricted|^ERR_CRYPTO_CUSTOM_ENGINE/i;
   expect(Object.entries(came).filter(([, text]) => !refused.test(text as string))).toEqual([]);
 });
+
+test('each function that is shut in JavaScript is shut here, whatever Node refuses', async () => {
+  const { ask, beyond } = startReach();
+  const shut = Object.entries({ process: PROCESS, os: OS, v8: V8 }).flatMap(([owner, judged]) =>
+    [...judged].filter(([, verdict]) => verdict === 'shut').map(([name]) => [owner, name] as const),
+  );
+  expect(shut.length).toBeGreaterThan(10);
+  // Of a module also as a name that is imported.
+  const ways = shut.flatMap(([owner, name]) => [
+    [`${owner}.${name}()`, `${owner}.${name}`] as const,
+    ...(owner === 'process' ? [] : [[`(await import('node:${owner}')).${name}()`, `${owner}.${name}`] as const]),
+  ]);
+  const came = await ask({
+    tries: Object.fromEntries(ways.map(([code]) => [code, { code, beyond, pid: process.pid, port: 0 }])),
+  });
+  expect(came).toEqual(
+    Object.fromEntries(ways.map(([code, name]) => [code, `ERR_ACCESS_DENIED a package may not call ${name}`])),
+  );
+});

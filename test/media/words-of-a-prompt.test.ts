@@ -189,7 +189,7 @@ interface Quote {
 }
 
 test('lists show the price of words in USD for 1M tokens, and for one where all models do', async () => {
-  const shown = async (path: string) => (await (await spine.get(path)).json()) as unknown;
+  const shown = async (path: string) => (await spine.get(path)).json();
   const { image_models: listed } = (await shown('/models?type=image')) as { image_models: object[] };
   expect(listed).toContainEqual(
     expect.objectContaining({ id: 'test/paint', pricing: expect.objectContaining({ prompt: 5 }) as object }),

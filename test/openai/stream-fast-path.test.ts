@@ -59,6 +59,22 @@ const choice = fc.oneof(
       finish_reason: null,
     })),
   },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(text, fc.boolean()).map(([said, thinks]) => {
+      const part = { type: 'text', text: said };
+      const content = [thinks ? { type: 'thinking', thinking: [part] } : part];
+      return { index: 0, delta: { content }, finish_reason: null };
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: text.map((reasoning) => ({
+      index: 0,
+      delta: { reasoning, reasoning_details: [{ type: 'reasoning.text', text: reasoning, index: 0 }] },
+      finish_reason: null,
+    })),
+  },
   { weight: 1, arbitrary: fc.constantFrom('stop', 'length').map((reason) => delta('end', reason)) },
 );
 

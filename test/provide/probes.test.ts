@@ -271,6 +271,13 @@ describe('a tool', () => {
   });
 });
 
+it('a tool whose address is redirected', async () => {
+  answer = (_request, response) => response.writeHead(307, { location: '/tools/' }).end();
+  expect(await details(toolAt('t', `${url}/tools`))).toEqual([
+    '✗ answers with status 307, a redirect that is not followed. Write the address that it names: /tools/',
+  ]);
+});
+
 describe('an agent', () => {
   it.each([
     [{ name: 'A', url: 'http://x', skills: [{}] }, '✓ the card of A, 1 skill'],
@@ -291,6 +298,15 @@ it('an agent whose card is at the older address', async () => {
   expect(await details(agentAt('a', `${url}/agent`))).toEqual([
     '✓ the card of A, 1 skill; messages are posted to /a2a, because the card has no address',
   ]);
+});
+
+it('an agent whose card is at the origin, and not below the endpoint', async () => {
+  answer = ({ url: path }, response) =>
+    json(response, { name: 'A', url: '/agent', skills: [] }, path === '/.well-known/agent-card.json' ? 200 : 404);
+  expect(await details(agentAt('a', `${url}/agent`))).toEqual([
+    `✗ has no card below /agent, but one at ${url}. Write endpoint = "${url}": the card has the path of the requests`,
+  ]);
+  expect(await details(agentAt('a', url))).toEqual(['✓ the card of A, 0 skills']);
 });
 
 it('an agent without a card', async () => {

@@ -1,63 +1,9 @@
 import { confinesPackages } from '../../scripts/test-tiers.ts';
-import { afterEach, expect, it, onTestFinished } from 'vitest';
-import { loadConfig } from '../../src/config/file.ts';
+import { expect, it } from 'vitest';
 import type { KnownProviderName } from '#config/known-providers';
 import type { LastLists } from '../../src/provider-models/offer-models.ts';
-import { offerModels } from '../../src/provider-models/offer-models.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { type ListingProvider, startListingProvider } from '../support/listing-provider.ts';
-
-const NOW = Date.parse('2026-11-26T12:00:00Z');
-const ENV = {
-  OPENAI_API_KEY: 'sk-openai',
-  ANTHROPIC_API_KEY: 'sk-ant-1',
-  GEMINI_API_KEY: 'AIza-1',
-  AZURE_API_KEY: 'az',
-  AWS_BEARER_TOKEN_BEDROCK: 'aws',
-  OPENROUTER_API_KEY: 'or',
-  MISTRAL_API_KEY: 'mi',
-  TOGETHER_API_KEY: 'to',
-  GROQ_API_KEY: 'gr',
-  DEEPSEEK_API_KEY: 'de',
-};
-
-let provider: ListingProvider | null = null;
-afterEach(async () => {
-  await provider?.stop();
-  provider = null;
-});
-
-/** A provider whose list has these items, or models of these names. */
-async function listing(items: readonly (string | object)[]): Promise<ListingProvider> {
-  provider = await startListingProvider();
-  provider.list({ json: { data: items.map((one) => (typeof one === 'string' ? { id: one } : one)) } });
-  return provider;
-}
-
-interface Offering {
-  readonly ask?: boolean;
-  readonly last?: LastLists;
-}
-
-/** The models of the first provider of a file, and the services that the file then has. */
-async function offer(text: string, { ask = true, last = new Map() }: Offering = {}) {
-  const read = { file: 'x.toml', text, env: ENV, mode: 'production' as const };
-  const [offers] = await offerModels(loadConfig(read).providers, { now: NOW, ask, last });
-  const { services } = loadConfig({ ...read, offered: offers!.offered });
-  return {
-    ...offers!,
-    names: offers!.offered.map(({ name }) => name),
-    from: offers!.names,
-    why: Object.fromEntries(offers!.withheld.map(({ name, why }) => [name, why])),
-    services,
-    service(name: string) {
-      const found = services.find(({ service }) => service.name === name);
-      if (found?.service.primitive !== 'model') throw new Error(`${name} is not offered`);
-      return { ...found.service, target: found.target };
-    },
-  };
-}
-const block = (use: string, url: string, more = '') => `[[providers]]\nuse = "${use}"\napi_base = "${url}"\n${more}`;
+import { block, listing, offer, startProvider } from './offering.ts';
 
 it.each([
   ['', true],
@@ -242,7 +188,7 @@ it('Anthropic is asked as its own API wants it, and what it says of a model coun
 });
 
 it('Google is asked at its own API, beside that for chat', async () => {
-  provider = await startListingProvider();
+  const provider = await startProvider();
   const { asked } = provider;
   const origin = new URL(provider.url).origin;
   provider.list({
@@ -434,47 +380,4 @@ it('asks nobody if it must not', async () => {
   const { url, asked } = await listing(['gpt-5']);
   const { from, names } = await offer(block('openai', url, 'only = ["gpt-5", "gpt-4.1"]'), { ask: false });
   expect([from, names, asked]).toEqual(['prices', ['openai/gpt-4.1', 'openai/gpt-5'], []]);
-});
-
-it('a list that is hostile does no harm', async () => {
-  const { url } = await listing([
-    {},
-    { id: 5 },
-    { id: '__proto__' },
-    { id: 'constructor' },
-    { id: '../../x' },
-    { id: 'gpt-5\u202e' },
-    { id: 'gpt-5', context_length: -5, pricing: { prompt: 'NaN', completion: '-1' }, architecture: 7 },
-    { id: 'gpt-5' },
-    { id: 'gpt-4.1', context_length: 1e9 },
-    'x'.repeat(100_000),
-  ]);
-  const { names, service, withheld } = await offer(block('openai', url));
-  expect(names).toEqual(['openai/gpt-5']);
-  expect(withheld).toMatchObject(
-    expect.arrayContaining([
-      expect.objectContaining({ name: 'openai/gpt-4.1', why: expect.stringContaining('1000000000 tokens') }),
-    ]),
-  );
-  expect(service('openai/gpt-5').model.contextLength).toBe(400_000);
-});
-
-it('a list of nothing but structure is not read', async () => {
-  const { url } = await listing(Array.from({ length: 300_000 }, () => ({})));
-  expect((await offer(block('openai', url))).problem).toContain('did not answer with a list of models');
-});
-
-it('a list that goes on for ever is given up', async () => {
-  const { createServer } = await import('node:http');
-  const server = createServer((_, response) => {
-    const more = () => void (response.destroyed || response.write(' '.repeat(1024 * 1024), () => setImmediate(more)));
-    more();
-  });
-  const port = await findFreePort();
-  await new Promise<void>((resolve) => void server.listen(port, '127.0.0.1', resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  expect((await offer(block('groq', `http://127.0.0.1:${port}/v1`))).problem).toMatch(/more than \d+ bytes|no answer/);
 });

@@ -49,9 +49,9 @@ async function startCoder(target: () => string, codes: 'requests' | 'replies'): 
     for await (const part of from) parts.push(part as Buffer);
     let body = Buffer.concat(parts);
     const { host: _, 'content-length': __, ...headers } = from.headers;
-    if (codes === 'replies') asked.push(headers['accept-encoding'] as string | undefined);
+    if (codes === 'replies') asked.push(headers['accept-encoding']);
     if (codes === 'requests' && body.byteLength > 0) {
-      body = CODINGS[coding][0](body) as Buffer<ArrayBuffer>;
+      body = CODINGS[coding][0](body);
       headers['content-encoding'] = headerOf(coding);
     }
     const onward = httpRequest(target() + from.url!, {

@@ -6,9 +6,10 @@ import { atThisLoad } from './at-this-load.ts';
 export interface Fare {
   readonly tried: number;
   readonly served: number;
-  /** Durations of all calls, including failed ones. 95 % of them took no longer than `p95Ms`. */
+  /** Durations of all calls, including failed ones. 95 % of them took no longer than `p95Ms`, and 99 % than `p99Ms`. */
   readonly medianMs: number;
   readonly p95Ms: number;
+  readonly p99Ms: number;
   readonly worstMs: number;
 }
 
@@ -76,6 +77,7 @@ function fareOf(answers: readonly Answer[]): Fare {
     served: answers.filter(({ isServed }) => isServed).length,
     medianMs: waits[waits.length >> 1]!,
     p95Ms: waits[Math.ceil(waits.length * 0.95) - 1]!,
+    p99Ms: waits[Math.ceil(waits.length * 0.99) - 1]!,
     worstMs: waits.at(-1)!,
   };
 }

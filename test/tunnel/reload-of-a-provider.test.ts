@@ -30,11 +30,11 @@ async function world() {
 test('a new price holds from the next call on, a service comes and another goes, over one connection', async () => {
   const { proxy, block, call, costOf, upstream, endpoints } = await world();
   const cheap = await costOf(await call(TUNNEL_MODEL));
-  expect(await proxy.reload(block(200) + block(100, OTHER))).toEqual({ kind: 'registered' });
+  expect(await proxy.reload(block(200) + block(100, OTHER))).toMatchObject({ kind: 'registered' });
   expect(await costOf(await call(TUNNEL_MODEL))).toBe(2 * cheap);
   expect(await costOf(await call(OTHER))).toBe(cheap);
 
-  expect(await proxy.reload(block(100, OTHER))).toEqual({ kind: 'registered' });
+  expect(await proxy.reload(block(100, OTHER))).toMatchObject({ kind: 'registered' });
   expect(await endpoints()).toBeNull();
   expect((await call(TUNNEL_MODEL)).status).toBe(404);
   expect((await call(OTHER)).status).toBe(200);
@@ -76,7 +76,7 @@ test('services that the gateway refuses change nothing', async () => {
     problems: [{ key: 'name', wrong: expect.stringContaining('a name of this gateway itself') }],
   });
   expect(await costOf(await call(TUNNEL_MODEL))).toBe(before);
-  expect(await proxy.reload(block(150))).toEqual({ kind: 'registered' });
+  expect(await proxy.reload(block(150))).toMatchObject({ kind: 'registered' });
   expect(await costOf(await call(TUNNEL_MODEL))).toBe(1.5 * before);
 });
 

@@ -252,7 +252,7 @@ const BODY = {
   type: 'object',
   properties: {
     jsonrpc: { type: 'string', const: '2.0' },
-    id: { type: ['string', 'integer'] },
+    id: { type: ['string', 'integer', 'null'] },
     method: { type: 'string' },
     params: { type: 'object' },
     message: { type: 'object', description: 'Alone, without `jsonrpc`: the bare form of a message.' },
@@ -262,7 +262,7 @@ const BODY = {
     allOf: [
       {
         anyOf: [
-          { required: ['jsonrpc', 'id', 'method'] },
+          { required: ['jsonrpc', 'method'] },
           { required: ['message'], not: { anyOf: [{ required: ['jsonrpc'] }, { required: ['method'] }] } },
         ],
       },

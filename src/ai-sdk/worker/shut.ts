@@ -21,9 +21,6 @@ const OF_PROCESS = [
   'loadEnvFile',
 ];
 
-/** Globals that store files, or connect without the gateway. */
-const GLOBALS = ['localStorage', 'sessionStorage', 'Storage', 'StorageEvent', 'WebSocket', 'EventSource'];
-
 /**
  * Takes away what the permission model leaves, before a package is loaded: signals and priorities of other processes,
  * the debugger of others, other users, and flags of V8, some of which make it write files. These are walls of
@@ -34,7 +31,8 @@ export function shut(): void {
   for (const name of OF_PROCESS) replace(process, name, 'process');
   replace(os, 'setPriority', 'os');
   replace(v8, 'setFlagsFromString', 'v8');
-  for (const name of GLOBALS) delete (globalThis as Record<string, unknown>)[name];
+  // Connects without the gateway. Storages and EventSource are not there (NODE_FLAGS).
+  delete (globalThis as { WebSocket?: unknown }).WebSocket;
   syncBuiltinESMExports();
 }
 

@@ -1,7 +1,7 @@
 import { formatUsd, type Rates } from '#billing/amounts';
 import { option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readEndpoint, defineBlock, toHttpTarget } from './block.ts';
+import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readUrl, defineBlock, toHttpTarget } from './block.ts';
 import { alwaysWritten, field } from './field.ts';
 import {
   CALL_PRICE,
@@ -68,7 +68,11 @@ const target = {
     option({
       takes: 'an http:// or https:// URL',
       meaning: 'Address of an A2A agent.',
-      read: (value) => readEndpoint(value, 'the address of an A2A agent, such as https://agent.example.com'),
+      read: (value) => {
+        const right = 'the address of an A2A agent, such as https://agent.example.com';
+        const { origin, path } = readUrl(value, right, 'api_key');
+        return origin + path;
+      },
     }),
   ),
   api_key: field('apiKey', bearerKey('Key for the agent, sent as a bearer token.')),

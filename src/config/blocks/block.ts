@@ -321,10 +321,13 @@ export function readUrl(
   return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
 }
 
-/** Reads the URL of a server whose requests go to exactly this URL. Throws WrongValue. */
+/**
+ * Reads the URL of a server whose requests go to exactly this URL. A trailing slash stays, because many servers
+ * redirect `/mcp` to `/mcp/`, or know only one of the two. Throws WrongValue.
+ */
 export function readEndpoint(value: unknown, right: string): string {
   const { origin, path } = readUrl(value, right, 'api_key');
-  return `${origin}${path}`;
+  return `${origin}${path}${path !== '' && (value as string).endsWith('/') ? '/' : ''}`;
 }
 
 const matching = (pattern: RegExp, such: string) => (value: string) =>

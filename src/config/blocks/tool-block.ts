@@ -174,7 +174,8 @@ const commandOptions = {
 const target = {
   endpoint: option<string | null>({
     takes: 'an http:// or https:// URL',
-    meaning: 'Address of an MCP server that speaks HTTP. Give this or `command`.',
+    meaning:
+      'Address of an MCP server that speaks HTTP. Requests go to exactly this address: many servers know only one of `/mcp` and `/mcp/`, and redirects are not followed. Give this or `command`.',
     optional: { text: 'none', fallback: null },
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),

@@ -48,6 +48,13 @@ interface Origin {
   readonly listens: Line;
 }
 
+interface Route extends Origin {
+  /** Goes before the path of a request. */
+  readonly basePath: string;
+  /** The path of a request that has none. */
+  readonly ownPath: string;
+}
+
 /**
  * Sends requests over HTTP/1.1. Each origin has two connection pools, one for calls and one for requests that only
  * listen, so that listening never makes calls wait.
@@ -55,7 +62,7 @@ interface Origin {
 export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
   const HttpPool = loadPool();
-  const routes = new Map<string, Origin & { readonly basePath: string }>();
+  const routes = new Map<string, Route>();
   const origins = new Map<string, Origin>();
 
   const poolOf = (origin: string, more: Pick<Pool.Options, 'pipelining'> = {}): Pool =>
@@ -84,7 +91,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
     };
   };
 
-  function route(baseUrl: string): Origin & { readonly basePath: string } {
+  function route(baseUrl: string): Route {
     let found = routes.get(baseUrl);
     if (!found) {
       const url = new URL(baseUrl);
@@ -93,7 +100,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       // its client can send it again.
       if (!origin)
         origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
-      found = { ...origin, basePath: url.pathname.replace(/\/$/, '') };
+      found = { ...origin, basePath: url.pathname.replace(/\/$/, ''), ownPath: url.pathname };
       routes.set(baseUrl, found);
     }
     return found;
@@ -101,7 +108,8 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
 
   return {
     send(endpoint, request, account) {
-      const { calls, listens, basePath } = route(endpoint.baseUrl);
+      const { calls, listens, basePath, ownPath } = route(endpoint.baseUrl);
+      const below = request.path === '' ? ownPath : basePath + request.path;
       const { pool, fresh, shares } = request.listens ? listens : calls;
       const secrets = endpoint.headersAt?.[pathOfHeaders(request.path)] ?? endpoint.headers;
       const headers: Record<string, string> = { ...contentCoding.none, ...request.headers, ...secrets };
@@ -111,7 +119,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
       const sent = {
         method: request.method,
         // Only models have paths with a version of their own. All other paths stay below the base address.
-        path: (endpoint.headersAt ? upstreamPath(basePath, request.path) : basePath + request.path) || '/',
+        path: (endpoint.headersAt ? upstreamPath(basePath, request.path) : below) || '/',
         headers,
         // undici also sends what can be iterated, which its types leave out.
         body: request.body as Exclude<typeof request.body, PiecedBody>,

@@ -56,9 +56,9 @@ export abstract class PulledReply implements UpstreamReply {
 
   async #readContent(content: AsyncIterator<Uint8Array>): Promise<readonly Uint8Array[] | null> {
     try {
-      const { done, value } = await content.next();
-      this.#contentEnded = done === true;
-      return done ? null : [value];
+      const next = await content.next();
+      this.#contentEnded = next.done === true;
+      return next.done ? null : [next.value];
     } catch (error) {
       throw error instanceof CodingFault ? malformed(`it sent a body that is ${error.message}`, error) : error;
     }

@@ -1,8 +1,11 @@
 import { GatewayError } from '#errors';
+import { ownTurn } from '#wire';
 
 /* Lists of OpenAI's API whose pages follow the id `after`. */
 
 const LIMIT = 20;
+/** Clients may ask for more, as in OpenAI's API, and get the rest with the next page. */
+const PAGE_MAX = 1_000;
 
 /** The query of a list. */
 export interface PageQuery {
@@ -12,22 +15,32 @@ export interface PageQuery {
 
 export const pageProperties = (limitMax: number) => ({
   after: { type: 'string', maxLength: 128, description: 'The `last_id` of the page before.' },
-  limit: { type: 'integer', minimum: 1, maximum: limitMax, default: LIMIT, description: 'Entries on one page.' },
+  limit: {
+    type: 'integer',
+    minimum: 1,
+    maximum: limitMax,
+    default: LIMIT,
+    description: `Entries on one page, which has ${PAGE_MAX} at most.`,
+  },
 });
 
 export const pageOf = ({ after = null, limit = LIMIT }: { after?: string | null; limit?: number }) => ({
   after,
-  limit,
+  limit: Math.min(limit, PAGE_MAX),
 });
 
-/** A page. `listed`: null if `after` names no entry of the list. Throws GatewayError `invalid_request`. */
-export function listAnswer<T extends { readonly id: string }>(
+/**
+ * A page, made in a turn of the event loop of its own. `listed`: null if `after` names no entry of the list. Rejects
+ * with GatewayError `invalid_request`.
+ */
+export async function listAnswer<T extends { readonly id: string }>(
   listed: { readonly entries: readonly T[]; readonly hasMore: boolean } | null,
   show: (entry: T) => object,
-): object {
+): Promise<object> {
   if (listed === null)
     throw new GatewayError('invalid_request', 'after must be the id of an entry of this list', { param: 'after' });
   const { entries, hasMore } = listed;
+  await ownTurn();
   return {
     object: 'list',
     data: entries.map(show),

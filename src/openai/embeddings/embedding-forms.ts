@@ -16,8 +16,7 @@ export function formOf(body: EmbeddingsBody): EmbeddingForm {
 
 /** A member `embedding`, or `embeddings`, which some models have for an input with several vectors. */
 const KEY = Buffer.from('"embedding');
-const code = (char: string): number => char.charCodeAt(0);
-const [S, QUOTE, COLON, LIST, LIST_END, OBJECT, OBJECT_END] = [...'s":[]{}'].map(code) as [
+const [S, QUOTE, COLON, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('s":[]{}') as unknown as [
   number,
   number,
   number,

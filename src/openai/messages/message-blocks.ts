@@ -1,4 +1,4 @@
-import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
+import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
 import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
 
@@ -47,6 +47,8 @@ interface Block {
   readonly progress: JsonProgress | null;
   /** Signs thinking that is shown; null for other blocks. */
   readonly signing: ReturnType<SealedThinking['signing']> | null;
+  /** The members of the message that came with it; null for other blocks than thinking. */
+  readonly kept: EchoFields | null;
 }
 
 /** An event of the stream. */
@@ -72,12 +74,12 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
   const calls = new Map<number, Block>();
   let index = -1;
   /** The members that no block has yet. */
-  const kept = createEchoFields(THINKING_MAX);
+  let kept = createEchoFields(THINKING_MAX);
   let firstCall: string | null = null;
-  function taken(): Json {
-    const { members } = kept;
-    kept.clear();
-    return members;
+  function taken(): EchoFields {
+    const all = kept;
+    kept = createEchoFields(THINKING_MAX);
+    return all;
   }
 
   /** The event of a delta of the open block, up to its text. */
@@ -97,10 +99,11 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
     if (block.held !== '' && !sealed(block)) delta([block.held]);
   }
 
-  function add(block: Omit<Block, 'held' | 'progress' | 'signing'>): Block {
+  function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'kept'>): Block {
     const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing(thinkingOf) : null;
     const progress = block.kind === 'call' ? createJsonProgress() : null;
-    const added: Block = { ...block, held: '', progress, signing };
+    const own = block.kind === 'thinking' ? taken() : null;
+    const added: Block = { ...block, held: '', progress, signing, kept: own };
     waiting.push(added);
     if (waiting.length === 1) open(added);
     else advance();
@@ -120,8 +123,8 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
     calls.delete(block.call);
     // This reads the rest of the arguments.
     if (!isWhole(block) && block.progress!.isOpen) isCut = true;
-    if (block.kind === 'thinking') {
-      const members = taken();
+    if (block.kept !== null) {
+      const { members } = block.kept;
       const signature =
         block.signing?.signature(members) ??
         seals.seal(thinkingOf, isEmpty(members) ? { reasoning_content: textOf(block.held) } : members);
@@ -141,19 +144,14 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
 
   /** Thinking that is not to be read, such as what its provider encrypted. */
   function redact(): void {
-    const members = taken();
+    const { members } = taken();
     if (!isEmpty(members)) add({ kind: 'redacted', call: -1, start: redactedBlock(seals.seal(thinkingOf, members)) });
-  }
-
-  /** Before a block that is no thinking. An open block of thinking takes the members at its end. */
-  function beforeOther(): void {
-    if (thinks !== 'off' && waiting.at(-1)?.kind !== 'thinking') redact();
   }
 
   function words(kind: 'text' | 'thinking', run: readonly string[]): void {
     const last = waiting.at(-1);
     if (last?.kind === kind) return say(last, run);
-    if (kind === 'text') beforeOther();
+    if (kind === 'text' && thinks !== 'off') redact();
     say(add({ kind, call: -1, start: kind === 'text' ? TEXT : THINKING }), run);
   }
 
@@ -164,11 +162,11 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
     thinking: (json) => {
       if (thinks !== 'off') words('thinking', [json]);
     },
-    members: (members) => kept.add(members),
+    members: (members) => (waiting.at(-1)?.kept ?? kept).add(members),
     call(call, id, name) {
       this.count++;
       firstCall ??= id;
-      beforeOther();
+      if (thinks !== 'off') redact();
       calls.set(call, add({ kind: 'call', call, start: { type: 'tool_use', id, caller: CALLER, name, input: {} } }));
     },
     arguments(call, json) {
@@ -178,7 +176,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
     },
     close() {
       const isCarried = thinks === 'off' && firstCall !== null && isIn(kept.members, firstCall);
-      if (!isCarried && waiting.at(-1)?.kind !== 'thinking') redact();
+      if (!isCarried) redact();
       while (waiting.length > 0) {
         end(waiting.shift()!);
         if (waiting.length > 0) open(waiting[0]!);

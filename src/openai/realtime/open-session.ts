@@ -177,7 +177,7 @@ export class OpenSession {
         configured: this.#configured,
         locks: this.#locks,
         turns: {
-          client: (bytes, onLimited) => turns.take(account, bytes, onLimited),
+          client: (bytes, onLimited, gone) => turns.take(account, bytes, onLimited, gone),
           provider: (bytes, onLimited) => turns.take(ofProvider, bytes, onLimited),
         },
         offer,

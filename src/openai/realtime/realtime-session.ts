@@ -15,7 +15,7 @@ import { SessionSettings } from './session-state.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Asks for the turn of an event, see `EventTurns`. */
-type TakeTurn = (bytes: number, onLimited: () => void) => Promise<void> | null;
+type TakeTurn = (bytes: number, onLimited: () => void, gone?: AbortSignal) => Promise<void> | null;
 
 interface RealtimeSessionOptions {
   readonly client: MessageSocket;
@@ -125,9 +125,13 @@ export class RealtimeSession {
       if (message === null) break;
       if (this.#ending) continue;
       this.#touch();
-      const turn = turns.client(client.weigh(message), tell);
-      // oxlint-disable-next-line no-await-in-loop -- as above
-      if (turn !== null) await turn;
+      const turn = turns.client(client.weigh(message), tell, client.gone);
+      if (turn !== null) {
+        // oxlint-disable-next-line no-await-in-loop -- as above
+        await turn;
+        // An event that waits does not keep the session of a client that has left.
+        if (client.closed !== null) break;
+      }
       // oxlint-disable-next-line no-await-in-loop -- as above
       if (!this.#ending) await this.#take(message);
     }

@@ -106,7 +106,7 @@ export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
     const json = textsOf(run, bytes);
     if (json.length === 0) return;
     const next = { ...event, json };
-    if ('member' in next) this.#ids.hear({ [next.member!]: textOf(next) });
+    if ('member' in next) this.#ids.hear({ [next.member]: textOf(next) });
     this.#events.push(next);
   }
 

@@ -107,9 +107,14 @@ function describe(error: Error): string {
   return error.name === 'TimeoutError' ? `nothing within ${ANSWER_MS / 1000} s` : describeFault(error);
 }
 
-/** Throws ProbeFailure with the server's error message if the status isn't 2xx. */
-export function mustSucceed({ status, text }: Answer): void {
+/** Throws ProbeFailure with the server's error message, or the target of its redirect, if the status isn't 2xx. */
+export function mustSucceed({ status, headers, text }: Answer): void {
   if (status >= 200 && status < 300) return;
+  const { location } = headers;
+  if (status >= 300 && status < 400 && typeof location === 'string')
+    throw new ProbeFailure(
+      `answers with status ${status}, a redirect that is not followed. Write the address that it names: ${oneLine(location).slice(0, SHOWN)}`,
+    );
   const words = wordsOf(text);
   throw new ProbeFailure(`answers with status ${status}${words === '' ? '' : `: ${words}`}`);
 }

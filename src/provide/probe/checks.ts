@@ -102,13 +102,30 @@ function agentCheck(service: AgentService, target: HttpTarget): Check {
 
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
+type AgentCardJson = Readonly<Record<string, unknown>>;
+
 /**
  * Finds the card as the gateway does: at the path in the file, then at the well-known paths. Rejects with the error of
- * the first path.
+ * the first path. If the card is at the origin instead, as the protocol wants, the error says what to write.
  */
-async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Readonly<Record<string, unknown>>> {
+async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<AgentCardJson> {
+  const found = await firstCard(url, [...new Set([cardPath, ...WELL_KNOWN])], apiKey);
+  if (!(found instanceof ProbeFailure)) return found;
+  const { origin, pathname } = new URL(url);
+  if (pathname === '/' || (await firstCard(origin, WELL_KNOWN, apiKey)) instanceof ProbeFailure) throw found;
+  throw new ProbeFailure(
+    `has no card below ${pathname}, but one at ${origin}. Write endpoint = "${origin}": the card has the path of the requests`,
+  );
+}
+
+/** The first card at these paths, or the failure of the first path. */
+async function firstCard(
+  url: string,
+  paths: readonly string[],
+  apiKey: string | null,
+): Promise<AgentCardJson | ProbeFailure> {
   let first: ProbeFailure | null = null;
-  for (const path of new Set([cardPath, ...WELL_KNOWN])) {
+  for (const path of paths) {
     try {
       const answer = await ask({ method: 'GET', url: url + path, apiKey, headers: { accept: 'application/json' } });
       mustSucceed(answer);
@@ -120,7 +137,7 @@ async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<Re
       first ??= error;
     }
   }
-  throw first!;
+  return first!;
 }
 
 type MediaService = Extract<Service, { primitive: 'image' | 'video' }>;

@@ -82,7 +82,7 @@ export class UpstreamFailure extends Error {
 
   /** The same failure with another message for clients. */
   withDetail(detail: string | null): UpstreamFailure {
-    return new UpstreamFailure(this.message, { ...this, detail, cause: this.cause });
+    return new UpstreamFailure(this.message, Object.assign({}, this, { detail, cause: this.cause }));
   }
 }
 

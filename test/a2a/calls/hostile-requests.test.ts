@@ -254,7 +254,7 @@ test('whatever HTTP+JSON request comes, likewise', async () => {
   );
 });
 
-test('bodies that are no requests are refused in words: broken, deep, huge, batches, notifications, other media types', async () => {
+test('bodies that are no requests are refused in words: broken, deep, huge, batches, without an id, other media types', async () => {
   const { url, agent } = await calls.serve();
   const head = '{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":';
   const bodies: readonly (readonly [string, string, number])[] = [
@@ -267,8 +267,10 @@ test('bodies that are no requests are refused in words: broken, deep, huge, batc
     ['a batch', `[${head}{}}]`, -32_600],
     ['an empty batch', '[]', -32_600],
     ['a batch of null', '[null]', -32_600],
-    ['a notification', '{"jsonrpc":"2.0","method":"SendMessage","params":{}}', -32_600],
-    ['an id that is null', '{"jsonrpc":"2.0","id":null,"method":"SendMessage","params":{}}', -32_600],
+    ['no id, and no message', '{"jsonrpc":"2.0","method":"SendMessage","params":{}}', -32_602],
+    ['an id that is null, and no message', '{"jsonrpc":"2.0","id":null,"method":"SendMessage","params":{}}', -32_602],
+    ['two ids', '{"jsonrpc":"2.0","id":null,"id":null,"method":"SendMessage","params":{}}', -32_600],
+    ['an id that is null, of a response', '{"jsonrpc":"2.0","id":null,"result":{}}', -32_600],
     ['an id that is an object', '{"jsonrpc":"2.0","id":{},"method":"SendMessage","params":{}}', -32_600],
     ['another version of JSON-RPC', '{"jsonrpc":"1.0","id":1,"method":"SendMessage","params":{}}', -32_600],
     ['a response', '{"jsonrpc":"2.0","id":1,"result":{}}', -32_600],

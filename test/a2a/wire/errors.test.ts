@@ -71,7 +71,7 @@ describe('errors on the wires of A2A', () => {
     }
   });
 
-  it('on JSON-RPC only credentials, money, rate and a body that is too large or too slow have a status of their own', () => {
+  it('on JSON-RPC only credentials, money, rate and a body that is too large, too slow or coded have a status of their own', () => {
     const own = ERROR_CODES.map((code) => [code, A2A_GATEWAY_ERRORS[code].rpcStatus] as const).filter(
       ([, status]) => status !== 200,
     );
@@ -85,6 +85,7 @@ describe('errors on the wires of A2A', () => {
       permission_denied: 403,
       request_timeout: 408,
       payload_too_large: 413,
+      unsupported_coding: 415,
       rate_limit_exceeded: 429,
     });
   });

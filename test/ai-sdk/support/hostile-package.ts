@@ -78,6 +78,7 @@ const DEEDS = {
     return new Promise(() => {});
   },
   tells: (lines) => writeSync(5, '\\n'.repeat(Number(lines))),
+  claims: (mib) => writeSync(5, mib + '\\n'),
   spin: () => { for (;;); },
   grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
   large: (bytes) => 'x'.repeat(Number(bytes)),

@@ -122,10 +122,11 @@ describe('time that runs out', () => {
     answered.resolve();
     expect(body).toMatchObject({
       choices: [{ message: { content: 'Looking.' }, finish_reason: 'length' }],
-      tollgate: { note: { type: 'provider_unavailable' } },
+      tollgate: { note: { type: 'reply_cut' } },
     });
     expect(body).not.toHaveProperty('error');
-    expect(await spent()).toBe(TURN + TOOL);
+    // The late turn costs its input.
+    expect(await spent()).toBeGreaterThan(TURN + TOOL);
   });
 });
 

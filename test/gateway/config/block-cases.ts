@@ -196,7 +196,7 @@ export const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>>
       toml: '"https://x.example/mcp/"',
       wrong: ['3', '"x.example"', '"https://k@x.example"', '"https://x.example/?key=1"'],
       of: ({ target }) => target.kind === 'http' && target.url,
-      is: 'https://x.example/mcp',
+      is: 'https://x.example/mcp/',
       fallback: false,
       with: { command: null },
     },

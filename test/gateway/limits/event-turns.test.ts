@@ -113,4 +113,18 @@ describe('the rate of an account', () => {
     clock.ms = 1_000;
     await waits;
   });
+
+  it('end for an event whose sender has left, and those behind it move up', async () => {
+    const { turns, clock } = turnsOf(1e6, 1_000);
+    expect(turns.take('one', 10_000, never)).toBeNull();
+    const gone = new AbortController();
+    const left = turns.take('one', 10_000, never, gone.signal);
+    const stays = turns.take('one', 1, never);
+    gone.abort();
+    await left;
+    clock.ms = 9_000;
+    await stays;
+    // The one that left has used nothing.
+    expect(turns.take('one', 1, never)).toBeNull();
+  });
 });

@@ -106,7 +106,7 @@ test('bytes that are no HTTP/2 end the connection', async () => {
 });
 
 test('a proxy that opens no HTTP/2 is given up in time', async () => {
-  const world = await startWorld({ limits: { handshakeMs: 80 } });
+  const world = await startWorld({ limits: { handshakeMs: 2_000 } });
   const text = await world.key();
   const socket = new WebSocket(`${world.url.replace('http', 'ws')}/api/v1/provider/tunnel`, ['tollgate.tunnel.v1'], {
     headers: { 'x-api-key': text },

@@ -2,12 +2,14 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
+import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
 import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
 import { jsonInside } from '../../../src/bridge/call-event.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import {
   cutAt,
   deltas,
+  detailOf,
   GOLDEN,
   lengths,
   sayingOf,
@@ -20,6 +22,7 @@ import { call, chunk, eventsOf, usage } from '../translated/support/transcript-u
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
 const seals = createSealedThinking(Buffer.alloc(32, 7));
+const THINKING_OF = { account: 'a', model: 'm' };
 const encoderOf = () =>
   createMessageEncoder({
     id: 'msg_1',
@@ -29,7 +32,7 @@ const encoderOf = () =>
     stopSequences: [],
     thinking: 'shown',
     seals,
-    thinkingOf: { account: 'a', model: 'm' },
+    thinkingOf: THINKING_OF,
     isIn: () => false,
     requestId: 'r',
     managesContext: false,
@@ -39,13 +42,15 @@ const eventsFor = (reads: readonly Buffer[]) => translated(encoderOf(), reads);
 interface Event {
   readonly type: string;
   readonly index?: number;
-  readonly content_block?: { readonly type: string; readonly id?: string };
+  readonly content_block?: { readonly type: string; readonly id?: string; readonly data?: string };
   readonly delta?: Readonly<Record<string, string>>;
 }
 interface Joined {
   readonly type: string;
   readonly id: string | undefined;
   text: string;
+  /** What seals the members of the message in a block of thinking. */
+  seal: string | undefined;
 }
 
 /**
@@ -73,9 +78,10 @@ function blocksOf(events: string): readonly Joined[] {
     if (type === 'content_block_start') {
       deepEqual([open, index], [-1, blocks.length]);
       open = index!;
-      blocks.push({ type: block!.type, id: block!.id, text: '' });
+      blocks.push({ type: block!.type, id: block!.id, text: '', seal: block!.data });
     } else if (type === 'content_block_delta') {
       equal(index, open);
+      blocks[open]!.seal ??= delta!['signature'];
       blocks[open]!.text += delta!['text'] ?? delta!['thinking'] ?? delta!['partial_json'] ?? '';
     } else if (type === 'content_block_stop') {
       equal(index, open);
@@ -86,12 +92,27 @@ function blocksOf(events: string): readonly Joined[] {
   return blocks;
 }
 
+const unsealed = ({ type, id, text }: Joined) => ({ type, id, text });
+
+/** What goes back to the provider of these blocks. */
+function membersIn(blocks: readonly Joined[]): object {
+  const kept = createEchoFields(Infinity);
+  for (const { type, text, seal } of blocks)
+    if (type.endsWith('thinking')) kept.add(seals.open(THINKING_OF, text, seal!)!);
+  return kept.members;
+}
+
 test('what is said comes whole and in blocks that follow each other, wherever it is cut', () => {
   fc.assert(
     fc.property(deltas, lengths, (steps, cuts) => {
       const bytes = transcriptOf(steps);
       const whole = blocksOf(eventsFor([bytes]));
-      deepEqual(blocksOf(eventsFor(cutAt(bytes, cuts))), whole);
+      const read = blocksOf(eventsFor(cutAt(bytes, cuts)));
+      deepEqual(read.map(unsealed), whole.map(unsealed));
+      const wanted = createEchoFields(Infinity);
+      for (const { thinking, sealed } of steps)
+        wanted.add({ reasoning_content: thinking, reasoning_details: sealed === undefined ? [] : [detailOf(sealed)] });
+      deepEqual(membersIn(read), wanted.members);
       const all = (type: string) =>
         whole
           .filter((block) => block.type === type)

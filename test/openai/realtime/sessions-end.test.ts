@@ -31,7 +31,9 @@ const records = async (spine: Spine, key: string): Promise<Json[]> => {
 let gateway: VoiceGateway;
 let spine: Spine;
 beforeAll(async () => {
-  gateway = await startVoiceGateway({ toml: `${UNHURRIED}realtime_sessions_max = 2\n[billing]\ndrain_ms = 2000\n` });
+  gateway = await startVoiceGateway({
+    toml: `${UNHURRIED}realtime_sessions_max = 2\nrealtime_bytes_per_second = 100000\n[billing]\ndrain_ms = 2000\n`,
+  });
   ({ spine } = gateway);
 });
 afterAll(() => gateway.stop());
@@ -81,6 +83,25 @@ describe('a provider that leaves', () => {
 });
 
 describe('a client that leaves', () => {
+  it(
+    'while its events wait for the rate of its account, soon gives its sessions back',
+    { timeout: 120_000 },
+    async () => {
+      const { key } = await spine.tenant('large', '10');
+      // The first is taken at once, and refused. The next one waits for 70 s.
+      const large = { type: 'session.update', session: { type: 'realtime', webhook_url: 'x'.repeat(7_000_000) } };
+      const sessions = [(await open(gateway, key)).client, (await open(gateway, key)).client];
+      for (const { send } of sessions) for (let event = 0; event < 4; event++) send(large);
+      const isTold = ({ events }: RawClient) => JSON.stringify(events).includes('"rate_limit_exceeded"');
+      await expect.poll(() => sessions.every(isTold), { timeout: 50_000 }).toBe(true);
+      await expect(openRealtime(gateway.url, key)).rejects.toMatchObject({ status: 429 });
+      for (const { socket } of sessions) socket.terminate();
+      const again = () => openRealtime(gateway.url, key).catch(() => null);
+      await expect.poll(again, { timeout: 50_000, interval: 200 }).not.toBeNull();
+      (await gateway.provider.session()).socket.terminate();
+    },
+  );
+
   it('in the middle of a response pays what its provider then reports', async () => {
     const { account, key } = await spine.tenant('gone', '10');
     const session = await open(gateway, key);

@@ -1,11 +1,13 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
 import { createResponseEncoder } from '../../../src/openai/responses/response-encoder.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import {
   cutAt,
   deltas,
+  detailOf,
   GOLDEN,
   lengths,
   sayingOf,
@@ -30,7 +32,7 @@ function eventsFor(reads: readonly Buffer[]): string {
       background: false,
       asked: { model: 'acme/small' },
       registry,
-      thinking: { isAsked: true, summary: true, seal: () => 'sealed', isIn: () => false },
+      thinking: { isAsked: true, summary: true, seal: (members) => JSON.stringify(members), isIn: () => false },
     }),
     reads,
   );
@@ -43,6 +45,7 @@ interface Item {
   readonly content?: readonly { readonly text: string }[];
   readonly arguments?: string;
   readonly input?: string;
+  readonly encrypted_content?: string;
 }
 interface Event {
   readonly type: string;
@@ -108,6 +111,13 @@ test('what is said comes whole and in its order, wherever it is cut', () => {
       const bytes = transcriptOf(steps);
       const whole = outputOf(eventsFor([bytes]));
       deepEqual(outputOf(eventsFor(cutAt(bytes, cuts))), whole);
+      const wanted = createEchoFields(Infinity);
+      for (const { thinking, sealed } of steps)
+        wanted.add({ reasoning_content: thinking, reasoning_details: sealed === undefined ? [] : [detailOf(sealed)] });
+      const kept = createEchoFields(Infinity);
+      for (const { encrypted_content: members } of whole)
+        if (members !== undefined) kept.add(JSON.parse(members) as Record<string, unknown>);
+      deepEqual(kept.members, wanted.members);
       const all = (type: string) =>
         whole
           .filter((item) => item.type === type)

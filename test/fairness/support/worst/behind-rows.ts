@@ -28,6 +28,8 @@ const says = (line: (junk: string) => string) => async (world: World, junk: stri
   return JSON.stringify(said);
 };
 
+const MODELS = Array.from({ length: 5_000 }, (_, at) => `{"id":"a/model-${at}","context_length":1000}`).join();
+
 export const BEHIND_ROWS: Readonly<Record<string, Row>> = {
   'the list of models of a provider': {
     bound: 'modelList',
@@ -35,6 +37,15 @@ export const BEHIND_ROWS: Readonly<Record<string, Row>> = {
     answer: ({ path }, junk) =>
       path.includes('/models')
         ? { body: `{"data":[{"id":"openai/gpt-4o-mini","context_length":1000,"x":${junk}}]}` }
+        : null,
+  },
+  'a long list of models': {
+    bound: 'modelList',
+    isText: true,
+    act: reload,
+    answer: ({ path }, junk) =>
+      path.includes('/models')
+        ? { body: `{"data":[{"id":"a/b","name":${junk === '0' ? '"x"' : junk}},${MODELS}]}` }
         : null,
   },
   'the metadata of an issuer': {

@@ -97,6 +97,10 @@ const agentSays =
     return asEvent ? { type: 'text/event-stream', body: `data: ${text}\n\n` } : { body: text };
   };
 
+/** A card is kept for hours, so each look is at another agent. */
+const CARDS = 150;
+let nextCard = 0;
+
 export const TOOL_ROWS: Readonly<Record<string, Row>> = {
   'a result of a tool': row(call('modern'), answersTo('tools/call', called)),
   'a result of a tool in an event': row(call('modern'), answersTo('tools/call', called, true)),
@@ -206,6 +210,17 @@ export const TOOL_ROWS: Readonly<Record<string, Row>> = {
       }),
     agentSays(task),
   ),
+  'the card of an agent': {
+    bound: 'card',
+    async act(world) {
+      const response = await fetch(`${world.gateway.baseUrl}/a2a/m/card-${nextCard++}/.well-known/agent-card.json`);
+      return `${response.status} ${await response.text()}`;
+    },
+    answer: ({ path }, junk) =>
+      path.includes('agent-card') || path.includes('agent.json')
+        ? { body: card(path).replace(/}$/, () => `,"junk":${junk}}`) }
+        : null,
+  },
   'through /rpc': row(
     (world) =>
       world.ask('/api/v1/rpc', {
@@ -239,7 +254,7 @@ requests_per_minute = 1000000
 burst = 1000000
 [upstream]
 cooldown_ms = 1
-${tool(url, 'modern')}${tool(url, 'legacy')}${agent(url, 'agent')}${agent(url, 'rest')}`;
+${tool(url, 'modern')}${tool(url, 'legacy')}${agent(url, 'agent')}${agent(url, 'rest')}${Array.from({ length: CARDS }, (_, at) => agent(url, `card-${at}`)).join('')}`;
 
 const CAPABILITIES = '{"tools":{},"resources":{},"prompts":{}}';
 

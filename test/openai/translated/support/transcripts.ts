@@ -45,6 +45,8 @@ export interface Said {
   readonly text?: string;
   readonly call?: number;
   readonly args?: string;
+  /** Thinking that its provider encrypted. */
+  readonly sealed?: string;
 }
 
 const text = fc
@@ -61,6 +63,7 @@ export const deltas: fc.Arbitrary<readonly Said[]> = fc.array(
     text.map((one) => ({ text: one })),
     text.map((one) => ({ thinking: one })),
     fc.record({ call: fc.nat({ max: 2 }), args: text }),
+    text.map((one) => ({ sealed: one })),
   ),
   { maxLength: 12 },
 );
@@ -78,12 +81,15 @@ export function cutAt(bytes: Buffer, cuts: readonly number[]): readonly Buffer[]
   return [...reads, bytes.subarray(at)];
 }
 
+export const detailOf = (data: string) => ({ type: 'reasoning.encrypted', data });
+
 /** The stream of a provider that says these deltas. */
 export function transcriptOf(steps: readonly Said[]): Buffer {
   const opened = new Set<number>();
   const chunks = steps.map((step) => {
     if (step.text !== undefined) return chunk({ content: step.text });
     if (step.thinking !== undefined) return chunk({ reasoning_content: step.thinking });
+    if (step.sealed !== undefined) return chunk({ reasoning_details: [detailOf(step.sealed)] });
     const index = step.call!;
     const first = !opened.has(index);
     opened.add(index);
