@@ -6,6 +6,7 @@ import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';
 import { errorOfAttempt, UNREPEATED } from './attempt-error.ts';
+import type { ClaimDensity } from './claim-density.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import type { Router } from './routing/router.ts';
 
@@ -13,6 +14,8 @@ export interface AttemptsOptions {
   readonly health: Health;
   readonly router: Router;
   readonly retryBudget: RetryBudget;
+  /** Absent: claims of providers are not compared. */
+  readonly claims?: ClaimDensity;
   readonly observer: CallObserver;
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
@@ -120,6 +123,7 @@ export class Attempts<R> {
     health.succeeded(offer, sample, free === null);
     this.#attributedTo?.over(this.#candidate);
     this.#flag(offer, end);
+    this.#compareClaim(offer, end);
     if (stickyKey !== null) router.served(stickyKey, offer);
     if (prefix !== null) router.servedPrefix(prefix, offer, namesCache(end));
     return this.#endFrame(end, at);
@@ -268,6 +272,15 @@ export class Attempts<R> {
     if (flags.length === 0) return;
     for (const each of flags) this.#options.health.flagged(offer, each);
     this.#options.observer.flagged(this.#call, offer, flags);
+  }
+
+  /** Flags a provider that claims far more tokens for its text than others of the service. Own ones are trusted. */
+  #compareClaim(offer: Offer, { shown }: ReplyEnd): void {
+    const { claims, health, observer } = this.#options;
+    if (shown === undefined || offer.model?.hiddenReasoning) return;
+    if (claims?.add(offer, shown) !== true || isOwn(offer)) return;
+    health.flagged(offer, 'usage_unusual');
+    observer.flagged(this.#call, offer, ['usage_unusual']);
   }
 
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {

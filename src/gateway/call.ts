@@ -7,6 +7,7 @@ import type { Caller } from '#accounts';
 import type { DirectEndpoint, Offer } from '#catalog';
 import type { PromptPrefix, RepeatedPrompt } from './routing/affinity.ts';
 import type { RoutePreferences } from './routing/preferences.ts';
+import type { ShownClaim } from './claim-density.ts';
 import type { Send } from './upstream.ts';
 
 /**
@@ -268,6 +269,8 @@ export interface ReplyEnd<R = unknown> {
   readonly flags: readonly ProviderFlag[];
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
+  /** Set if the answer is text alone, and its provider claimed its tokens. */
+  readonly shown?: ShownClaim | undefined;
   /** The service tier in which the provider says that it served; null or absent if it does not say. */
   readonly serviceTier?: string | null;
   /** The rest of the reply in the terms of its protocol. The route gets it back after the settlement. */
@@ -281,6 +284,7 @@ export const PROVIDER_FLAGS = [
   'usage_implausible',
   'over_cap',
   'malformed_reply',
+  'usage_unusual',
 ] as const;
 
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];

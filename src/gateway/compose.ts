@@ -1,5 +1,6 @@
 /** The parts that `src/app` makes a pipeline of. Protocols use `#gateway`. */
 
+export { createClaimDensity } from './claim-density.ts';
 export { createRetryBudget } from './retry-budget.ts';
 export { type Candidate, callGraceMs } from './call.ts';
 export { type StopCall, createExecute } from './execute.ts';

@@ -16,6 +16,7 @@ import {
   TOKEN_PARTS,
   type Usage,
 } from '#billing/amounts';
+import { completionTokens } from '#billing/amounts';
 import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
 import {
   claimedCompletion,
@@ -181,7 +182,27 @@ function toEnd(
     ...costOfParts(context, usage.usage, serviceTier),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  return { usage: usage.usage, outcome, estimated, finishReason, flags, result, details: usage.details, serviceTier };
+  const shown = outcome === 'complete' && !estimated ? shownClaim(usage, produced) : undefined;
+  return {
+    usage: usage.usage,
+    outcome,
+    estimated,
+    finishReason,
+    flags,
+    result,
+    details: usage.details,
+    serviceTier,
+    shown,
+  };
+}
+
+/** The tokens of a shorter text are mostly those around it. */
+const COMPARED_BYTES = 256;
+
+/** The claimed tokens of a text that is shown; undefined if a part of the output is something else, or unclaimed. */
+function shownClaim({ usage, details }: ChatUsage, { outputBytes, otherBytes }: Produced): ReplyEnd['shown'] {
+  if (usage === null || otherBytes > 0 || outputBytes < COMPARED_BYTES) return undefined;
+  return { tokens: Math.max(0, Number(completionTokens(usage)) - details.reasoning), bytes: outputBytes };
 }
 
 /** The tier is stored with the call's record. */
