@@ -84,6 +84,7 @@ async function measure(shape: Shape, call: () => Promise<boolean>): Promise<void
     served: 0,
     medianMs: median(fares.map(({ medianMs }) => medianMs)),
     p95Ms: Math.max(...fares.map(({ p95Ms }) => p95Ms)),
+    p99Ms: Math.max(...fares.map(({ p99Ms }) => p99Ms)),
     worstMs: Math.max(...fares.map(({ worstMs }) => worstMs)),
   };
   const { statuses, refusal } = outcome!;

@@ -26,14 +26,14 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld(
     (url) =>
-      [undefined, 'messages', 'responses', 'gemini'].reduce(
+      ['', 'messages', 'responses', 'gemini'].reduce(
         (toml, wire) =>
           toml +
           modelBlock({
-            name: `m/${wire ?? 'text'}`,
-            provider: `Of ${wire ?? 'text'}`,
+            name: `m/${wire || 'text'}`,
+            provider: `Of ${wire || 'text'}`,
             url: `${url}/v1`,
-            ...(wire === undefined ? {} : { params: `wires = ["${wire}"]` }),
+            params: wire && `wires = ["${wire}"]`,
           }),
         UNHURRIED,
       ),
