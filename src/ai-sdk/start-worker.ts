@@ -47,8 +47,6 @@ const PROGRAM = fileURLToPath(new URL('./worker/main.ts', import.meta.url));
 const LINE_BYTES_MAX = 2_048;
 /** Lines of one process that are logged, and addresses that it did not get. A package may cause one with each call. */
 const LINES_MAX = 100;
-/** Bytes of one process in which those lines are looked for. What comes after them is dropped unread. */
-const LOGGED_BYTES_MAX = LINES_MAX * LINE_BYTES_MAX;
 /** Bytes that are read of what a process logs between two pings. A process that writes more waits. */
 const LOG_BYTES_MAX = 1024 * 1024;
 /** Bytes of answers between two pings. An answer has a few, so a process with this many tells what nobody asked. */
@@ -147,12 +145,7 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     },
     tooLong: () => end('it sent a message that is too long'),
   });
-  let logged = 0;
-  const readLog = readPaced(child.stderr!, LOG_BYTES_MAX, (piece) => {
-    if (logged >= LOGGED_BYTES_MAX) return;
-    logged += piece.byteLength;
-    output.push(piece);
-  });
+  const readLog = readPaced(child.stderr!, LOG_BYTES_MAX, (piece) => output.push(piece));
   const readAnswers = readPaced(control, ANSWERS_BYTES_MAX, (piece, isLast) => {
     if (killed) return;
     answers.push(piece);

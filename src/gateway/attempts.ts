@@ -166,10 +166,16 @@ export class Attempts<R> {
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     const why = this.#fault(error);
     if (why === null) return null;
-    const isLate = taken && isOwn(offer) && error.timedOut && !isSilent && this.#firstByteAt === NEVER;
-    const late = isLate ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
-    if (!late || late.outcome === 'free') throw why;
+    const late = taken && !isSilent ? this.#lateOwn(providerStream, error) : null;
+    if (late === null) throw why;
     return this.#endFrame(late, now());
+  }
+
+  /** The end of an answer in one piece that did not begin in time at an own provider; null for any other failure. */
+  #lateOwn(providerStream: ProviderStream<R, Piece> | null, error: UpstreamFailure): ReplyEnd<R | null> | null {
+    if (!error.timedOut || this.#firstByteAt !== NEVER || !isOwn(this.#candidate.offer)) return null;
+    const end = providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true });
+    return end === undefined || end.outcome === 'free' ? null : end;
   }
 
   /**

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -35,6 +35,25 @@ test('a wall behind which a package cannot be read does not count', async () => 
   const blind: Candidate = { ...painted, launch: () => ({ command: '/bin/false', args: [], cwd: '/' }) };
   const wall = await findWall({ readable: [], hidden: [], candidates: [blind] });
   expect(wall.why).toBe('behind a painted wall: it ended with 1');
+});
+
+test('a wall behind which one path of a package is missing does not count', async () => {
+  const missing = join(hiddenFolder(), 'none');
+  const wall = await findWall({ readable: [missing], hidden: [], candidates: [painted] });
+  expect(wall.why).toBe(`behind a painted wall: it cannot read ${missing}`);
+});
+
+test('the kernel lets no process of a package write a file or a core, or take more memory', () => {
+  if (!existsSync('/usr/bin/prlimit')) return;
+  const args = ['-p', `require('fs').readFileSync('/proc/self/limits', 'utf8')`];
+  const { command, args: all, cwd } = withoutWall('/').launch({ args, readable: [] }, { dataBytes: 2 ** 30 });
+  const { stdout } = spawnSync(command, all, { cwd, encoding: 'utf8' });
+  for (const [name, most] of [
+    ['file size', 0],
+    ['core file size', 0],
+    ['data size', 2 ** 30],
+  ])
+    expect(stdout).toMatch(new RegExp(`^Max ${name} +${most} +${most} `, 'm'));
 });
 
 test('each wall of this machine keeps files, or is not taken', async () => {

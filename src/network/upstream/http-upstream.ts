@@ -27,6 +27,12 @@ interface UpstreamOptions {
 /** Bytes that wait in memory for a slow reader before the upstream socket is paused. */
 const QUEUE_BYTES_MAX = 64 * 1024;
 
+/**
+ * Chunks that wait before the socket is paused until the next turn of the event loop. One read of a socket can have ten
+ * thousand chunks of one byte, of which each takes several microseconds.
+ */
+const QUEUE_CHUNKS_MAX = 256;
+
 /** Bytes and time that an upstream may still use after `discard`, before its connection is closed. */
 const DISCARD_BYTES_MAX = 16 * 1024;
 const DISCARD_MS = 1_000;
@@ -139,6 +145,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
 class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, UpstreamExchange {
   #controller: Dispatcher.DispatchController | null = null;
   #paused = false;
+  #hasManyChunks = false;
   /** Bytes of the body that have not arrived. */
   #bytesLeft = Infinity;
   #discarding: NodeJS.Timeout | undefined;
@@ -198,8 +205,10 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
     this.queue.push(chunk);
     this.queuedBytes += chunk.byteLength;
     this.#bytesLeft -= chunk.byteLength;
-    if (this.queuedBytes > QUEUE_BYTES_MAX && this.#bytesLeft > 0 && !this.#paused) {
+    const isFull = this.queuedBytes > QUEUE_BYTES_MAX || this.queue.length >= QUEUE_CHUNKS_MAX;
+    if (isFull && this.#bytesLeft > 0 && !this.#paused) {
       this.#paused = true;
+      this.#hasManyChunks = this.queue.length >= QUEUE_CHUNKS_MAX;
       controller.pause();
     }
     this.wakeReader();
@@ -223,7 +232,8 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   protected emptied(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#controller?.resume();
+    if (this.#hasManyChunks) setImmediate(() => this.#controller?.resume());
+    else this.#controller?.resume();
   }
 
   abort(reason: Error): void {
