@@ -175,7 +175,7 @@ export class Attempts<R> {
   #lateOwn(providerStream: ProviderStream<R, Piece> | null, error: UpstreamFailure): ReplyEnd<R | null> | null {
     if (!error.timedOut || this.#firstByteAt !== NEVER || !isOwn(this.#candidate.offer)) return null;
     const end = providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true });
-    return end === undefined || end.outcome === 'free' ? null : end;
+    return !end || end.outcome === 'free' ? null : end;
   }
 
   /**

@@ -67,7 +67,9 @@ describe.each(ENGINES)('%s: a registration', (engine) => {
     const connection = await joined(node, 'p');
     await node.registry.register(connection, [model('a'), model('b')]);
     time = 2_000;
-    expect(await node.registry.register(connection, [model('a', { price: 9 }), model('c')])).toMatchObject({ revision: 2 });
+    expect(await node.registry.register(connection, [model('a', { price: 9 }), model('c')])).toMatchObject({
+      revision: 2,
+    });
     expect(node.catalog.offers().map(({ service, createdAt }) => [service, createdAt])).toEqual([
       ['a', 1_000],
       ['c', 2_000],
