@@ -346,7 +346,8 @@ describe('a call that the clock ends', () => {
     async (door) => {
       const { outcome, paid, locked, begun } = await callOnce(door, 'endless', { leaves: true });
       expect(outcome).toBeNull();
-      expect([paid, locked]).toEqual([begun, 0n]);
+      // What was ordered is made by an own provider, and billed.
+      expect([paid, locked]).toEqual([door.primitive === 'image' ? CAP : begun, 0n]);
     },
   );
 
@@ -381,18 +382,22 @@ describe('a call for images or videos that the clock ends', () => {
     },
   );
 
-  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => MADE.has(primitive)))('$name: is free', async (door) => {
-    const { outcome, paid, locked } = await callOnce(door, 'endless');
-    expect(outcome?.kind).toBe('failed');
-    expect([paid, locked]).toEqual([0n, 0n]);
-  });
+  test.concurrent.each(ENDPOINTS.filter(({ primitive }) => MADE.has(primitive)))(
+    '$name: costs what it ordered, if it is an image',
+    async (door) => {
+      const { outcome, paid, locked } = await callOnce(door, 'endless');
+      expect(outcome?.kind).toBe('failed');
+      expect([paid, locked]).toEqual([door.primitive === 'image' ? CAP : 0n, 0n]);
+    },
+  );
 });
 
 describe('a call that takes too long before anything came', () => {
-  test.concurrent.each(ENDPOINTS)('$name: is free', async (door) => {
+  // Tokens of prompts are free here.
+  test.concurrent.each(ENDPOINTS)('$name: costs the input of an answer in one piece', async (door) => {
     const { outcome, paid, locked } = await callOnce(door, 'hang');
-    expect(outcome?.kind).toBe('failed');
-    expect([paid, locked]).toEqual([0n, 0n]);
+    expect([outcome?.kind, outcome?.raw]).toEqual(['failed', expect.anything()]);
+    expect([paid, locked]).toEqual([door.primitive === 'image' ? CAP : 0n, 0n]);
   });
 });
 

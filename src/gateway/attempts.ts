@@ -141,7 +141,10 @@ export class Attempts<R> {
       throw stopped;
     }
     const isFault = error instanceof UpstreamFailure && !error.tooLarge;
-    const cut = cutOf({ left, stopped, error, own: taken && !isFault && isOwn(offer), rest });
+    // A stream that has not begun is silent. An answer in one piece begins when it is done.
+    const isSilent = this.#call.stream && this.#firstByteAt === NEVER;
+    const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
+    const cut = cutOf({ left, stopped, error, own, rest });
     const end =
       cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
@@ -157,8 +160,7 @@ export class Attempts<R> {
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     const why = this.#fault(error);
     if (why === null) return null;
-    // An answer in one piece begins when it is done, so this is not the silence of a provider.
-    const isSlow = taken && isOwn(offer) && error.timedOut && !this.#call.stream && this.#firstByteAt === NEVER;
+    const isSlow = taken && isOwn(offer) && error.timedOut && !isSilent && this.#firstByteAt === NEVER;
     const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
     if (!slow || slow.outcome === 'free') throw why;
     return this.#endFrame(slow, now());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
-import { partialReply } from '../../src/openai/chat/whole-reply.ts';
+import { partialMedia, partialReply } from '../../src/openai/chat/whole-reply.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const read = (text: string | Buffer) => partialReply(CONTEXT, Buffer.from(text as string));
@@ -36,6 +36,31 @@ describe('what there is of a whole reply that was cut', () => {
     expect(
       read('{"choices":[{"message":{"reasoning":"abcd","reasoning_content":"abcd","content":"ef').outputBytes,
     ).toBe(6);
+  });
+
+  it('counts pictures and sound, as far as they came', () => {
+    const image = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(400)}` } };
+    const link = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const message = { content: '', images: [image, image, link], audio: { id: 'a', data: 'AAAA'.repeat(100) } };
+    const whole = JSON.stringify({ choices: [{ message }] });
+    expect(read(whole)).toMatchObject({ pictures: 2, soundBytes: 300, otherBytes: 2 * 422 + 400 });
+    expect(read(whole.slice(0, whole.indexOf('base64') + 57))).toMatchObject({ pictures: 1, otherBytes: 72 });
+    // A text that has such a key in it has none.
+    expect(read(JSON.stringify({ choices: [{ message: { content: whole } }] })).pictures).toBe(0);
+  });
+
+  it.each([
+    ['Gemini', { parts: [{ inlineData: { mimeType: 'image/png', data: `iVBOR${'A'.repeat(395)}` } }] }, 1, 0],
+    ['Gemini, sound', { parts: [{ inlineData: { mimeType: 'audio/pcm', data: 'A'.repeat(400) } }] }, 0, 300],
+    ['Responses', { output: [{ type: 'image_generation_call', result: `/9j/${'A'.repeat(396)}` }] }, 1, 0],
+    [
+      'Responses, a result that is no picture',
+      { output: [{ type: 'web_search_call', result: 'A'.repeat(400) }] },
+      0,
+      0,
+    ],
+  ])('counts those of %s', (_wire, reply, pictures, soundBytes) => {
+    expect(partialMedia(Buffer.from(JSON.stringify(reply)))).toMatchObject({ pictures, soundBytes });
   });
 
   it('gives out no more than the tokens that were asked for can be', () => {

@@ -137,7 +137,8 @@ export function cutEnd(context: ReplyContext, produced: Produced, cut: Cut): Rep
   };
 }
 
-const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
+/** Whether something of a reply came. */
+export const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
   outputBytes + otherBytes > 0;
 
 /** The error of a reply that was cut, which says what is charged. */

@@ -3,7 +3,7 @@ import { foldName } from '#wire';
 import type { Offer } from '#catalog';
 import { type ChatBody, REASONING_IF_LISTED } from './chat-schema.ts';
 import { withUsualTimes } from './cache-times.ts';
-import { listed, OUTPUT_FIELDS, paidBy, SERVICE_TIERS } from './paid-extras.ts';
+import { listed, OUTPUT_FIELDS, paidBy, RAISING, SERVICE_TIERS } from './paid-extras.ts';
 import { prices, takesTier } from './priced-parts.ts';
 
 interface ForwardedBody {
@@ -101,12 +101,16 @@ function other(offer: Offer, field: string, value: unknown, cap: number, dropped
  * An unpublished field with its bounds lowered to the cap, at any depth; undefined if the offer may not get it.
  * `dropped` gets the paths of the members that it does not get.
  */
-export function boundedField(field: string, value: unknown, { offer, ...bounds }: Omit<Bounds, 'known'>): unknown {
+export function boundedField(
+  field: string,
+  value: unknown,
+  { offer, ...bounds }: Omit<Bounds, 'known' | 'isListed'>,
+): unknown {
   const name = foldName(field);
   const isListed = listed(offer, field);
-  // The members of a field that has a price belong to it, such as the size of the context of a search.
+  // The members of a field that has a price belong to it, such as the place of a search.
   const known = isListed || paidBy(name) !== undefined;
-  return bounded(field, name, value, { offer, ...bounds, known }, isListed);
+  return bounded(field, name, value, { offer, ...bounds, known, isListed }, isListed);
 }
 
 /** Whether a field asks for a service tier that the model has a price for. */
@@ -146,8 +150,9 @@ interface Bounds {
   readonly offer: Offer;
   readonly cap: number;
   readonly dropped: string[];
-  /** The model lists the outermost field. */
+  /** The model lists the outermost field, or has a price for it. */
   readonly known: boolean;
+  readonly isListed: boolean;
 }
 
 /**
@@ -181,7 +186,7 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
   let changed = false;
   for (const [key, member] of Object.entries(value)) {
     const before = dropped.length;
-    const sent = mayStand(key, bounds) ? bounded(`${path}.${key}`, foldName(key), member, bounds) : undefined;
+    const sent = mayStand(key, member, bounds) ? bounded(`${path}.${key}`, foldName(key), member, bounds) : undefined;
     if (sent === undefined) dropped.push(`${path}.${key}`);
     else kept.push([key, sent]);
     changed ||= sent !== member || dropped.length > before;
@@ -189,15 +194,19 @@ function inside(path: string, value: Json, bounds: Bounds): Json {
   return changed ? Object.fromEntries(kept) : value;
 }
 
+/** The value of a field of `RAISING` at which a search costs what vendors list. */
+const LEAST = 'low';
+
 /**
  * Whether a member of an object inside a field may be forwarded. If the model lists the field, its members are
  * known. `n` is never forwarded, because further completions are not priced. Neither is what costs money of its own and
  * is not listed, because only fields of the request are priced.
  */
-function mayStand(key: string, { offer, known }: Bounds): boolean {
+function mayStand(key: string, value: unknown, { offer, known, isListed }: Bounds): boolean {
   const name = foldName(key);
   if (key.includes('\0') || name === 'n') return false;
   if (SERVICE_TIERS.has(name)) return listed(offer, key) || listed(offer, 'service_tier');
+  if (RAISING.has(name) && value !== LEAST && !isListed) return listed(offer, key);
   if (known || listed(offer, key)) return true;
   return !(REDIRECTING.has(name) || OF_A_REQUEST.has(name) || OUTPUT_FIELDS.has(name) || paidBy(name) !== undefined);
 }

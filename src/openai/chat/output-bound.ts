@@ -189,7 +189,9 @@ export function addMedia({ images, audio }: Json, counter: Pick<OutputCounter, '
   if (typeof data === 'string') counter.soundBytes += bytesOfBase64(data);
 }
 
-export const bytesOfBase64 = (base64: string): number => Math.floor((base64.length * 3) / 4);
+/** Bytes of so many characters of base64. */
+export const bytesOfBase64Length = (chars: number): number => Math.floor((chars * 3) / 4);
+export const bytesOfBase64 = (base64: string): number => bytesOfBase64Length(base64.length);
 
 const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name'];
 

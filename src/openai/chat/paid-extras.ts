@@ -198,7 +198,11 @@ export const SERVICE_TIERS = words(`servicetier sharedrequesttype`);
 const PAID_FIELDS = words(`
   priority speed inferencegeo prediction background deferred betas anthropicbeta plugins mcpservers
   container containers contextmanagement cachedcontent previousresponseid conversation conversationid
+  mmprocessorkwargs mediaiokwargs
 `);
+
+/** Options of a paid field that raise its price at some vendors. */
+export const RAISING = words(`searchcontextsize`);
 const SEARCH = /(?<!beam)search|grounding/;
 
 /**

@@ -11,7 +11,16 @@ import {
 } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import { addMedia, otherBytes, textBytes, cutChoices, outputBytesMax, firstBytes } from './output-bound.ts';
+import type { Output } from './chat-usage.ts';
+import {
+  addMedia,
+  bytesOfBase64Length,
+  otherBytes,
+  textBytes,
+  cutChoices,
+  outputBytesMax,
+  firstBytes,
+} from './output-bound.ts';
 
 /* A reply in one piece: parsed as a whole, or read as far as it came. */
 
@@ -167,6 +176,32 @@ export function partialTexts(bytes: Buffer): { readonly said: string; readonly o
   return { said, outputBytes };
 }
 
+/** The keys of pictures and sound: those of chat, of Gemini and of Responses. */
+const MEDIA_KEYS = keysOf(['url', 'data', 'result']);
+/** The beginnings of PNG, JPEG, WebP and GIF in base64. */
+const PICTURE = /^(?:data:image\/|iVBOR|\/9j\/|UklGR|R0lGOD)/;
+const BEGINNING_CHARS = 16;
+
+/** The pictures and the sound of a reply that is not streamed and was cut, as far as they came. */
+export function partialMedia(bytes: Buffer): Required<Pick<Output, 'otherBytes' | 'pictures' | 'soundBytes'>> {
+  const media = { otherBytes: 0, pictures: 0, soundBytes: 0 };
+  for (const { key, bytes: needle } of MEDIA_KEYS)
+    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
+      let start = at + needle.length;
+      while (SPACES.has(bytes[start])) start++;
+      if (bytes[start] !== QUOTE) continue;
+      // Base64 has no escapes.
+      const end = bytes.indexOf(QUOTE, start + 1);
+      const length = (end === -1 ? bytes.length : end) - start - 1;
+      const isPicture = PICTURE.test(bytes.toString('latin1', start + 1, start + 1 + BEGINNING_CHARS));
+      if (!isPicture && key !== 'data') continue;
+      media.otherBytes += length;
+      if (isPicture) media.pictures += 1;
+      else media.soundBytes += bytesOfBase64Length(length);
+    }
+  return media;
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
@@ -218,7 +253,7 @@ export function partialReply(
     before: null,
     claim: lastObjectIn(bytes, 'usage', rest),
     outputBytes,
-    otherBytes: 0,
+    ...partialMedia(bytes),
     finishReasons: [],
     choices: choices.length,
     malformed: false,

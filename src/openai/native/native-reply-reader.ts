@@ -2,9 +2,9 @@ import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
+import { came, type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
-import { partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
+import { partialMedia, partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
 import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/chat-usage.ts';
 
@@ -62,7 +62,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     const usage = lastObjectIn(bytes, decoder.usageMember, cut.rest);
     if (usage !== null) decoder.takeUsage(usage);
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
-    return nativeCut(this.#context, { decoder, before: null, outputBytes, otherBytes: 0, write }, cut);
+    return nativeCut(this.#context, { decoder, before: null, outputBytes, ...partialMedia(bytes), write }, cut);
   }
 }
 
@@ -90,7 +90,12 @@ export function nativeCut(context: ReplyContext, produced: NativeProduced, cut: 
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
   const error = replyCut(cut, produced);
-  return { ...end, finishReason: end.finishReason ?? cut.reason, result: { ...end.result, cut: error } };
+  const undelivered = came(produced) ? {} : { undelivered: cut };
+  return {
+    ...end,
+    finishReason: end.finishReason ?? cut.reason,
+    result: { ...end.result, cut: error, ...undelivered },
+  };
 }
 
 /**

@@ -288,10 +288,11 @@ class ResponsesDecoder implements NativeDecoder {
   sizeOf(type: string, { delta, item }: Json): EventSize {
     if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
     if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
+    if (!TOLD_BY_DELTAS.has(item['type'])) return sizeOfItem(item);
     // No delta has the content of other items.
     return {
       texts: [],
-      other: TOLD_BY_DELTAS.has(item['type']) ? FRAME_BYTES + bytesOf(item['encrypted_content']) : jsonBytes(item),
+      other: FRAME_BYTES + bytesOf(item['encrypted_content']),
     };
   }
 
@@ -371,9 +372,13 @@ class ResponsesDecoder implements NativeDecoder {
 const itemIdOf = (responseId: string): string => `${responseId.replace(/^resp/, 'msg')}_0`;
 
 const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call', 'custom_tool_call', 'reasoning']);
+/** An item whose `result` is a picture that was made. */
+const PICTURE = 'image_generation_call';
+
 function sizeOfItem(item: unknown): EventSize {
   if (!isObject(item)) return NOTHING;
   const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;
+  if (type === PICTURE) return { texts: [], other: jsonBytes(item), media: { pictures: 1, soundBytes: 0 } };
   if (!TOLD_BY_DELTAS.has(type)) return { texts: [], other: jsonBytes(item) };
   const parts = [content, summary].flatMap((one) => (Array.isArray(one) ? (one as unknown[]) : []));
   const said = parts.flatMap((part) => (isObject(part) ? [part['text'], part['refusal']] : []));

@@ -92,6 +92,16 @@ describe('a reply in one piece', () => {
   });
 });
 
+test('a picture that a response made is one, in an item of a stream and of a whole reply', () => {
+  const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORAAA' };
+  const decoder = createResponsesDecoder('m');
+  const media = { pictures: 1, soundBytes: 0 };
+  expect(decoder.sizeOf('response.output_item.done', { item })).toMatchObject({ media });
+  expect(decoder.takeWhole(JSON.parse(response({ output: [item] })) as Record<string, unknown>)).toMatchObject({
+    media,
+  });
+});
+
 // A run in what is not counted buys nothing for the words beside it.
 describe('words beyond the cap beside a long run of data', () => {
   const words = 'every word differs '.repeat(6000);

@@ -44,7 +44,7 @@ test.each([
     const isRight =
       side === 'own' && reported
         ? cost === kind.worth(REPORTED)
-        : script === 'silent_midway' || (side === 'own' && (isCut || !isStreamed(kind)))
+        : script === 'silent_midway' || (side === 'own' && !isStreamed(kind))
           ? cost > 0 && estimated
           : cost === 0;
     return isRight ? null : `${id} cost ${cost}`;

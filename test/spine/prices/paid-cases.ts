@@ -22,7 +22,7 @@ export const LISTED_NAMES = (
   'mcp_servers googleSearch googleMaps urlContext codeExecution toolOfTomorrow modalities audio responseModalities ' +
   'web_search_options search_parameters enableSearch webSearchOptions prediction speed container context_management service_tier ' +
   'openrouter:web_search builtin_function google_search priority skills-2025-10-02 ' +
-  'cached_content provider_options mcpServers'
+  'cached_content provider_options mcpServers mm_processor_kwargs'
 ).split(' ');
 
 const FUNCTION = { type: 'function', function: { name: 'f', parameters: { type: 'object' } } };
@@ -244,7 +244,7 @@ export const CASES: readonly PaidCase[] = [
   // Fields.
   chat(
     'options of a search',
-    { web_search_options: { search_context_size: 'high' } },
+    { web_search_options: { search_context_size: 'low' } },
     { otherwise: leftOut('web_search_options'), price: 'web_search', worth: SEARCH, shows: /search_context_size/ },
   ),
   chat(
@@ -256,6 +256,11 @@ export const CASES: readonly PaidCase[] = [
     'a search, folded',
     { enableSearch: true },
     { otherwise: leftOut('enableSearch'), price: 'web_search', worth: SEARCH, shows: /enableSearch/ },
+  ),
+  chat(
+    'pictures of more tokens',
+    { mm_processor_kwargs: { max_pixels: 1e8 } },
+    { otherwise: leftOut('mm_processor_kwargs'), price: null, shows: /max_pixels/ },
   ),
   chat(
     'a prediction',

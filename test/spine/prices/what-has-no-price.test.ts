@@ -150,3 +150,14 @@ test.each(CASES.filter(({ price, otherwise }) => price !== null && otherwise.ref
     expect([status, generation?.['provider_name']]).toEqual([200, 'Other']);
   },
 );
+
+test('a price of searches is that of the least context: more of it goes to a model that lists it', async () => {
+  const options = { search_context_size: 'high', user_location: { type: 'approximate' } };
+  const least = CASES.find(({ what }) => what === 'options of a search')!;
+  const search = { ...least, asked: { ...least.asked, web_search_options: options } };
+  const priced = await call(PRICED, search);
+  expect([priced.status, priced.dropped]).toEqual([200, ['web_search_options.search_context_size']]);
+  expect(priced.sent[0]).toContain('user_location');
+  expect(priced.sent[0]).not.toContain('search_context_size');
+  expect((await call(LISTED, search)).sent.at(-1)).toContain('"search_context_size":"high"');
+});
