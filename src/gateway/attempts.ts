@@ -141,8 +141,7 @@ export class Attempts<R> {
       throw stopped;
     }
     const isFault = error instanceof UpstreamFailure && !error.tooLarge;
-    // A stream that has not begun is silent. An answer in one piece begins when it is done.
-    const isSilent = this.#call.stream && this.#firstByteAt === NEVER;
+    const isSilent = this.#isSilent(providerStream);
     const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
     const cut = cutOf({ left, stopped, error, own, rest });
     const end =
@@ -164,6 +163,11 @@ export class Attempts<R> {
     const slow = isSlow ? providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true }) : null;
     if (!slow || slow.outcome === 'free') throw why;
     return this.#endFrame(slow, now());
+  }
+
+  /** Whether a stream has not begun. An answer in one piece begins when it is done. */
+  #isSilent(stream: ProviderStream<R, Piece> | null): boolean {
+    return stream?.streams === true && this.#firstByteAt === NEVER;
   }
 
   /** The call took too long. */

@@ -228,6 +228,8 @@ export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
   return?(end: never): Promise<unknown>;
   /** Status of the reply, if the stream reads a single reply. */
   readonly status?: number | undefined;
+  /** Its provider was asked for a stream, which begins before its work is done. Default false. */
+  readonly streams?: boolean;
   /**
    * It waits for work with a lock that is ready, and its first step only says that the work begins. Times are counted
    * from that step. Default: the work begins with the attempt.

@@ -75,6 +75,7 @@ export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): 
   second: BigInt(Math.ceil(durationMs / 1000)),
 });
 
+const EVENT_STREAM = 'text/event-stream';
 const FAILURE_BODY_BYTES_MAX = 64 * 1024;
 
 /** The attempt that sends one request to each offer and reads one reply. */
@@ -86,6 +87,7 @@ export const singleRequest = <R, D extends Piece>(request: RequestAdapter<R, D>)
 /** An iterator without a generator, because a generator would cost more for each chunk. */
 class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   status: number | undefined;
+  streams = false;
   readonly #adapter: RequestAdapter<R, D>;
   readonly #offer: Offer;
   readonly #send: Send;
@@ -106,7 +108,9 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
     if (this.#end !== null) return { done: true, value: this.#end };
     let reply = this.#reply;
     while (reply === null) {
-      const request = this.#send(this.#adapter.request(this.#offer));
+      const asked = this.#adapter.request(this.#offer);
+      this.streams = asked.headers['accept']?.startsWith(EVENT_STREAM) === true;
+      const request = this.#send(asked);
       const begun = await request.head;
       reply = this.#accept(begun) ? begun : await this.#again(request, begun);
     }
