@@ -145,6 +145,10 @@ test.each([
   ['text', 'text/plain', `${WORDS}\n`],
   ['srt', 'text/plain', `1\n00:00:00,000 --> 00:00:08,470\n${WORDS}\n`],
   ['vtt', 'text/vtt', `WEBVTT\n\n00:00:00.000 --> 00:00:08.470\n${WORDS}\n`],
+  // Silence.
+  ['text', 'text/plain', ''],
+  ['srt', 'text/plain', ''],
+  ['vtt', 'text/vtt', ''],
 ] as const)('%s passes as it came, and costs the seconds of the file', async (format, type, transcript) => {
   world.upstream.answer = () => ({ type: 'text/plain; charset=utf-8', pieces: [transcript] });
   const { data, response } = await world.client.audio.transcriptions
