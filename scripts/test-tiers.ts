@@ -34,6 +34,8 @@ const FULL_TOO = [
   'test/provide/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
   'test/media/{blobs-in-s3,files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
   'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
+  // It waits until a line of a batch is asked for again.
+  'test/spine/endings/batch-lines.test.ts',
   'test/spine/{abandoned-reasoning,answers-before-the-body,cut-replies,slow-senders,stalled-readers}.test.ts',
   'test/tunnel/prices-that-jump.test.ts',
 ];
@@ -83,6 +85,7 @@ const NEEDS_NODE_25 = [
   'test/ai-sdk/{audio,behind-a-proxy,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
   'test/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
   'test/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,reach,second-wall}.test.ts',
+  'test/spine/endings/packages.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',
 ];
 /** Whether a Node with these flags can confine them. */
