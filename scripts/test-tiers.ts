@@ -21,7 +21,7 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 /** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
 const FULL_TOO = [
   // They start a process for each package.
-  'test/ai-sdk/{audio,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
+  'test/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
@@ -82,10 +82,9 @@ const DEEP_ONLY = [
  * them, and so tollgate refuses them there: `test/ai-sdk/refused-on-old-node` asks for that.
  */
 const NEEDS_NODE_25 = [
-  'test/ai-sdk/{audio,behind-a-proxy,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
+  'test/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
   'test/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
   'test/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,reach,second-wall}.test.ts',
-  'test/spine/endings/packages.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',
 ];
 /** Whether a Node with these flags can confine them. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { type Ending, ENDINGS } from '../../../src/gateway/endings.ts';
-import { startTunnelSpine } from '../../support/tunnel-spine.ts';
-import { ask, records } from './ends-of-calls.ts';
-import { ALL_KINDS } from './streamed-kinds.ts';
-import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
+import { type Ending, ENDINGS } from '../../src/gateway/endings.ts';
+import { startTunnelSpine } from '../support/tunnel-spine.ts';
+import { ask, records } from '../spine/endings/ends-of-calls.ts';
+import { ALL_KINDS } from '../spine/endings/streamed-kinds.ts';
+import { REPLY_BYTES_MAX, REPORTED, startVendor } from '../spine/endings/vendor.ts';
 
 /* A package of the AI SDK asks a vendor as the operator's own provider does, so its calls end by the same rows. */
 
