@@ -21,7 +21,7 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 /** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
 const FULL_TOO = [
   // They start a process for each package.
-  'test/ai-sdk/{audio,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
+  'test/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
@@ -34,6 +34,8 @@ const FULL_TOO = [
   'test/provide/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
   'test/media/{blobs-in-s3,files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
   'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
+  // It waits until a line of a batch is asked for again.
+  'test/spine/endings/batch-lines.test.ts',
   'test/spine/{abandoned-reasoning,answers-before-the-body,cut-replies,slow-senders,stalled-readers}.test.ts',
   'test/tunnel/prices-that-jump.test.ts',
 ];
@@ -80,7 +82,7 @@ const DEEP_ONLY = [
  * them, and so tollgate refuses them there: `test/ai-sdk/refused-on-old-node` asks for that.
  */
 const NEEDS_NODE_25 = [
-  'test/ai-sdk/{audio,behind-a-proxy,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
+  'test/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
   'test/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
   'test/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,reach,second-wall}.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',

@@ -88,3 +88,27 @@ test('a call of a gateway that stops is free, unless a part of it is kept', asyn
     await database.drop();
   }
 });
+
+test('an answer in one piece that does not begin is made by another provider, which alone is paid', async () => {
+  const chat = ALL_KINDS.find(({ name }) => name === 'chat')!;
+  const [slow, fast] = [await startVendor(), await startVendor()];
+  const { spine } = await startTunnelSpine(
+    `[upstream]\ncooldown_ms = 0\nhead_timeout_ms = 1000\n` +
+      modelBlock({ name: 'both', provider: 'Slow', url: slow.url, prompt: 1_000 }) +
+      modelBlock({ name: 'both', provider: 'Fast', url: fast.url }),
+  );
+  const asked = (script: string, order: readonly string[], more: object) =>
+    spine.post('/chat/completions', {
+      ...chat.ask('both', `!k:chat !e:${script} !u:1 !n:${order[0]}`).body,
+      provider: { order, ...more },
+    });
+  slow.answersWith('hung');
+  const served = await asked('complete', ['Slow', 'Fast'], {});
+  expect([served.status, served.headers.get('x-provider')]).toEqual([200, 'Fast']);
+  expect(Number(served.headers.get('x-cost-usd'))).toBe(chat.worth(REPORTED)! / 1e6);
+  // Nobody else may answer, so its input is paid, and clients do not ask again.
+  const late = await asked('complete', ['Slow'], { allow_fallbacks: false });
+  expect(late.status).toBe(422);
+  expect(Number(late.headers.get('x-cost-usd'))).toBeGreaterThan(0);
+  expect(await spine.faults()).toEqual([]);
+});

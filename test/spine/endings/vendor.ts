@@ -20,6 +20,8 @@ export const SAID = 'hello to you';
 
 export interface Vendor {
   readonly url: string;
+  /** Each reply ends in this way from now on, whatever its request says. */
+  answersWith(ending: string): void;
   /** Resolves when a request with this text has arrived. */
   arrived(text: string): Promise<void>;
   /** How many requests with this text have arrived. */
@@ -29,6 +31,7 @@ export interface Vendor {
 export async function startVendor(): Promise<Vendor> {
   const asked = new Map<string, PromiseWithResolvers<void>>();
   const counts = new Map<string, number>();
+  let always: string | null = null;
   const at = (id: string) => {
     const known = asked.get(id) ?? Promise.withResolvers<void>();
     asked.set(id, known);
@@ -47,7 +50,7 @@ export async function startVendor(): Promise<Vendor> {
       const counted = / !p:(\d+) !c:(\d+)/.exec(body);
       const tokens = counted === null ? REPORTED : { prompt: Number(counted[1]), completion: Number(counted[2]) };
       const told = ALL_KINDS.find(({ name }) => name === kind)!;
-      answer(told, ending!, reported === '1' ? told.usage(tokens) : null, response);
+      answer(told, always ?? ending!, reported === '1' ? told.usage(tokens) : null, response);
     });
   });
   server.listen(0, '127.0.0.1');
@@ -58,6 +61,9 @@ export async function startVendor(): Promise<Vendor> {
   });
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    answersWith(ending) {
+      always = ending;
+    },
     arrived: (id) => at(id).promise,
     asked: (id) => counts.get(id) ?? 0,
   };
