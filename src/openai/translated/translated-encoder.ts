@@ -84,7 +84,9 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 
   end(settled: SettledChat): Uint8Array {
-    const { before, body, native, large, cut = null } = resultOf(settled);
+    const { before, body, native, large, cut = null, undelivered } = resultOf(settled);
+    // The end of a message that has not begun is no stream of the wire.
+    if (native && undelivered && cut) return this.#failed(toHttpError(cut).body.error);
     if (native) {
       const last = Buffer.from(native(costOf(settled, true), cut));
       return before instanceof Uint8Array ? Buffer.concat([before, last]) : last;
@@ -97,7 +99,10 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 
   fail(error: unknown): Uint8Array {
-    const fault: ChatFault = toHttpError(toGatewayError(error)).body.error;
+    return this.#failed(toHttpError(toGatewayError(error)).body.error);
+  }
+
+  #failed(fault: ChatFault): Uint8Array {
     const wire = this.#encoder;
     if (this.#isNative && this.#isSettled) wire.failNative(fault);
     else this.#began().end({ finish: 'error', stopSequence: null, usage: null, fault, tollgate: undefined });

@@ -54,6 +54,17 @@ describe('a reply that says nothing, nor why it ended, is free', () => {
   });
 });
 
+test('a stream that is cut before its first event ends with an error', async () => {
+  // Texts of other letters than ASCII have a bound of their own.
+  const large = 'é'.repeat(2 * 1024 * 1024);
+  const said = event('message_start', { message: { large } });
+  upstream.answer = () => ({ text: said + event('message_stop', {}) });
+  const reply = await ask({ stream: true });
+  const text = await reply.text();
+  expect([...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name)).toEqual(['message_start', 'ping', 'error']);
+  expect(text).toContain('The reply was cut');
+});
+
 describe('a reply in one piece', () => {
   const line = (text: string) => text.repeat(100_000 / text.length);
   const said = (path: string, text: string) => {
