@@ -3,7 +3,7 @@ import type { Payments } from '#payments';
 import type { ServerOptions } from '#http';
 import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config, NamedDifferences } from '#config';
-import { GatewayStopping } from '#errors';
+import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { type Tunnels, withListedRaises } from '#network';
 import type { Poll, Task } from '#tasks';
@@ -137,6 +137,11 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
       if (error instanceof GatewayStopping) {
         const refused = { request_id: request.id, method: request.method, reason: error.message };
         logger.info(refused, 'refused: the gateway is shutting down');
+        return;
+      }
+      // The attempt at its provider has a line of its own.
+      if (error instanceof GatewayError && error.code === 'provider_unavailable') {
+        logger.debug(facts, 'a request failed');
         return;
       }
       // While the database is away, every request fails for the same reason.

@@ -12,7 +12,11 @@ const BUSY = {
  * that is away may return, and one with too many requests will have fewer, so the error says when to retry. Everything
  * else is the provider's failure.
  */
-export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }: Offer): GatewayError {
+export function errorOfAttempt(
+  failure: UpstreamFailure,
+  { provider: { name } }: Offer,
+  { stream }: { readonly stream: boolean },
+): GatewayError {
   const detail = failure.detail ? `: ${failure.detail}` : '';
   const providerCode = failure.code ?? undefined;
   if (failure.policy)
@@ -57,7 +61,7 @@ export function errorOfAttempt(failure: UpstreamFailure, { provider: { name } }:
   return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,
-    ...(failure.timedOut ? UNREPEATED : {}),
+    ...(failure.timedOut && !stream ? UNREPEATED : {}),
   });
 }
 

@@ -251,12 +251,12 @@ export class Attempts<R> {
     observer.attemptFailed(this.#call, offer, isBlameless ? nobodysFault(error) : error);
     // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
-    if (isRefused) this.#refusal ??= errorOfAttempt(error, offer);
+    if (isRefused) this.#refusal ??= errorOfAttempt(error, offer, this.#call);
     const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
     if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
-    return this.#refusal ?? errorOfAttempt(error, offer);
+    return this.#refusal ?? errorOfAttempt(error, offer, this.#call);
   }
 
   /**

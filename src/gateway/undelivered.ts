@@ -2,6 +2,7 @@ import { GatewayError } from '#errors';
 import { formatUsd, type SettledFrame, type Usage } from '#billing/amounts';
 import type { ReplySink } from '#http';
 import type { Cut, ReplyEnd } from './call.ts';
+import { UNREPEATED } from './attempt-error.ts';
 import { chargeOfCut } from './endings.ts';
 import { wasCharged } from './paid-route.ts';
 
@@ -42,7 +43,7 @@ type ToHttp = (error: GatewayError) => {
 export function answerUndelivered(
   id: string,
   { settlement, providerName, ...settled }: Pick<SettledFrame, 'settlement' | 'providerName' | 'runCost'>,
-  { message }: Cut,
+  { message, reason }: Cut,
   sink: ReplySink,
   toHttp: ToHttp,
 ): boolean {
@@ -50,7 +51,10 @@ export function answerUndelivered(
   const { status, headers, body } = toHttp(
     new GatewayError(
       'unprocessable',
-      `The reply of provider ${providerName} cannot be used: ${message}. Its provider has done the work, which costs ${cost} USD. Ask for less in one request`,
+      reason === 'timeout'
+        ? `Provider ${providerName} was too slow: ${message}. It may have done the work, so what it took costs ${cost} USD. A stream that does not begin costs nothing: ask for one, or for less in one request`
+        : `The reply of provider ${providerName} cannot be used: ${message}. Its provider has done the work, which costs ${cost} USD. Ask for less in one request`,
+      reason === 'timeout' ? UNREPEATED : {},
     ),
   );
   const text = JSON.stringify(body);

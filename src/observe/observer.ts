@@ -67,7 +67,7 @@ export interface CallSink {
 
 interface Progress {
   firstByteMs: number | null;
-  failedAttempts: number;
+  attempts: number;
   lastTried: Offer | null;
   /** Milliseconds from the start of the call to the start of the current attempt; 0 before the first. */
   attemptBeganMs: number;
@@ -129,7 +129,7 @@ export function createCallObserver(
       clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
       operation: called ? operations.nameOf(call, called) : null,
       offer,
-      attempts: progress.failedAttempts + (served ? 1 : 0),
+      attempts: progress.attempts,
       served: served && end ? servedTime(progress, end, durationMs) : null,
       firstByteMs: progress.firstByteMs,
       durationMs,
@@ -140,7 +140,7 @@ export function createCallObserver(
   return {
     inFlight: () => inFlight,
     started(call) {
-      const progress = { firstByteMs: null, failedAttempts: 0, lastTried: null, attemptBeganMs: 0, isOver: false };
+      const progress = { firstByteMs: null, attempts: 0, lastTried: null, attemptBeganMs: 0, isOver: false };
       (call as Observed)[PROGRESS] = progress;
       inFlight += 1;
       for (const sink of sinks) sink.started?.(call);
@@ -148,6 +148,7 @@ export function createCallObserver(
     attemptStarted(call, offer, at) {
       const progress = progressOf(call);
       if (!progress) return;
+      progress.attempts += 1;
       progress.attemptBeganMs = at - call.begunAt;
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
     },
@@ -157,10 +158,7 @@ export function createCallObserver(
     },
     attemptFailed(call, offer, failure) {
       const progress = progressOf(call);
-      if (progress) {
-        progress.failedAttempts += 1;
-        progress.lastTried = offer;
-      }
+      if (progress) progress.lastTried = offer;
       const beganMs = progress?.attemptBeganMs ?? 0;
       const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
       for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);

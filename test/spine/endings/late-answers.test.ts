@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ask, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+
+let spine: Spine;
+beforeAll(async () => {
+  spine = await startSpine({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 1000\n` });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const late = ask('hello !head-delay:forever');
+const lineOf = (id: string) =>
+  spine.logs
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+    .find((line) => line['generation_id'] === id && 'attempts' in line);
+
+test('an answer in one piece that comes too late says what it costs, is not repeated by SDKs, and was one attempt', async () => {
+  const reply = await spine.post('/chat/completions', late);
+  expect(reply.status).toBe(422);
+  expect([reply.headers.get('x-should-retry'), reply.headers.get('x-cost-usd')]).toEqual(['false', '0.000008']);
+  const { error } = (await reply.json()) as { error: { message: string } };
+  expect(error.message).toMatch(
+    /^Provider Test was too slow: .* costs 0\.000008 USD\. A stream that does not begin costs nothing/,
+  );
+  await spine.quiet();
+  expect(lineOf(reply.headers.get('x-generation-id')!)).toMatchObject({ attempts: 1 });
+});
+
+test('a stream that does not begin is free, and may be repeated', async () => {
+  const before = await spine.balance();
+  const reply = await spine.post('/chat/completions', { ...late, stream: true });
+  expect([reply.status, reply.headers.get('x-should-retry')]).toEqual([500, null]);
+  await reply.text();
+  await spine.quiet();
+  expect(await spine.balance()).toEqual(before);
+});
