@@ -13,7 +13,7 @@ export function openBilling(
 ): (next: BilledHandler<Call>) => BilledHandler<Call> {
   const { config, ledger, prices, lockPayments, receipts, observer, health, limiter, policies, logger, metrics } =
     routed;
-  const { networks, graceMs, now } = routed;
+  const { networks, graceMs } = routed;
   const isKept = (candidate: Candidate) => pricesOf(candidate).every(({ id }) => prices.has(id));
   // A failure is harmless: the next use of the quote checks in the ledger whether the call was charged.
   const free = async ({ id, quote }: Call): Promise<void> => {
@@ -55,8 +55,8 @@ export function openBilling(
       });
       return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
     },
-    receipt: (call, end, settlement) =>
-      call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, now(), networks)) : null,
+    receipt: (call, end, settlement, settledAt) =>
+      call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, settledAt, networks)) : null,
     onStarted: observer.started,
     onRefused: (call, error) => {
       void free(call);

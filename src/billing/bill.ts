@@ -2,7 +2,7 @@ import { CancelSource, type CancelSignal } from './cancel-signal.ts';
 import type { Ledger, LockRequest, LockResult, ReleaseResult, Settlement, SettleResult } from './ledger.ts';
 import type { MicroUsd } from './money.ts';
 import type { Usage } from './price.ts';
-import { NOTHING, type Quote, resolutionOf, settleOf, settlementOf } from './settle-call.ts';
+import { type CallResolution, NOTHING, type Quote, resolutionOf, settleOf } from './settle-call.ts';
 
 /** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */
 interface BilledCall {
@@ -106,7 +106,7 @@ interface BillOptions<C extends BilledCall> {
    */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
   /** The signed receipt for a settled frame, or null. */
-  readonly receipt: (call: C, end: EndFrame, settlement: Settlement) => string | null;
+  readonly receipt: (call: C, end: EndFrame, settlement: Settlement, settledAt: number) => string | null;
   /** A call begins. Either `onRefused` or `onResolved` follows. */
   readonly onStarted: (call: C) => void;
   /** No lock was made, because it was refused or the ledger could not be reached. */
@@ -245,7 +245,7 @@ class BilledRun<C extends BilledCall> {
     const call = this.#call;
     if (end.outcome === 'pending') return this.#keep(end);
     let result: SettleResult | null = null;
-    let settlement: Settlement;
+    let resolution: CallResolution;
     try {
       const detail = detailText(end, this.gone);
       const quote = quoteOf(call, end);
@@ -253,17 +253,18 @@ class BilledRun<C extends BilledCall> {
       const request = settleOf(call.id, quote, end, detail, feeBps);
       if (!this.#isFree) result = await ledger.settle(request);
       if (result === null || isLost(result)) result = await this.#lockToEnd(() => ledger.settle(request));
-      settlement = result.ok ? settlementOf(result) : await resolutionOf(ledger, call.id, result);
+      resolution = await resolutionOf(ledger, call.id, result);
     } catch (error) {
       // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
       this.#resolve('unresolved', NOTHING, end, error);
       throw error;
     }
+    const { settlement, settledAt } = resolution;
     // If another gateway settled the lock, that gateway has already reported the charge.
     this.#resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const runCost = call.lendable > 0n ? await runCostOf(ledger, call.id, settlement) : undefined;
     const { usage, provider, providerName, result: reply } = end;
-    const receipt = receiptOf(call, end, settlement);
+    const receipt = settledAt === null ? null : receiptOf(call, end, settlement, settledAt);
     return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
   }
 

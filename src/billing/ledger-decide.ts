@@ -183,7 +183,7 @@ function settle(changes: LedgerChanges, request: SettleRequest): SettleResult {
   changes.resolveLock(row, 'settled', request.detail);
   changes.pushSettle(row, earnings, holds);
   giveToParent(changes, row, holds - charged);
-  return { ok: true, charged, fee, drawn, shortfall };
+  return { ok: true, charged, fee, drawn, shortfall, resolvedAt: changes.now };
 }
 
 /** Locks the rest of a resolved lock again for its parent. If the parent has ended before, the rest stays available. */

@@ -149,8 +149,13 @@ export interface Settlement {
   readonly shortfall: MicroUsd;
 }
 
+interface Settled extends Settlement {
+  /** Epoch ms. */
+  readonly resolvedAt: number;
+}
+
 export type SettleResult =
-  | ({ readonly ok: true } & Settlement)
+  | ({ readonly ok: true } & Settled)
   | { readonly ok: false; readonly reason: 'not_found' | 'already_resolved' | 'wrong_price' };
 
 export interface ReleaseRequest {

@@ -54,6 +54,12 @@ function chargeOf(quote: Quote, end: Charged): MicroUsd {
   return exact > quote.estimate ? quote.estimate : exact;
 }
 
+export interface CallResolution {
+  readonly settlement: Settlement;
+  /** Epoch ms; null if the call was not settled. */
+  readonly settledAt: number | null;
+}
+
 /**
  * If another process resolved the lock first, the consumer gets no error. It pays what was settled then, and nothing if
  * the lock was released or expired. Throws for every other refusal.
@@ -62,11 +68,13 @@ export async function resolutionOf(
   ledger: Pick<Ledger, 'find'>,
   id: string,
   result: SettleResult,
-): Promise<Settlement> {
-  if (result.ok) return settlementOf(result);
+): Promise<CallResolution> {
+  if (result.ok) return { settlement: settlementOf(result), settledAt: result.resolvedAt };
   if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
   const record = await ledger.find(id);
-  return record?.state === 'settled' ? settlementOf(record) : NOTHING;
+  return record?.state === 'settled'
+    ? { settlement: settlementOf(record), settledAt: record.resolvedAt }
+    : { settlement: NOTHING, settledAt: null };
 }
 
 /** The end of the work of a pending call: what its EndFrame would have contained. */
@@ -111,6 +119,7 @@ export function createSettlePendingCall({ ledger, prices, feeBps }: SettlePendin
     const result = await ledger.settle(
       settleOf(id, quote, { outcome, usage, provider }, JSON.stringify(detail), feeBps),
     );
-    return { lock, settlement: await resolutionOf(ledger, id, result), before: !result.ok };
+    const { settlement } = await resolutionOf(ledger, id, result);
+    return { lock, settlement, before: !result.ok };
   };
 }

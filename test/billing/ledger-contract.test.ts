@@ -160,7 +160,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
     test('charges, pays the provider and the fee, and gives the rest back', async () => {
       const fees = (await ledger.balance(FEES))?.available ?? 0n;
       await lock();
-      expect(await settle({ charge: 60n, feeBps: 1_000 })).toEqual({
+      expect(await settle({ charge: 60n, feeBps: 1_000 })).toMatchObject({
         ok: true,
         charged: 60n,
         fee: 6n,
@@ -174,13 +174,19 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
 
     test('cuts a charge above the lock to the lock and tells the shortfall', async () => {
       await lock();
-      expect(await settle({ charge: 130n })).toEqual({ ok: true, charged: 100n, fee: 0n, drawn: 0n, shortfall: 30n });
+      expect(await settle({ charge: 130n })).toMatchObject({
+        ok: true,
+        charged: 100n,
+        fee: 0n,
+        drawn: 0n,
+        shortfall: 30n,
+      });
       expect(await balance()).toEqual({ available: 900n, locked: 0n });
     });
 
     test('draws on what is available above the lock when it may', async () => {
       await lock();
-      expect(await settle({ charge: 130n, draw: true })).toEqual({
+      expect(await settle({ charge: 130n, draw: true })).toMatchObject({
         ok: true,
         charged: 130n,
         fee: 0n,
@@ -192,7 +198,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
 
     test('draws what there is and never below 0', async () => {
       await lock({ amount: 950n });
-      expect(await settle({ charge: 1_200n, draw: true })).toEqual({
+      expect(await settle({ charge: 1_200n, draw: true })).toMatchObject({
         ok: true,
         charged: 1_000n,
         fee: 0n,

@@ -65,7 +65,7 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
   const lent = async (id: string) => (await contract.ledger.find(id))!.lent;
 
   test('a settlement costs the run what was charged and leaves it the rest to lend', async () => {
-    expect(await settle(child, 60n)).toEqual({ ok: true, charged: 60n, fee: 0n, drawn: 0n, shortfall: 0n });
+    expect(await settle(child, 60n)).toMatchObject({ ok: true, charged: 60n, fee: 0n, drawn: 0n, shortfall: 0n });
     expect(await money()).toEqual([600n, 340n, 340n, 60n]);
     expect(await lent(run)).toBe(60n);
     expect(await lock(`${run}-next`, { parent: run, amount: 240n })).toMatchObject({ ok: true });
@@ -83,7 +83,7 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
   });
 
   test('a child is charged at most its lock, and never draws on what is available', async () => {
-    expect(await settle(child, 130n, { draw: true })).toEqual({
+    expect(await settle(child, 130n, { draw: true })).toMatchObject({
       ok: true,
       charged: 100n,
       fee: 0n,
@@ -95,14 +95,14 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
 
   test('a run is charged at most its own part, and what it lent and what it could have lent is not its own', async () => {
     await settle(child, 60n);
-    expect(await settle(run, 150n)).toEqual({ ok: true, charged: 100n, fee: 0n, drawn: 0n, shortfall: 50n });
+    expect(await settle(run, 150n)).toMatchObject({ ok: true, charged: 100n, fee: 0n, drawn: 0n, shortfall: 50n });
     expect(await money()).toEqual([840n, 0n, 0n, 160n]);
     expect(await contract.ledger.balance(earningsOf(`p-${turn}`))).toEqual({ available: 160n, locked: 0n });
     expect(await contract.failing()).toEqual([]);
   });
 
   test('a run without a parent draws on what is available, beyond its own part', async () => {
-    expect(await settle(run, 150n, { draw: true })).toEqual({
+    expect(await settle(run, 150n, { draw: true })).toMatchObject({
       ok: true,
       charged: 150n,
       fee: 0n,
@@ -115,7 +115,7 @@ describe.each(CONTRACT_LEDGERS)('%s', (name) => {
 
   test('what it draws was available before, so what it did not lend pays for nothing of its own', async () => {
     await lock(`${run}-rest`, { amount: 590n });
-    expect(await settle(run, 150n, { draw: true })).toEqual({
+    expect(await settle(run, 150n, { draw: true })).toMatchObject({
       ok: true,
       charged: 110n,
       fee: 0n,

@@ -170,7 +170,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       handBack(id, holds(record) - within);
       const settlement = { charged, fee, drawn, shortfall: charge - charged };
       end(id, 'settled', { ...settlement, feeBps, price, provider, usage, detail });
-      return { ok: true, ...settlement };
+      return { ok: true, ...settlement, resolvedAt: now() };
     },
 
     async release({ id, detail }) {
