@@ -43,8 +43,15 @@ async function tryServices(config: Config): Promise<void> {
   const { serviceChecks, runChecks } = await loadChecks();
   const run = { env: process.env, version: VERSION, log: await silentLog() };
   process.stdout.write('\n');
+  const services = tried(config.services);
+  const names = services.map(({ service: { name } }) => name);
+  const isShared = (name: string) => names.indexOf(name) !== names.lastIndexOf(name);
   await printChecks(
-    tried(config.services).flatMap((each) => serviceChecks(each, run)),
+    services.flatMap((each) => {
+      const { name, providerName } = each.service;
+      const checks = serviceChecks(each, run);
+      return isShared(name) ? checks.map((check) => ({ ...check, name: `${check.name} (${providerName})` })) : checks;
+    }),
     runChecks,
     createScrubber(secretsOf(config)),
   );

@@ -162,6 +162,8 @@ describe('tollgate serve', () => {
     expect(called.output).not.toContain('the-key-of-mine');
     const alone = await place.run(['serve', '--probe'], env);
     expect([alone.code, alone.output]).toEqual([1, expect.stringContaining('--probe is for --validate')]);
+    await writeFile(join(place.dir, 'tollgate.toml'), toml('1') + toml('1').replace('"Mine"', '"Other"'));
+    expect((await validate('--probe')).output.match(/^✗ model +mine\/one \(\w+\) /gm)).toHaveLength(2);
   });
 
   it('--validate says which ports are taken, except by the gateway that it is about', async () => {
