@@ -129,7 +129,8 @@ export function createCallObserver(
       clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
       operation: called ? operations.nameOf(call, called) : null,
       offer,
-      attempts: progress.attempts,
+      // An answer that came in a provider's batch was not waited for: no attempt began.
+      attempts: Math.max(progress.attempts, served ? 1 : 0),
       served: served && end ? servedTime(progress, end, durationMs) : null,
       firstByteMs: progress.firstByteMs,
       durationMs,

@@ -60,11 +60,13 @@ describe('the log line of a call', () => {
       candidates: [first, second].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
     });
     observer.started(call);
+    observer.attemptStarted(call, first, call.begunAt);
     observer.attemptFailed(
       call,
       first,
       new UpstreamFailure('502', { status: 502, retryable: true, attributedTo: 'provider' }),
     );
+    observer.attemptStarted(call, second, call.begunAt);
     observer.flagged(call, second, ['usage_missing']);
     observer.resolved(call, settledBy(second));
     expect(lines().map(({ msg, level, provider }) => [msg, level, provider])).toEqual([
