@@ -105,7 +105,7 @@ interface BillOptions<C extends BilledCall> {
    * sees, also by rejecting.
    */
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
-  /** The signed receipt for a settled frame, or null. */
+  /** The signed receipt for a settled frame, or null. `settledAt`: the time of the end in the books, epoch ms. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement, settledAt: number) => string | null;
   /** A call begins. Either `onRefused` or `onResolved` follows. */
   readonly onStarted: (call: C) => void;

@@ -52,7 +52,7 @@ export function answerUndelivered(
     new GatewayError(
       'unprocessable',
       reason === 'timeout'
-        ? `Provider ${providerName} was too slow: ${message}. It may have done the work, so what it took costs ${cost} USD. A stream that does not begin costs nothing: ask for one, or for less in one request`
+        ? `Provider ${providerName} was too slow: ${message}. It may have done the work, so the call costs ${cost} USD. A stream that does not begin costs nothing: ask for one, or for less in one request`
         : `The reply of provider ${providerName} cannot be used: ${message}. Its provider has done the work, which costs ${cost} USD. Ask for less in one request`,
       reason === 'timeout' ? UNREPEATED : {},
     ),

@@ -16,6 +16,7 @@ export const COUNTS = [
 
 /** Which of these tokens are text, sound or pictures. */
 export const DETAILS = ['promptTokensDetails', 'cacheTokensDetails', 'candidatesTokensDetails'] as const;
+
 /** The tokens of sound and of pictures, in the form of chat. */
 export function byModality(details: readonly unknown[]): Json {
   const counts = { audio_tokens: 0, image_tokens: 0 };
