@@ -133,12 +133,12 @@ export class Attempts<R> {
    * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
    * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
    */
-  failed(
+  async failed(
     providerStream: ProviderStream<R, Piece> | null,
     error: unknown,
     left: boolean,
     { stopped, taken, rest }: Ended,
-  ): EndFrame<R> | null {
+  ): Promise<EndFrame<R> | null> {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
     if (stopped instanceof GatewayError) {
@@ -151,7 +151,7 @@ export class Attempts<R> {
     const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
     const cut = cutOf({ left, stopped, error, own, rest });
     const end =
-      cut === null || providerStream === null ? null : providerStream.cut ? providerStream.cut(cut) : CANCELLED;
+      cut === null || providerStream === null ? null : providerStream.cut ? await providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
     if (end !== null && (end.outcome !== 'free' || left)) {
@@ -166,15 +166,18 @@ export class Attempts<R> {
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     const why = this.#fault(error);
     if (why === null) return null;
-    const late = taken && !isSilent ? this.#lateOwn(providerStream, error) : null;
+    const late = taken && !isSilent ? await this.#lateOwn(providerStream, error) : null;
     if (late === null) throw why;
     return this.#endFrame(late, now());
   }
 
   /** The end of an answer in one piece that did not begin in time at an own provider; null for any other failure. */
-  #lateOwn(providerStream: ProviderStream<R, Piece> | null, error: UpstreamFailure): ReplyEnd<R | null> | null {
+  async #lateOwn(
+    providerStream: ProviderStream<R, Piece> | null,
+    error: UpstreamFailure,
+  ): Promise<ReplyEnd<R | null> | null> {
     if (!error.timedOut || this.#firstByteAt !== NEVER || !isOwn(this.#candidate.offer)) return null;
-    const end = providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true });
+    const end = await providerStream?.cut?.({ reason: 'timeout', message: error.message, own: true });
     return !end || end.outcome === 'free' ? null : end;
   }
 

@@ -240,7 +240,7 @@ export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
    * The gateway ended the stream. Returns what the reply had used so far; null if it was broken or had not begun.
    * Absent where the stream may be waiting for its consumer: the call is then free, and its provider is not blamed.
    */
-  cut?(cut: Cut): ReplyEnd<R> | null;
+  cut?(cut: Cut): Promise<ReplyEnd<R> | null> | ReplyEnd<R> | null;
 }
 
 /** A provider adapter that is an async generator. */

@@ -101,7 +101,7 @@ async function* execute<R, D extends Piece>(
             : undefined;
         const { stopped, sent } = requests;
         const { aborted: left, byGateway = false } = signal;
-        const end = attempts.failed(providerStream, error, left, { stopped, taken: sent && !byGateway, rest });
+        const end = await attempts.failed(providerStream, error, left, { stopped, taken: sent && !byGateway, rest });
         if (end !== null) {
           yield end;
           return;

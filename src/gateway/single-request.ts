@@ -58,6 +58,8 @@ export interface ReplyReader<R = unknown, D extends Piece = Uint8Array> {
    * `tooLarge`. Throws UpstreamFailure if the reply was broken before.
    */
   cut(cut: Cut): ReplyEnd<R>;
+  /** Called before `cut`, if present, as `endElsewhere` is before `end`. */
+  cutElsewhere?(cut: Cut): Promise<ReplyEnd<R>> | null;
   /**
    * True once no further byte can change the end (`[DONE]`, or output past the budget). Then call `end()` at once and
    * ignore the rest.
@@ -139,11 +141,12 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
     }
   }
 
-  cut(cut: Cut): ReplyEnd<R> | null {
+  async cut(cut: Cut): Promise<ReplyEnd<R> | null> {
     // Of a request that was taken the input may be paid before a reply has begun. Nothing is paid for a refusal.
     if (this.#refusing || (this.#reader === null && !cut.own)) return null;
     try {
-      return (this.#reader ?? this.#adapter.reader(this.#offer)).cut(cut);
+      const reader = this.#reader ?? this.#adapter.reader(this.#offer);
+      return (await reader.cutElsewhere?.(cut)) ?? reader.cut(cut);
     } catch (error) {
       if (error instanceof UpstreamFailure) return null;
       throw error;

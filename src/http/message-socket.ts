@@ -29,6 +29,7 @@ const PINGS_AT_ONCE = 100;
 const PINGS_PER_SECOND = 10;
 /** Bytes that wait for the peer to read them before `send` waits too. */
 const UNSENT_BYTES_MAX = 1024 * 1024;
+const TEXT = { binary: false };
 /** How often a peer from which nothing is read is tried. */
 const PROBE_MS = 2_000;
 /** Time for the peer to answer a close. */
@@ -124,19 +125,19 @@ export class MessageSocket {
   }
 
   /**
-   * Sends a text. null, or a promise that resolves once the peer has read enough of what waits for it, or is gone. The
+   * Sends a text, or its bytes, which are UTF-8. null, or a promise that resolves once the peer has read enough of what waits for it, or is gone. The
    * next text is sent after that. A closed socket ignores it.
    */
-  send(text: string): Promise<void> | null {
+  send(text: string | Buffer): Promise<void> | null {
     const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return null;
     if (socket.bufferedAmount < UNSENT_BYTES_MAX) {
-      socket.send(text);
+      socket.send(text, TEXT);
       return null;
     }
     return new Promise((resolve) => {
       const stalled = setTimeout(() => socket.terminate(), this.#options.stallMs);
-      socket.send(text, () => {
+      socket.send(text, TEXT, () => {
         clearTimeout(stalled);
         resolve();
       });

@@ -114,6 +114,7 @@ export const BOUNDS = {
   image: {
     of: 'A reply or an event with images, without its long texts',
     bytesBy: REPLY,
+    denseBytesMax: MIB,
     jsonDepthMax: 32,
     jsonKeysMax: 2_000,
     jsonElementsMax: 20_000,

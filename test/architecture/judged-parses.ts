@@ -128,7 +128,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
   'a single string, or a text of a few KB': {
     'bridge/call-event': 1,
     'mcp/own/aggregate/merged-list': 1,
-    'openai/chat/whole-reply': 1,
+    'openai/chat/partial-reply': 1,
     'openai/gemini/gemini-encoder': 2,
     'openai/messages/message-blocks': 1,
     'openai/responses/response-object': 1,

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
-import { partialMedia, partialReply } from '../../src/openai/chat/whole-reply.ts';
+import { CHAT_NAMES, nativeNames, partialCompletion, partialOf } from '../../src/openai/chat/partial-reply.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
-const read = (text: string | Buffer) => partialReply(CONTEXT, Buffer.from(text as string));
+const read = (text: string | Buffer) =>
+  partialCompletion(CONTEXT, partialOf({ bytes: Buffer.from(text as string), names: CHAT_NAMES }));
 const textsOf = (text: string | Buffer) =>
   (read(text).body['choices'] as { message: { content: string } }[]).map(({ message }) => message.content);
 
@@ -60,7 +61,10 @@ describe('what there is of a whole reply that was cut', () => {
       0,
     ],
   ])('counts those of %s', (_wire, reply, pictures, soundBytes) => {
-    expect(partialMedia(Buffer.from(JSON.stringify(reply)))).toMatchObject({ pictures, soundBytes });
+    expect(partialOf({ bytes: Buffer.from(JSON.stringify(reply)), names: nativeNames('usage') })).toMatchObject({
+      pictures,
+      soundBytes,
+    });
   });
 
   it('gives out no more than the tokens that were asked for can be', () => {

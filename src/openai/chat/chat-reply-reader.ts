@@ -2,7 +2,8 @@ import { WholeHeadReader, malformed, readElsewhere, UpstreamFailure } from '#wir
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { tooLarge } from '#wire';
 import { type ChatResult, cutEnd, type ReplyContext } from './chat-end.ts';
-import { partialReply, endHere, type ReplyForm } from './whole-reply.ts';
+import { CHAT_NAMES, partialCompletion, partialElsewhere, partialOf, type PartialReply } from './partial-reply.ts';
+import { endHere, type ReplyForm } from './whole-reply.ts';
 import type { ReadReply } from './whole-reply-worker.ts';
 
 /**
@@ -36,8 +37,17 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
     return endHere(this.#context, this.#collected.take(), 'completion');
   }
 
+  cutElsewhere(cut: Cut): Promise<ReplyEnd<ChatResult>> | null {
+    const partial = partialElsewhere(this.#context, this.#collected, CHAT_NAMES, cut.rest);
+    return partial?.then((came) => this.#cutAt(came, cut)) ?? null;
+  }
+
   cut(cut: Cut): ReplyEnd<ChatResult> {
-    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take(), cut.rest), cut);
+    return this.#cutAt(partialOf({ bytes: this.#collected.take(), names: CHAT_NAMES, rest: cut.rest }), cut);
+  }
+
+  #cutAt(came: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
+    return cutEnd(this.#context, partialCompletion(this.#context, came), cut);
   }
 }
 

@@ -3,11 +3,9 @@ import {
   BOUNDS,
   failedByItsOwnWords,
   failedInChoice,
-  lastObjectIn,
   malformed,
   parseReplyObject,
   readReplyObject,
-  stringEnd,
   tooLarge,
   type JsonLimits,
 } from '#wire/replies';
@@ -15,18 +13,9 @@ import type { ReplyEnd } from '#gateway';
 import { argumentsText } from '../stream/tool-call-deltas.ts';
 import { withoutList } from './content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
-import type { Output } from './chat-usage.ts';
-import {
-  addMedia,
-  bytesOfBase64Length,
-  otherBytes,
-  textBytes,
-  cutChoices,
-  outputBytesMax,
-  firstBytes,
-} from './output-bound.ts';
+import { addMedia, otherBytes, textBytes, cutChoices } from './output-bound.ts';
 
-/* A reply in one piece: parsed as a whole, or read as far as it came. */
+/* A reply in one piece, parsed as a whole. */
 
 type Json = Record<string, unknown>;
 
@@ -174,140 +163,4 @@ export function completeStrictly(body: Json): void {
     said['content'] ??= null;
     said['refusal'] ??= null;
   }
-}
-
-const keysOf = (keys: readonly string[]) => keys.map((key) => ({ key, bytes: Buffer.from(`"${key}":`) }));
-
-/** The keys of a model's text. */
-const KEYS = keysOf(['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments']);
-/** The keys of a model's text on other wires. */
-const NATIVE_KEYS = keysOf(['text', 'thinking', 'refusal', 'arguments']);
-
-/**
- * Reads a native reply that is not streamed and was cut. `said` is its visible text as far as it came. `outputBytes`
- * counts all its output.
- */
-export function partialTexts(bytes: Buffer): { readonly said: string; readonly outputBytes: number } {
-  let said = '';
-  let outputBytes = 0;
-  for (const { key, bytes: needle } of NATIVE_KEYS)
-    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
-      const text = textAt(bytes, at + needle.length);
-      outputBytes += Buffer.byteLength(text);
-      if (key === 'text') said += text;
-    }
-  return { said, outputBytes };
-}
-
-/** The keys of pictures and sound: those of chat, of Gemini and of Responses. */
-const MEDIA_KEYS = keysOf(['url', 'data', 'result']);
-/** The beginnings of PNG, JPEG, WebP and GIF in base64. */
-const PICTURE = /^(?:data:image\/|iVBOR|\/9j\/|UklGR|R0lGOD)/;
-const BEGINNING_CHARS = 16;
-
-/** The pictures and the sound of a reply that is not streamed and was cut, as far as they came. */
-export function partialMedia(bytes: Buffer): Required<Pick<Output, 'otherBytes' | 'pictures' | 'soundBytes'>> {
-  const media = { otherBytes: 0, pictures: 0, soundBytes: 0 };
-  for (const { key, bytes: needle } of MEDIA_KEYS)
-    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
-      let start = at + needle.length;
-      while (SPACES.has(bytes[start])) start++;
-      if (bytes[start] !== QUOTE) continue;
-      // Base64 has no escapes.
-      const end = bytes.indexOf(QUOTE, start + 1);
-      const length = (end === -1 ? bytes.length : end) - start - 1;
-      const isPicture = PICTURE.test(bytes.toString('latin1', start + 1, start + 1 + BEGINNING_CHARS));
-      if (!isPicture && key !== 'data') continue;
-      media.otherBytes += length;
-      if (isPicture) media.pictures += 1;
-      else media.soundBytes += bytesOfBase64Length(length);
-    }
-  return media;
-}
-
-const QUOTE = 0x22;
-const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
-
-/**
- * Reads a completion that is not streamed, and that was cut or has more structure than is parsed. Each text, as far
- * as it came, becomes a choice that ended by its length. The claim is read if it came, also in the `rest` of a reply
- * that was given up for its size. Keys are found by their bytes. A key inside a text is not taken for a key, because
- * its quotes are escaped.
- */
-export function partialReply(
-  { callId, created, service, provider, budget }: ReplyContext,
-  bytes: Buffer,
-  rest?: Buffer,
-): Produced {
-  const texts: string[] = [];
-  let room = outputBytesMax(budget);
-  let outputBytes = 0;
-  // Some servers send the same reasoning under both names. It counts once.
-  const reasoning = new Set<string>();
-  for (const { key, bytes: needle } of KEYS) {
-    for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
-      const text = textAt(bytes, at + needle.length);
-      if (key === 'reasoning') reasoning.add(text);
-      if (key === 'reasoning_content' && reasoning.has(text)) continue;
-      outputBytes += Buffer.byteLength(text);
-      if (key !== 'content' || text === '') continue;
-      const taken = firstBytes(text, room);
-      texts.push(taken);
-      room -= Buffer.byteLength(taken);
-    }
-  }
-  const choices = (texts.length > 0 ? texts : ['']).map((content, index) => ({
-    index,
-    message: { role: 'assistant', content },
-    finish_reason: 'length',
-  }));
-  const body = {
-    id: callId,
-    object: 'chat.completion',
-    created,
-    model: service,
-    provider,
-    system_fingerprint: null,
-    choices,
-  };
-  return {
-    body,
-    before: null,
-    claim: lastObjectIn(bytes, 'usage', rest),
-    outputBytes,
-    ...partialMedia(bytes),
-    finishReasons: [],
-    choices: choices.length,
-    malformed: false,
-    overCap: false,
-  };
-}
-
-/** The JSON string that begins here, as far as it came; empty if another value begins here. */
-function textAt(bytes: Buffer, from: number): string {
-  let start = from;
-  while (SPACES.has(bytes[start])) start++;
-  if (bytes[start] !== QUOTE) return '';
-  start++;
-  const end = stringEnd(bytes, start, Infinity);
-  const isCut = end < 0;
-  // A character or an escape that was cut is left out.
-  const raw = new TextDecoder().decode(bytes.subarray(start, isCut ? bytes.length : end), { stream: isCut });
-  const text = isCut ? withoutBrokenEscape(raw) : raw;
-  try {
-    return (JSON.parse(`"${text}"`) as string).toWellFormed();
-  } catch {
-    return text.toWellFormed();
-  }
-}
-
-/** Removes an incomplete escape at the end: `\`, `\\u`, `\\u12`. */
-function withoutBrokenEscape(text: string): string {
-  const digits = /u[0-9a-fA-F]{0,3}$/.exec(text.slice(-4))?.[0].length ?? 0;
-  for (const end of [text.length, text.length - digits]) {
-    let escapes = 0;
-    while (text[end - 1 - escapes] === '\\') escapes++;
-    if (escapes % 2 === 1) return text.slice(0, end - 1);
-  }
-  return text;
 }

@@ -1,10 +1,11 @@
 import { OWN_TURN_BYTES } from '#wire';
-import { lastObjectIn, WholeHeadReader } from '#wire/replies';
+import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
 import { came, type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
-import { partialMedia, partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
+import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/partial-reply.ts';
+import { parseReply, readReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
 import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/chat-usage.ts';
 
@@ -49,20 +50,30 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     const size = { outputBytes, otherBytes: other, ...media, before: null, decoder };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
-      const said = firstBytes(partialTexts(bytes).said, bytesMax);
+      const said = firstBytes(partialOf({ bytes, names: this.#names }).texts.join(''), bytesMax);
       return nativeOverCap(this.#context, { ...size, write: (end) => decoder.cutWhole(said, end) });
     }
     return nativeEnd(this.#context, { ...size, write: (end) => decoder.whole(bytes.toString('utf8'), reply, end) });
   }
 
+  cutElsewhere(cut: Cut): Promise<ReplyEnd<ChatResult>> | null {
+    const partial = partialElsewhere(this.#context, this.#collected, this.#names, cut.rest);
+    return partial?.then((came) => this.#cutAt(came, cut)) ?? null;
+  }
+
   cut(cut: Cut): ReplyEnd<ChatResult> {
-    const bytes = this.#collected.take();
-    const { said, outputBytes } = partialTexts(bytes);
+    return this.#cutAt(partialOf({ bytes: this.#collected.take(), names: this.#names, rest: cut.rest }), cut);
+  }
+
+  #cutAt({ texts, claim, ...came }: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
     const decoder = this.#decoder;
-    const usage = lastObjectIn(bytes, decoder.usageMember, cut.rest);
-    if (usage !== null) decoder.takeUsage(usage);
-    const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
-    return nativeCut(this.#context, { decoder, before: null, outputBytes, ...partialMedia(bytes), write }, cut);
+    if (claim !== null) decoder.takeUsage(claim);
+    const write: NativeProduced['write'] = (end) => decoder.cutWhole(texts.join(''), end);
+    return nativeCut(this.#context, { decoder, before: null, ...came, write }, cut);
+  }
+
+  get #names() {
+    return nativeNames(this.#decoder.usageMember);
   }
 }
 

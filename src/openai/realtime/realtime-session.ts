@@ -254,8 +254,8 @@ export class RealtimeSession {
     await Promise.allSettled([...locks.running.values()].map(({ settled }) => settled));
   }
 
-  /** The text that the client gets for an event of the provider; null for nothing. */
-  async #answer(event: Json, message: Buffer): Promise<string | null> {
+  /** What the client gets for an event of the provider: a text, or the event as it came. null for nothing. */
+  async #answer(event: Json, message: Buffer): Promise<string | Buffer | null> {
     switch (event['type']) {
       case 'session.created':
       case 'session.updated':
@@ -263,7 +263,7 @@ export class RealtimeSession {
         this.#measure();
         return JSON.stringify({ ...event, session: this.#shown(event['session']) });
       case 'response.created':
-        return (await this.#running(idIn(event['response']))) === null ? null : message.toString('utf8');
+        return (await this.#running(idIn(event['response']))) === null ? null : message;
       case 'response.done':
         return this.#done(event);
       case 'error':
@@ -274,7 +274,7 @@ export class RealtimeSession {
   }
 
   /** An event of a response, or of something else. */
-  async #part(event: Json, message: Buffer): Promise<string | null> {
+  async #part(event: Json, message: Buffer): Promise<Buffer | null> {
     const { response_id: id, type, delta } = event;
     if (typeof id === 'string') {
       const call = await this.#running(id);
@@ -285,7 +285,7 @@ export class RealtimeSession {
         else call.deliver(Buffer.byteLength(delta), 0);
       }
     }
-    return message.toString('utf8');
+    return message;
   }
 
   /** The call of a response, which takes a lock that waits if the response is new. null if it is not passed on. */

@@ -9,7 +9,14 @@ import {
   type ReplyContext,
 } from '../chat/chat-end.ts';
 import { Collector, endInWorker } from '../chat/chat-reply-reader.ts';
-import { asChunk, endHere, partialReply } from '../chat/whole-reply.ts';
+import {
+  CHAT_NAMES,
+  partialCompletion,
+  partialElsewhere,
+  partialOf,
+  type PartialReply,
+} from '../chat/partial-reply.ts';
+import { asChunk, endHere } from '../chat/whole-reply.ts';
 import { ChunkBytes, type ChunkOutput } from './chunk-output.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
 import { EventStreamReader } from './event-stream-reader.ts';
@@ -82,15 +89,23 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     return completeEnd(context, rewriter.produced('stop'));
   }
 
+  cutElsewhere(cut: Cut): Promise<ReplyEnd<ChatResult>> | null {
+    this.refuseBroken();
+    const partial = this.#whole && partialElsewhere(this.context, this.#whole, CHAT_NAMES, cut.rest);
+    return partial?.then((came) => this.#cutAt(came, cut)) ?? null;
+  }
+
   cut(cut: Cut): ReplyEnd<ChatResult> {
     const { context } = this;
     this.refuseBroken();
-    if (this.#whole) {
-      const produced = partialReply(context, this.#whole.take(), cut.rest);
-      return this.#withChunk(cutEnd(context, asChunk(produced), cut));
-    }
+    if (this.#whole)
+      return this.#cutAt(partialOf({ bytes: this.#whole.take(), names: CHAT_NAMES, rest: cut.rest }), cut);
     const produced = this.#rewriter.produced('length');
     return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+  }
+
+  #cutAt(came: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
+    return this.#withChunk(cutEnd(this.context, asChunk(partialCompletion(this.context, came)), cut));
   }
 
   /** The end of a reply that came as one JSON object, with what the output makes of its only chunk. */

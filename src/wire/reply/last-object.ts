@@ -2,6 +2,8 @@ import { isObject, type JsonLimits, parseJson } from '../json-guard.ts';
 
 /** A usage has less. */
 const OBJECT_BYTES_MAX = 4096;
+/** Searching so much backwards takes 3 ms at most. */
+const SEARCHED_BYTES = 1024 * 1024;
 const LIMITS: JsonLimits = { jsonDepthMax: 8, jsonKeysMax: 256 };
 
 const OPENING = 0x7b;
@@ -14,12 +16,12 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
 /**
  * The last member with this name whose value is an object, in a JSON text or in a part of one; null without one. A
  * reply that is given up is read in this way for its usage, which nearly always stands at its end. Names are found by
- * their bytes. The quotes of a name inside a text are escaped, so a text has no such name. `rest`: the end of the text,
- * if `kept` is only its beginning.
+ * their bytes, in the first and the last MiB. The quotes of a name inside a text are escaped, so a text has no such
+ * name. `rest`: the end of the text, if `kept` is only its beginning.
  */
 export function lastObjectIn(kept: Buffer, name: string, rest?: Buffer): Readonly<Record<string, unknown>> | null {
   const atEnd = rest && lastIn(Buffer.concat([kept.subarray(-OBJECT_BYTES_MAX), rest]), name);
-  return atEnd ?? lastIn(kept, name);
+  return atEnd ?? lastIn(kept.subarray(-SEARCHED_BYTES), name) ?? lastIn(kept.subarray(0, SEARCHED_BYTES), name);
 }
 
 function lastIn(bytes: Buffer, name: string): Readonly<Record<string, unknown>> | null {
