@@ -125,8 +125,8 @@ export class MessageSocket {
   }
 
   /**
-   * Sends a text, or its bytes, which are UTF-8. null, or a promise that resolves once the peer has read enough of what waits for it, or is gone. The
-   * next text is sent after that. A closed socket ignores it.
+   * Sends a text, or its bytes, which are UTF-8. null, or a promise that resolves once the peer has read enough of what
+   * waits for it, or is gone. The next text is sent after that. A closed socket ignores it.
    */
   send(text: string | Buffer): Promise<void> | null {
     const socket = this.#socket;

@@ -10,7 +10,7 @@ import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.
  * found by their bytes. A key inside a text is not taken for a key, because its quotes are escaped.
  */
 
-/** What came of a reply. */
+/** The part of a reply that came. */
 export interface PartialReply extends Required<Pick<Output, 'otherBytes' | 'pictures' | 'soundBytes'>> {
   /** The visible texts, each as far as it came. */
   readonly texts: readonly string[];
@@ -123,7 +123,7 @@ function mediaIn(bytes: Buffer): Pick<PartialReply, 'otherBytes' | 'pictures' | 
 const QUOTE = 0x22;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** Where the values of all members with this key begin. */
+/** The places at which the values of members with this key begin. */
 function* placesOf(key: string, bytes: Buffer): Generator<number, void, undefined> {
   const needle = Buffer.from(`"${key}":`);
   for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {

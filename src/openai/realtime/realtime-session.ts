@@ -254,7 +254,7 @@ export class RealtimeSession {
     await Promise.allSettled([...locks.running.values()].map(({ settled }) => settled));
   }
 
-  /** What the client gets for an event of the provider: a text, or the event as it came. null for nothing. */
+  /** The client gets this for an event of the provider: a text, or the event as it came. null for nothing. */
   async #answer(event: Json, message: Buffer): Promise<string | Buffer | null> {
     switch (event['type']) {
       case 'session.created':
