@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
+import { BodyChunks, CHUNK_WEIGHT } from './body-chunks.ts';
 
 type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
 
@@ -28,6 +29,8 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
     // read the answer. The same holds for the header that a gateway sets before it stops.
     const { raw } = request;
     if (!raw.complete && !endsItsConnection(raw)) {
+      // Otherwise Node would drop the rest of the body itself, and nobody would see its chunks.
+      raw.read(0);
       reply.removeHeader('connection');
       if (!reply.raw.headersSent) {
         reply.raw.removeHeader('connection');
@@ -65,6 +68,7 @@ interface Rest {
   readonly socket: Socket;
   /** Its `bytesRead` at which it is closed. */
   readonly most: number;
+  readonly chunks: BodyChunks;
 }
 
 /**
@@ -76,8 +80,10 @@ class Rests {
   #timer: NodeJS.Timeout | null = null;
 
   read(body: IncomingMessage, socket: Socket, closes: boolean): void {
-    // Node itself drops a body that is not read. It gives no data events for these bytes, but the socket counts them.
-    const rest: Rest = { socket, most: socket.bytesRead + DRAIN_BYTES };
+    const rest: Rest = { socket, most: socket.bytesRead + DRAIN_BYTES, chunks: new BodyChunks() };
+    body.on('data', (chunk: Buffer) => {
+      if (rest.chunks.add(chunk)) socket.destroy();
+    });
     const timer = setTimeout(() => socket.destroy(), DRAIN_MS).unref();
     const over = () => {
       clearTimeout(timer);
@@ -108,10 +114,10 @@ class Rests {
       this.#all.delete(rest);
       this.#all.add(rest);
       const { socket, most } = rest;
-      const before = socket.bytesRead;
-      if (before > most) socket.destroy();
+      const before = weightOf(rest);
+      if (socket.bytesRead > most) socket.destroy();
       else socket.resume();
-      this.#pauseAfterThis(rest, () => this.#readNext(connections - 1, bytes - (socket.bytesRead - before)));
+      this.#pauseAfterThis(rest, () => this.#readNext(connections - 1, bytes - (weightOf(rest) - before)));
     }
   }
 
@@ -123,6 +129,9 @@ class Rests {
     });
   }
 }
+
+/** The bytes of a rest until now, with the weight of its chunks. */
+const weightOf = ({ socket, chunks }: Rest): number => socket.bytesRead + chunks.count * CHUNK_WEIGHT;
 
 /** The error for a body above the limit of an endpoint. It names every option that has this value. */
 export function tooLarge(

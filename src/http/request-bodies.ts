@@ -16,6 +16,7 @@ import {
 import { CodedBodies, codingOfBody } from './coded-bodies.ts';
 import { WaitingBodies, type WaitingBody } from './waiting-bodies.ts';
 import { endConnectionOf } from './connections.ts';
+import { BodyChunks, chunksTooSmall } from './body-chunks.ts';
 import { largestOf, lengthOf, tooLargeFor } from './body-sizes.ts';
 
 type Limits = Pick<
@@ -243,10 +244,6 @@ const WINDOW_MS = 10_000;
 
 /* Limits of a chunked body, see #gather. */
 const PIECE_BYTES = 64 * 1024;
-/** This many chunks may have any size. */
-const CHUNKS_FREE = 4_096;
-/** With more chunks, their average size must be at least this. */
-const CHUNK_BYTES_MIN = 64;
 /** When it has arrived, its pieces and the whole are in memory together. */
 const CHUNKED_WEIGHT_MIN = 2;
 
@@ -270,7 +267,8 @@ class ArrivingBody implements Placed, WaitingBody {
   /** The bytes of a chunked body, in full pieces and one that is being filled. */
   #pieces: Buffer[] = [];
   #filled = 0;
-  #chunks = 0;
+  /** null: the length is known. */
+  readonly #chunks: BodyChunks | null;
   #received = 0;
   #turns = -1;
   #receivedBefore = 0;
@@ -293,6 +291,7 @@ class ArrivingBody implements Placed, WaitingBody {
     this.#weight = weight;
     this.#done = done;
     this.#length = lengthOf(request);
+    this.#chunks = this.#length === null ? new BodyChunks() : null;
     this.#bytesMax =
       this.#length !== null && this.#length <= SMALL_BYTES ? SMALL_BYTES : largestOf(request, bodies.limits);
     if (this.#length === null || this.#length <= SMALL_BYTES) return;
@@ -417,9 +416,8 @@ class ArrivingBody implements Placed, WaitingBody {
 
   #data(chunk: Buffer): void {
     const received = this.#received + chunk.byteLength;
-    if (this.#length === null) {
-      this.#chunks += 1;
-      if (this.#chunks > CHUNKS_FREE && received < this.#chunks * CHUNK_BYTES_MIN) return this.#fail(chunksTooSmall());
+    if (this.#chunks !== null) {
+      if (this.#chunks.add(chunk)) return this.#fail(chunksTooSmall());
       if (received > this.#bytesMax) return this.#fail(this.#tooLarge());
       try {
         if (received > UNCOUNTED_BYTES) this.#takes(received);
@@ -428,10 +426,10 @@ class ArrivingBody implements Placed, WaitingBody {
       }
       this.#gather(chunk);
     } else {
+      const length = this.#length!;
       // The bytes are copied, because the chunk is a part of a larger buffer of the socket.
-      this.#whole ??=
-        this.#length > SMALL_BYTES ? Buffer.allocUnsafeSlow(this.#length) : Buffer.allocUnsafe(this.#length);
-      if (received > this.#length)
+      this.#whole ??= length > SMALL_BYTES ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length);
+      if (received > length)
         return this.#fail(new GatewayError('invalid_request', 'The body is longer than its content-length'));
       chunk.copy(this.#whole, this.#received);
     }
@@ -440,8 +438,7 @@ class ArrivingBody implements Placed, WaitingBody {
 
   /**
    * Copies a chunk into pieces of 64 KiB. Each chunk of a chunked body takes about a hundred bytes of memory, whatever
-   * its size, until the whole body has arrived: 10 MiB in chunks of one byte would take a gigabyte. Each chunk also
-   * takes a microsecond to read, so a body of very small chunks is refused.
+   * its size, until the whole body has arrived: 10 MiB in chunks of one byte would take a gigabyte.
    */
   #gather(chunk: Buffer): void {
     let at = 0;
@@ -491,9 +488,3 @@ class ArrivingBody implements Placed, WaitingBody {
 }
 
 const NOTHING = Buffer.alloc(0);
-
-const chunksTooSmall = () =>
-  new GatewayError(
-    'invalid_request',
-    `The body comes in chunks of less than ${CHUNK_BYTES_MIN} bytes: send larger ones, or the whole with content-length`,
-  );

@@ -28,13 +28,9 @@ async function world(engine: EngineName, batches = '') {
       }),
   });
   onTestFinished(async () => {
-    try {
-      expect(await spine.faults()).toEqual([]);
-    } finally {
-      await spine.stop();
-      await provider.stop();
-      await database?.drop();
-    }
+    await spine.stop();
+    await provider.stop();
+    await database?.drop();
   });
   const clientOf = async (name: string) => clientAt(`${spine.origin}/v1`, (await spine.tenant(name, '5')).key);
   return {
@@ -54,11 +50,12 @@ const live = ({ batches }: BatchProvider) => batches.filter(({ status }) => LIVE
 const nameOf = ({ lines }: BatchProvider['batches'][number]) => textOf(lines[0]!).split(' ')[0];
 
 test.each(ENGINES)('an account has at most as much of a queue as it leaves free: %s', async (engine) => {
-  const { provider, greedy, patient } = await world(engine, 'provider_bytes_max = 4000');
+  const { provider, spine, greedy, patient } = await world(engine, 'provider_bytes_max = 4000');
   const many = await Promise.all(Array.from({ length: 6 }, () => batchOf(greedy, 'greedy')));
-  await until(() => provider.batches.length === 2);
+  // At least: more than the share must be a difference, and not a long wait.
+  await until(() => provider.batches.length >= 2);
   const one = await batchOf(patient, 'other');
-  await until(() => provider.batches.length === 3);
+  await until(() => provider.batches.length >= 3);
   expect(provider.batches.map(nameOf)).toEqual(['greedy', 'greedy', 'other']);
   // What is cancelled has its room until the provider has ended it, and costs what it has made.
   await Promise.all(many.map(({ id }) => greedy.batches.cancel(id)));
@@ -74,10 +71,11 @@ test.each(ENGINES)('an account has at most as much of a queue as it leaves free:
   const ends = await Promise.all(many.map(({ id }) => ended(greedy, id)));
   expect(ends.map(({ status }) => status)).toEqual(many.map(() => 'cancelled'));
   expect(ends.reduce((sum, { request_counts: counts }) => sum + counts!.completed, 0)).toBe(2);
+  expect(await spine.faults()).toEqual([]);
 });
 
 test('a queue that was full is shared out from then on', async () => {
-  const { provider, greedy, patient, pass } = await world('sqlite');
+  const { provider, spine, greedy, patient, pass } = await world('sqlite');
   // The provider has room for four, and says so only when a batch was created.
   provider.after = (method, path) => {
     if (method === 'POST' && path === '/batches' && live(provider).length > 4) {
@@ -95,11 +93,12 @@ test('a queue that was full is shared out from then on', async () => {
   await until(async () => (await patient.batches.retrieve(one.id)).status === 'in_progress');
   // Now both wait for room, and the patient account has none there yet.
   provider.end(live(provider)[0]!, 'completed');
-  await until(() => live(provider).length === 4);
-  expect([nameOf(provider.batches.at(-1)!), provider.batches.length]).toEqual(['other', 6]);
+  await until(() => provider.batches.length >= 6);
+  expect([nameOf(provider.batches.at(-1)!), provider.batches.length, live(provider).length]).toEqual(['other', 6, 4]);
   while (provider.batches.length < 7 || live(provider).length > 0)
     for (const there of await untilSome(() => live(provider))) provider.end(there, 'completed');
   expect(await ended(patient, one.id)).toMatchObject({ status: 'completed' });
+  expect(await spine.faults()).toEqual([]);
 });
 
 async function untilSome<T>(find: () => readonly T[]): Promise<readonly T[]> {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sendRaw } from '../support/raw-http.ts';
+import { openSocket, readAnswer, sendRaw } from '../support/raw-http.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 let spine: Spine;
@@ -47,4 +47,40 @@ test('a large body in chunks of one byte is refused with what would be right', a
 
 test('a body that is larger than is taken is refused however it comes', async () => {
   expect((await sendRaw(spine.origin, inChunks(11 * 1024 * 1024, 60_000))).status).toBe(413);
+});
+
+const head = (path: string, more: string) =>
+  `POST ${path} HTTP/1.1\r\nhost: gate\r\n${more}transfer-encoding: chunked\r\n\r\n`;
+const BYTES = Buffer.from('1\r\nx\r\n'.repeat(10_000));
+
+test('an uploaded file in chunks of one byte is refused with what would be right', async () => {
+  const form = '--zz\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n';
+  const begun = `${head('/api/v1/files', `authorization: Bearer ${spine.key}\r\ncontent-type: multipart/form-data; boundary=zz\r\n`)}${form.length.toString(16)}\r\n${form}\r\n`;
+  const { status, body } = await sendRaw(spine.origin, Buffer.concat([Buffer.from(begun), BYTES]));
+  expect(status).toBe(400);
+  expect(JSON.parse(body)).toMatchObject({
+    error: { type: 'invalid_request', message: expect.stringContaining('chunks of less than 64 bytes') },
+  });
+});
+
+/** Of the rest of a body that was refused, the gateway reads 32 MiB if its chunks are large. */
+const FAR_LESS = 16 * 1024 * 1024;
+test.each([
+  ['a path that does not exist', '/api/v1/nowhere', 404],
+  ['no key', '/api/v1/chat/completions', 401],
+  ['no key for an upload', '/api/v1/files', 401],
+  ['no key for an agent', '/a2a/test/agent', 401],
+])('who goes on to send chunks of one byte after a refusal is disconnected: %s', async (_name, path, refused) => {
+  const socket = await openSocket(spine.origin);
+  const answer = readAnswer(socket);
+  const closed = new Promise((resolve) => socket.once('close', resolve));
+  socket.write(head(path, 'content-type: application/json\r\n'));
+  expect((await answer).status).toBe(refused);
+  const more = () => {
+    while (!socket.destroyed && socket.write(BYTES));
+  };
+  socket.on('drain', more);
+  more();
+  await closed;
+  expect(socket.bytesWritten).toBeLessThan(FAR_LESS);
 });

@@ -1,3 +1,4 @@
+import { closeSync, fstatSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import os from 'node:os';
 import v8 from 'node:v8';
@@ -28,12 +29,30 @@ const OF_PROCESS = [
  * function. test/ai-sdk/reach.test.ts looks for what is missing here.
  */
 export function shut(): void {
+  closeFiles();
   for (const name of OF_PROCESS) replace(process, name, 'process');
   replace(os, 'setPriority', 'os');
   replace(v8, 'setFlagsFromString', 'v8');
   // Connects without the gateway. Storages and EventSource are not there (NODE_FLAGS).
   delete (globalThis as { WebSocket?: unknown }).WebSocket;
   syncBuiltinESMExports();
+}
+
+/** A process has these at most, unless the system allows more. */
+const DESCRIPTORS = 1_024;
+
+/**
+ * Closes files that the process has from the one that started it. A thread there that opens a file by the C library,
+ * while another one starts a process, leaves it to that process, and Node's permission model lets a package read it.
+ */
+function closeFiles(): void {
+  for (let fd = 3; fd < DESCRIPTORS; fd++)
+    try {
+      const stat = fstatSync(fd);
+      if (stat.isFile() || stat.isDirectory()) closeSync(fd);
+    } catch {
+      // No descriptor has this number.
+    }
 }
 
 function replace(of: object, name: string, owner: string): void {
