@@ -57,19 +57,19 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 
   cutElsewhere(cut: Cut): Promise<ReplyEnd<ChatResult>> | null {
-    const partial = partialElsewhere(this.#context, this.#collected, this.#names, cut.rest);
-    return partial?.then((came) => this.#cutAt(came, cut)) ?? null;
+    const reading = partialElsewhere(this.#context, this.#collected, this.#names, cut.rest);
+    return reading?.then((partial) => this.#cutAt(partial, cut)) ?? null;
   }
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
     return this.#cutAt(partialOf({ bytes: this.#collected.take(), names: this.#names, rest: cut.rest }), cut);
   }
 
-  #cutAt({ texts, claim, ...came }: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
+  #cutAt({ texts, claim, ...output }: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
     const decoder = this.#decoder;
     if (claim !== null) decoder.takeUsage(claim);
     const write: NativeProduced['write'] = (end) => decoder.cutWhole(texts.join(''), end);
-    return nativeCut(this.#context, { decoder, before: null, ...came, write }, cut);
+    return nativeCut(this.#context, { decoder, before: null, ...output, write }, cut);
   }
 
   get #names() {
