@@ -1,4 +1,4 @@
-import { BOUNDS, foreignObject, isObject, readJson, type JsonLimits } from '#wire';
+import { BOUNDS, readForeign, isObject, readJson, type JsonLimits } from '#wire';
 import { GatewayError } from '#errors';
 import type { BatchFault } from './batch.ts';
 
@@ -59,8 +59,9 @@ export async function readLine(
   return { customId, body: JSON.stringify(body) };
 }
 
-/** The `custom_id` of a line that was read before, with other limits. '' if it has none. */
-export function customIdOf(bytes: Buffer): string {
-  const customId = foreignObject(bytes, BOUNDS.fileLine)?.['custom_id'];
+/** Resolves with the `custom_id` of a line that was read before, with other limits; with '' if it has none. */
+export async function customIdOf(bytes: Buffer): Promise<string> {
+  const line = await readForeign(bytes, BOUNDS.fileLine).catch(() => null);
+  const customId = isObject(line) ? line['custom_id'] : null;
   return typeof customId === 'string' ? customId : '';
 }

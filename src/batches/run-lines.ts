@@ -168,7 +168,7 @@ export class BatchRun {
         // What held lines do not use comes back only with their answers.
         if (this.#poor.has(n) && this.#providers.isLive) continue;
         const line = await readLine(bytes, this.#batch.endpoint, limits);
-        await ('code' in line ? this.#refuse(n, customIdOf(bytes!), line) : this.#next(n, line));
+        await ('code' in line ? this.#refuse(n, await customIdOf(bytes!), line) : this.#next(n, line));
       }
     } catch (error) {
       if (!(error instanceof UnreadableContent)) throw error;

@@ -160,7 +160,11 @@ async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown
       // oxlint-disable-next-line no-await-in-loop -- one piece per turn of the event loop
       await ownTurn();
       const { done, value } = work.next();
-      if (done) return value;
+      if (!done) continue;
+      // The last piece may be the whole text, and who waits for the value works on it at once.
+      // oxlint-disable-next-line no-await-in-loop -- as above
+      await ownTurn();
+      return value;
     }
   } catch (error) {
     if (error instanceof PieceError) throw noJson(faultAt(bytes, error.position, start), error);
