@@ -45,12 +45,8 @@ const IN_TURNS_BYTES = 1024 * 1024;
 /** Faulty items of a reply that are checked in addition to the images that were asked for. Each one costs time. */
 const FAULTY_MAX = 16;
 
-/**
- * Parses a reply without its images, or an event of a stream. Throws UpstreamFailure if it is not a JSON object; one
- * beyond the bound is `tooLarge`, because its provider has done the work.
- */
-export const parseImageReply = (json: Buffer): Record<string, unknown> =>
-  parseReplyObject(json, BOUNDS.image, (what, cause) => tooLarge(what, { cause }));
+/** Parses a reply without its images, or an event of a stream. Throws UpstreamFailure if it is not a JSON object. */
+export const parseImageReply = (json: Buffer): Record<string, unknown> => parseReplyObject(json, BOUNDS.image);
 
 /**
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
