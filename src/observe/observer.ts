@@ -1,6 +1,6 @@
 import type { UpstreamFailure } from '#wire';
 import type { EndFrame, Resolution } from '#billing';
-import type { Call, ProviderFlag, CallObserver } from '#gateway';
+import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#gateway';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
 
@@ -43,15 +43,37 @@ const CLIENT_GONE = ['client_gone', 499] as const;
 
 /**
  * The error code of an outcome and its HTTP status; `[null, 200]` for success. A complete answer of a provider has 200,
- * even if it reports an error.
+ * even if it reports an error. A stream that ended with an error after it had begun has the status of this error.
  */
-export function statusOf(
-  outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
-): readonly [code: string | null, status: number] {
-  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
-  if (outcome.clientGone) return CLIENT_GONE;
-  const { code } = toGatewayError(outcome.error);
-  return [code, HTTP_ERRORS[code].status];
+export function statusOf({
+  error,
+  answerError,
+  clientGone,
+  end,
+  resolution,
+}: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone' | 'end' | 'resolution'>): readonly [
+  code: string | null,
+  status: number,
+] {
+  if (error !== null && error !== undefined) {
+    if (clientGone) return CLIENT_GONE;
+    const { code } = toGatewayError(error);
+    return [code, HTTP_ERRORS[code].status];
+  }
+  const cut = end?.cut;
+  if (!cut) return [answerError, 200];
+  // A client that cancels is not told of an error; one that left gets nothing. A free call may end only so: a client
+  // listens until it leaves.
+  if (cut.reason === 'cancelled') return clientGone && resolution !== null ? CLIENT_GONE : [null, 200];
+  return [cut.code, HTTP_ERRORS[cut.code].status];
+}
+
+/** The error of an outcome in words, as its client gets it; null for an outcome without one. */
+export function reasonOf({ error, end, resolution }: CallOutcome): string | null {
+  if (error !== null && error !== undefined) return error instanceof Error ? error.message : String(error);
+  if (!end?.cut) return null;
+  if (end.cut.reason === 'cancelled') return end.cut.message;
+  return errorOfCut(end.cut, { providerName: end.providerName, charged: resolution?.settlement.charged ?? 0n }).message;
 }
 
 /** Receives events of calls: a log, metrics or a tracer. Methods return at once and never throw. */
@@ -242,14 +264,19 @@ const NAMED_CODES: ReadonlySet<string> = new Set(
   [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32020, -32021, -32022, -32042].map(String),
 );
 
+/** States of tasks whose agent did not do the work. */
+const TASK_ERRORS: Readonly<Record<string, string>> = { failed: 'task_failed', rejected: 'task_rejected' };
+
 /**
- * The `error.type` of a complete reply that reports a failure: a JSON-RPC code, or `tool_error`. null for every other
- * reply. It comes from the finish reason of a tool's reply: `isError`, or `error` and the code.
+ * The `error.type` of a complete reply that reports a failure: a JSON-RPC code, `tool_error`, or how the task of an
+ * agent ended. null for every other reply. It comes from the finish reason of a reply of a tool (`isError`) or an agent
+ * (the state of its task), or from `error` and the code.
  */
 function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
   const reason = end?.detail['finishReason'];
-  if (primitive !== 'tool' || typeof reason !== 'string') return null;
-  if (reason === 'isError') return TOOL_ERROR;
+  if ((primitive !== 'tool' && primitive !== 'agent') || typeof reason !== 'string') return null;
+  if (primitive === 'tool' && reason === 'isError') return TOOL_ERROR;
+  if (primitive === 'agent' && Object.hasOwn(TASK_ERRORS, reason)) return TASK_ERRORS[reason]!;
   if (!reason.startsWith(ANSWERED)) return null;
   const code = reason.slice(ANSWERED.length);
   return CODE.test(code) ? code : OTHER_ERROR;

@@ -37,7 +37,7 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
   }
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
-    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take(), cut.rest), cut);
+    return cutEnd(this.#context, partialReply(this.#context, this.#collected.take(), cut.rest), cut, false);
   }
 }
 

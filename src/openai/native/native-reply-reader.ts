@@ -2,7 +2,7 @@ import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { came, type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
+import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { partialMedia, partialTexts, parseReply, readReply } from '../chat/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
@@ -62,7 +62,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     const usage = lastObjectIn(bytes, decoder.usageMember, cut.rest);
     if (usage !== null) decoder.takeUsage(usage);
     const write: Parameters<typeof nativeCut>[1]['write'] = (end) => decoder.cutWhole(said, end);
-    return nativeCut(this.#context, { decoder, before: null, outputBytes, ...partialMedia(bytes), write }, cut);
+    return nativeCut(this.#context, { decoder, before: null, outputBytes, ...partialMedia(bytes), write }, cut, false);
   }
 }
 
@@ -85,17 +85,16 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
 }
 
 /** See `cutEnd`. */
-export function nativeCut(context: ReplyContext, produced: NativeProduced, cut: Cut): ReplyEnd<ChatResult> {
+export function nativeCut(
+  context: ReplyContext,
+  produced: NativeProduced,
+  cut: Cut,
+  streams: boolean,
+): ReplyEnd<ChatResult> {
   const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), cut);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
-  const error = replyCut(cut, produced);
-  const undelivered = came(produced) ? {} : { undelivered: cut };
-  return {
-    ...end,
-    finishReason: end.finishReason ?? cut.reason,
-    result: { ...end.result, cut: error, ...undelivered },
-  };
+  return asCut(end, produced, cut, streams);
 }
 
 /**

@@ -87,10 +87,10 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     this.refuseBroken();
     if (this.#whole) {
       const produced = partialReply(context, this.#whole.take(), cut.rest);
-      return this.#withChunk(cutEnd(context, asChunk(produced), cut));
+      return this.#withChunk(cutEnd(context, asChunk(produced), cut, true));
     }
     const produced = this.#rewriter.produced('length');
-    return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+    return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut, true);
   }
 
   /** The end of a reply that came as one JSON object, with what the output makes of its only chunk. */
