@@ -103,6 +103,7 @@ export class Attempts<R> {
   /** The work of this attempt begins only now, see ProviderStream.waits. */
   workBegins(): void {
     this.#startedAt = this.#begunAt = this.#options.now();
+    this.#options.observer.workBegins(this.#call, this.#startedAt);
   }
 
   /** The provider sent something. Returns whether this is the first time in this attempt. */
@@ -206,7 +207,12 @@ export class Attempts<R> {
       this.#blamed().failed(this.#candidate, this.#startedAt, null);
       this.#blamed().over(null);
     } else health.notProbed(offer, this.#call.caller.account);
-    const failure = new UpstreamFailure(stopped.message, { retryable: false, attributedTo: 'provider', cause });
+    const failure = new UpstreamFailure(stopped.message, {
+      retryable: false,
+      attributedTo: 'provider',
+      timedOut: true,
+      cause,
+    });
     this.#tell(failure);
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,

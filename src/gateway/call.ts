@@ -346,6 +346,8 @@ export interface CostCap {
 export interface CallObserver {
   started(call: Call): void;
   attemptStarted(call: Call, offer: Offer, at: number): void;
+  /** The work of the attempt begins only now, see ProviderStream.waits. */
+  workBegins(call: Call, at: number): void;
   firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;

@@ -16,7 +16,8 @@ import {
   Registry,
   orSilent,
 } from './prometheus.ts';
-import { type CallSink, labelOfError, statusOf } from './observer.ts';
+import { type CallOutcome, type CallSink, labelOfError, labelOfFailure, statusOf } from './observer.ts';
+import type { Offer } from '#catalog';
 import { createOfferSeries, type OfferSeries, OTHER } from './offer-series.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
@@ -251,6 +252,7 @@ function createCallMetrics(
     },
     attemptFailed(call, offer, failure, time) {
       offers.attemptFailed(offer, failure.attributedTo);
+      if (call.free === null) offers.attemptEnded(offer, labelOfFailure(failure), time.durationMs / 1000);
       mcp.attemptFailed(call, offer, failure, time);
     },
     flagged: (_call, offer, flags) => offers.flagged(offer, flags),
@@ -263,17 +265,28 @@ function createCallMetrics(
       lockStates[resolution?.state ?? 'none'].inc();
       if (!offer) return;
       const one = offers.of(offer);
-      const seconds = outcome.durationMs / 1000;
-      const [code] = statusOf(outcome);
-      if (code === null) one.duration.observe(seconds);
-      else offers.failed(offer, labelOfError(code), seconds);
-      if (outcome.firstByteMs !== null) one.firstToken.observe(outcome.firstByteMs / 1000);
+      countTimes(offers, call.candidates[0]?.offer ?? offer, offer, outcome);
       if (!resolution) return;
       const { settlement, end } = resolution;
       const ofTool = settlement.charged > 0n ? mcp.moneyOf(call, outcome, offer) : null;
       offers.settled(one, end?.usage, settlement, ofTool ?? one);
     },
   };
+}
+
+/** Counts the time of a call at its first offer, which it asked for, and that of its last attempt at `offer`. */
+function countTimes(offers: OfferSeries, asked: Offer, offer: Offer, outcome: CallOutcome): void {
+  const [code] = statusOf(outcome);
+  const seconds = outcome.durationMs / 1000;
+  if (code === null) offers.of(asked).request.observe(seconds);
+  else offers.failed(asked, labelOfError(code), seconds);
+  const { lastAttempt, firstByteMs } = outcome;
+  if (lastAttempt === null) return;
+  const { errorType, beganMs, durationMs } = lastAttempt;
+  const { duration, firstToken } = offers.of(offer);
+  if (errorType === null) duration.observe(durationMs / 1000);
+  else offers.attemptEnded(offer, labelOfError(errorType), durationMs / 1000);
+  if (firstByteMs !== null) firstToken.observe(Math.max(0, firstByteMs - beganMs) / 1000);
 }
 
 /**

@@ -33,7 +33,12 @@ export interface CallOutcome {
   readonly attempts: number;
   /** The time of the attempt that was answered; null if no attempt was answered. */
   readonly served: AttemptTime | null;
-  /** Milliseconds from the call's start to the first byte of its reply; null without a reply. */
+  /**
+   * The attempt that ran until the end, at `offer`, with its error type; null if the last one had failed before, and
+   * for an answer that came in a provider's batch.
+   */
+  readonly lastAttempt: (AttemptTime & { readonly errorType: string | null }) | null;
+  /** Milliseconds from the call's start to the first byte of its last attempt; null without one. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
 }
@@ -93,6 +98,10 @@ interface Progress {
   lastTried: Offer | null;
   /** Milliseconds from the start of the call to the start of the current attempt; 0 before the first. */
   attemptBeganMs: number;
+  /** Milliseconds from the start of the call to the moment from which its attempts count their times. */
+  originMs: number;
+  /** An attempt runs. */
+  isTrying: boolean;
   isOver: boolean;
 }
 
@@ -141,19 +150,23 @@ export function createCallObserver(
     if (call.operation !== null && served && answerError === null && !cancelled)
       operations.learn(served, call.operation);
     const durationMs = now() - call.begunAt;
+    const lastTime = progress.isTrying ? timeOfLast(progress, end, durationMs) : null;
+    // A free call has no resolution. Its client left if the call was cut or its reader stopped early.
+    const clientGone = resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null));
+    const [code] = statusOf({ error, answerError, clientGone, end, resolution });
     const called = offer ?? call.candidates[0]?.offer;
     const outcome: CallOutcome = {
       resolution,
       end,
       error,
       answerError,
-      // A free call has no resolution. Its client left if the call was cut or its reader stopped early.
-      clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
+      clientGone,
       operation: called ? operations.nameOf(call, called) : null,
       offer,
       // An answer that came in a provider's batch was not waited for: no attempt began.
       attempts: Math.max(progress.attempts, served ? 1 : 0),
-      served: served && end ? servedTime(progress, end, durationMs) : null,
+      served: end === null ? null : lastTime,
+      lastAttempt: lastTime && { ...lastTime, errorType: end === null ? code : (end.cut?.reason ?? answerError) },
       firstByteMs: progress.firstByteMs,
       durationMs,
     };
@@ -163,8 +176,15 @@ export function createCallObserver(
   return {
     inFlight: () => inFlight,
     started(call) {
-      const progress = { firstByteMs: null, attempts: 0, lastTried: null, attemptBeganMs: 0, isOver: false };
-      (call as Observed)[PROGRESS] = progress;
+      (call as Observed)[PROGRESS] = {
+        firstByteMs: null,
+        attempts: 0,
+        lastTried: null,
+        attemptBeganMs: 0,
+        originMs: 0,
+        isTrying: false,
+        isOver: false,
+      };
       inFlight += 1;
       for (const sink of sinks) sink.started?.(call);
     },
@@ -173,7 +193,14 @@ export function createCallObserver(
       if (!progress) return;
       progress.attempts += 1;
       progress.attemptBeganMs = at - call.begunAt;
+      progress.firstByteMs = null;
+      progress.lastTried = offer;
+      progress.isTrying = true;
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
+    },
+    workBegins(call, at) {
+      const progress = progressOf(call);
+      if (progress) progress.attemptBeganMs = progress.originMs = at - call.begunAt;
     },
     firstByte(call, at) {
       const progress = progressOf(call);
@@ -181,7 +208,10 @@ export function createCallObserver(
     },
     attemptFailed(call, offer, failure) {
       const progress = progressOf(call);
-      if (progress) progress.lastTried = offer;
+      if (progress) {
+        progress.lastTried = offer;
+        progress.isTrying = false;
+      }
       const beganMs = progress?.attemptBeganMs ?? 0;
       const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
       for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
@@ -202,9 +232,14 @@ export function createCallObserver(
 }
 
 /** The time of the attempt up to the end of the reply. The settlement comes after it and does not count. */
-function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
-  const endMs = detail['durationMs'];
-  return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };
+function timeOfLast(
+  { attemptBeganMs: beganMs, originMs }: Progress,
+  end: EndFrame | null,
+  callMs: number,
+): AttemptTime {
+  const toldMs = end?.detail['durationMs'];
+  const endMs = typeof toldMs === 'number' ? originMs + toldMs : callMs;
+  return { beganMs, durationMs: Math.max(0, endMs - beganMs) };
 }
 
 /**
@@ -291,7 +326,11 @@ export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED
 const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529]);
 
 /** The error type of a failed attempt, with few possible values: an HTTP status, or what happened to the connection. */
-export function labelOfFailure({ status, unsent }: Pick<UpstreamFailure, 'status' | 'unsent'>): string {
-  if (status === null) return unsent ? 'unreachable' : 'broken';
+export function labelOfFailure({
+  status,
+  unsent,
+  timedOut,
+}: Pick<UpstreamFailure, 'status' | 'unsent' | 'timedOut'>): string {
+  if (status === null) return timedOut ? 'timeout' : unsent ? 'unreachable' : 'broken';
   return USUAL_STATUSES.has(status) ? String(status) : OTHER_ERROR;
 }

@@ -76,4 +76,22 @@ test('the log, the metrics and the record of a call that ended late say how, for
   );
   // The log and the record have the words that the client got.
   for (const { reason, told } of seen) expect(told).toBe(reason);
+  const metrics = await (
+    await fetch(`${spine.origin}/metrics`, { headers: { authorization: `Bearer ${spine.adminKey}` } })
+  ).text();
+  const ATTEMPT_ENDS: Readonly<Record<string, string>> = {
+    too_large: 'too_large',
+    mute: 'too_large',
+    too_large_midway: 'too_large',
+    hung: 'timeout',
+    left: 'cancelled',
+    lost: 'broken',
+  };
+  for (const { kind, script, code } of CASES) {
+    const service = `gen_ai_request_model="own/${kind.name}"`;
+    const count = (metric: string, error: string) =>
+      new RegExp(`^${metric}_count\\{[^}]*${service}[^}]*,error_type="${error}"\\} [1-9]`, 'm');
+    expect(metrics).toMatch(count('gen_ai_server_request_duration_seconds', code));
+    expect(metrics).toMatch(count('gen_ai_client_operation_duration_seconds', ATTEMPT_ENDS[script]!));
+  }
 }, 120_000);
