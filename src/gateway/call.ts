@@ -346,7 +346,9 @@ export interface CostCap {
 export interface CallObserver {
   started(call: Call): void;
   attemptStarted(call: Call, offer: Offer, at: number): void;
-  /** The work of the attempt begins only now, see ProviderStream.waits. */
+  /** The attempt waits for work, see ProviderStream.waits. `workBegins` follows. */
+  idle(call: Call): void;
+  /** The work of the attempt begins only now. */
   workBegins(call: Call, at: number): void;
   firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;

@@ -3,6 +3,7 @@ import type { EndFrame, Resolution } from '#billing';
 import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#gateway';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
+import { createRunningAttempts, type RunningAttempt, type RunningAttempts } from './running-attempts.ts';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {
@@ -92,7 +93,7 @@ export interface CallSink {
   readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
 }
 
-interface Progress {
+interface Progress extends RunningAttempt {
   firstByteMs: number | null;
   attempts: number;
   lastTried: Offer | null;
@@ -126,12 +127,14 @@ interface CallObserverOptions {
    * known.
    */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
+  /** Keeps the attempts that run. Default: nobody asks for them. */
+  readonly running?: RunningAttempts;
 }
 
 /** One observer that passes its events to several sinks. */
 export function createCallObserver(
   sinks: readonly CallSink[],
-  { now, hasOperation }: CallObserverOptions,
+  { now, hasOperation, running = createRunningAttempts() }: CallObserverOptions,
 ): CallObserver {
   let inFlight = 0;
   const operations = createKnownOperations(hasOperation);
@@ -141,6 +144,7 @@ export function createCallObserver(
     if (!progress) return;
     progress.isOver = true;
     inFlight -= 1;
+    running.end(progress);
     const served = end
       ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer
       : undefined;
@@ -184,6 +188,11 @@ export function createCallObserver(
         originMs: 0,
         isTrying: false,
         isOver: false,
+        place: null,
+        waitsSince: 0,
+        isWaiting: false,
+        older: null,
+        newer: null,
       };
       inFlight += 1;
       for (const sink of sinks) sink.started?.(call);
@@ -196,21 +205,32 @@ export function createCallObserver(
       progress.firstByteMs = null;
       progress.lastTried = offer;
       progress.isTrying = true;
+      // A free call may be a stream on which a client listens, which waits for as long as it likes.
+      if (call.free === null) running.begin(progress, offer, at);
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
+    },
+    idle(call) {
+      const progress = progressOf(call);
+      if (progress) running.stopWaiting(progress);
     },
     workBegins(call, at) {
       const progress = progressOf(call);
-      if (progress) progress.attemptBeganMs = progress.originMs = at - call.begunAt;
+      if (!progress) return;
+      progress.attemptBeganMs = progress.originMs = at - call.begunAt;
+      running.wait(progress, at);
     },
     firstByte(call, at) {
       const progress = progressOf(call);
-      if (progress) progress.firstByteMs ??= at - call.begunAt;
+      if (!progress) return;
+      progress.firstByteMs ??= at - call.begunAt;
+      running.stopWaiting(progress);
     },
     attemptFailed(call, offer, failure) {
       const progress = progressOf(call);
       if (progress) {
         progress.lastTried = offer;
         progress.isTrying = false;
+        running.end(progress);
       }
       const beganMs = progress?.attemptBeganMs ?? 0;
       const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
