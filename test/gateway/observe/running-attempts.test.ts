@@ -35,17 +35,14 @@ it('the attempts that run are counted at their providers, and the oldest that wa
   observer.attemptStarted(free, odd, at);
   at = 10_000;
   expect(await now()).toEqual([['A "quoted\\" name', 4, 4, 10]]);
-  // From the middle of those that wait, then the oldest.
+  // From the middle of those that wait, twice, then the oldest.
   observer.firstByte(calls[1]!, at);
+  // A session that waits for its client does not wait for its provider.
+  observer.idle(calls[2]!);
+  expect(await now()).toEqual([['A "quoted\\" name', 4, 2, 10]]);
   observer.attemptFailed(calls[0]!, odd, REFUSED);
   observer.attemptStarted(calls[0]!, other, at);
   at = 12_000;
-  expect(await now()).toEqual([
-    ['A "quoted\\" name', 3, 2, 10],
-    ['Other', 1, 1, 2],
-  ]);
-  // A session that waits for its client does not wait for its provider.
-  observer.idle(calls[2]!);
   expect(await now()).toEqual([
     ['A "quoted\\" name', 3, 1, 9],
     ['Other', 1, 1, 2],
