@@ -79,6 +79,8 @@ export async function openAdministration(
   });
   const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({
+    // No gateway runs.
+    callsNow: async () => [],
     gate,
     // Read only for the provider of an account without a wallet, because it may create the file of the identity.
     identity: { providerId: (name) => identityOf(config).providerId(name) },

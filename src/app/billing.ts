@@ -1,6 +1,7 @@
 import { createBill, type BilledHandler } from '#billing/compose';
 import { completionTokens, promptTokens } from '#billing';
 import { lockOf, ownKeyService, pricesOf, releaseProbes, type Candidate } from '#gateway/compose';
+import { toGatewayError } from '#http';
 import { limitedAs, sharedAs, spendTokens, UNLIMITED } from '#limits';
 import type { Quotes, Call } from '#gateway';
 import { receiptOfCall } from '#pages';
@@ -57,6 +58,10 @@ export function openBilling(
     },
     receipt: (call, end, settlement, settledAt) =>
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, settledAt, networks)) : null,
+    told(error) {
+      const { code, message } = toGatewayError(error);
+      return { code, message };
+    },
     onStarted: observer.started,
     onRefused: (call, error) => {
       void free(call);

@@ -36,7 +36,7 @@ export function createHeldCalls(middle: Middle): HeldCalls {
     health: { ...health, succeeded() {}, failed() {}, unreachable() {}, blamed() {}, notProbed() {} },
     router: { ...router, served() {}, servedPrefix() {} },
     retryBudget: createRetryBudget({ now: elapsed }),
-    observer: { ...observer, attemptStarted() {}, firstByte() {} },
+    observer: { ...observer, attemptStarted() {}, idle() {}, workBegins() {}, firstByte() {} },
     now: elapsed,
   };
 

@@ -9,7 +9,9 @@ import {
   createLastFailures,
   createMetrics,
   createRefusalLog,
+  createRunningAttempts,
   createTracer,
+  watchLateAttempts,
 } from '#observe';
 import type { Opened, Store } from './foundation.ts';
 import { auditWithJournal, openLedger } from './journal.ts';
@@ -60,7 +62,12 @@ async function openObservers({
   elapsed,
 }: Store) {
   const ownOffers = new Set(offers.map(({ id }) => id));
+  const running = createRunningAttempts();
+  const watch = watchLateAttempts({ running, logger, headTimeoutMs: config.upstream.headTimeoutMs, now: elapsed });
+  opened.defer(async () => watch.close());
   const metrics = createMetrics({
+    running,
+    elapsed,
     isOwn: (id) => ownOffers.has(id),
     locksHeld: () => countHeldLocks(database),
     tunnels: () => late.tunnels.count(),
@@ -87,6 +94,7 @@ async function openObservers({
     [createCallLog(logger, tracer.spanOf, outages), refusals.sink, lastFailures.sink, metrics.sink, tracer.sink],
     {
       now: elapsed,
+      running,
       hasOperation: (offer, tool) => late.mcp.hasTool(offer, tool),
     },
   );

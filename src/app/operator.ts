@@ -14,7 +14,15 @@ import {
 import { createConsumerStore } from '#accounts';
 import { listBooks } from '#chains';
 import { findSeller, isSeenProvider, listProviders } from '#network';
-import { createDatabaseCheck, healthRoutes, metricsRoutes, type Logger, type OutageLog } from '#observe';
+import {
+  createDatabaseCheck,
+  healthRoutes,
+  metricsRoutes,
+  readCallsNow,
+  shareText,
+  type Logger,
+  type OutageLog,
+} from '#observe';
 import {
   accountRoutes,
   addKeySetRoute,
@@ -195,6 +203,8 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
   const { server, config, database, ledger, funds, networks, metrics, options, logger, outages, now } = protocols;
   const { sessions, cookies } = protocols.browsers;
   const { adminKey } = config;
+  const metricsText = options.metricsText ?? metrics.text;
+  const sharedText = shareText(metricsText);
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: protocols.elapsed });
   const adminSessions = createAdminSessions({
     sessions,
@@ -229,6 +239,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     ledger,
     payouts,
     list: (page) => listProviders(database, page),
+    callsNow: async () => readCallsNow(await sharedText()),
     isSeen: (provider) => isSeenProvider(database, provider),
     isOwn: (id) =>
       protocols.catalog.offers().some(({ provider, endpoint }) => provider.id === id && endpoint.kind !== 'tunnel'),
@@ -260,8 +271,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     await mount(app, routes);
   };
   await mount(server, { administration: logged }, ADMIN_PREFIX);
-  const { contentType, text } = metrics;
-  const shown = { contentType, text: options.metricsText ?? text };
+  const shown = { contentType: metrics.contentType, text: metricsText };
   await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
 }
 

@@ -15,6 +15,8 @@ interface BilledCall {
   readonly parent: string | null;
   /** Locked in addition to the highest estimate, for calls that are made under this one. */
   readonly lendable: MicroUsd;
+  /** The attempts that failed, for its record. Absent for none. */
+  readonly failedAttempts?: readonly object[];
   /** `endsWithCall`: no task keeps the call's lock, and no call is made under it. Default false. */
   readonly adapter: { readonly endsWithCall?: boolean };
 }
@@ -40,6 +42,21 @@ interface DataFrame<D extends Piece> {
   readonly data: D;
 }
 
+/** How the gateway cut a reply that had not failed. Its client, the log and the call's record tell it by this. */
+export interface CutReply {
+  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
+  readonly reason: 'cancelled' | 'timeout' | 'too_large';
+  /** The reason in words, to follow "The reply was cut: ". */
+  readonly message: string;
+  /** Nothing of it can be delivered. */
+  readonly undelivered: boolean;
+  /**
+   * The error of which its client is told. `unprocessable`: it comes in place of an answer, with what the call costs.
+   * `reply_cut`: an answer has begun, and ends with it.
+   */
+  readonly code: 'unprocessable' | 'reply_cut';
+}
+
 /** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
 export interface EndFrame<R = unknown> {
   readonly type: 'end';
@@ -56,6 +73,8 @@ export interface EndFrame<R = unknown> {
   /** The most that is charged, because less came than the price is for; default the price of the usage. */
   readonly costMax?: MicroUsd | null;
   readonly estimated: boolean;
+  /** Set if the gateway cut the reply. */
+  readonly cut?: CutReply | undefined;
   /** How the run went; stored with the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
   /** The protocol's own result, from which its route writes the end of the reply. null if the run was cut before it. */
@@ -78,6 +97,8 @@ export interface SettledFrame<R = unknown> {
   readonly runCost?: MicroUsd | undefined;
   /** Compact JWS; null if no receipt was requested. */
   readonly receipt: string | null;
+  /** See EndFrame.cut. */
+  readonly cut?: CutReply | undefined;
   /** See EndFrame.result. */
   readonly result: R | null;
 }
@@ -107,6 +128,8 @@ interface BillOptions<C extends BilledCall> {
   readonly refuse: (call: C, result: Extract<LockResult, { ok: false }>) => C | Error | Promise<C | Error>;
   /** The signed receipt for a settled frame, or null. `settledAt`: the time of the end in the books, epoch ms. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement, settledAt: number) => string | null;
+  /** The error that the client gets, for the record of a call that failed. Default: the message of what was thrown. */
+  readonly told?: (error: unknown) => { readonly code: string; readonly message: string };
   /** A call begins. Either `onRefused` or `onResolved` follows. */
   readonly onStarted: (call: C) => void;
   /** No lock was made, because it was refused or the ledger could not be reached. */
@@ -263,16 +286,16 @@ class BilledRun<C extends BilledCall> {
     // If another gateway settled the lock, that gateway has already reported the charge.
     this.#resolve('settled', result.ok ? settlement : NOTHING, end, null);
     const runCost = call.lendable > 0n ? await runCostOf(ledger, call.id, settlement) : undefined;
-    const { usage, provider, providerName, result: reply } = end;
+    const { usage, provider, providerName, cut, result: reply } = end;
     const receipt = settledAt === null ? null : receiptOf(call, end, settlement, settledAt);
-    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, result: reply };
+    return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, cut, result: reply };
   }
 
   /** Ends the lock of a run that failed. */
   async fail(error: unknown): Promise<void> {
-    const { ledger } = this.#options;
+    const { ledger, told } = this.#options;
     try {
-      const request = { id: this.#call.id, detail: failureDetail(error, this.gone) };
+      const request = { id: this.#call.id, detail: failureDetail(told, error, this.gone, this.#call) };
       const result = this.#isFree ? null : await ledger.release(request);
       if (result === null || isLost(result)) await this.#lockToEnd(() => ledger.release(request));
     } catch (unavailable) {
@@ -397,7 +420,15 @@ function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
   throw new Error(`call ${id} ended with price ${price}, which its lock does not hold`);
 }
 
-function failureDetail(error: unknown, clientGone: boolean): string {
-  const message = error instanceof Error ? error.message : String(error);
-  return JSON.stringify({ outcome: 'failed', clientGone, error: message });
+function failureDetail(
+  told: BillOptions<never>['told'],
+  error: unknown,
+  clientGone: boolean,
+  { failedAttempts }: BilledCall,
+): string {
+  // Nobody was told who had left.
+  const { code, message } = (clientGone ? null : told?.(error)) ?? {
+    message: error instanceof Error ? error.message : String(error),
+  };
+  return JSON.stringify({ outcome: 'failed', clientGone, error: message, errorCode: code, failedAttempts });
 }

@@ -22,6 +22,16 @@ interface Call {
   readonly shortfall_micro_usdc: number;
   readonly run_cost: number;
   readonly error: string | null;
+  /** Absent from an older gateway, as are the next two. */
+  readonly error_code?: string | null;
+  readonly status?: number | null;
+  readonly failed_attempts?: readonly {
+    readonly provider: string;
+    readonly service: string;
+    readonly error: string;
+    readonly blame: string;
+    readonly duration_ms: number;
+  }[];
   readonly flags: readonly string[];
   readonly parent: string | null;
   readonly created_at: string;
@@ -80,7 +90,9 @@ function describe(call: Call, paint: Paint): string {
       ['began', call.created_at],
       ['ended', call.resolved_at ?? 'not yet'],
       ['state', [call.state, call.outcome].filter((part) => part !== null).join(', ')],
+      ...known('status', call.status == null ? null : `${call.status} ${call.error_code ?? 'ok'}`),
       ...known('error', call.error),
+      ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),
       ...known('flags', call.flags.join(', ')),
       ...known('usage', usage.join(', ')),
       ...call.entries.map(({ type, amount_usd: amount }) => [type, `${amount} USD`] as const),
@@ -94,3 +106,8 @@ function describe(call: Call, paint: Paint): string {
     paint,
   );
 }
+
+type FailedAttempt = NonNullable<Call['failed_attempts']>[number];
+
+const attemptIn = ({ provider, service, error, blame, duration_ms: ms }: FailedAttempt) =>
+  `${provider} (${service}) after ${(ms / 1000).toFixed(1)} s: ${error}${blame === 'provider' ? '' : `, counted against ${blame}`}`;

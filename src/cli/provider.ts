@@ -19,6 +19,13 @@ interface Provider {
   readonly earnings_usd: string;
   readonly banned: { readonly reason: string; readonly at: string } | null;
 }
+interface CallsNow {
+  readonly provider: string;
+  readonly service: string;
+  readonly in_flight: number;
+  readonly waiting: number;
+  readonly oldest_wait_seconds: number;
+}
 interface Ban {
   readonly provider: string;
   readonly changed: boolean;
@@ -47,6 +54,7 @@ A provider is named by its public key, or by its account: a wallet in CAIP-10, t
 
 Examples:
   tollgate provider list
+  tollgate provider calls                       what waits for whom now
   tollgate provider ban eip155:8453:0x… --reason "answers with another model than it names"
   tollgate provider unban eip155:8453:0x…
   tollgate provider pay eip155:8453:0x… --amount 25 --reference SEPA-117     you paid it by bank transfer
@@ -61,6 +69,7 @@ export function providerCommand(): Command {
     .description('Providers that sell through this gateway.')
     .addHelpText('after', HELP)
     .addCommand(listCommand(paint))
+    .addCommand(callsCommand(paint))
     .addCommand(banCommand(paint))
     .addCommand(unbanCommand(paint))
     .addCommand(payCommand(paint))
@@ -92,6 +101,33 @@ function listCommand(paint: Paint): Command {
               ]),
               paint,
               ['TO BE PAID, USD'],
+            ),
+    }),
+  );
+}
+
+function callsCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('calls')
+      .summary('calls that run now, by provider and service')
+      .description('Calls that run now in this gateway, at your own providers too. WAITING: without a first byte.'),
+  ).action((flags: AdminFlags) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', '/providers/calls')).data as readonly CallsNow[],
+      show: (calls) =>
+        calls.length === 0
+          ? 'No call runs at the moment.'
+          : table(
+              ['PROVIDER', 'SERVICE', 'CALLS', 'WAITING', 'OLDEST WAIT, S'],
+              calls.map((each) => [
+                each.provider,
+                each.service,
+                String(each.in_flight),
+                String(each.waiting),
+                each.oldest_wait_seconds.toFixed(1),
+              ]),
+              paint,
+              ['CALLS', 'WAITING', 'OLDEST WAIT, S'],
             ),
     }),
   );

@@ -33,6 +33,9 @@ interface Ended {
 
 const NEVER = -1;
 
+/** Of the reason of a failed attempt, in the record of its call. */
+const REASON_CHARS_MAX = 200;
+
 /** Primitives whose calls have no side effects, so a call that one provider refused may be sent to another. */
 export const WITHOUT_EFFECTS: ReadonlySet<Primitive> = new Set<Primitive>(['model', 'image']);
 
@@ -46,6 +49,7 @@ export const CANCELLED: ReplyEnd<null> = {
   estimated: false,
   finishReason: 'cancelled',
   flags: [],
+  cut: { reason: 'cancelled', message: 'its client left', undelivered: true, code: 'reply_cut' },
   result: null,
 };
 
@@ -99,6 +103,7 @@ export class Attempts<R> {
   /** The work of this attempt begins only now, see ProviderStream.waits. */
   workBegins(): void {
     this.#startedAt = this.#begunAt = this.#options.now();
+    this.#options.observer.workBegins(this.#call, this.#startedAt);
   }
 
   /** The provider sent something. Returns whether this is the first time in this attempt. */
@@ -197,7 +202,7 @@ export class Attempts<R> {
 
   /** The call took too long. */
   #late(providerStream: ProviderStream<R, Piece> | null, stopped: Error, cause: unknown): GatewayError {
-    const { health, observer } = this.#options;
+    const { health } = this.#options;
     const { offer } = this.#candidate;
     // A stream without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called
     // for. So the provider is not blamed. A silent server has its own timeout.
@@ -205,8 +210,13 @@ export class Attempts<R> {
       this.#blamed().failed(this.#candidate, this.#startedAt, null);
       this.#blamed().over(null);
     } else health.notProbed(offer, this.#call.caller.account);
-    const failure = new UpstreamFailure(stopped.message, { retryable: false, attributedTo: 'provider', cause });
-    observer.attemptFailed(this.#call, offer, failure);
+    const failure = new UpstreamFailure(stopped.message, {
+      retryable: false,
+      attributedTo: 'provider',
+      timedOut: true,
+      cause,
+    });
+    this.#tell(failure);
     return new GatewayError('provider_unavailable', `Provider ${offer.provider.name} did not finish in time`, {
       cause,
       ...UNREPEATED,
@@ -218,10 +228,10 @@ export class Attempts<R> {
    * the provider's fault, and other consumers can still call it.
    */
   #refusedKey(failure: UpstreamFailure): GatewayError {
-    const { health, observer } = this.#options;
+    const { health } = this.#options;
     const { offer } = this.#candidate;
     health.notProbed(offer, this.#call.caller.account);
-    observer.attemptFailed(this.#call, offer, nobodysFault(failure));
+    this.#tell(nobodysFault(failure));
     this.#attributedTo?.over(null);
     const { status, retryAfterS, unpaid } = failure;
     const detail = failure.detail ?? unpaid?.words ?? null;
@@ -241,7 +251,7 @@ export class Attempts<R> {
 
   /** Returns null if the next candidate is to be tried. Otherwise the error of the call. */
   #fault(error: UpstreamFailure): GatewayError | null {
-    const { health, observer, retryBudget } = this.#options;
+    const { health, retryBudget } = this.#options;
     const { offer, ownKey } = this.#candidate;
     const isRefused = WITHOUT_EFFECTS.has(this.#call.primitive) && isRefusal(error);
     const isBlameless = ownKey !== undefined && !isOutage(error);
@@ -251,7 +261,7 @@ export class Attempts<R> {
     }
     if (isBlameless || error.attributedTo === 'account' || error.tooLarge)
       health.notProbed(offer, this.#call.caller.account);
-    observer.attemptFailed(this.#call, offer, isBlameless ? nobodysFault(error) : error);
+    this.#tell(isBlameless ? nobodysFault(error) : error);
     // After a second refusal the request counts as wrong, and no further candidate is tried.
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer, this.#call);
@@ -292,9 +302,25 @@ export class Attempts<R> {
     observer.flagged(this.#call, offer, ['usage_unusual']);
   }
 
+  /** Tells of a failed attempt, and notes it for the record of the call. */
+  #tell(failure: UpstreamFailure): void {
+    const { observer, now } = this.#options;
+    const { offer } = this.#candidate;
+    const { message, detail, status, attributedTo: blame } = failure;
+    (this.#call.failedAttempts ??= []).push({
+      provider: offer.provider.name,
+      service: offer.service,
+      error: (detail === null ? message : `${message}: ${detail}`).slice(0, REASON_CHARS_MAX),
+      status,
+      blame,
+      durationMs: Math.round(now() - this.#startedAt),
+    });
+    observer.attemptFailed(this.#call, offer, failure);
+  }
+
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
     const { offer, price: asked, serviceTiers } = this.#candidate;
-    const { usage, outcome, estimated, finishReason, costMax = null, flags, result, details, serviceTier } = end;
+    const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
     const price = settledPrice(asked, serviceTiers, serviceTier, usage);
     return {
       type: 'end',
@@ -305,6 +331,7 @@ export class Attempts<R> {
       outcome,
       costMax,
       estimated,
+      cut,
       detail: {
         service: offer.service,
         providerName: offer.provider.name,
@@ -312,12 +339,14 @@ export class Attempts<R> {
         estimated,
         finishReason,
         flags,
+        cut,
         cached: toldOf(details?.cached),
         cacheWritten: toldOf(details?.cacheWritten),
         reasoning: toldOf(details?.reasoning),
         serviceTier: serviceTier ?? undefined,
         ownKey: this.#candidate.ownKey === undefined ? undefined : true,
         attempts: this.#count,
+        failedAttempts: this.#call.failedAttempts,
         firstByteMs: this.#firstByteAt === NEVER ? 0 : Math.round(this.#firstByteAt - this.#startedAt),
         durationMs: Math.round(at - this.#begunAt),
       },

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { Frame, Piece, CancelSignal, MicroUsd, Price, ServiceTiers, Usage, EndFrame, Resolution } from '#billing';
+import type { CancelSignal, EndFrame, Frame, MicroUsd, Piece, Price, Resolution, ServiceTiers, Usage } from '#billing';
+import type { CutReply } from '#billing/amounts';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
@@ -73,6 +74,21 @@ export interface Call<R = unknown, D extends Piece = Piece> {
   readonly outlivesClient?: boolean;
   /** Memory that is given back when the call has ended, or did not begin; absent for none. */
   readonly memory?: HeldByCall | undefined;
+  /** Set at the first attempt that fails, for the record of the call. */
+  failedAttempts?: FailedAttempt[];
+}
+
+/** An attempt that failed, as the record of its call has it. */
+interface FailedAttempt {
+  readonly provider: string;
+  readonly service: string;
+  /** The reason, in words that clients may read. */
+  readonly error: string;
+  /** The status of the provider's answer; null without one. */
+  readonly status: number | null;
+  /** Whose fault it was. */
+  readonly blame: UpstreamFailure['attributedTo'];
+  readonly durationMs: number;
 }
 
 /** An offer that this call may be sent to, with the most that the call may cost there. */
@@ -267,6 +283,8 @@ export interface ReplyEnd<R = unknown> {
   readonly costMax?: MicroUsd | null;
   /** Faults of the reply or its usage, to be counted as flags of the provider. */
   readonly flags: readonly ProviderFlag[];
+  /** Set if the gateway cut the reply. */
+  readonly cut?: CutReply | undefined;
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
   /** Set if the answer is text alone, and its provider claimed its tokens. */
@@ -290,11 +308,7 @@ export const PROVIDER_FLAGS = [
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /** Why the gateway ends an unfinished reply that has not failed. */
-export interface Cut {
-  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
-  readonly reason: 'cancelled' | 'timeout' | 'too_large';
-  /** The reason in words, to follow "The reply was cut: ". */
-  readonly message: string;
+export interface Cut extends Pick<CutReply, 'reason' | 'message'> {
   /** The operator's own provider has taken the whole request, so its input is paid although nothing may have come. */
   readonly own: boolean;
   /** The end of a reply that was given up for its size, with the usage that it may have; absent for any other. */
@@ -332,6 +346,10 @@ export interface CostCap {
 export interface CallObserver {
   started(call: Call): void;
   attemptStarted(call: Call, offer: Offer, at: number): void;
+  /** The attempt waits for work, see ProviderStream.waits. `workBegins` follows. */
+  idle(call: Call): void;
+  /** The work of the attempt begins only now. */
+  workBegins(call: Call, at: number): void;
   firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;

@@ -68,6 +68,7 @@ async function* execute<R, D extends Piece>(
         let end: ReplyEnd<R> | null = null;
         try {
           if (providerStream.waits) {
+            observer.idle(call);
             await providerStream.next();
             attempts.workBegins();
           }

@@ -101,6 +101,7 @@ async function* runUnbilled(
         provider: frame.provider,
         providerName: frame.providerName,
         receipt: null,
+        cut: frame.cut,
         result: frame.result,
       };
     }

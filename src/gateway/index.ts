@@ -23,7 +23,6 @@ export {
   parseIdempotencyKey,
 } from './idempotency.ts';
 export {
-  type CostOf,
   type PaidAnswer,
   type PaidContext,
   type PaidRoute,
@@ -38,7 +37,7 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export { answerUndelivered, undeliveredEnd } from './undelivered.ts';
+export { answerUndelivered, cutReply, errorOfCut, undeliveredEnd } from './undelivered.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';

@@ -390,7 +390,7 @@ function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
  * The cost of a settled call for the metadata of its reply (`tollgate/generation`), on every wire that has metadata.
  * Amounts are USDC as decimal strings.
  */
-export interface CostOf {
+interface CostOf {
   /** The cost of the call alone. */
   readonly cost: string;
   /** The cost including all calls that were made under it; absent if there can be no such calls. */

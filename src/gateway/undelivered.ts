@@ -1,12 +1,12 @@
 import { GatewayError } from '#errors';
-import { formatUsd, type SettledFrame, type Usage } from '#billing/amounts';
+import { type CutReply, formatUsd, type MicroUsd, type SettledFrame, type Usage } from '#billing/amounts';
 import type { ReplySink } from '#http';
 import type { Cut, ReplyEnd } from './call.ts';
 import { UNREPEATED } from './attempt-error.ts';
 import { chargeOfCut } from './endings.ts';
 import { wasCharged } from './paid-route.ts';
 
-/* Replies that are useless in part, such as embeddings or an image, and that were cut. */
+/* Replies that were cut: what those cost that are useless in part, such as an image, and the errors of all. */
 
 /** The use of a cut reply: what its provider has reported, null for nothing; and the measure of its request. */
 interface CutUse {
@@ -26,8 +26,46 @@ export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: C
     estimated: usage !== null && charge !== 'usage',
     finishReason: cut.reason,
     flags: [],
+    cut: cutReply(cut, came ? 'partly' : 'nothing'),
     result,
   };
+}
+
+/** The mark of a cut reply. `delivered`: `begun` if its client has got the beginning of a stream, without a word. */
+export const cutReply = (
+  { reason, message }: Pick<Cut, 'reason' | 'message'>,
+  delivered: 'nothing' | 'begun' | 'partly',
+): CutReply => ({
+  reason,
+  message,
+  undelivered: delivered !== 'partly',
+  code: delivered === 'nothing' ? 'unprocessable' : 'reply_cut',
+});
+
+/**
+ * The error that the client of a cut reply gets. `settled`: who served, and what the call costs; without it, the error
+ * at the end of an answer that had begun.
+ */
+export function errorOfCut(
+  { code, reason, message, undelivered }: CutReply,
+  settled?: { readonly providerName: string; readonly charged: MicroUsd },
+): GatewayError {
+  if (settled === undefined || code === 'reply_cut')
+    return new GatewayError(
+      'reply_cut',
+      `The reply was cut: ${message}. ${undelivered ? 'The input that its provider took' : 'The part that arrived'} is charged`,
+    );
+  const cost = formatUsd(settled.charged);
+  return reason === 'timeout'
+    ? new GatewayError(
+        code,
+        `Provider ${settled.providerName} was too slow: ${message}. It may have done the work, so the call costs ${cost} USD. A stream that does not begin costs nothing: ask for one, or for less in one request`,
+        UNREPEATED,
+      )
+    : new GatewayError(
+        code,
+        `The reply of provider ${settled.providerName} cannot be used: ${message}. Its provider has done the work, which costs ${cost} USD. Ask for less in one request`,
+      );
 }
 
 type ToHttp = (error: GatewayError) => {
@@ -37,26 +75,19 @@ type ToHttp = (error: GatewayError) => {
 };
 
 /**
- * Answers with an error that says what was charged for a cut reply. It is written as an answer, so that a repeat with
- * the same idempotency key gets it again and costs nothing. Returns whether anything was charged.
+ * Answers with the error of a cut reply. It is written as an answer, so that a repeat with the same idempotency key
+ * gets it again and costs nothing. Returns whether anything was charged.
  */
 export function answerUndelivered(
   id: string,
-  { settlement, providerName, ...settled }: Pick<SettledFrame, 'settlement' | 'providerName' | 'runCost'>,
-  { message, reason }: Cut,
+  { settlement, runCost, providerName }: Pick<SettledFrame, 'settlement' | 'providerName' | 'runCost'>,
+  cut: CutReply,
   sink: ReplySink,
   toHttp: ToHttp,
 ): boolean {
-  const cost = formatUsd(settlement.charged);
-  const { status, headers, body } = toHttp(
-    new GatewayError(
-      'unprocessable',
-      reason === 'timeout'
-        ? `Provider ${providerName} was too slow: ${message}. It may have done the work, so the call costs ${cost} USD. A stream that does not begin costs nothing: ask for one, or for less in one request`
-        : `The reply of provider ${providerName} cannot be used: ${message}. Its provider has done the work, which costs ${cost} USD. Ask for less in one request`,
-      reason === 'timeout' ? UNREPEATED : {},
-    ),
-  );
+  const { charged } = settlement;
+  const error = errorOfCut({ ...cut, code: 'unprocessable' }, { providerName, charged });
+  const { status, headers, body } = toHttp(error);
   const text = JSON.stringify(body);
   sink.head(status, {
     ...headers,
@@ -64,8 +95,8 @@ export function answerUndelivered(
     'content-length': Buffer.byteLength(text),
     'x-generation-id': id,
     'x-provider': providerName,
-    'x-cost-usd': cost,
+    'x-cost-usd': formatUsd(charged),
   });
   sink.end(text);
-  return wasCharged({ settlement, ...settled });
+  return wasCharged({ settlement, runCost });
 }

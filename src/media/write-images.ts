@@ -1,7 +1,7 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
@@ -23,8 +23,8 @@ export const writeImages = (
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
     const { id, call } = opened;
-    const cut = settled.result?.cut;
-    if (cut !== undefined) return answerUndelivered(id, settled, cut, sink, toHttp);
+    const { cut } = settled;
+    if (cut) return answerUndelivered(id, settled, cut, sink, toHttp);
     const { headers, length, pieces } = answer(cameIn(settled.result), settled.settlement, {
       id,
       model: call.service,
@@ -45,14 +45,9 @@ export const writeImages = (
     return wasCharged(settled);
   });
 
-/** Throws GatewayError for a call that was cut before it had a result. */
+/** Throws GatewayError for a call that ended before it had a result. */
 function cameIn(result: ImagesResult | null): ImagesResult {
   if (result === null) throw new GatewayError('provider_unavailable', 'The images did not arrive in time');
-  if (result.cut !== undefined)
-    throw new GatewayError(
-      'unprocessable',
-      `The reply cannot be used: ${result.cut.message}. What was ordered is charged, because it was made`,
-    );
   return result;
 }
 
@@ -98,16 +93,17 @@ export async function writeStream(
         await writeSlices(value.data, sink);
       }
       if (value.type !== 'settled') continue;
-      const cut = value.result?.cut;
-      if (cut !== undefined && !begun) return answerUndelivered(id, value, cut, sink, toHttp);
+      const { cut, settlement, providerName } = value;
+      if (cut && !begun) return answerUndelivered(id, value, cut, sink, toHttp);
+      if (cut) throw errorOfCut(cut, { providerName, charged: settlement.charged });
       const result = cameIn(value.result);
-      provider = value.providerName;
+      provider = providerName;
       begin();
       const { images, raw } = result;
       const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
       const created = Math.floor(call.startedAt / 1000);
       const cost = {
-        usage: usage(result, value.settlement),
+        usage: usage(result, settlement),
         ...(value.receipt === null ? {} : { receipt: value.receipt }),
       };
       for (const [index, image] of images.entries()) {

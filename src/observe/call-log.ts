@@ -6,7 +6,7 @@ import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
 import type { TaskSink, Task } from '#tasks';
 import type { Logger } from './logger.ts';
-import { type CallOutcome, type CallSink, statusOf } from './observer.ts';
+import { type CallOutcome, type CallSink, reasonOf, statusOf } from './observer.ts';
 import { createOutageLog, type OutageLog } from './outage-log.ts';
 import type { SpanOf } from './tracer.ts';
 
@@ -106,7 +106,7 @@ function describe(call: Call, outcome: CallOutcome): Record<string, unknown> {
     duration_ms: round(outcome.durationMs),
   };
   if (code === 'internal') line['err'] = outcome.error;
-  else if (code !== null && code !== outcome.answerError) line['reason'] = messageOf(outcome.error);
+  else if (code !== null && code !== outcome.answerError) line['reason'] = reasonOf(outcome);
   if (resolution && resolution.settlement.shortfall > 0n)
     line['shortfall_micro_usd'] = Number(resolution.settlement.shortfall);
   if (outcome.clientGone) line['client_gone'] = true;
@@ -131,7 +131,6 @@ function moneyOf(resolution: Resolution | null): Record<string, unknown> {
   };
 }
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 const round = (ms: number) => Math.round(ms * 10) / 10;
 
 function boundMetadata(metadata: Readonly<Record<string, unknown>>): unknown {

@@ -1,12 +1,15 @@
 export { createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
 export type { FundFigures } from './fund-metrics.ts';
+export { type CallsNow, readCallsNow } from './calls-now.ts';
 export { createDatabaseCheck, healthRoutes } from './health.ts';
+export { watchLateAttempts } from './late-attempts.ts';
 export { type LastFailures, createLastFailures } from './last-failures.ts';
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';
 export { createCallObserver } from './observer.ts';
 export { type OutageLog, createOutageLog } from './outage-log.ts';
+export { createRunningAttempts } from './running-attempts.ts';
 export { type MetricSnapshot, createMergedMetrics, metricsRoutes, shareText } from './scrape.ts';
 export { createTracer } from './tracer.ts';
 export { createTunnelObserver } from './tunnel-observer.ts';

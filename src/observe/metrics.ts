@@ -16,8 +16,10 @@ import {
   Registry,
   orSilent,
 } from './prometheus.ts';
-import { type CallSink, labelOfError, statusOf } from './observer.ts';
-import { createOfferSeries, type OfferSeries, OTHER } from './offer-series.ts';
+import { type CallOutcome, type CallSink, labelOfError, labelOfFailure, statusOf } from './observer.ts';
+import type { Offer } from '#catalog';
+import { createOfferSeries, type Labels, type OfferSeries, OTHER, SERVICE_LABELS } from './offer-series.ts';
+import type { Place, RunningAttempts } from './running-attempts.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -56,6 +58,9 @@ interface MetricsOptions {
   readonly bodiesWaiting?: () => number;
   /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
+  /** The attempts that run, and the time on their clock. Absent: they are not shown. */
+  readonly running?: Pick<RunningAttempts, 'places'>;
+  readonly elapsed?: () => number;
   readonly now?: () => number;
   /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
@@ -96,6 +101,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     for (const name of SUMMED) registry.removeSingleMetric(name);
   }
   const offers = createOfferSeries(registry, options.isOwn ?? (() => false));
+  showRunning(registry, offers, options);
   const mcp = createMcpMetrics(registry, offers, options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })));
   const { funds: figures, now = Date.now } = options;
   const funds = figures ? createFundMetrics({ registry, figures, now }) : null;
@@ -114,6 +120,32 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     },
     contentType: registry.contentType,
   };
+}
+
+/** Gauges of the attempts that run. Offers without a series of their own are added up. */
+function showRunning(
+  registry: prom.Registry,
+  offers: OfferSeries,
+  { running, elapsed = () => performance.now() }: MetricsOptions,
+): void {
+  const read = (one: (place: Place, at: number) => number, join: (a: number, b: number) => number) => () => {
+    const at = elapsed();
+    const samples = new Map<Labels, number>();
+    for (const place of running?.places() ?? []) {
+      const { labels } = offers.of(place.offer);
+      samples.set(labels, join(samples.get(labels) ?? 0, one(place, at)));
+    }
+    return [...samples];
+  };
+  const add = (a: number, b: number) => a + b;
+  const oldest = ({ oldest: first }: Place, at: number) => (first === null ? 0 : (at - first.waitsSince) / 1_000);
+  const [inFlight, waiting] = ['Attempts of billed calls that are running', 'Of these, those without a first byte'];
+  gauges(registry, SERVICE_LABELS, [
+    ['tollgate_attempts_in_flight', inFlight, read((place) => place.running, add)],
+    ['tollgate_attempts_waiting', waiting, read((place) => place.waiting, add)],
+  ]);
+  const age = 'Time that the oldest attempt has waited for its first byte; 0 if none waits';
+  gauges(registry, SERVICE_LABELS, [['tollgate_attempts_oldest_wait_seconds', age, read(oldest, Math.max)]], 'max');
 }
 
 /** Metrics without a relation to calls: answers, limits, tunnels, the ledger. */
@@ -251,6 +283,7 @@ function createCallMetrics(
     },
     attemptFailed(call, offer, failure, time) {
       offers.attemptFailed(offer, failure.attributedTo);
+      if (call.free === null) offers.attemptEnded(offer, labelOfFailure(failure), time.durationMs / 1000);
       mcp.attemptFailed(call, offer, failure, time);
     },
     flagged: (_call, offer, flags) => offers.flagged(offer, flags),
@@ -263,17 +296,28 @@ function createCallMetrics(
       lockStates[resolution?.state ?? 'none'].inc();
       if (!offer) return;
       const one = offers.of(offer);
-      const seconds = outcome.durationMs / 1000;
-      const [code] = statusOf(outcome);
-      if (code === null) one.duration.observe(seconds);
-      else offers.failed(offer, labelOfError(code), seconds);
-      if (outcome.firstByteMs !== null) one.firstToken.observe(outcome.firstByteMs / 1000);
+      countTimes(offers, call.candidates[0]?.offer ?? offer, offer, outcome);
       if (!resolution) return;
       const { settlement, end } = resolution;
       const ofTool = settlement.charged > 0n ? mcp.moneyOf(call, outcome, offer) : null;
       offers.settled(one, end?.usage, settlement, ofTool ?? one);
     },
   };
+}
+
+/** Counts the time of a call at its first offer, which it asked for, and that of its last attempt at `offer`. */
+function countTimes(offers: OfferSeries, asked: Offer, offer: Offer, outcome: CallOutcome): void {
+  const [code] = statusOf(outcome);
+  const seconds = outcome.durationMs / 1000;
+  if (code === null) offers.of(asked).request.observe(seconds);
+  else offers.failed(asked, labelOfError(code), seconds);
+  const { lastAttempt, firstByteMs } = outcome;
+  if (lastAttempt === null) return;
+  const { errorType, beganMs, durationMs } = lastAttempt;
+  const { duration, firstToken } = offers.of(offer);
+  if (errorType === null) duration.observe(durationMs / 1000);
+  else offers.attemptEnded(offer, labelOfError(errorType), durationMs / 1000);
+  if (firstByteMs !== null) firstToken.observe(Math.max(0, firstByteMs - beganMs) / 1000);
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { UpstreamFailure } from '#wire';
 import type { EndFrame, Resolution } from '#billing';
-import type { Call, ProviderFlag, CallObserver } from '#gateway';
+import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#gateway';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
+import { createRunningAttempts, type RunningAttempt, type RunningAttempts } from './running-attempts.ts';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */
 export interface AttemptTime {
@@ -33,7 +34,12 @@ export interface CallOutcome {
   readonly attempts: number;
   /** The time of the attempt that was answered; null if no attempt was answered. */
   readonly served: AttemptTime | null;
-  /** Milliseconds from the call's start to the first byte of its reply; null without a reply. */
+  /**
+   * The attempt that ran until the end, at `offer`, with its error type; null if the last one had failed before, and
+   * for an answer that came in a provider's batch.
+   */
+  readonly lastAttempt: (AttemptTime & { readonly errorType: string | null }) | null;
+  /** Milliseconds from the call's start to the first byte of its last attempt; null without one. */
   readonly firstByteMs: number | null;
   readonly durationMs: number;
 }
@@ -43,15 +49,37 @@ const CLIENT_GONE = ['client_gone', 499] as const;
 
 /**
  * The error code of an outcome and its HTTP status; `[null, 200]` for success. A complete answer of a provider has 200,
- * even if it reports an error.
+ * even if it reports an error. A stream that ended with an error after it had begun has the status of this error.
  */
-export function statusOf(
-  outcome: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone'>,
-): readonly [code: string | null, status: number] {
-  if (outcome.error === null || outcome.error === undefined) return [outcome.answerError, 200];
-  if (outcome.clientGone) return CLIENT_GONE;
-  const { code } = toGatewayError(outcome.error);
-  return [code, HTTP_ERRORS[code].status];
+export function statusOf({
+  error,
+  answerError,
+  clientGone,
+  end,
+  resolution,
+}: Pick<CallOutcome, 'error' | 'answerError' | 'clientGone' | 'end' | 'resolution'>): readonly [
+  code: string | null,
+  status: number,
+] {
+  if (error !== null && error !== undefined) {
+    if (clientGone) return CLIENT_GONE;
+    const { code } = toGatewayError(error);
+    return [code, HTTP_ERRORS[code].status];
+  }
+  const cut = end?.cut;
+  if (!cut) return [answerError, 200];
+  // A client that cancels is not told of an error; one that left gets nothing. A free call may end only so: a client
+  // listens until it leaves.
+  if (cut.reason === 'cancelled') return clientGone && resolution !== null ? CLIENT_GONE : [null, 200];
+  return [cut.code, HTTP_ERRORS[cut.code].status];
+}
+
+/** The error of an outcome in words, as its client gets it; null for an outcome without one. */
+export function reasonOf({ error, end, resolution }: CallOutcome): string | null {
+  if (error !== null && error !== undefined) return error instanceof Error ? error.message : String(error);
+  if (!end?.cut) return null;
+  if (end.cut.reason === 'cancelled') return end.cut.message;
+  return errorOfCut(end.cut, { providerName: end.providerName, charged: resolution?.settlement.charged ?? 0n }).message;
 }
 
 /** Receives events of calls: a log, metrics or a tracer. Methods return at once and never throw. */
@@ -65,12 +93,16 @@ export interface CallSink {
   readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
 }
 
-interface Progress {
+interface Progress extends RunningAttempt {
   firstByteMs: number | null;
   attempts: number;
   lastTried: Offer | null;
   /** Milliseconds from the start of the call to the start of the current attempt; 0 before the first. */
   attemptBeganMs: number;
+  /** Milliseconds from the start of the call to the moment from which its attempts count their times. */
+  originMs: number;
+  /** An attempt runs. */
+  isTrying: boolean;
   isOver: boolean;
 }
 
@@ -95,12 +127,14 @@ interface CallObserverOptions {
    * known.
    */
   readonly hasOperation?: (offer: Offer, operation: string) => boolean;
+  /** Keeps the attempts that run. Default: nobody asks for them. */
+  readonly running?: RunningAttempts;
 }
 
 /** One observer that passes its events to several sinks. */
 export function createCallObserver(
   sinks: readonly CallSink[],
-  { now, hasOperation }: CallObserverOptions,
+  { now, hasOperation, running = createRunningAttempts() }: CallObserverOptions,
 ): CallObserver {
   let inFlight = 0;
   const operations = createKnownOperations(hasOperation);
@@ -110,6 +144,7 @@ export function createCallObserver(
     if (!progress) return;
     progress.isOver = true;
     inFlight -= 1;
+    running.end(progress);
     const served = end
       ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer
       : undefined;
@@ -119,19 +154,23 @@ export function createCallObserver(
     if (call.operation !== null && served && answerError === null && !cancelled)
       operations.learn(served, call.operation);
     const durationMs = now() - call.begunAt;
+    const lastTime = progress.isTrying ? timeOfLast(progress, end, durationMs) : null;
+    // A free call has no resolution. Its client left if the call was cut or its reader stopped early.
+    const clientGone = resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null));
+    const [code] = statusOf({ error, answerError, clientGone, end, resolution });
     const called = offer ?? call.candidates[0]?.offer;
     const outcome: CallOutcome = {
       resolution,
       end,
       error,
       answerError,
-      // A free call has no resolution. Its client left if the call was cut or its reader stopped early.
-      clientGone: resolution?.clientGone ?? (call.free !== null && error === null && (cancelled || end === null)),
+      clientGone,
       operation: called ? operations.nameOf(call, called) : null,
       offer,
       // An answer that came in a provider's batch was not waited for: no attempt began.
       attempts: Math.max(progress.attempts, served ? 1 : 0),
-      served: served && end ? servedTime(progress, end, durationMs) : null,
+      served: end === null ? null : lastTime,
+      lastAttempt: lastTime && { ...lastTime, errorType: end === null ? code : (end.cut?.reason ?? answerError) },
       firstByteMs: progress.firstByteMs,
       durationMs,
     };
@@ -141,8 +180,20 @@ export function createCallObserver(
   return {
     inFlight: () => inFlight,
     started(call) {
-      const progress = { firstByteMs: null, attempts: 0, lastTried: null, attemptBeganMs: 0, isOver: false };
-      (call as Observed)[PROGRESS] = progress;
+      (call as Observed)[PROGRESS] = {
+        firstByteMs: null,
+        attempts: 0,
+        lastTried: null,
+        attemptBeganMs: 0,
+        originMs: 0,
+        isTrying: false,
+        isOver: false,
+        place: null,
+        waitsSince: 0,
+        isWaiting: false,
+        older: null,
+        newer: null,
+      };
       inFlight += 1;
       for (const sink of sinks) sink.started?.(call);
     },
@@ -151,15 +202,36 @@ export function createCallObserver(
       if (!progress) return;
       progress.attempts += 1;
       progress.attemptBeganMs = at - call.begunAt;
+      progress.firstByteMs = null;
+      progress.lastTried = offer;
+      progress.isTrying = true;
+      // A free call may be a stream on which a client listens, which waits for as long as it likes.
+      if (call.free === null) running.begin(progress, offer, at);
       for (const sink of sinks) sink.attemptStarted?.(call, offer, progress.attemptBeganMs);
+    },
+    idle(call) {
+      const progress = progressOf(call);
+      if (progress) running.stopWaiting(progress);
+    },
+    workBegins(call, at) {
+      const progress = progressOf(call);
+      if (!progress) return;
+      progress.attemptBeganMs = progress.originMs = at - call.begunAt;
+      running.wait(progress, at);
     },
     firstByte(call, at) {
       const progress = progressOf(call);
-      if (progress) progress.firstByteMs ??= at - call.begunAt;
+      if (!progress) return;
+      progress.firstByteMs ??= at - call.begunAt;
+      running.stopWaiting(progress);
     },
     attemptFailed(call, offer, failure) {
       const progress = progressOf(call);
-      if (progress) progress.lastTried = offer;
+      if (progress) {
+        progress.lastTried = offer;
+        progress.isTrying = false;
+        running.end(progress);
+      }
       const beganMs = progress?.attemptBeganMs ?? 0;
       const time = { beganMs, durationMs: now() - call.begunAt - beganMs };
       for (const sink of sinks) sink.attemptFailed?.(call, offer, failure, time);
@@ -180,9 +252,14 @@ export function createCallObserver(
 }
 
 /** The time of the attempt up to the end of the reply. The settlement comes after it and does not count. */
-function servedTime({ attemptBeganMs: beganMs }: Progress, { detail }: EndFrame, callMs: number): AttemptTime {
-  const endMs = detail['durationMs'];
-  return { beganMs, durationMs: Math.max(0, (typeof endMs === 'number' ? endMs : callMs) - beganMs) };
+function timeOfLast(
+  { attemptBeganMs: beganMs, originMs }: Progress,
+  end: EndFrame | null,
+  callMs: number,
+): AttemptTime {
+  const toldMs = end?.detail['durationMs'];
+  const endMs = typeof toldMs === 'number' ? originMs + toldMs : callMs;
+  return { beganMs, durationMs: Math.max(0, endMs - beganMs) };
 }
 
 /**
@@ -242,14 +319,19 @@ const NAMED_CODES: ReadonlySet<string> = new Set(
   [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32020, -32021, -32022, -32042].map(String),
 );
 
+/** States of tasks whose agent did not do the work. */
+const TASK_ERRORS: Readonly<Record<string, string>> = { failed: 'task_failed', rejected: 'task_rejected' };
+
 /**
- * The `error.type` of a complete reply that reports a failure: a JSON-RPC code, or `tool_error`. null for every other
- * reply. It comes from the finish reason of a tool's reply: `isError`, or `error` and the code.
+ * The `error.type` of a complete reply that reports a failure: a JSON-RPC code, `tool_error`, or how the task of an
+ * agent ended. null for every other reply. It comes from the finish reason of a reply of a tool (`isError`) or an agent
+ * (the state of its task), or from `error` and the code.
  */
 function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
   const reason = end?.detail['finishReason'];
-  if (primitive !== 'tool' || typeof reason !== 'string') return null;
-  if (reason === 'isError') return TOOL_ERROR;
+  if ((primitive !== 'tool' && primitive !== 'agent') || typeof reason !== 'string') return null;
+  if (primitive === 'tool' && reason === 'isError') return TOOL_ERROR;
+  if (primitive === 'agent' && Object.hasOwn(TASK_ERRORS, reason)) return TASK_ERRORS[reason]!;
   if (!reason.startsWith(ANSWERED)) return null;
   const code = reason.slice(ANSWERED.length);
   return CODE.test(code) ? code : OTHER_ERROR;
@@ -264,7 +346,11 @@ export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED
 const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529]);
 
 /** The error type of a failed attempt, with few possible values: an HTTP status, or what happened to the connection. */
-export function labelOfFailure({ status, unsent }: Pick<UpstreamFailure, 'status' | 'unsent'>): string {
-  if (status === null) return unsent ? 'unreachable' : 'broken';
+export function labelOfFailure({
+  status,
+  unsent,
+  timedOut,
+}: Pick<UpstreamFailure, 'status' | 'unsent' | 'timedOut'>): string {
+  if (status === null) return timedOut ? 'timeout' : unsent ? 'unreachable' : 'broken';
   return USUAL_STATUSES.has(status) ? String(status) : OTHER_ERROR;
 }

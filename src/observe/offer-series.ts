@@ -21,6 +21,9 @@ export const OPERATIONS = {
 } as const satisfies Record<Primitive, string>;
 
 export const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
+/** A call may have attempts at several providers, so its own time has no provider. */
+const REQUEST_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model'] as const;
+const ofRequest = ({ gen_ai_provider_name: _provider, ...labels }: Labels): Labels => labels;
 const TOOL = 'gen_ai_tool_name';
 
 // The bucket boundaries that the GenAI semantic conventions recommend.
@@ -47,7 +50,10 @@ export interface MoneySeries {
 /** The series of one offer. One map lookup finds all of them, so that a call builds no label objects. */
 interface OneOffer extends MoneySeries {
   readonly labels: Labels;
+  /** Of attempts. */
   readonly duration: HistogramSeries;
+  /** Of calls of the service, at any provider. */
+  readonly request: HistogramSeries;
   readonly input: HistogramSeries;
   readonly output: HistogramSeries;
   readonly firstToken: HistogramSeries;
@@ -59,8 +65,10 @@ export interface OfferSeries {
   /** Whether the offer is the operator's own. Each of those has its own series, however many there are. */
   readonly isOwn: (offerId: string) => boolean;
   moneyOf(labels: Labels): MoneySeries;
-  /** Counts the time of a failed call. `errorType`: one of a few values. */
+  /** Counts the time of a failed call. `errorType`: one of a few values, as below. */
   failed(offer: CountedOffer, errorType: string, seconds: number): void;
+  /** Counts the time of an attempt that ended with an error. */
+  attemptEnded(offer: CountedOffer, errorType: string, seconds: number): void;
   /** Counts a failed request to a provider. */
   attemptFailed(offer: CountedOffer, blame: string): void;
   flagged(offer: CountedOffer, flags: readonly string[]): void;
@@ -72,17 +80,25 @@ export interface OfferSeries {
 }
 
 export function createOfferSeries(registry: Registry, isOwn: (offerId: string) => boolean): OfferSeries {
+  const { request } = histograms(registry, REQUEST_LABELS, {
+    request: [
+      'gen_ai_server_request_duration_seconds',
+      'Duration of a call, from its admission to its settlement, with all of its attempts',
+      DURATION_S,
+      'error_type',
+    ],
+  });
   const { duration, tokens, firstToken } = histograms(registry, SERVICE_LABELS, {
     duration: [
       'gen_ai_client_operation_duration_seconds',
-      'Duration of a call, from its admission to its settlement',
+      'Time of an attempt at a provider, until its reply ended or it failed',
       DURATION_S,
       'error_type',
     ],
     tokens: ['gen_ai_client_token_usage', 'Tokens of a call, by type', TOKENS, 'gen_ai_token_type'],
     firstToken: [
       'gen_ai_server_time_to_first_token_seconds',
-      'Time from the admission of a call to the first byte of its reply',
+      'Time from the beginning of an attempt to the first byte of its reply',
       FIRST_TOKEN_S,
     ],
   });
@@ -103,6 +119,7 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
   const seriesOf = (labels: Labels): OneOffer => ({
     labels,
     duration: histogramSeries(duration, labels),
+    request: histogramSeries(request, ofRequest(labels)),
     input: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'input' }),
     output: histogramSeries(tokens, { ...labels, gen_ai_token_type: 'output' }),
     firstToken: histogramSeries(firstToken, labels),
@@ -134,7 +151,8 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
     of,
     isOwn,
     moneyOf,
-    failed: (offer, type, seconds) => duration.observe({ ...of(offer).labels, error_type: type }, seconds),
+    failed: (offer, type, seconds) => request.observe({ ...ofRequest(of(offer).labels), error_type: type }, seconds),
+    attemptEnded: (offer, type, seconds) => duration.observe({ ...of(offer).labels, error_type: type }, seconds),
     attemptFailed: (offer, blame) => attempts.inc({ ...of(offer).labels, blame }),
     flagged(offer, raised) {
       for (const flag of raised) flags.inc({ ...of(offer).labels, flag });

@@ -4,7 +4,7 @@ import { completionTokens, promptTokens } from '#billing';
 import type { Config } from '#config';
 import { OWN_ACCOUNT } from '#accounts';
 import type { Call } from '#gateway';
-import { labelOfFailure, type AttemptTime, type CallOutcome, type CallSink, statusOf } from './observer.ts';
+import { labelOfFailure, type AttemptTime, type CallOutcome, type CallSink, reasonOf, statusOf } from './observer.ts';
 import { mcpErrorAttributes, mcpSpanName, mcpSpanOf, type McpSpan } from './mcp-span.ts';
 import { OPERATIONS } from './offer-series.ts';
 import { otlpReceiver, otlpResource, type OtlpReceiver } from './otlp.ts';
@@ -168,7 +168,7 @@ function endAttempt(
 
 function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
   const { span, mcp } = traced;
-  const { resolution, offer, answerError, error } = outcome;
+  const { resolution, offer, answerError } = outcome;
   const [code, status] = statusOf(outcome);
   if (mcp) {
     const name = mcpSpanName(mcp, outcome);
@@ -197,7 +197,7 @@ function finishSpans(traced: Traced, call: Call, outcome: CallOutcome): void {
   if (!mcp) span.setAttribute('http.response.status_code', status);
   if (code !== null) {
     span.setAttributes(mcpErrorAttributes(code));
-    span.setStatus({ code: STATUS_ERROR, message: error instanceof Error ? error.message : code });
+    span.setStatus({ code: STATUS_ERROR, message: reasonOf(outcome) ?? code });
   }
   span.end(call.startedAt + outcome.durationMs);
 }

@@ -90,7 +90,9 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const requestOf = (response: Response) => response.headers.get('x-request-id')!;
     const found = await place.run(['call', requestOf(failed), '--account', 'acme'], admin);
     expect(found.stdout).toContain(`call     ${failed.headers.get('x-generation-id')}\n`);
-    expect(found.stdout).toMatch(/state +released, failed\nerror +Provider Mine failed: it answered with status 401\n/);
+    expect(found.stdout).toMatch(
+      /state +released, failed\nstatus +500 provider_unavailable\nerror +Provider Mine failed: it answered with status 401\nfailed +Mine \(mine\/one\) after [\d.]+ s: it answered with status 401\n/,
+    );
     const wrong = {
       'x-api-key': `svc-sk-v2-${CANARY}`,
       authorization: `Bearer ${CANARY}`,

@@ -97,7 +97,21 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
     expect(usage.cost).toBe(Number(paid) / 1e6);
     expect(response.headers.get('x-provider')).toBe('Second');
     const generation = await spine.generation(response.headers.get('x-generation-id'));
-    expect(generation).toMatchObject({ state: 'settled', provider_name: 'Second', cost_micro_usdc: Number(paid) });
+    expect(generation).toMatchObject({
+      state: 'settled',
+      provider_name: 'Second',
+      cost_micro_usdc: Number(paid),
+      status: 200,
+      error_code: null,
+      failed_attempts: [
+        {
+          provider: 'Test',
+          service: 'test/model',
+          upstream_status: failure.status === 302 ? null : (failure.status ?? null),
+          duration_ms: expect.any(Number),
+        },
+      ],
+    });
     // One call id, one lock, and the same id in the reply.
     expect((await spine.locks()).filter((id) => !locks.includes(id))).toEqual([generation.id]);
     expect(text).toContain(`"id":"${generation.id}"`);

@@ -7,6 +7,7 @@ import {
   type MeasuredWork,
   type ReplyEnd,
   type ReportedUsage,
+  cutReply,
 } from '#gateway';
 import type { Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
@@ -125,6 +126,7 @@ export function tooLargeEnd(
     estimated: priceCap !== null && !later,
     finishReason: 'too_large',
     flags: [],
+    cut: cutReply({ reason: 'too_large', message: failure.message }, 'nothing'),
     result: { ...NO_RESULT, text: JSON.stringify(translateEvent('1.0', version, { message })), event },
   };
 }

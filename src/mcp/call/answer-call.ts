@@ -27,7 +27,6 @@ import {
   type TakenKey,
   wasCharged,
   type ResponseRecord,
-  type CostOf,
   type GivenReply,
   KEPT_BYTES_MAX,
 } from '#gateway';
@@ -190,7 +189,7 @@ async function written(
 function withCost(
   { text, message }: McpResponse,
   { id, payment }: Pick<Call, 'id' | 'payment'>,
-  cost: CostOf | null,
+  cost: ReturnType<typeof costOf> | null,
   receipt: string | null,
 ): string {
   const read = message?.text === text ? message : null;

@@ -10,6 +10,7 @@ import {
   readReportedUsage,
   type MeasuredWork,
   type ReportedUsage,
+  cutReply,
 } from '#gateway';
 import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
@@ -121,6 +122,7 @@ export function tooLargeEnd(
     estimated: priceCap !== null,
     finishReason: 'too_large',
     flags: [],
+    cut: cutReply({ reason: 'too_large', message: failure.message }, 'nothing'),
     result: { text: resultText(message.idText, JSON.stringify(result)), status: 200 },
   };
 }

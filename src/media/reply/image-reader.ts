@@ -24,8 +24,6 @@ export interface ImagesResult {
   readonly raw: Readonly<Record<string, unknown>>;
   /** The tokens of words that are charged; absent at an offer without a price for them. */
   readonly words?: bigint;
-  /** How the reply was cut, which leaves no image; absent for any other. */
-  readonly cut?: Cut;
 }
 
 export interface ReaderContext {
@@ -99,7 +97,7 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
   cut(cut: Cut): ReplyEnd<ImagesResult> {
     const { n, inputs, words } = this.#context;
     const input = imagesUsed(n, inputs, words?.usual);
-    return undeliveredEnd(cut, { reported: null, input }, { images: [], raw: {}, cut });
+    return undeliveredEnd(cut, { reported: null, input }, { images: [], raw: {} });
   }
 
   #read() {

@@ -1,7 +1,7 @@
 import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
-import { answerUndelivered, type Cut, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
 
 /** An answer of this kind, which is written as it comes. */
@@ -25,7 +25,7 @@ const NOTHING = new Uint8Array(0);
  * Writes an answer to its client as it comes; the end follows the settlement. Resolves with whether anything was
  * charged; false if the client is gone. Throws the errors of the call before the first byte.
  */
-export async function writeStream<R extends { readonly cut: Cut | null }>(
+export async function writeStream<R>(
   { id, frames }: StartedProviderCall<R, Uint8Array>,
   { what, headersOf, pieceOf, endOf, brokenOf, dialect, dropped, onError }: StreamedAnswer<R>,
   sink: ReplySink,
@@ -59,11 +59,11 @@ export async function writeStream<R extends { readonly cut: Cut | null }>(
         await writeSlices(pieceOf(value.data), sink);
       }
       if (value.type !== 'settled') continue;
-      const { result, settlement, receipt } = value;
-      if (!begun && result !== null && result.cut !== null)
-        return answerUndelivered(id, value, result.cut, sink, (error) => toHttpError(error, dialect));
-      if (result === null || result.cut !== null) throw cutOff(what, result?.cut?.message);
-      provider = value.providerName;
+      const { result, settlement, receipt, cut, providerName } = value;
+      if (cut && !begun) return answerUndelivered(id, value, cut, sink, (error) => toHttpError(error, dialect));
+      if (cut) throw errorOfCut(cut, { providerName, charged: settlement.charged });
+      if (result === null) throw notInTime(what);
+      provider = providerName;
       begin(NOTHING, {
         'x-cost-usd': formatUsd(settlement.charged),
         ...(receipt === null ? {} : { 'x-receipt': receipt }),
@@ -84,9 +84,9 @@ export async function writeStream<R extends { readonly cut: Cut | null }>(
   }
 }
 
-/** The error of an answer that broke off. `why`: the provider's or the gateway's reason. */
-export const cutOff = (what: string, why = 'it did not come in time'): GatewayError =>
-  new GatewayError('provider_unavailable', `The ${what} was cut: ${why}`);
+/** The error of an answer whose call ended before it had a result. */
+export const notInTime = (what: string): GatewayError =>
+  new GatewayError('provider_unavailable', `The ${what} did not come in time`);
 
 export const EVENTS_TYPE = { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' };
 

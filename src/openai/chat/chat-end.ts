@@ -1,7 +1,7 @@
 import type { Dialect } from '#http';
 import { isObject, type LargeStrings } from '#wire';
 import type { EventBatch } from '#bridge';
-import { GatewayError } from '#errors';
+import type { GatewayError } from '#errors';
 import {
   formatUsd,
   type Meter,
@@ -17,7 +17,7 @@ import {
   type Usage,
 } from '#billing/amounts';
 import { completionTokens } from '#billing/amounts';
-import type { Cut, ProviderFlag, ReplyEnd } from '#gateway';
+import { type Cut, cutReply, type ProviderFlag, errorOfCut, type ReplyEnd } from '#gateway';
 import {
   claimedCompletion,
   cutUsage,
@@ -76,8 +76,6 @@ export interface ChatResult {
   readonly costDetails?: Readonly<Record<string, unknown>>;
   /** Why the reply was cut. The part that came is charged. Absent for a whole reply. */
   readonly cut?: GatewayError;
-  /** Set if nothing of a cut reply came. */
-  readonly undelivered?: Cut;
   /** Used instead of `body` for another wire: writes the end of the reply with its cost (`cost`, `cost_details`). */
   readonly native?: (cost: Readonly<Record<string, unknown>>, cut: GatewayError | null) => string;
 }
@@ -126,28 +124,33 @@ export function completeEnd(context: ReplyContext, produced: Produced): ReplyEnd
 
 /**
  * The end of a reply that was cut, by the provider's claim, else by what the gateway counted. See `chargeOfCut` for one
- * of which nothing came.
+ * of which nothing came, and `asCut` for `streams`.
  */
-export function cutEnd(context: ReplyContext, produced: Produced, cut: Cut): ReplyEnd<ChatResult> {
+export function cutEnd(context: ReplyContext, produced: Produced, cut: Cut, streams: boolean): ReplyEnd<ChatResult> {
   const usage = cutUsage(produced.claim, context, produced, cut);
   const end = toEnd(context, produced, usage, usage.usage ? 'cut' : 'free', usage.estimated, usage.flags);
+  return asCut(end, produced, cut, streams);
+}
+
+/** The same end, of a cut reply. `streams`: its client has got the beginning of a stream. */
+export function asCut(
+  end: ReplyEnd<ChatResult>,
+  produced: Pick<Output, 'outputBytes' | 'otherBytes'>,
+  cut: Cut,
+  streams: boolean,
+): ReplyEnd<ChatResult> {
+  const mark = cutReply(cut, came(produced) ? 'partly' : streams ? 'begun' : 'nothing');
   return {
     ...end,
     finishReason: end.finishReason ?? cut.reason,
-    result: { ...end.result, cut: replyCut(cut, produced), ...(came(produced) ? {} : { undelivered: cut }) },
+    cut: mark,
+    result: { ...end.result, cut: errorOfCut(mark) },
   };
 }
 
 /** Whether something of a reply came. */
-export const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
+const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
   outputBytes + otherBytes > 0;
-
-/** The error of a reply that was cut, which says what is charged. */
-export const replyCut = ({ message }: Cut, { outputBytes, otherBytes }: Output): GatewayError =>
-  new GatewayError(
-    'reply_cut',
-    `The reply was cut: ${message}. ${came({ outputBytes, otherBytes }) ? 'The part that arrived' : 'The input that its provider took'} is charged`,
-  );
 
 /**
  * The end of a reply that ran past its budget. If the cap was sent, this is the provider's fault. Otherwise the

@@ -47,7 +47,7 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
   }
 
   #cutAt(came: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
-    return cutEnd(this.#context, partialCompletion(this.#context, came), cut);
+    return cutEnd(this.#context, partialCompletion(this.#context, came), cut, false);
   }
 }
 

@@ -6,7 +6,7 @@ import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, type Start
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
-import { type ChatPiece, type ChatResult, resultOf } from './chat-end.ts';
+import type { ChatPiece, ChatResult } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 
 /** Facts about a call that its reply states. */
@@ -98,9 +98,9 @@ export function writeChatReply(opened: StartedChat, sink: ReplySink, options: Ch
   const encoder = options.encoder(opened);
   if (opened.about.stream) return writeStream(opened, sink, encoder, options);
   return onceSettled(opened, sink, options.onError, (settled) => {
-    const { undelivered } = resultOf(settled);
-    return undelivered && options.toHttp
-      ? answerUndelivered(opened.about.id, settled, undelivered, sink, options.toHttp)
+    const { cut } = settled;
+    return cut?.undelivered && options.toHttp
+      ? answerUndelivered(opened.about.id, settled, cut, sink, options.toHttp)
       : writeWhole(opened.about, settled, sink, encoder);
   });
 }

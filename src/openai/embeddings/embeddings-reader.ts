@@ -2,7 +2,6 @@ import { BOUNDS, foreignObject } from '#wire';
 import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { tokensOf } from '../chat/prompt-size.ts';
-import type { Undelivered } from '../passing/passed-route.ts';
 import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 
 /** The size of the inputs. */
@@ -52,11 +51,11 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * searched for its usage and the name of its model. Parsing thousands of embeddings would block all streams of the
  * process.
  */
-export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | Undelivered> {
+export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | null> {
   return new EmbeddingsReader(context);
 }
 
-class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | Undelivered> {
+class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
   kept = 0;
   readonly #context: ReaderContext;
   readonly #forms: EmbeddingForms;
@@ -118,7 +117,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
   }
 
   /** An incomplete reply is useless, but who has got nearly all of it has the embeddings. */
-  cut(cut: Cut): ReplyEnd<Undelivered> {
+  cut(cut: Cut): ReplyEnd<null> {
     const { size, tokensMax } = this.#context;
     const used = (claim: Claim | null) => {
       const { prompt, flags } = billedTokens(claim, size, tokensMax);
@@ -126,11 +125,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
     };
     const { usage, isReported } = used(lastObjectIn(this.#all(), 'usage', cut.rest));
     const came = this.#passed !== null;
-    return undeliveredEnd(
-      cut,
-      { reported: isReported ? usage : null, input: used(null).usage, came },
-      { undelivered: cut },
-    );
+    return undeliveredEnd(cut, { reported: isReported ? usage : null, input: used(null).usage, came }, null);
   }
 
   #all(): Buffer {

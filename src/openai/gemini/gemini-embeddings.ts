@@ -23,7 +23,6 @@ import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import type { EmbeddingsBody } from '../embeddings/embeddings-schema.ts';
 import { embeddingsToCall } from '../embeddings/embeddings-to-call.ts';
 import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
-import type { Undelivered } from '../passing/passed-route.ts';
 import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
@@ -47,7 +46,7 @@ interface EmbedRequest extends Payer {
 }
 
 type Method = 'embedContent' | 'batchEmbedContents';
-type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | Undelivered | null, Uint8Array>;
+type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null, Uint8Array>;
 
 const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 

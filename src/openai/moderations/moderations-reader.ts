@@ -1,7 +1,6 @@
 import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
-import type { Undelivered } from '../passing/passed-route.ts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** A provider's reply, and the tokens that are charged. */
@@ -44,13 +43,10 @@ interface ModerationBounds {
 }
 
 /** Reads a reply in the form of OpenAI's moderations. */
-export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | Undelivered> =>
+export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | null> =>
   new ModerationReader(bounds);
 
-class ModerationReader
-  extends WholeJsonReader<ModerationResult>
-  implements ReplyReader<ModerationResult | Undelivered>
-{
+class ModerationReader extends WholeJsonReader<ModerationResult> implements ReplyReader<ModerationResult | null> {
   readonly #bounds: ModerationBounds;
 
   constructor(bounds: ModerationBounds) {
@@ -86,12 +82,12 @@ class ModerationReader
   }
 
   /** A judgement that did not arrive is useless. */
-  cut(cut: Cut): ReplyEnd<Undelivered> {
+  cut(cut: Cut): ReplyEnd<null> {
     const { usual, max } = this.#bounds.tokens;
     const claim = claimIn(this.found('usage', cut.rest));
     const used = (tokens: number) => ({ call: 1n, prompt: BigInt(Math.min(tokens, max)) });
     const reported = claim === undefined ? null : used(claim);
-    return undeliveredEnd(cut, { reported, input: used(usual) }, { undelivered: cut });
+    return undeliveredEnd(cut, { reported, input: used(usual) }, null);
   }
 }
 

@@ -2,7 +2,7 @@ import { OWN_TURN_BYTES } from '#wire';
 import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { came, type ReplyContext, type ChatResult, costOfParts, replyCut, tierOf } from '../chat/chat-end.ts';
+import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';
 import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/partial-reply.ts';
 import { parseReply, readReply } from '../chat/whole-reply.ts';
@@ -69,7 +69,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     const decoder = this.#decoder;
     if (claim !== null) decoder.takeUsage(claim);
     const write: NativeProduced['write'] = (end) => decoder.cutWhole(texts.join(''), end);
-    return nativeCut(this.#context, { decoder, before: null, ...output, write }, cut);
+    return nativeCut(this.#context, { decoder, before: null, ...output, write }, cut, false);
   }
 
   get #names() {
@@ -96,17 +96,16 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
 }
 
 /** See `cutEnd`. */
-export function nativeCut(context: ReplyContext, produced: NativeProduced, cut: Cut): ReplyEnd<ChatResult> {
+export function nativeCut(
+  context: ReplyContext,
+  produced: NativeProduced,
+  cut: Cut,
+  streams: boolean,
+): ReplyEnd<ChatResult> {
   const usage = cutUsage(produced.decoder.claim, context, shownBy(produced), cut);
   const outcome = usage.usage === null ? 'free' : 'cut';
   const end = toEnd(context, produced, usage, { outcome, estimated: usage.estimated, isBroken: true });
-  const error = replyCut(cut, produced);
-  const undelivered = came(produced) ? {} : { undelivered: cut };
-  return {
-    ...end,
-    finishReason: end.finishReason ?? cut.reason,
-    result: { ...end.result, cut: error, ...undelivered },
-  };
+  return asCut(end, produced, cut, streams);
 }
 
 /**

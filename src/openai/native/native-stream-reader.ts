@@ -58,7 +58,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     this.refuseBroken();
     return this.#overCap
       ? nativeOverCap(this.context, this.#produced())
-      : nativeCut(this.context, this.#produced(), cut);
+      : nativeCut(this.context, this.#produced(), cut, true);
   }
 
   protected takeKnown(bytes: Buffer, start: number, end: number, framed: boolean): number {

@@ -13,7 +13,7 @@ import {
   wantsReceipt,
 } from '#gateway';
 import type { Offer } from '#catalog';
-import type { PassedCall, PassedContext, Undelivered } from './passed-route.ts';
+import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { listed } from '../chat/paid-extras.ts';
@@ -77,7 +77,7 @@ interface PassedParts<R> extends Pick<CallRequest, 'price' | 'estimate'> {
   /** Below the base address of a provider. */
   readonly path: string;
   readonly bodyFor: (offer: Offer) => ReturnType<typeof passedBody>;
-  readonly reader: RequestAdapter<R | Undelivered | null>['reader'];
+  readonly reader: RequestAdapter<R | null>['reader'];
   /** Requests that name no session stay with one provider as well, because the answers of two cannot be compared. */
   readonly staysAs?: string;
 }
@@ -87,7 +87,7 @@ export function passedCall<R>(body: AskedOfGateway, context: PassedContext, part
   const { caller, headers, requestId, payment, lost = [] } = context;
   const { path, bodyFor, reader, staysAs = null, price, estimate } = parts;
   let dropped: readonly string[] = [];
-  const adapter: RequestAdapter<R | Undelivered | null> = {
+  const adapter: RequestAdapter<R | null> = {
     request(offer) {
       const forwarded = bodyFor(offer);
       dropped = forwarded.dropped;

@@ -8,7 +8,6 @@ import {
   addPaidRoute,
   bodyFrom,
   type CallRequest,
-  type Cut,
   openCall,
   type PaidRoute,
   type Payer,
@@ -39,14 +38,9 @@ export interface PassedContext {
   readonly lost?: readonly string[];
 }
 
-/** The result of a reply that was cut, of which nothing can be delivered. */
-export interface Undelivered {
-  readonly undelivered: Cut;
-}
-
-/** A request as the pipeline takes it. The result is null if no reply had begun. */
+/** A request as the pipeline takes it. The result is null if the reply was cut, or none had begun. */
 export interface PassedCall<R> {
-  readonly request: CallRequest<R | Undelivered | null, Uint8Array>;
+  readonly request: CallRequest<R | null, Uint8Array>;
   /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
@@ -102,7 +96,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
   const name = version?.name ?? '';
   const publicOnly = config.webhooks?.allowPrivate === false;
 
-  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | Undelivered | null, Uint8Array>> = {
+  const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null, Uint8Array>> = {
     path: wire.path,
     options: {
       schema: {

@@ -1,10 +1,8 @@
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
 import { type ClientSink, type ReplySink, toGatewayError, writeSlices } from '#http';
 import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
-import { answerUndelivered, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
-import type { Undelivered } from './passed-route.ts';
 
 /** How an answer in one piece is written. */
 interface AnswerOptions<R> {
@@ -30,7 +28,7 @@ interface AnswerOptions<R> {
  * Throws the errors of the call before the first byte, and GatewayError if there is no result.
  */
 export async function writeAnswer<R>(
-  { id, frames }: StartedProviderCall<R | Undelivered | null, Uint8Array>,
+  { id, frames }: StartedProviderCall<R | null, Uint8Array>,
   sink: ReplySink,
   { dropped, noun, toHttp, client, pieces: piecesOf, onError }: AnswerOptions<R>,
 ): Promise<boolean> {
@@ -63,11 +61,12 @@ export async function writeAnswer<R>(
         await writeSlices(value.data, sink);
       }
       if (value.type !== 'settled') continue;
-      const { result, settlement, providerName, receipt } = value;
+      const { result, settlement, providerName, receipt, cut } = value;
       provider = providerName;
-      if (result === null || (isUndelivered(result) && begun))
+      if (cut && !begun) return answerUndelivered(id, value, cut, sink, toHttp);
+      if (cut) throw errorOfCut(cut, { providerName, charged: settlement.charged });
+      if (result === null)
         throw new GatewayError('provider_unavailable', `The ${noun.toLowerCase()} did not arrive in time`);
-      if (isUndelivered(result)) return answerUndelivered(id, value, result.undelivered, sink, toHttp);
       // oxlint-disable-next-line no-await-in-loop -- the last frame
       const pieces = await piecesOf(result, settlement, providerName);
       begin({
@@ -93,8 +92,6 @@ export async function writeAnswer<R>(
 }
 
 const NOTHING = new Uint8Array(0);
-
-const isUndelivered = (result: unknown): result is Undelivered => isObject(result) && 'undelivered' in result;
 
 /** The members of `usage` that say what a call cost. */
 export const costMembers = ({ charged, fee }: Settlement) => ({

@@ -1,6 +1,15 @@
 import { isObject, UpstreamFailure } from '#wire';
 import { completionTokens, CuttableCancelSource, type Frame, type Piece, type SettledFrame } from '#billing/amounts';
-import type { Call, CallRequest, Cut, Pipeline, ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import {
+  type Call,
+  type CallRequest,
+  type Cut,
+  cutReply,
+  type Pipeline,
+  type ProviderAdapter,
+  type ReplyEnd,
+  type Send,
+} from '#gateway';
 import type { Offer } from '#catalog';
 import { boundsAt, type Growth, NO_GROWTH, type ResponseBounds } from './conversation-size.ts';
 import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } from './response-end.ts';
@@ -102,7 +111,10 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, Piece> {
     this.delivered.heard = conversation;
     // The lock has room that this response did not need, and that its provider cannot claim.
     this.bounds = boundsAt(this.#offer!, conversation, this.bounds.budget.completionCap);
-    const cut = ({ reason }: Cut) => endUnfinished(this.#offer!, this.bounds, this.delivered, reason);
+    const cut = (by: Cut) => ({
+      ...endUnfinished(this.#offer!, this.bounds, this.delivered, by.reason),
+      cut: cutReply(by, 'begun'),
+    });
     this.cut = cut;
     this.#give({ done: false, value: null });
   }

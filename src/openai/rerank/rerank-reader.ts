@@ -2,7 +2,6 @@ import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Usage } from '#billing/amounts';
-import type { Undelivered } from '../passing/passed-route.ts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** How relevant a document is. */
@@ -39,10 +38,9 @@ interface SearchBounds {
  * Reads a reply in the form of Cohere's or Jina's API: `results` with `index` and `relevance_score`. Claims above the
  * bounds are cut to them, so that they never cost more than the lock.
  */
-export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | Undelivered> =>
-  new RerankReader(bounds);
+export const createRerankReader = (bounds: SearchBounds): ReplyReader<RerankResult | null> => new RerankReader(bounds);
 
-class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<RerankResult | Undelivered> {
+class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<RerankResult | null> {
   readonly #bounds: SearchBounds;
 
   constructor(bounds: SearchBounds) {
@@ -70,13 +68,13 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
   }
 
   /** An incomplete order is useless. */
-  cut(cut: Cut): ReplyEnd<Undelivered> {
+  cut(cut: Cut): ReplyEnd<null> {
     const { priced } = this.#bounds;
     const { units, tokens } = this.#counted({ ...this.found('usage', cut.rest), ...this.found('meta', cut.rest) });
     const isReported =
       (priced.units || priced.tokens) && !(priced.units && units.missing) && !(priced.tokens && tokens.missing);
     const usage = this.#usageOf(tokens.count, units);
-    return undeliveredEnd(cut, { reported: isReported ? usage : null, input: usage }, { undelivered: cut });
+    return undeliveredEnd(cut, { reported: isReported ? usage : null, input: usage }, null);
   }
 
   #counted(reply: Json): { readonly units: Counted; readonly tokens: Counted } {

@@ -101,11 +101,11 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     if (this.#whole)
       return this.#cutAt(partialOf({ bytes: this.#whole.take(), names: CHAT_NAMES, rest: cut.rest }), cut);
     const produced = this.#rewriter.produced('length');
-    return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut);
+    return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut, true);
   }
 
   #cutAt(came: PartialReply, cut: Cut): ReplyEnd<ChatResult> {
-    return this.#withChunk(cutEnd(this.context, asChunk(partialCompletion(this.context, came)), cut));
+    return this.#withChunk(cutEnd(this.context, asChunk(partialCompletion(this.context, came)), cut, true));
   }
 
   /** The end of a reply that came as one JSON object, with what the output makes of its only chunk. */

@@ -84,9 +84,9 @@ class TranslatedEncoder implements ReplyEncoder {
   }
 
   end(settled: SettledChat): Uint8Array {
-    const { before, body, native, large, cut = null, undelivered } = resultOf(settled);
+    const { before, body, native, large, cut = null } = resultOf(settled);
     // The end of a message that has not begun is no stream of the wire.
-    if (native && undelivered && cut) return this.#failed(toHttpError(cut).body.error);
+    if (native && settled.cut?.undelivered && cut) return this.#failed(toHttpError(cut).body.error);
     if (native) {
       const last = Buffer.from(native(costOf(settled, true), cut));
       return before instanceof Uint8Array ? Buffer.concat([before, last]) : last;

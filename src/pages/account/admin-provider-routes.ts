@@ -5,6 +5,7 @@ import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#accounts/names';
 import type { KnownProvider } from '#network';
+import type { CallsNow } from '#observe';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
 import {
   amountOf,
@@ -21,6 +22,8 @@ interface AdminProvidersDeps {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
   readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
+  /** The attempts that run now, in all workers of this gateway. */
+  readonly callsNow: () => Promise<readonly CallsNow[]>;
   /** Whether a provider has ever connected. */
   readonly isSeen: (provider: string) => Promise<boolean>;
   /** Whether it is the key under which a service of the configuration file is offered. */
@@ -77,6 +80,7 @@ export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsyn
   return async (app) => {
     app.addHook('onRequest', deps.gate);
     listAll(app, deps);
+    listCalls(app, deps);
     banProvider(app, deps);
     liftBan(app, deps);
     bookPayout(app, deps);
@@ -102,6 +106,39 @@ const providerSchema = titled(
     },
   }),
 );
+
+/** The calls that run now, by provider. */
+function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'List calls that run now, by provider',
+    description:
+      'The attempts of billed calls that run at each provider of each service, own ones too, in all workers of this gateway. The longest wait comes first. The figures are at most a second old. Services without a series of their own in the metrics are together, as `other`.',
+    response: {
+      200: listOf(
+        titled(
+          'CallsNow',
+          objectOf({
+            provider: { type: 'string', description: 'Name' },
+            service: { type: 'string' },
+            in_flight: { type: 'integer' },
+            waiting: { type: 'integer', description: 'Those without a first byte' },
+            oldest_wait_seconds: { type: 'number', description: 'How long the oldest of these waits; 0 without one' },
+          }),
+        ),
+      ),
+    },
+  };
+  app.get('/providers/calls', { schema }, async () => ({
+    data: (await deps.callsNow()).map(({ provider, service, inFlight, waiting, oldestWaitS }) => ({
+      provider,
+      service,
+      in_flight: inFlight,
+      waiting,
+      oldest_wait_seconds: oldestWaitS,
+    })),
+  }));
+}
 
 function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
   const schema = {

@@ -1,7 +1,9 @@
-import { formatUsd, TOKEN_PARTS, toUsdNumber, type LockRecord, type MicroUsd, type Ledger } from '#billing';
+import { formatUsd, type Ledger, type LockRecord, type MicroUsd, TOKEN_PARTS, toUsdNumber } from '#billing';
+import { type Call, errorOfCut } from '#gateway';
+import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
-import { objectOf } from '../route-schemas.ts';
+import { objectOf, titled } from '../route-schemas.ts';
 
 /** How a call stands. */
 export const STATES = ['held', 'settled', 'released', 'expired'] as const satisfies readonly LockRecord['state'][];
@@ -132,7 +134,35 @@ const callProperties = {
     description: 'The gateway measured the usage itself, because the reply was cut before the provider reported it.',
   },
   cancelled: { type: 'boolean', description: 'The client left before the end.' },
-  error: { type: ['string', 'null'] },
+  error: { type: ['string', 'null'], description: 'The message that its client got; null without an error.' },
+  error_code: {
+    type: ['string', 'null'],
+    description:
+      'The `code` of that error, or `client_gone`: the client left before its answer; null without an error, and for calls of earlier versions.',
+  },
+  status: {
+    type: ['integer', 'null'],
+    description:
+      'The HTTP status of that error (499 for `client_gone`), also where a stream had begun with 200; 200 without an error; null while the call runs, and where it is not known.',
+  },
+  failed_attempts: {
+    type: 'array',
+    description: 'Requests to providers that failed, in their order.',
+    items: titled(
+      'FailedAttemptOfCall',
+      objectOf({
+        provider: { type: 'string' },
+        service: { type: 'string' },
+        error: { type: 'string', description: 'How it failed.' },
+        upstream_status: { type: ['integer', 'null'], description: "The status of the provider's answer." },
+        blame: {
+          type: 'string',
+          description: 'Whose fault it was: `provider`, `request`, `account` (too many of its requests) or `nobody`.',
+        },
+        duration_ms: { type: 'integer' },
+      }),
+    ),
+  },
   flags: { type: 'array', items: { type: 'string' } },
   parent: {
     type: ['string', 'null'],
@@ -252,13 +282,46 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     finish_reason: text(run['finishReason']),
     estimated: run['estimated'] === true,
     cancelled: run['clientGone'] === true,
-    error: text(run['error']),
+    ...errorOf(record, run),
+    failed_attempts: attemptsOf(run['failedAttempts']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
     parent: record.parent,
     created_at: new Date(record.createdAt).toISOString(),
     resolved_at: record.resolvedAt === null ? null : new Date(record.resolvedAt).toISOString(),
   };
 }
+
+/** The error that the client of a call got, from its record. */
+function errorOf({ state, charged, provider }: LockRecord, run: Readonly<Record<string, unknown>>) {
+  const cut = run['cut'] as Parameters<typeof errorOfCut>[0] | undefined;
+  if (cut && cut.reason !== 'cancelled') {
+    const providerName = text(run['providerName']) ?? provider ?? '';
+    const { message } = errorOfCut(cut, { providerName, charged });
+    return { error: message, error_code: cut.code, status: HTTP_ERRORS[cut.code].status };
+  }
+  const isLeft = run['clientGone'] === true && (cut !== undefined || state === 'released');
+  const code = isLeft ? 'client_gone' : text(run['errorCode']);
+  const error = text(run['error']) ?? (isLeft ? (cut?.message ?? null) : null);
+  const ofCode = code === null ? null : code === 'client_gone' ? CLIENT_GONE_STATUS : statusOfCode(code);
+  return { error, error_code: code, status: state === 'settled' && code === null ? 200 : ofCode };
+}
+
+const CLIENT_GONE_STATUS = 499;
+
+const statusOfCode = (code: string): number | null =>
+  Object.hasOwn(HTTP_ERRORS, code) ? HTTP_ERRORS[code as keyof typeof HTTP_ERRORS].status : null;
+
+const attemptsOf = (attempts: unknown) =>
+  (Array.isArray(attempts) ? (attempts as NonNullable<Call['failedAttempts']>) : []).map(
+    ({ provider, service, error, status, blame, durationMs }) => ({
+      provider,
+      service,
+      error,
+      upstream_status: status,
+      blame,
+      duration_ms: durationMs,
+    }),
+  );
 
 /**
  * A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. The view has

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import { createCallLog, createCallObserver, createLogger } from '#observe';
-import { exampleCall, exampleOffer, logConfig, settledBy } from './example-call.ts';
+import { answeredBy, exampleCall, exampleOffer, logConfig, settledBy } from './example-call.ts';
 
 function capture(now = () => 1_250) {
   const lines: string[] = [];
@@ -126,6 +126,22 @@ describe('the log line of a call', () => {
     );
     expect(lines()[0]).toMatchObject({ status: 499, error: 'client_gone', client_gone: true });
     expect(lines()[0]).not.toHaveProperty('err');
+  });
+
+  it.each([
+    ['failed', 'task_failed'],
+    ['rejected', 'task_rejected'],
+    ['error -32603', '-32603'],
+    ['completed', null],
+    ['canceled', null],
+    ['a state of its own', null],
+  ])('tells how the task of an agent ended: %s', (state, error) => {
+    const { observer, lines } = capture();
+    const agent = { ...exampleOffer(), id: 'agent/x', primitive: 'agent' as const };
+    const call = exampleCall({ primitive: 'agent', candidates: [{ offer: agent, price: agent.price, estimate: 1n }] });
+    observer.started(call);
+    observer.resolved(call, settledBy(agent, { end: answeredBy(agent, state) }));
+    expect(lines()[0]).toMatchObject({ status: 200, error });
   });
 
   it('keeps large metadata out', () => {

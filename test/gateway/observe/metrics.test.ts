@@ -5,6 +5,7 @@ import { UpstreamFailure } from '#wire';
 import { countAnswers, createCallObserver, createMetrics, metricsRoutes } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 
+const REQUEST = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/sage"';
 const LABELS = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/sage",gen_ai_provider_name="Demo"';
 
 describe('metrics', () => {
@@ -14,6 +15,7 @@ describe('metrics', () => {
     const observer = createCallObserver([metrics.sink], { now: () => at });
     const call = exampleCall();
     observer.started(call);
+    observer.attemptStarted(call, exampleOffer(), at);
     expect(await metrics.text()).toContain('tollgate_calls_in_flight 1');
     expect(await metrics.text()).toContain('tollgate_locks_held 1');
     at = 1_030;
@@ -25,6 +27,7 @@ describe('metrics', () => {
     for (const line of [
       `gen_ai_client_operation_duration_seconds_sum{${LABELS}} 0.5`,
       `gen_ai_client_operation_duration_seconds_count{${LABELS}} 1`,
+      `gen_ai_server_request_duration_seconds_sum{${REQUEST}} 0.5`,
       `gen_ai_client_token_usage_sum{${LABELS},gen_ai_token_type="input"} 12`,
       `gen_ai_client_token_usage_sum{${LABELS},gen_ai_token_type="output"} 34`,
       `gen_ai_server_time_to_first_token_seconds_sum{${LABELS}} 0.03`,
@@ -51,10 +54,40 @@ describe('metrics', () => {
     observer.failed(call, new GatewayError('provider_unavailable', 'Provider Demo failed'));
     const text = await metrics.text();
     expect(text).toContain(
-      `gen_ai_client_operation_duration_seconds_count{${LABELS},error_type="provider_unavailable"} 1`,
+      `gen_ai_server_request_duration_seconds_count{${REQUEST},error_type="provider_unavailable"} 1`,
     );
+    expect(text).toContain(`gen_ai_client_operation_duration_seconds_count{${LABELS},error_type="502"} 1`);
     expect(text).toContain(`tollgate_attempts_failed_total{${LABELS},blame="provider"} 1`);
     expect(text).not.toContain(`gen_ai_client_operation_duration_seconds_count{${LABELS}} 1`);
+  });
+
+  it('book the wait for a provider that hangs at this provider, and the whole time at the call', async () => {
+    const metrics = createMetrics({ processMetrics: false });
+    let at = 1_000;
+    const observer = createCallObserver([metrics.sink], { now: () => at });
+    const [hung, quick] = [exampleOffer('demo/sage', 'Hung'), exampleOffer('demo/sage', 'Quick')];
+    const call = exampleCall({
+      candidates: [hung, quick].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
+    });
+    observer.started(call);
+    observer.attemptStarted(call, hung, at);
+    at = 6_000;
+    const late = { retryable: true, attributedTo: 'provider', timedOut: true } as const;
+    observer.attemptFailed(call, hung, new UpstreamFailure('its answer did not begin in time', late));
+    observer.attemptStarted(call, quick, at);
+    at = 6_250;
+    observer.firstByte(call, at);
+    at = 6_500;
+    observer.resolved(call, settledBy(quick));
+    const lines = (await metrics.text()).split('\n');
+    const of = (provider: string) => `${REQUEST},gen_ai_provider_name="${provider}"`;
+    for (const line of [
+      `gen_ai_client_operation_duration_seconds_sum{${of('Hung')},error_type="timeout"} 5`,
+      `gen_ai_client_operation_duration_seconds_sum{${of('Quick')}} 0.5`,
+      `gen_ai_server_time_to_first_token_seconds_sum{${of('Quick')}} 0.25`,
+      `gen_ai_server_request_duration_seconds_sum{${REQUEST}} 5.5`,
+    ])
+      expect(lines).toContain(line);
   });
 
   it('have a bounded number of series, whatever consumers and catalogues name', async () => {

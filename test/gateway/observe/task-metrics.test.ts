@@ -39,7 +39,7 @@ describe('the metrics of tasks', () => {
       'tollgate_shortfall_micro_usd_total 3',
       'tollgate_calls_total{lock="settled"} 1',
       'tollgate_calls_total{lock="pending"} 1',
-      `gen_ai_client_operation_duration_seconds_count{${LABELS}} 2`,
+      `gen_ai_server_request_duration_seconds_count{${LABELS.replace(/,gen_ai_provider_name=.*/, '')}} 2`,
       `gen_ai_client_token_usage_sum{${LABELS},gen_ai_token_type="input"} 17`,
       `gen_ai_client_token_usage_sum{${LABELS},gen_ai_token_type="output"} 41`,
     ])

@@ -25,7 +25,17 @@ test('an answer in one piece that comes too late says what it costs, is not repe
     /^Provider Test was too slow: .* costs 0\.000008 USD\. A stream that does not begin costs nothing/,
   );
   await spine.quiet();
-  expect(lineOf(reply.headers.get('x-generation-id')!)).toMatchObject({ attempts: 1 });
+  const id = reply.headers.get('x-generation-id')!;
+  const told = { status: 422, error: 'unprocessable', reason: error.message };
+  expect(lineOf(id)).toMatchObject({ attempts: 1, ...told, cost_micro_usd: 8 });
+  const record = (await (await spine.get(`/generation?id=${id}`)).json()) as { readonly data: object };
+  expect(record.data).toMatchObject({
+    state: 'settled',
+    status: 422,
+    error_code: 'unprocessable',
+    error: error.message,
+    failed_attempts: [{ provider: 'Test', blame: 'provider', upstream_status: null, duration_ms: expect.any(Number) }],
+  });
 });
 
 test('a stream that does not begin is free, and may be repeated', async () => {

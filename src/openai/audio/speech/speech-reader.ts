@@ -8,7 +8,7 @@ import {
   parseReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 
@@ -16,8 +16,6 @@ import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 export interface SpeechResult {
   /** The usage for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
-  /** The gateway ended the reply. */
-  readonly cut: Cut | null;
 }
 
 interface ReaderContext {
@@ -85,8 +83,16 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
     if (this.#form === 'events') this.#claim ??= lastObjectIn(NO_BYTES, 'usage', cut.rest);
     const charge = chargeOfCut(cut, { came: this.#bytes > 0, reported: this.#claim !== null });
     if (charge !== 'nothing') return this.#endOf(cut);
-    const result = { usage: {}, cut };
-    return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
+    const result = { usage: {} };
+    return {
+      usage: null,
+      outcome: 'free',
+      estimated: false,
+      finishReason: cut.reason,
+      flags: [],
+      cut: cutReply(cut, 'nothing'),
+      result,
+    };
   }
 
   #endOf(cut: Cut | null): ReplyEnd<SpeechResult> {
@@ -97,7 +103,8 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
       ...used,
       outcome: cut === null ? 'complete' : 'cut',
       finishReason: cut?.reason ?? 'stop',
-      result: { usage: shown, cut },
+      ...(cut === null ? {} : { cut: cutReply(cut, this.#bytes > 0 ? 'partly' : 'nothing') }),
+      result: { usage: shown },
     };
   }
 

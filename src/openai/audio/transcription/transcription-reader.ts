@@ -10,7 +10,7 @@ import {
   readReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, type ReplyEnd, type ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader } from '#gateway';
 import type { Offer } from '#catalog';
 import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
@@ -22,8 +22,6 @@ export interface TranscriptionResult {
   readonly transcript: Readonly<Record<string, unknown>> | Buffer;
   /** The usage for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
-  /** The gateway ended the reply. */
-  readonly cut: Cut | null;
 }
 
 interface ReaderContext {
@@ -124,8 +122,16 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const charge = chargeOfCut(cut, { came, reported: usage !== null });
     const claim = { usage, duration: null, bytes: this.#words, mayClaim: false };
     if (charge !== 'nothing') return this.#endOf(claim, {}, cut);
-    const result = { transcript: {}, usage: {}, cut };
-    return { usage: null, outcome: 'free', estimated: false, finishReason: cut.reason, flags: [], result };
+    const result = { transcript: {}, usage: {} };
+    return {
+      usage: null,
+      outcome: 'free',
+      estimated: false,
+      finishReason: cut.reason,
+      flags: [],
+      cut: cutReply(cut, 'nothing'),
+      result,
+    };
   }
 
   /** The bytes of a reply in one piece. */
@@ -138,13 +144,14 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     transcript: TranscriptionResult['transcript'],
     cut: Cut | null,
   ): ReplyEnd<TranscriptionResult> {
-    const { size, offer } = this.#context;
+    const { size, offer, stream } = this.#context;
     const { shown, ...used } = transcriptionUsed(size, offer, claim);
     return {
       ...used,
       outcome: cut === null ? 'complete' : 'cut',
       finishReason: cut?.reason ?? 'stop',
-      result: { transcript, usage: shown, cut },
+      ...(cut === null ? {} : { cut: cutReply(cut, stream && this.#words > 0 ? 'partly' : 'nothing') }),
+      result: { transcript, usage: shown },
     };
   }
 

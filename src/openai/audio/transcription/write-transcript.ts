@@ -3,7 +3,7 @@ import { formatUsd } from '#billing/amounts';
 import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
 import { addAlteredHeaders } from '../../chat/altered-headers.ts';
 import { withCost } from '../shown-usage.ts';
-import { cutOff, errorEvent, eventOf, EVENTS_TYPE, writeStream } from '../write-stream.ts';
+import { notInTime, errorEvent, eventOf, EVENTS_TYPE, writeStream } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
 import type { TranscriptionResult } from './transcription-reader.ts';
 
@@ -28,10 +28,9 @@ export const writeTranscript = (
   sink: ReplySink,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
-    const { result, settlement, receipt } = settled;
-    if (result === null) throw cutOff(WHAT);
-    if (result.cut !== null)
-      return answerUndelivered(opened.id, settled, result.cut, sink, (error) => toHttpError(error, dialect));
+    const { result, settlement, receipt, cut } = settled;
+    if (cut) return answerUndelivered(opened.id, settled, cut, sink, (error) => toHttpError(error, dialect));
+    if (result === null) throw notInTime(WHAT);
     const { transcript, usage } = result;
     const bytes = Buffer.isBuffer(transcript)
       ? transcript
