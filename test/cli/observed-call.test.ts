@@ -91,6 +91,8 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const found = await place.run(['call', requestOf(failed), '--account', 'acme'], admin);
     expect(found.stdout).toContain(`call     ${failed.headers.get('x-generation-id')}\n`);
     expect(found.stdout).toMatch(/state +released, failed\nerror +Provider Mine failed: it answered with status 401\n/);
+    const ended = await place.run(['call', 'end', failed.headers.get('x-generation-id')!, '--json'], admin);
+    expect([ended.code, ended.output]).toEqual([1, expect.stringContaining('The call has ended already')]);
     const wrong = {
       'x-api-key': `svc-sk-v2-${CANARY}`,
       authorization: `Bearer ${CANARY}`,
