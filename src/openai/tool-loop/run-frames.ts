@@ -222,7 +222,7 @@ async function* nextTurn(
   if (turn === null) return null;
   counter.settled(call, turn.settled);
   const result = resultOf(turn.settled);
-  counter.used(result);
+  counter.used(result, turn.settled.settlement.charged);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;
   state.providerName = String(result.body['provider']);
