@@ -62,7 +62,7 @@ describe('limits shared through Redis', () => {
       expect((await one.limiter.take(key, slow, ONE)).allowed, `${round}`).toBe(true);
     expect((await two.limiter.take(key, slow, ONE)).allowed).toBe(false);
     const raised = { ...slow, requestsPerMinute: 5 };
-    const decisions = await Promise.all([one, two, one].map(({ limiter }) => limiter.take(key, raised, ONE)));
+    const decisions = await Promise.all([one, two, one].map(async ({ limiter }) => limiter.take(key, raised, ONE)));
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
     expect((await two.limiter.take(key, raised, ONE)).allowed).toBe(false);
   });
