@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { callMessage, openSession, send } from '../mcp/faults/clients.ts';
 import { callTool, toolToml } from '../mcp/calls/modern-post.ts';
-import { agentBlock, startRawAgent, type RawAgent } from '../support/a2a-agent/index.ts';
+import { agentBlock, startCardedAgent, type RawAgent } from '../support/a2a-agent/index.ts';
 import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -56,25 +56,7 @@ let spine: Spine;
 beforeAll(async () => {
   modern = await startRawMcp(() => (response) => next(response), ['{"name":"t","inputSchema":{"type":"object"}}']);
   legacy = await startLegacy();
-  const start = async (protocolBinding: string) => {
-    const started = await startRawAgent(({ request, response }) => {
-      if (!request.path.startsWith('/.well-known/')) return next(response);
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end(
-        JSON.stringify({
-          name: 'Raw',
-          description: 'Answers as the test says.',
-          version: '1',
-          supportedInterfaces: [{ url: started.url, protocolBinding, protocolVersion: '1.0' }],
-          capabilities: { streaming: false },
-          defaultInputModes: ['text/plain'],
-          defaultOutputModes: ['text/plain'],
-          skills: [],
-        }),
-      );
-    });
-    return started;
-  };
+  const start = (binding: 'JSONRPC' | 'HTTP+JSON') => startCardedAgent(({ response }) => next(response), { binding });
   [agent, rest] = [await start('JSONRPC'), await start('HTTP+JSON')];
   spine = await startSpine({
     toml: `${UNHURRIED}[upstream]\ncooldown_ms = 1\n${toolToml({ name: 'new', url: modern.url })}${toolToml({ name: 'old', url: legacy.url })}${agentBlock({ name: 'far/rpc', provider: 'Agent', endpoint: agent.url })}${agentBlock({ name: 'far/rest', provider: 'Agent', endpoint: rest.url })}`,
