@@ -175,6 +175,7 @@ const TABLE = {
   quote_expired: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
   quote_used: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
   quote_mismatch: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
+  call_ended: { status: 409, jsonRpc: -32014, canonical: 'ABORTED', anthropic: 'invalid_request_error' },
   request_timeout: {
     status: 408,
     type: 'invalid_request',

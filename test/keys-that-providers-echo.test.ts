@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { callTool, toolToml } from './mcp/calls/modern-post.ts';
-import { agentBlock, startRawAgent, type RawAgent } from './support/a2a-agent/index.ts';
+import { agentBlock, startCardedAgent, type RawAgent } from './support/a2a-agent/index.ts';
 import { startRawMcp, type RawMcp } from './support/raw-mcp.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from './support/spine.ts';
 
@@ -58,13 +58,15 @@ beforeAll(async () => {
         ? response.writeHead(200, { 'content-type': 'text/event-stream' }).end(`id: 7\ndata: ${error}\n\n`)
         : response.writeHead(200, { 'content-type': 'application/json' }).end(error));
   });
-  agent = await startRawAgent(({ request, response, id }) => {
-    response.writeHead(200, { 'content-type': 'application/json' });
-    if (request.path.startsWith('/.well-known/')) return void response.end(JSON.stringify(cardOf(agent.url)));
-    response.end(
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32602,"message":${written(message)},"data":[${written(message)}]}}`,
-    );
-  });
+  agent = await startCardedAgent(
+    ({ response, id }) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(
+        `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"error":{"code":-32602,"message":${written(message)},"data":[${written(message)}]}}`,
+      );
+    },
+    { versions: ['0.3'], streaming: true },
+  );
   const apiKey = 'std::env::TEST_UPSTREAM_KEY';
   spine = await startSpine({
     env: { TEST_UPSTREAM_KEY: KEY },
@@ -83,19 +85,6 @@ afterAll(async () => {
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
-});
-
-const cardOf = (url: string) => ({
-  protocolVersion: '0.3.0',
-  name: 'Echo',
-  description: 'Repeats keys.',
-  url,
-  preferredTransport: 'JSONRPC',
-  version: '1',
-  capabilities: { streaming: true },
-  defaultInputModes: ['text/plain'],
-  defaultOutputModes: ['text/plain'],
-  skills: [],
 });
 
 function expectClean(text: string): void {

@@ -76,6 +76,7 @@ export async function openAdministration(
     findLocks: (asked) => findLocks(database, asked),
     findArchived: (id, account) => findArchivedCall(database.query, id, account),
     now,
+    endCall: null,
   });
   const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({

@@ -103,7 +103,7 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
         stopCalls() {
           // Clients can still ask for what came of a response in the background, so it is cut and not failed.
           protocols.background?.stop();
-          protocols.stopCalls(new GatewayStopping());
+          protocols.runningCalls.endAll(new GatewayStopping());
           protocols.realtime.close();
         },
         closeRest: () => opened.disposeAsync(),

@@ -5,7 +5,7 @@ import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config, NamedDifferences } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
-import { type Tunnels, withListedRaises } from '#network';
+import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
 import type { Poll, Task } from '#tasks';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
@@ -167,6 +167,8 @@ interface LateBound {
   databaseWorks: () => Promise<boolean>;
   pollAgent: Poll;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Whether the call was at work here. */
+  endCall: (call: CallToEnd) => boolean;
   gaveUpVideo: (task: Task) => Promise<void>;
 }
 
@@ -178,6 +180,7 @@ const createLateBound = (): LateBound => ({
   funds: NO_FUNDS,
   pollAgent: async () => null,
   gaveUpVideo: async () => {},
+  endCall: () => false,
   giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
 });
 

@@ -1,4 +1,3 @@
-import type { GatewayError } from '#errors';
 import {
   createExecute,
   createFree,
@@ -8,13 +7,15 @@ import {
   createClaimDensity,
   createRetryBudget,
   longestLockMs,
-  type StopCall,
+  RunningCalls,
 } from '#gateway/compose';
 import { createReplyMemory, type Quotes } from '#gateway';
+import type { CallToEnd } from '#network';
 import { refuseStopped } from '#accounts';
 import { openAccess, openServer } from './server.ts';
 import type { Opened } from './foundation.ts';
 import { openBilling } from './billing.ts';
+import { endCallHere } from './end-call.ts';
 import type { Money } from './money.ts';
 import { openNetwork, type Routed, openRouting } from './network.ts';
 import { createReload } from './reload.ts';
@@ -41,7 +42,7 @@ export async function openMiddle(money: Money) {
 function openPipeline(routed: Routed, quotes: Quotes) {
   const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } =
     routed;
-  const stops = new Set<StopCall>();
+  const runningCalls = new RunningCalls();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
     drain: config.billing,
@@ -52,7 +53,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     claims: createClaimDensity(),
     observer,
     now: elapsed,
-    stops,
+    running: runningCalls,
   });
   const pipeline = createPipeline({
     authenticate: drain.authenticate,
@@ -80,10 +81,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     now,
     elapsed,
   });
-  return {
-    pipeline,
-    stopCalls(reason: GatewayError) {
-      for (const stop of stops) stop(reason);
-    },
-  };
+  const endHere = (call: CallToEnd) => endCallHere(runningCalls, routed.logger, call);
+  routed.late.endCall = endHere;
+  return { pipeline, runningCalls };
 }

@@ -99,6 +99,7 @@ async function openCluster({ config: { cluster }, opened, database, identity, ou
     url,
     tunnels: { session: (connection) => late.tunnels.session(connection) },
     giveFile: (stream, asked) => late.giveFile(stream, asked),
+    endCall: (call) => late.endCall(call),
   });
   await listener.listen();
   opened.defer(() => listener.close(0));

@@ -53,6 +53,7 @@ import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, rec
 import { mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 import { createArchives } from './archives.ts';
+import { createEndCall } from './end-call.ts';
 import { isAway, isOff } from './foundation.ts';
 import { longestLockMs } from '#gateway/compose';
 
@@ -231,6 +232,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     ...accountParts(protocols),
     gate,
     consumers,
+    endCall: createEndCall({ ...protocols, endHere: protocols.late.endCall }),
   });
   const payouts = createPayouts(database, ledger);
   const providers = adminProviderRoutes({

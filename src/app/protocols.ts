@@ -90,7 +90,7 @@ export async function openProtocols(middle: Middle) {
   // Closed before the tools that responses in the background may call.
   const kept = await openKept(middle);
   const prefix = '/api/v1';
-  const runs = createRuns({ ledger, now, graceMs, payments: lockPayments });
+  const runs = createRuns({ ledger, now, graceMs, payments: lockPayments, running: middle.runningCalls });
   const toolLoop = { catalog, runs, toolsOf: mcp.toolsOf, budgetMax: config.billing.runCostMax };
   const chat = {
     pipeline,

@@ -3,6 +3,7 @@ export {
   type AdminKeyRecord,
   type AdminKeys,
   type AdminRole,
+  administratorOf,
   COMMAND,
   createAdminKeys,
   noteAdministrator,

@@ -50,25 +50,50 @@ last 10,000 calls of that account; the log has both ids in the line of a call.
 
 Examples:
   tollgate call gen-7GXCaCPA7p1e000000
-  tollgate call req-a0ca221e31aa1bd400000007 --account acme`;
+  tollgate call req-a0ca221e31aa1bd400000007 --account acme
+  tollgate call end gen-7GXCaCPA7p1e000000 --reason "it hung"`;
 
-/** `tollgate call`: shows one call of any account. */
+/** `tollgate call`: shows one call of any account, and ends one that runs. */
 export function callCommand(): Command {
+  return (
+    withAdminOptions(
+      new Command('call')
+        .summary('one call: who, what, when, provider, money, error; end one that runs')
+        .description('Show a call of any account.')
+        .argument('<id>', 'its id; with --account also the id of its request')
+        .option('--account <account>', 'name or id of the account that made it'),
+    )
+      .addHelpText('after', HELP)
+      // Both have the same options, and those after `end` are its own.
+      .enablePositionalOptions()
+      .addCommand(endCommand())
+      .action((id: string, { account, ...flags }: CallFlags) => {
+        const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
+        return administer(flags, {
+          run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
+          show: (call) => describe(call, painter()),
+        });
+      })
+  );
+}
+
+function endCommand(): Command {
   return withAdminOptions(
-    new Command('call')
-      .summary('one call: who, what, when, provider, money, error')
-      .description('Show a call of any account.')
-      .argument('<id>', 'its id; with --account also the id of its request')
-      .option('--account <account>', 'name or id of the account that made it'),
-  )
-    .addHelpText('after', HELP)
-    .action((id: string, { account, ...flags }: CallFlags) => {
-      const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
-      return administer(flags, {
-        run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
-        show: (call) => describe(call, painter()),
-      });
-    });
+    new Command('end')
+      .summary('end a call that runs')
+      .description(
+        'End a running call of any account, at whichever gateway of the database it runs. Its client gets an error, and pays nothing.',
+      )
+      .argument('<id>', 'its id')
+      .option('--reason <text>', 'why, for the client of the call'),
+  ).action((id: string, { reason, ...flags }: AdminFlags & { readonly reason?: string }) =>
+    administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `/calls/${encodeURIComponent(id)}/end`, reason === undefined ? {} : { reason }))
+          .data as Call,
+      show: (call) => describe(call, painter()),
+    }),
+  );
 }
 
 function describe(call: Call, paint: Paint): string {

@@ -3,7 +3,7 @@
 export { createClaimDensity } from './claim-density.ts';
 export { createRetryBudget } from './retry-budget.ts';
 export { type Candidate, callGraceMs } from './call.ts';
-export { type StopCall, createExecute } from './execute.ts';
+export { createExecute } from './execute.ts';
 export { createFree } from './free-calls.ts';
 export { createIdempotency } from './idempotency.ts';
 export { createLockPayments, mostOf } from './lock-payments.ts';
@@ -14,4 +14,5 @@ export { quoteCall } from './quote-call.ts';
 export { createQuotes } from './quotes.ts';
 export { createArrivals } from './routing/arrivals.ts';
 export { createRouter, releaseProbes } from './routing/router.ts';
+export { RunningCalls } from './running-calls.ts';
 export { createRuns } from './runs.ts';

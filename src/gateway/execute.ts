@@ -1,4 +1,3 @@
-import type { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import type { Frame, CancelSignal, Piece } from '#billing';
 import { type Endpoint, isOwn, type Offer } from '#catalog';
@@ -6,6 +5,7 @@ import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './at
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
+import type { RunningCalls } from './running-calls.ts';
 
 interface DrainLimits {
   readonly drainMs: number;
@@ -15,12 +15,9 @@ interface DrainLimits {
 interface ExecuteOptions extends AttemptsOptions, CallRequestsOptions {
   /** Limits for reading the usage of a reply that was given up for its size. Absent: it is not read on. */
   readonly drain?: DrainLimits;
-  /** Ends a running call early: each call adds its own function. Absent: only the client or the time ends a call. */
-  readonly stops?: Set<StopCall>;
+  /** Each call is in it while it runs. Absent: only the client or the time ends a call. */
+  readonly running?: RunningCalls;
 }
-
-/** Ends one running call with an error, which its client gets. What it had delivered is not charged. */
-export type StopCall = (reason: GatewayError) => void;
 
 /**
  * Forwards a call to its candidates, one after the other, until one replies. The next candidate is tried only while no
@@ -43,8 +40,7 @@ async function* execute<R, D extends Piece>(
   const attempts = new Attempts<R>(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave);
-  const stop: StopCall = (reason) => requests.stop(reason);
-  options.stops?.add(stop);
+  options.running?.began(call, (reason) => requests.stop(reason));
   const timer = setTimeout(
     () => requests.stop(new Error(`the call took longer than ${timeoutMs / 1000} s`)),
     timeoutMs,
@@ -114,7 +110,7 @@ async function* execute<R, D extends Piece>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
-    options.stops?.delete(stop);
+    options.running?.over(call);
     // If the consumer returned early, this ends all open exchanges. After a complete reply it has no effect.
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();

@@ -1,9 +1,11 @@
+import type { GatewayError } from '#errors';
 import type { Ledger, MicroUsd } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { newCallId } from './call.ts';
+import type { RunningCalls } from './running-calls.ts';
 
 interface RunRequest {
   /** A newCallId(), if the id had to be known beforehand. */
@@ -22,6 +24,8 @@ interface RunRequest {
   readonly noun?: 'run' | 'batch';
   /** The payment that came with the request; default none. */
   readonly payment?: PaymentAttempt | null;
+  /** Called if the operator ends the run, whose calls end too; it must then be closed. Default: it cannot be ended. */
+  readonly onEnded?: (reason: GatewayError) => void;
 }
 
 /**
@@ -50,11 +54,13 @@ interface RunsOptions {
   readonly graceMs: number;
   /** Default: nothing can be paid in place. */
   readonly payments?: Pick<LockPayments, 'prepay' | 'repay'>;
+  /** Absent: nobody ends a run. */
+  readonly running?: RunningCalls;
 }
 
-export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Runs {
+export function createRuns({ ledger, now, graceMs, payments, running }: RunsOptions): Runs {
   return {
-    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, ...asked }) {
+    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, onEnded, ...asked }) {
       const { primitive, service, budget, timeoutMs, stream } = asked;
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
@@ -87,9 +93,12 @@ export function createRuns({ ledger, now, graceMs, payments }: RunsOptions): Run
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }
+      const atWork = { id, parent };
+      if (onEnded) running?.began(atWork, onEnded);
       return {
         id,
         async close(outcome) {
+          running?.over(atWork);
           const detail = JSON.stringify({ outcome, durationMs: now() - startedAt });
           await ledger.release({ id, detail }).catch(() => {});
         },

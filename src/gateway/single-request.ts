@@ -79,6 +79,9 @@ export const measuredUse = ({ received }: UpstreamFailure, durationMs: number): 
 
 const EVENT_STREAM = 'text/event-stream';
 const FAILURE_BODY_BYTES_MAX = 64 * 1024;
+/** So much of a reply that cannot be used is looked at for its first words. */
+const SAID_BYTES_MAX = 4_096;
+const NOTHING = new Uint8Array(0);
 
 /** The attempt that sends one request to each offer and reads one reply. */
 export const singleRequest = <R, D extends Piece>(request: RequestAdapter<R, D>): ProviderAdapter<R, D> => ({
@@ -98,6 +101,8 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   #refusing = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
+  /** The first bytes of the reply, until some are given out: what the provider said if they cannot be used. */
+  #first: Uint8Array = NOTHING;
 
   constructor(adapter: RequestAdapter<R, D>, offer: Offer, send: Send) {
     this.#adapter = adapter;
@@ -125,8 +130,13 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
         const reading = reply.ended ? null : reply.read();
         const chunks = isPromise(reading) ? await reading : reading;
         if (chunks === null) break;
+        if (this.#first === NOTHING && chunks.length > 0) this.#first = chunks[0]!;
         const given = reader.data(chunks);
-        if (!reply.ended || (given !== null && given.byteLength > 0)) return { done: false, value: given };
+        if (!reply.ended || (given !== null && given.byteLength > 0)) {
+          // What was given out is not kept here.
+          if (given !== null && given.byteLength > 0) this.#first = NOTHING;
+          return { done: false, value: given };
+        }
       }
       const elsewhere = reader.endElsewhere?.() ?? null;
       const end = elsewhere === null ? reader.end() : await elsewhere;
@@ -135,10 +145,15 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
       this.#end = end;
       return { done: false, value: end.rest };
     } catch (error) {
-      // A provider may repeat a secret in what it says of its failure.
-      if (error instanceof UpstreamFailure && error.detail !== null) throw error.withDetail(reply.scrub(error.detail));
-      throw error;
+      throw error instanceof UpstreamFailure ? this.#told(error, reply) : error;
     }
+  }
+
+  /** The failure as it is told: with the reply that it is about, and without secrets, which a provider may repeat. */
+  #told(failure: UpstreamFailure, { status, scrub }: UpstreamReply): UpstreamFailure {
+    const clean = failure.detail === null ? failure : failure.withDetail(scrub(failure.detail));
+    if (clean.attributedTo !== 'provider' || clean.status !== null) return clean;
+    return clean.ofReply(status, scrub(clean.said ?? Buffer.from(this.#first.subarray(0, SAID_BYTES_MAX)).toString()));
   }
 
   async cut(cut: Cut): Promise<ReplyEnd<R> | null> {
@@ -157,7 +172,11 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   #accept(reply: UpstreamReply): boolean {
     const reader = (this.#reader = this.#adapter.reader(this.#offer));
     this.#refusing = reply.status >= 400;
-    reader.head(reply.status, reply.headers);
+    try {
+      reader.head(reply.status, reply.headers);
+    } catch (error) {
+      throw error instanceof UpstreamFailure ? this.#told(error, reply) : error;
+    }
     if (this.#refusing) return false;
     this.status = reply.status;
     this.#reply = reply;

@@ -23,6 +23,7 @@ export {
   hasEvents,
   isIdOf,
   onceOnly,
+  unreadable,
   onlyAnswerTo,
   parseGuarded,
   readBatches,

@@ -2,6 +2,8 @@ import {
   BOUNDS,
   tooLarge,
   UpstreamFailure,
+  retryAfterOf,
+  toFailure,
   guardStructure,
   hasByteOrderMark,
   TooMuchStructure,
@@ -107,7 +109,12 @@ export function hasEvents({ status, headers }: UpstreamReply): boolean {
 export async function readText(reply: UpstreamReply, bytesMax: number, large?: LargeReply): Promise<string> {
   const body = await readBytes(reply, bytesMax, large);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
-  guard(body, reply.status);
+  try {
+    guard(body, reply.status);
+  } catch (error) {
+    if (!(error instanceof UpstreamFailure) || error.tooLarge) throw error;
+    throw unreadable(error.message, reply, body.toString('utf8', 0, SAID_MAX), error.cause);
+  }
   return body.toString('utf8', hasByteOrderMark(body) ? 3 : 0);
 }
 
@@ -127,11 +134,12 @@ async function readBody(
   const message = parseMessage(text);
   const messages = message ? [message] : batches ? readBatch(text) : [];
   if (messages.length === 0)
-    throw broken(
+    throw unreadable(
       reply.status >= 300
         ? `the provider answered with status ${reply.status}`
         : 'the provider answered with no JSON-RPC message',
-      reply.status,
+      reply,
+      text,
     );
   return messages.map((one) => ({ message: scrubbed(one, reply), raw: null, eventId: null }));
 }
@@ -354,6 +362,30 @@ function broken(message: string, status: number | null, cause?: unknown): Upstre
   });
 }
 
+/**
+ * The failure of a reply whose body, `text`, is no message: such as that of a proxy before the server, which has too
+ * many requests and says when to come back. Never retryable, as `broken`.
+ */
+export function unreadable(
+  message: string,
+  { status, headers, scrub }: Pick<UpstreamReply, 'status' | 'headers' | 'scrub'>,
+  text: string,
+  cause?: unknown,
+): UpstreamFailure {
+  const start = Buffer.from(scrub(text.slice(0, SAID_MAX)));
+  const { said, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
+  return new UpstreamFailure(message, {
+    status,
+    retryable: false,
+    attributedTo: 'provider',
+    said,
+    ...(status < 400 ? {} : { busy, retryAfterS, detail: busy === null ? null : detail }),
+    ...(cause === undefined ? {} : { cause }),
+  });
+}
+
+const SAID_MAX = 64 * 1024;
+
 /** How a reply with large strings is read. */
 export interface LargeReply {
   /** Receives the large strings. The text has their marks instead. */
@@ -443,13 +475,10 @@ const asBuffer = (chunk: Uint8Array) =>
  */
 export function onceOnly(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;
-  const { status, attributedTo, detail, retryAfterS } = error;
   return new UpstreamFailure(error.message, {
-    status,
+    ...error.told,
     retryable: false,
-    attributedTo,
-    detail,
-    retryAfterS,
+    attributedTo: error.attributedTo,
     cause: error,
   });
 }

@@ -158,10 +158,11 @@ function windowOf(bucket: Bucket, debtMs: number): RateWindow {
 const KEYS_MAX = 100_000;
 const SWEEP_AT_LEAST = 1_024;
 
-/** When each bucket of a key will be full again, on the limiter's clock. */
+/** When each bucket of a key will be full again, on the limiter's clock, and the buckets by which that was computed. */
 interface FullAt {
   requests: number;
   tokens: number;
+  of: Buckets;
 }
 
 interface LocalLimiter extends RateLimiter {
@@ -201,8 +202,8 @@ export function createLocalLimiter({
     const at = now();
     const buckets = bucketsOf(policy);
     const full = keys.get(key);
-    const requestsMs = debtMs(full?.requests, at, buckets.requests.depthMs);
-    const tokensMs = debtMs(full?.tokens, at, buckets.tokens.depthMs);
+    const requestsMs = debtMs(full?.requests, at, buckets.requests, full?.of.requests);
+    const tokensMs = debtMs(full?.tokens, at, buckets.tokens, full?.of.tokens);
     if (
       waitMs(buckets.requests, requestsMs, amount.requests) > 0 ||
       waitMs(buckets.tokens, tokensMs, amount.tokens) > 0
@@ -212,6 +213,7 @@ export function createLocalLimiter({
         // the larger one had drained.
         full.requests = at + requestsMs;
         full.tokens = at + tokensMs;
+        full.of = buckets;
       }
       return new BucketDecision(buckets, { requestsMs, tokensMs }, amount, false);
     }
@@ -223,9 +225,10 @@ export function createLocalLimiter({
       if (full) {
         full.requests = at + after.requestsMs;
         full.tokens = at + after.tokensMs;
+        full.of = buckets;
       } else {
         if (keys.size >= sweepAt) sweep(at);
-        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs });
+        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, of: buckets });
       }
     }
     return new BucketDecision(buckets, after, amount, true);
@@ -240,10 +243,13 @@ export function createLocalLimiter({
 
 /**
  * The debt is never more than that of an empty bucket. So a smaller policy, or a clock that was set back, makes no key
- * wait longer than that.
+ * wait longer than that. `before`: the bucket by which the time was computed. If its rate was another one, the units
+ * that were taken count at the new rate, so that a rate that was raised holds at once.
  */
-function debtMs(fullAt: number | undefined, at: number, depthMs: number): number {
-  return fullAt === undefined || fullAt <= at ? 0 : Math.min(fullAt - at, depthMs);
+function debtMs(fullAt: number | undefined, at: number, bucket: Bucket, before: Bucket = bucket): number {
+  if (fullAt === undefined || fullAt <= at) return 0;
+  const debt = Math.min(fullAt - at, before.depthMs);
+  return Math.min(before === bucket ? debt : (debt / before.intervalMs) * bucket.intervalMs, bucket.depthMs);
 }
 
 /**

@@ -122,8 +122,10 @@ async function runScript(
     key,
     requests.depthMs * 1_000,
     costMs(requests, amount.requests) * 1_000,
+    requests.intervalMs * 1_000,
     tokens.depthMs * 1_000,
     costMs(tokens, amount.tokens) * 1_000,
+    tokens.intervalMs * 1_000,
   ];
   let reply: unknown;
   try {

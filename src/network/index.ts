@@ -1,3 +1,4 @@
+export { type CallToEnd, endCallAt } from './end-call.ts';
 export { type PayoutRules, payoutTerms } from './payout-terms.ts';
 export { createPeerListener } from './peer-listener.ts';
 export { FILE_HEADER, type Peers, createPeers } from './peers.ts';

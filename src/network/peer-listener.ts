@@ -8,8 +8,10 @@ import {
 } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { readEmptyRequest, resetStream, respondUnchanged, watchEnd } from './tunnel/http2-streams.ts';
+import { answerEndCall, type CallToEnd } from './end-call.ts';
 import {
   CONNECTION_HEADER,
+  END_CALL_HEADER,
   FILE_HEADER,
   keepAlive,
   peerKey,
@@ -36,6 +38,8 @@ export interface PeerListenerOptions {
   readonly tunnels: Pick<Tunnels, 'session'>;
   /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
   readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
+  readonly endCall?: (call: CallToEnd) => boolean;
   /** Timeout of the TLS handshake, in which a connection proves that it knows the secret. */
   readonly handshakeMs?: number;
   /** The connection to a gateway that answers no pings for this time is closed. */
@@ -97,6 +101,11 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
     readEmptyRequest(stream);
     const file = headers[FILE_HEADER];
     if (typeof file === 'string' && options.giveFile) return options.giveFile(stream, file);
+    const toEnd = headers[END_CALL_HEADER];
+    if (typeof toEnd === 'string' && options.endCall) {
+      stream.on('error', ignore);
+      return stream.respond({ ':status': answerEndCall(toEnd, options.endCall) }, { endStream: true });
+    }
     const connection = headers[CONNECTION_HEADER];
     const session = typeof connection === 'string' ? tunnels.session(connection) : null;
     if (!session || session.closed || session.destroyed) refuse(stream);

@@ -111,6 +111,9 @@ export const CONNECTION_HEADER = 'x-tollgate-connection';
 /** Header on a stream between two gateways: the requested file and the range of bytes. */
 export const FILE_HEADER = 'x-tollgate-file';
 
+/** Header on a stream between two gateways: a call that the operator ends, see CallToEnd. */
+export const END_CALL_HEADER = 'x-tollgate-end-call';
+
 /**
  * Value of PROXY_FAILURE_HEADER in the 404 of a gateway that does not have the connection, because it ended or the
  * gateway was restarted. The request was not forwarded.

@@ -63,7 +63,7 @@ export { retryAfterOf } from './retry-after.ts';
 export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
-export { UpstreamFailure, tooLarge } from './reply/upstream-failure.ts';
+export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';
 export { Shares } from './shares.ts';
 export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

@@ -72,6 +72,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'store/log/record': 1,
   },
   'lines and answers of this program itself': {
+    'network/end-call': 1,
     'ai-sdk/wall/find-wall': 1,
     'ai-sdk/wall/probe': 1,
     'cli/demo': 1,

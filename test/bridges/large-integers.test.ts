@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { toolToml } from '../mcp/calls/modern-post.ts';
-import { agentBlock, startRawAgent, type RawAgent } from '../support/a2a-agent/index.ts';
+import { agentBlock, startCardedAgent, type RawAgent } from '../support/a2a-agent/index.ts';
 import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
@@ -23,18 +23,17 @@ beforeAll(async () => {
     },
     ['{"name":"t","inputSchema":{"type":"object"}}'],
   );
-  agent = await startRawAgent(({ request, response, id }) => {
-    if (request.path.startsWith('/.well-known/')) {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      return void response.end(JSON.stringify(cardOf(agent.url)));
-    }
-    const parts = `[{"kind":"data","data":{"n":${SAID}}}]`;
-    const message = `{"kind":"message","role":"agent","messageId":"${randomUUID()}","parts":${parts}}`;
-    const reply = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${message}}`;
-    const streams = request.body.includes('message/stream');
-    response.writeHead(200, { 'content-type': streams ? 'text/event-stream' : 'application/json' });
-    response.end(streams ? `data: ${reply}\n\n` : reply);
-  });
+  agent = await startCardedAgent(
+    ({ request, response, id }) => {
+      const parts = `[{"kind":"data","data":{"n":${SAID}}}]`;
+      const message = `{"kind":"message","role":"agent","messageId":"${randomUUID()}","parts":${parts}}`;
+      const reply = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${message}}`;
+      const streams = request.body.includes('message/stream');
+      response.writeHead(200, { 'content-type': streams ? 'text/event-stream' : 'application/json' });
+      response.end(streams ? `data: ${reply}\n\n` : reply);
+    },
+    { versions: ['0.3'], streaming: true },
+  );
   spine = await startSpine({
     toml: `${UNHURRIED}${toolToml({ name: 'kit', url: tools.url })}${agentBlock({ name: 'far/agent', provider: 'Agent', endpoint: agent.url })}`,
   });
@@ -46,19 +45,6 @@ afterAll(async () => {
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
-});
-
-const cardOf = (url: string) => ({
-  protocolVersion: '0.3.0',
-  name: 'Far',
-  description: 'Says numbers.',
-  url,
-  preferredTransport: 'JSONRPC',
-  version: '1',
-  capabilities: { streaming: true },
-  defaultInputModes: ['text/plain'],
-  defaultOutputModes: ['application/json'],
-  skills: [],
 });
 
 async function post(path: string, body: string, headers: Record<string, string> = {}): Promise<string> {

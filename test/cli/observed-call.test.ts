@@ -93,6 +93,8 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     expect(found.stdout).toMatch(
       /state +released, failed\nstatus +500 provider_unavailable\nerror +Provider Mine failed: it answered with status 401\nfailed +Mine \(mine\/one\) after [\d.]+ s: it answered with status 401\n/,
     );
+    const ended = await place.run(['call', 'end', failed.headers.get('x-generation-id')!, '--json'], admin);
+    expect([ended.code, ended.output]).toEqual([1, expect.stringContaining('The call has ended already')]);
     const wrong = {
       'x-api-key': `svc-sk-v2-${CANARY}`,
       authorization: `Bearer ${CANARY}`,

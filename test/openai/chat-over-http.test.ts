@@ -46,6 +46,7 @@ describe('a chat call in one piece', () => {
         cost_details: {
           charged_usd: '0.000123',
           fee_usd: '0.000003',
+          other_usd: '0.000101',
           upstream_inference_prompt_cost: 0.000012,
           upstream_inference_completions_cost: 0.00001,
         },
@@ -102,6 +103,7 @@ describe('a chat call as a stream', () => {
         cost_details: {
           charged_usd: '0.000123',
           fee_usd: '0.000003',
+          other_usd: '0.000101',
           upstream_inference_prompt_cost: 0.000012,
           upstream_inference_completions_cost: 0.00001,
           receipt: 'a.b.c',

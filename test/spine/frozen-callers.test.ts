@@ -9,7 +9,7 @@ import { callTool, modernPost, toolToml } from '../mcp/calls/modern-post.ts';
 import { askTask, beginTask } from '../mcp/tasks/task-client.ts';
 import { startTaskServer, type TaskServer } from '../mcp/tasks/task-server.ts';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
-import { agentBlock, startAgent, startRawAgent, type Agent, type RawAgent } from '../support/a2a-agent/index.ts';
+import { agentBlock, startAgent, startCardedAgent, type Agent, type RawAgent } from '../support/a2a-agent/index.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { accountOf, createPaperChain, payWith, toHeader } from '../support/paper-chain.ts';
 import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
@@ -61,12 +61,8 @@ beforeAll(async () => {
     startVideoProvider(),
   ]);
   videos.begin(() => ({ status: 'in_progress' }));
-  nesting = await startRawAgent(async (exchange) => {
-    const { request, response, result } = exchange;
-    if (request.path.startsWith('/.well-known/'))
-      return void response
-        .writeHead(200, { 'content-type': 'application/json' })
-        .end(JSON.stringify(cardAt(nesting.url)));
+  nesting = await startCardedAgent(async (exchange) => {
+    const { request, result } = exchange;
     const { id } = request.params as { readonly id?: string };
     if (id !== undefined) return result(taskResult(id, 'COMPLETED').task);
     await nest(giftOf(exchange).metadata!);
@@ -83,17 +79,6 @@ afterAll(async () => {
 afterEach(async () => {
   spine.provider.hold(null);
   expect(await spine.faults()).toEqual([]);
-});
-
-const cardAt = (url: string) => ({
-  name: 'Nesting',
-  description: 'Makes calls.',
-  version: '1',
-  supportedInterfaces: [{ url, protocolBinding: 'JSONRPC', protocolVersion: '1.0' }],
-  capabilities: { streaming: false },
-  defaultInputModes: ['text/plain'],
-  defaultOutputModes: ['text/plain'],
-  skills: [],
 });
 
 type Headers = Readonly<Record<string, string>>;

@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished, test } from 'vitest';
+import { callTool, toolToml } from '../mcp/calls/modern-post.ts';
+import { offeredModel } from '../support/dial-in.ts';
 import { askTunnel, startTunnelSpine } from '../support/tunnel-spine.ts';
 
 // A provider whose service refuses its calls learns why, at its own page and in the log of its proxy.
@@ -33,10 +37,44 @@ test('its page has the last failures with the ids that its service got, and says
   const [service] = (await page()).services;
   expect(service).toMatchObject({ last_hour: { requests: 10, failures: 9 } });
   expect(['failing', 'cooling_down']).toContain(service!.status);
-  expect(service!.last_failures).toHaveLength(5);
+  expect(service!.last_failures).toHaveLength(9);
   const got = upstream.log.map(({ headers }) => headers['x-request-id']);
-  expect(service!.last_failures.map(({ request_id: id }) => id)).toEqual(got.slice(-5).toReversed());
+  expect(service!.last_failures.map(({ request_id: id }) => id)).toEqual(got.slice(-9).toReversed());
   for (const failure of service!.last_failures)
     expect(failure).toMatchObject({ status: 401, reason: 'it answered with status 401', said: expect.any(String) });
   expect(await spine.faults()).toEqual([]);
+});
+
+test('a page of HTML with status 200 is told with its status and its first words, of which 20 are kept', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const html = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/html' });
+    response.end(`\n  <html>\u202e<title>Sign in</title>\n${'x'.repeat(100_000)}`);
+  });
+  await new Promise<void>((resolve) => html.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void html.close());
+  const url = `http://127.0.0.1:${(html.address() as AddressInfo).port}`;
+  const services =
+    offeredModel({ url: `${url}/v1`, provider: 'Page' }) + toolToml({ name: 'page/tool', url, provider: 'Page' });
+  const proxy = await world.dialIn({ services });
+  const asked = (stream: boolean, nth: number) =>
+    spine
+      .tenant(`reader-${nth}`, '1')
+      .then(({ key }) =>
+        spine.post('/chat/completions', { ...askTunnel('hello'), stream }, { authorization: `Bearer ${key}` }),
+      );
+  for (let call = 0; call < 22; call++) await (await asked(call % 2 === 0, call)).text();
+  expect((await callTool(spine, 'page/tool', 't')).message.error).toBeDefined();
+  const { services: own } = await world.ownPage<OwnServices>('/services', proxy.wallet);
+  expect(own.every(({ last_failures: last }) => last.length > 0)).toBe(true);
+  const failures = own.flatMap(({ last_failures: last }) => last);
+  expect(own.find(({ last_failures: last }) => last.length === 20)).toBeDefined();
+  for (const { status, said } of failures as unknown as { status: number; said: string }[]) {
+    expect(status).toBe(200);
+    expect(said).toMatch(/^<html>.*Sign in/);
+    expect(said.length).toBeLessThanOrEqual(300);
+    expect(said).not.toMatch(/[\n\u202e]/);
+  }
 });

@@ -5,6 +5,7 @@ import {
   readEventData,
   readBatches,
   readText,
+  unreadable,
   refuseOtherAnswer,
   resultTextOf,
   hasEvents,
@@ -58,10 +59,10 @@ export async function* readAgentBatches(
       if (events.some(({ data }) => data.length > OWN_TURN_BYTES)) await ownTurn();
       yield* inOrder(events, ({ data, event }) => {
         if (data === '') return null;
-        const value = parse(data, status);
+        const value = parse(data, reply);
         if (event !== 'error') return resultOf(data, value, large);
         refuseLargeError(data, large, status);
-        return { kind: 'error', error: errorOf(parse(reply.scrub(data), status), status) };
+        return { kind: 'error', error: errorOf(parse(reply.scrub(data), reply), reply, data) };
       });
     }
     return;
@@ -69,10 +70,10 @@ export async function* readAgentBatches(
   const text = await readText(reply, bytesMax, large);
   if (text.length > OWN_TURN_BYTES) await ownTurn();
   // The deletion of a push notification configuration has an empty answer.
-  const value = text === '' && status < 300 ? {} : parse(text, status);
+  const value = text === '' && status < 300 ? {} : parse(text, reply);
   if (status >= 400) {
     refuseLargeError(text, large, status);
-    return yield [{ kind: 'error', error: errorOf(parse(reply.scrub(text), status), status) }];
+    return yield [{ kind: 'error', error: errorOf(parse(reply.scrub(text), reply), reply, text) }];
   }
   if (link.binding === 'rest') return yield [resultOf(text === '' ? '{}' : text, value, large)];
   const result = resultFromBare(exactValue(text, value));
@@ -130,10 +131,11 @@ function resultOf(text: string, value: unknown, large?: LargeReply): AgentResult
  * Reads an error of HTTP+JSON as an error of JSON-RPC, by its reason. Throws UpstreamFailure for a value that is no A2A
  * error: then the server is broken.
  */
-function errorOf(value: unknown, status: number): JsonRpcError {
+function errorOf(value: unknown, reply: UpstreamReply, text: string): JsonRpcError {
+  const { status } = reply;
+  const refused = () => unreadable(`the agent answered with status ${status}`, reply, text);
   const error = isObject(value) && isObject(value['error']) ? value['error'] : value;
-  if (!isObject(error) || typeof error['message'] !== 'string')
-    throw broken(`the agent answered with status ${status}`, status);
+  if (!isObject(error) || typeof error['message'] !== 'string') throw refused();
   const { details, code } = error;
   const message = error['message'].slice(0, MESSAGE_CHARS_MAX);
   for (const detail of Array.isArray(details) ? (details as unknown[]).slice(0, DETAILS_MAX) : []) {
@@ -141,7 +143,7 @@ function errorOf(value: unknown, status: number): JsonRpcError {
     if (named !== undefined) return { code: named, message, data: details };
   }
   if (typeof code === 'number' && errorNameOf(code) !== null) return { code, message };
-  if (status >= 500) throw broken(`the agent answered with status ${status}`, status);
+  if (status >= 500 || status === 429) throw refused();
   return { code: status === 404 ? A2A_ERRORS.TaskNotFound.code : A2A_ERRORS.InvalidParams.code, message };
 }
 
@@ -151,13 +153,15 @@ const BY_REASON: ReadonlyMap<unknown, number> = new Map(
   Object.values(A2A_ERRORS).map(({ reason, code }) => [reason, code]),
 );
 
-function parse(text: string, status: number): unknown {
+function parse(text: string, reply: UpstreamReply): unknown {
+  const { status } = reply;
   try {
     return parseForeign(text, BOUNDS.message);
   } catch (error) {
-    throw broken(
+    throw unreadable(
       status >= 400 ? `the agent answered with status ${status}` : 'the agent answered with text that is not JSON',
-      status,
+      reply,
+      text,
       error,
     );
   }

@@ -1,7 +1,17 @@
 import { formatUsd, type Rates } from '#billing/amounts';
 import { option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { COMMON_OPTIONS, bearerKey, optionalCheckedText, readUrl, defineBlock, toHttpTarget } from './block.ts';
+import {
+  COMMON_OPTIONS,
+  bearerKey,
+  optionalCheckedText,
+  readUrl,
+  defineBlock,
+  firstEventTimeout,
+  headTimeout,
+  toHttpTarget,
+  withTimeouts,
+} from './block.ts';
 import { alwaysWritten, field } from './field.ts';
 import {
   CALL_PRICE,
@@ -62,7 +72,7 @@ const offer = {
   ),
 };
 
-const target = {
+const place = {
   endpoint: field(
     'url',
     option({
@@ -77,6 +87,12 @@ const target = {
   ),
   api_key: field('apiKey', bearerKey('Key for the agent, sent as a bearer token.')),
 };
+const target = {
+  ...place,
+  head_timeout_ms: headTimeout('agent'),
+  first_event_timeout_ms: firstEventTimeout('agent'),
+};
+const toPlace = toHttpTarget(place);
 
 interface AgentPrice {
   readonly rates: Rates;
@@ -114,5 +130,6 @@ export const AGENT_BLOCK = defineBlock({
     return { 'pricing.per_call': byTask ? undefined : price, 'pricing.per_task': byTask ? price : undefined };
   },
   writtenLast: [],
-  toTarget: toHttpTarget(target),
+  toTarget: ({ head_timeout_ms: headMs, first_event_timeout_ms: firstEventMs, ...values }) =>
+    withTimeouts(toPlace(values), headMs, firstEventMs),
 });

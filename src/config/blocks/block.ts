@@ -1,5 +1,14 @@
 import { SERVICE_NAME_MAX, UNPRINTABLE } from '#security';
-import { type OptionTable, type ValuesOf, option, textList, urlFault, type Option, trueOrFalse } from '../option.ts';
+import {
+  type OptionTable,
+  type ValuesOf,
+  option,
+  textList,
+  urlFault,
+  type Option,
+  trueOrFalse,
+  optionalWhole,
+} from '../option.ts';
 import type { Table } from '../toml.ts';
 import { displayNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { show, WrongValue } from '../problem.ts';
@@ -270,12 +279,49 @@ export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof 
     readonly timeouts?: ReplyTimeouts;
   };
 
-/** Longest waits for a reply, in milliseconds; null for the gateway's own. Only of models in a gateway's own file. */
+/** Longest waits for a reply, in milliseconds; null for the gateway's own. Only of services in a gateway's own file. */
 export interface ReplyTimeouts {
   readonly headMs: number | null;
   /** For the first event of a stream. */
   readonly firstEventMs: number | null;
 }
+
+const TIMEOUT_MS_MAX = 3_600_000;
+
+/** The result of a late reply of each kind. A tool, an agent and a job may have acted, so no other is asked. */
+const WHEN_LATE = {
+  model: 'Then the next provider is asked.',
+  'image model': 'Then the next provider is asked.',
+  tool: 'Then the call fails, because the tool may have acted.',
+  agent: 'Then the call fails, because the agent may have acted.',
+  'video model': 'Then the call fails, because the job may have begun.',
+} as const;
+
+/** The option for the longest wait for the head of a reply. `of`: the kind of the service. */
+export const headTimeout = (of: keyof typeof WHEN_LATE): Option<number | null> =>
+  optionalWhole({
+    min: 100,
+    max: TIMEOUT_MS_MAX,
+    absent: 'that of `upstream.head_timeout_ms`',
+    meaning: `Longest wait for the status and headers of a reply of this ${of}, in place of \`upstream.head_timeout_ms\`. If an answer is not streamed, they come only when the provider has finished. ${WHEN_LATE[of]} A reload changes it. It has no effect for a provider that dials in.`,
+  });
+
+/** The option for the longest wait for the first event of a stream. */
+export const firstEventTimeout = (of: keyof typeof WHEN_LATE): Option<number | null> =>
+  optionalWhole({
+    min: 100,
+    max: TIMEOUT_MS_MAX,
+    absent: 'none',
+    meaning: `Longest wait for the first event of a stream of this ${of}, from the begin of the request. ${WHEN_LATE[of]} A reload changes it. It has no effect for a provider that dials in.`,
+  });
+
+/** A target with its own timeouts, if the block has any. */
+export const withTimeouts = <T extends object>(
+  target: T,
+  headMs: number | null,
+  firstEventMs: number | null = null,
+): T & { readonly timeouts?: ReplyTimeouts } =>
+  headMs === null && firstEventMs === null ? target : { ...target, timeouts: { headMs, firstEventMs } };
 
 /** The target of a service whose options are all fields of it. */
 export const toHttpTarget =

@@ -2,7 +2,15 @@ import type { MicroUsd, Rates } from '#billing/amounts';
 import { choice, tableOption, textList, trueOrFalse } from '../option.ts';
 import { IMAGE_PATHS, type ImageWireName } from '../upstream-api.ts';
 import { isPrototypeName } from '../names.ts';
-import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './block.ts';
+import {
+  COMMON_OPTIONS,
+  defineBlock,
+  firstEventTimeout,
+  headTimeout,
+  MEDIA_OPTIONS,
+  UPSTREAM_MODEL,
+  withTimeouts,
+} from './block.ts';
 import { declaredOptions } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field } from './field.ts';
@@ -107,7 +115,11 @@ const offer = {
   'params.model': field('media.upstreamModel', UPSTREAM_MODEL),
 };
 
-const target = apiOrSdkOptions(IMAGE_PATHS.openai.make);
+const target = {
+  ...apiOrSdkOptions(IMAGE_PATHS.openai.make),
+  'params.head_timeout_ms': headTimeout('image model'),
+  'params.first_event_timeout_ms': firstEventTimeout('image model'),
+};
 
 /** The properties of an image service's API. */
 interface ImageApi {
@@ -188,7 +200,8 @@ export const IMAGE_BLOCK = defineBlock({
     'params.body': imageApi?.body,
   }),
   writtenLast: ['quotes', 'params.wire', 'params.edits', 'params.body'],
-  toTarget: toApiOrSdkTarget,
+  toTarget: ({ 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs, ...values }, ...rest) =>
+    withTimeouts(toApiOrSdkTarget(values, ...rest), headMs, firstEventMs),
 });
 
 const perImage = (price: MicroUsd | undefined) => (price === undefined ? undefined : perUnit(price));

@@ -5,7 +5,15 @@ import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { type ModelWire, NATIVE_WIRES, REALTIME } from '../upstream-api.ts';
-import { COMMON_OPTIONS, defineBlock, UPSTREAM_MODEL, words } from './block.ts';
+import {
+  COMMON_OPTIONS,
+  defineBlock,
+  firstEventTimeout,
+  headTimeout,
+  UPSTREAM_MODEL,
+  withTimeouts,
+  words,
+} from './block.ts';
 import { declaredOptions, QUANTIZATION } from './declared.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
 import { alwaysWritten, field, flagField, optionalField } from './field.ts';
@@ -233,8 +241,6 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
   return optionalWhole({ min: 0, max: TOKENS_MAX, meaning, absent });
 }
 
-const TIMEOUT_MS_MAX = 3_600_000;
-
 const target = {
   ...apiOrSdkOptions('/chat/completions'),
   'params.own_keys': trueOrFalse({
@@ -247,20 +253,8 @@ const target = {
     meaning:
       "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [batches.md](batches.md#half-the-price).",
   }),
-  'params.head_timeout_ms': optionalWhole({
-    min: 100,
-    max: TIMEOUT_MS_MAX,
-    absent: 'that of `upstream.head_timeout_ms`',
-    meaning:
-      'Longest wait for the status and headers of a reply of this model, in place of `upstream.head_timeout_ms`. If an answer is not streamed, they come only when the provider has finished. Then the next provider is asked. A reload changes it. It has no effect for a provider that dials in.',
-  }),
-  'params.first_event_timeout_ms': optionalWhole({
-    min: 100,
-    max: TIMEOUT_MS_MAX,
-    absent: 'none',
-    meaning:
-      'Longest wait for the first event of a stream of this model, from the begin of the request. Then the next provider is asked. A reload changes it. It has no effect for a provider that dials in.',
-  }),
+  'params.head_timeout_ms': headTimeout('model'),
+  'params.first_event_timeout_ms': firstEventTimeout('model'),
 };
 
 /** Numbers of reasoning tokens in one answer. */
@@ -366,8 +360,7 @@ export const MODEL_BLOCK = defineBlock({
   writtenLast: [],
   toTarget({ 'params.own_keys': ownKeys, 'params.batches': batches, ...values }, complain, place) {
     const { 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs } = values;
-    const timeouts = headMs === null && firstEventMs === null ? {} : { timeouts: { headMs, firstEventMs } };
-    const found = { ...toApiOrSdkTarget(values, complain, place), ...timeouts };
+    const found = withTimeouts(toApiOrSdkTarget(values, complain, place), headMs, firstEventMs);
     if (found.kind === 'http')
       return {
         ...found,

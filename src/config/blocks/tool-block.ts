@@ -5,7 +5,15 @@ import { isPrototypeName } from '../names.ts';
 import { option, optionalWhole, tableOption, trueOrFalse, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { REFERENCE } from '../reading.ts';
-import { bearerKey, COMMON_OPTIONS, defineBlock, readEndpoint, type HttpTarget } from './block.ts';
+import {
+  bearerKey,
+  COMMON_OPTIONS,
+  defineBlock,
+  headTimeout,
+  readEndpoint,
+  withTimeouts,
+  type HttpTarget,
+} from './block.ts';
 import { defaultedField, field, fieldsOf, type FieldsOf } from './field.ts';
 import { CALL_PRICE, callCost, checkCap, perUnitByName, price, PRICES_BY_USE, rate } from './price.ts';
 
@@ -180,6 +188,7 @@ const target = {
     read: (value) => readEndpoint(value, 'the address of an MCP server, such as https://mcp.example.com/mcp'),
   }),
   ...addressOptions,
+  head_timeout_ms: headTimeout('tool'),
   command: option<string | null>({
     takes: 'name or path of a program',
     meaning:
@@ -210,7 +219,7 @@ export const TOOL_BLOCK = defineBlock({
   separate: () => ({}),
   writtenLast: [],
   toTarget(values, complain, place): ToolTarget {
-    const { endpoint, api_key: apiKey, command } = values;
+    const { endpoint, api_key: apiKey, head_timeout_ms: headMs, command } = values;
     if (endpoint === null && command === null)
       complain('endpoint', 'is missing', 'endpoint with the address of an MCP server, or command');
     if (command !== null && !place.commands)
@@ -222,7 +231,10 @@ export const TOOL_BLOCK = defineBlock({
           complain(key, 'is given without command', 'leave it out, or add command');
     } else if (endpoint === null && apiKey !== null)
       complain('api_key', 'is given without endpoint', 'leave it out: keys for the command go into env');
-    if (command === null) return { kind: 'http', url: endpoint ?? '', ...fieldsOf(addressOptions, values) };
+    if (command !== null && headMs !== null)
+      complain('head_timeout_ms', 'is given without endpoint', 'leave it out: it is for servers at an address');
+    if (command === null)
+      return withTimeouts({ kind: 'http' as const, url: endpoint ?? '', ...fieldsOf(addressOptions, values) }, headMs);
     const fields = fieldsOf(commandOptions, values);
     const cwd = fields.cwd === null ? null : resolve(place.directory, fields.cwd);
     return { kind: 'command', command, ...fields, cwd };

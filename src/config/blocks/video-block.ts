@@ -2,7 +2,7 @@ import { MoneyError, formatUsd, parseUsd, type MicroUsd, type Rates } from '#bil
 import { choice, option, tableOption, textList } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { VIDEO_API } from '../upstream-api.ts';
-import { COMMON_OPTIONS, defineBlock, MEDIA_OPTIONS, UPSTREAM_MODEL } from './block.ts';
+import { COMMON_OPTIONS, defineBlock, headTimeout, MEDIA_OPTIONS, UPSTREAM_MODEL, withTimeouts } from './block.ts';
 import { declaredOptions } from './declared.ts';
 import { alwaysWritten, field, flagField } from './field.ts';
 import { apiOrSdkOptions, toApiOrSdkTarget } from './sdk-options.ts';
@@ -68,7 +68,7 @@ function readMultiplier(value: unknown): bigint {
   throw new WrongValue(`is ${show(value)}`, right);
 }
 
-const target = apiOrSdkOptions(VIDEO_API.path);
+const target = { ...apiOrSdkOptions(VIDEO_API.path), 'params.head_timeout_ms': headTimeout('video model') };
 
 interface VideoPrices {
   readonly rates: Rates;
@@ -130,7 +130,8 @@ export const VIDEO_BLOCK = defineBlock({
     };
   },
   writtenLast: ['quotes', 'params.inputs'],
-  toTarget: toApiOrSdkTarget,
+  toTarget: ({ 'params.head_timeout_ms': headMs, ...values }, ...rest) =>
+    withTimeouts(toApiOrSdkTarget(values, ...rest), headMs),
 });
 
 /** The multiplier between the variants with and without sound. 1 if all are free. */

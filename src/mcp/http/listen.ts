@@ -1,4 +1,4 @@
-import { createEventReader, EventError, type SseEvent } from '#wire';
+import { createEventReader, EventError, type SseEvent, UpstreamFailure } from '#wire';
 import { errorText, hasEvents, parseGuarded } from '#json-rpc';
 import { type StreamQuota, OVER } from '#limits';
 import type { UpstreamExchange, UpstreamReply } from '#gateway';
@@ -126,7 +126,7 @@ function openStream(
     const refusal = status >= 400 ? await readRefusal(reply) : null;
     reply.discard();
     // A 404 without an error message means that the server has no GET at this address.
-    if (refusal === null || status === 405) return NO_STREAM;
+    if (refusal === null || refusal instanceof UpstreamFailure || status === 405) return NO_STREAM;
     if (mayBeLost && isSessionLost(status, refusal)) return LOST;
     // Not 404, because a client takes a 404 as the end of its own session.
     return { status: status === 404 ? 405 : status, text: refusal.text };

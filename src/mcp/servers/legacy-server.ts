@@ -57,8 +57,8 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
-    const { status, attributedTo } = error;
-    throw new UpstreamFailure(error.message, { status, attributedTo, retryable: true, cause: error });
+    const { attributedTo, told } = error;
+    throw new UpstreamFailure(error.message, { ...told, attributedTo, retryable: true, cause: error });
   }
 }
 
@@ -87,24 +87,27 @@ export async function leaveServer(send: Send, session: ServerSession): Promise<v
   (await send({ method: 'DELETE', path: '', headers: sessionHeaders(session), body: null }).head).discard();
 }
 
-/** The JSON-RPC error in a reply with an error status; null if it has none. */
-export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage | null> {
+/** The JSON-RPC error in a reply with an error status, or the failure that this status is without one. */
+export async function readRefusal(reply: UpstreamReply): Promise<ResponseMessage | UpstreamFailure> {
   try {
     for await (const { message } of readReply(reply, ANSWER_BYTES_MAX))
-      return message?.kind === 'response' ? message : null;
+      if (message?.kind === 'response') return message;
+      else break;
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
+    return error;
   }
-  return null;
+  return providerFailure(`it answered with status ${reply.status}`, reply.status);
 }
 
 /**
  * Whether a refusal means that the server has lost the session. The specification has status 404 for it. The example
  * from which most servers were made answers 400, with a text that mentions the session.
  */
-export function isSessionLost(status: number, refusal: ResponseMessage | null): boolean {
+export function isSessionLost(status: number, refusal: ResponseMessage | UpstreamFailure | null): boolean {
   if (status === 404) return true;
-  return status === 400 && refusal?.error?.code === -32_000 && /session/i.test(refusal.error.message);
+  const error = refusal instanceof UpstreamFailure ? undefined : refusal?.error;
+  return status === 400 && error?.code === -32_000 && /session/i.test(error.message);
 }
 
 /**

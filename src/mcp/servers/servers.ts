@@ -102,11 +102,11 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
   /** Facts of a legacy server, or its refusal of `initialize`. */
   async function askLegacy(send: Send): Promise<ServerFacts | Refusal> {
     const initialize = { protocolVersion: LEGACY[0], capabilities: {}, clientInfo };
-    const { answer, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
+    const { answer, unread, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
     const result = resultOf(answer);
     const revision = result?.['protocolVersion'];
     if (!result || typeof revision !== 'string')
-      return { status, unknownMethod: answer?.error?.code === ERROR.methodNotFound };
+      return { status, unread, unknownMethod: answer?.error?.code === ERROR.methodNotFound };
     await leaveServer(send, { upstreamId, revision }).catch((error: unknown) => {
       // The session was opened only to ask the server, and it expires there anyway.
       if (!(error instanceof UpstreamFailure)) throw error;
@@ -127,13 +127,14 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     if (other) return other;
     if (legacy instanceof UpstreamFailure) throw legacy;
     if (legacy.unknownMethod) return BARE;
-    const { status } = legacy;
+    const { status, unread } = legacy;
     const failure =
       status !== null && status >= 300 && status < 400
         ? `the provider's server redirects this address (status ${status}), and redirects are not followed`
         : `the provider's server answers neither server/discover nor initialize as MCP says`;
     throw new UpstreamFailure(failure, {
       status,
+      said: unread,
       retryable: true,
       attributedTo: 'provider',
       unsent: true,
@@ -143,10 +144,15 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
 
 interface Refusal {
   readonly status: number | null;
+  /** See `request`. */
+  readonly unread: string | null;
   readonly unknownMethod: boolean;
 }
 
-/** Asks a server about itself. `answer` is null if the reply has no JSON-RPC response. Throws UpstreamFailure. */
+/**
+ * Asks a server about itself. `answer` is null if the reply has no JSON-RPC response: `unread` has its first words.
+ * Throws UpstreamFailure.
+ */
 async function request(send: Send, method: string, params: JsonObject, revision: string | null, bytesMax: number) {
   const headers = {
     ...POST_HEADERS,
@@ -156,22 +162,24 @@ async function request(send: Send, method: string, params: JsonObject, revision:
   const reply = await send({ method: 'POST', path: '', headers, body }).head;
   const session = reply.headers['mcp-session-id'];
   let answer: ResponseMessage | null = null;
+  let unread: string | null = null;
   try {
     answer = await firstResponse(reply, bytesMax);
   } catch (error) {
     // An unreadable answer means that the server does not know the method. A broken connection means nothing.
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
     const { message, status } = error;
+    unread = error.said;
     if (status >= 500 || status === 401 || status === 403 || status === 429)
       throw new UpstreamFailure(message, {
-        status,
+        ...error.told,
         retryable: true,
         attributedTo: 'provider',
         unsent: true,
         cause: error,
       });
   }
-  return { answer, status: reply.status, upstreamId: typeof session === 'string' ? session : null };
+  return { answer, unread, status: reply.status, upstreamId: typeof session === 'string' ? session : null };
 }
 
 /**

@@ -233,8 +233,14 @@ export async function openSession(send: Send, client: SessionClient): Promise<Op
     return { ...session, capabilities: isObject(result['capabilities']) ? result['capabilities'] : {} };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.unsent) throw error;
-    const { status, attributedTo } = error;
-    throw new UpstreamFailure(error.message, { status, retryable: true, attributedTo, unsent: true, cause: error });
+    const { attributedTo } = error;
+    throw new UpstreamFailure(error.message, {
+      ...error.told,
+      retryable: true,
+      attributedTo,
+      unsent: true,
+      cause: error,
+    });
   }
 }
 

@@ -12,7 +12,7 @@ import {
 } from '#json-rpc';
 import { replaceAt, splice, UpstreamFailure } from '#wire';
 import type { UpstreamExchange, UpstreamReply } from '#gateway';
-import { freeEnd, toServerEnd, providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
+import { freeEnd, toServerEnd, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import {
   isUnaskedProgress,
   toEvent,
@@ -177,7 +177,7 @@ function post(
     refuseCredentialStatus(status);
     const answer = await readRefusal(reply);
     if (mayBeLost && isSessionLost(status, answer)) return LOST;
-    if (answer === null) throw providerFailure(`it answered with status ${status}`, status);
+    if (answer instanceof UpstreamFailure) throw answer;
     // Not 404, because a client takes a 404 as the end of its own session.
     return { status: status === 404 ? 400 : status, text: answer.text };
   });

@@ -78,6 +78,8 @@ export interface Presence {
   recheck(): void;
   locate(provider: string): Location | null;
   waitFor(provider: string, ms: number): Promise<Location | null>;
+  /** The other live gateways that this one can reach. */
+  others(): readonly Node[];
   /** Drops a provider that is away and no longer needed. */
   forget(provider: string): void;
   /** Resolves all waits with null. */
@@ -225,6 +227,7 @@ export function createPresence(options: PresenceOptions): Presence {
       if (location !== null || ms <= 0) return Promise.resolve(location);
       return waiters.wait(provider, ms);
     },
+    others: () => [...nodes.values()].flatMap(({ id, url }) => (id === self || url === null ? [] : [{ id, url }])),
     forget(provider) {
       const entry = entries.get(provider);
       // A row that is connected in the database must stay, because the change feed would not deliver it again.

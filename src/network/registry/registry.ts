@@ -4,7 +4,7 @@ import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts'
 import { createChangeFeed, Lease, type LeaseOptions, Poller } from './change-feed.ts';
 import { createGroupWrites } from './group-writes.ts';
 import { createListing } from './listing.ts';
-import { createPresence, presenceOf, type Connection, type Location } from './presence.ts';
+import { createPresence, presenceOf, type Connection, type Location, type Node } from './presence.ts';
 import {
   createRegistrations,
   ConnectionSuperseded,
@@ -32,6 +32,8 @@ export interface Registry extends Pick<Registrations, 'register' | 'registration
   leave(connection: Connection): Promise<void>;
   /** The location of a provider. null while it is not connected. Reads only memory. */
   locate(provider: string): Location | null;
+  /** The other gateways of the database that can be reached. Reads only memory. */
+  others(): readonly Node[];
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
   waitFor(provider: string, ms: number): Promise<Location | null>;
   /**
@@ -273,6 +275,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     onBanned: (listener) => listen(bannedListeners, listener),
     relist: () => listing.relist(),
     locate: (provider) => presence.locate(provider),
+    others: () => presence.others(),
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     catchUp() {
       if (alone || closed) return null;

@@ -36,6 +36,11 @@ const usageSchema = {
           type: 'number',
           description: 'USD of the cost for the tokens and images of the prompt. 0 for a tool or an agent.',
         },
+        other_usd: {
+          type: 'string',
+          description:
+            'The rest of the cost, which is for something else than tokens, such as web searches, the tools of a run, or the answer of a tool or an agent. Absent if it is 0.',
+        },
         run_cost_usd: {
           type: 'string',
           description: 'The cost of this call and of all calls that were made under it.',

@@ -2,7 +2,7 @@ import { type Dialect, inDialect, toGatewayError, toHttpError } from '#http';
 import { formatUsd, toUsdNumber } from '#billing/amounts';
 import { type CallEvent, type FilePart, jsonInside } from '#bridge';
 import { oneLine } from '#security';
-import { resultOf } from './chat-end.ts';
+import { partsOfCharge, resultOf } from './chat-end.ts';
 import { imageText } from './chat-decoder.ts';
 import { EVENT_STREAM, type ReplyAbout, type ReplyEncoder, type SettledChat, type StartedChat } from './chat-reply.ts';
 import { completeStrictly } from './whole-reply.ts';
@@ -168,18 +168,18 @@ export const usageWithCost = (settled: SettledChat, stream: boolean): Record<str
 
 /** The cost members of `usage`; empty while the cost is not known. */
 export function costOf(settled: SettledChat, stream: boolean): Record<string, unknown> {
-  const { costDetails, promptCost = 0n, completionCost = 0n } = resultOf(settled);
+  const result = resultOf(settled);
   if (settled.pending) return {};
   const { charged, fee } = settled.settlement;
-  const forCompletion = completionCost < charged ? completionCost : charged;
-  const rest = charged - forCompletion;
+  const { prompt, completion, other } = partsOfCharge(charged, result);
   const details: Record<string, unknown> = {
     charged_usd: formatUsd(charged),
     fee_usd: formatUsd(fee),
     // Clients of this API parse both members as numbers, and fail if one is missing.
-    upstream_inference_prompt_cost: toUsdNumber(promptCost < rest ? promptCost : rest),
-    upstream_inference_completions_cost: toUsdNumber(forCompletion),
-    ...costDetails,
+    upstream_inference_prompt_cost: toUsdNumber(prompt),
+    upstream_inference_completions_cost: toUsdNumber(completion),
+    ...(other === 0n ? {} : { other_usd: formatUsd(other) }),
+    ...result.costDetails,
   };
   // An agent may have made further calls, which are paid from the same lock.
   if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);

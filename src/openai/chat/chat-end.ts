@@ -5,6 +5,7 @@ import type { GatewayError } from '#errors';
 import {
   formatUsd,
   type Meter,
+  METERS,
   type MeterRates,
   type MicroUsd,
   promptTokens,
@@ -217,7 +218,10 @@ export function tierOf(beside: unknown, claim: unknown): string | null {
   return typeof named === 'string' && named !== '' ? named.slice(0, TIER_MAX) : null;
 }
 
-/** The parts of a charge for tokens. Their sum may be less than the charge, because only the charge is rounded up. */
+/**
+ * The parts of a charge that are for tokens. With what is charged for anything else they are exactly the whole charge:
+ * a micro-USD by which that is rounded up belongs to the part with the largest fraction.
+ */
 export function costOfParts(
   { rates: asked, serviceTiers }: Pick<ReplyContext, 'rates' | 'serviceTiers'>,
   usage: Usage | null,
@@ -229,8 +233,11 @@ export function costOfParts(
       ? { rates: asked }
       : settledPrice({ id: '', rates: asked }, serviceTiers, serviceTier, usage);
   const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));
-  const promptCost = sumOf(OF_PROMPT, at, usage);
-  const completionCost = sumOf(OF_COMPLETION, at, usage);
+  const [promptCost, completionCost] = roundedParts([
+    sumOf(OF_PROMPT, at, usage),
+    sumOf(OF_COMPLETION, at, usage),
+    sumOf(OF_NO_TOKENS, at, usage),
+  ]);
   const told = TOLD.filter((meter) => usage[meter] !== undefined);
   if (told.length === 0) return { promptCost, completionCost };
   const costDetails = Object.fromEntries(told.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter, at, usage))]));
@@ -239,17 +246,49 @@ export function costOfParts(
 
 const OF_PROMPT: readonly Meter[] = ['prompt', ...TOKEN_PARTS.prompt, 'image'];
 const OF_COMPLETION: readonly Meter[] = ['completion', ...TOKEN_PARTS.completion];
+const OF_NO_TOKENS: readonly Meter[] = METERS.filter(
+  (meter) => !OF_PROMPT.includes(meter) && !OF_COMPLETION.includes(meter),
+);
+const UNITS = 1_000_000n;
 
 /** Meters whose part of a charge is told, if they have a price of their own. */
 const TOLD: readonly Meter[] = [...TOKEN_PARTS.prompt, ...TOKEN_PARTS.completion, 'web_search'];
 
 function costOf(meter: Meter, rates: MeterRates, usage: Usage): MicroUsd {
   const units = usage[meter];
-  return units ? (rateOf(rates, meter) * units) / 1_000_000n : 0n;
+  return units ? (rateOf(rates, meter) * units) / UNITS : 0n;
 }
 
-function sumOf(meters: readonly Meter[], rates: MeterRates, usage: Usage): MicroUsd {
+/** In millionths of a micro-USD. */
+function sumOf(meters: readonly Meter[], rates: MeterRates, usage: Usage): bigint {
   let sum = 0n;
-  for (const meter of meters) if (usage[meter]) sum += costOf(meter, rates, usage);
+  for (const meter of meters) {
+    const units = usage[meter];
+    if (units) sum += rateOf(rates, meter) * units;
+  }
   return sum;
+}
+
+/** Micro-USD of sums in millionths of it. Together they are all of the sums, rounded up once. */
+function roundedParts<const T extends readonly bigint[]>(sums: T): { readonly [K in keyof T]: MicroUsd } {
+  const parts = sums.map((sum) => sum / UNITS);
+  const fractions = sums.map((sum) => sum % UNITS);
+  let left = (fractions.reduce((all, one) => all + one, 0n) + UNITS - 1n) / UNITS;
+  for (; left > 0n; left -= 1n) {
+    const largest = fractions.reduce((best, one, index) => (one > fractions[best]! ? index : best), 0);
+    parts[largest]! += 1n;
+    fractions[largest] = -1n;
+  }
+  return parts as { [K in keyof T]: MicroUsd };
+}
+
+/** The parts of a charge. A capped charge is first for the completion, then for the prompt. */
+export function partsOfCharge(
+  charged: MicroUsd,
+  { promptCost = 0n, completionCost = 0n }: Pick<ChatResult, 'promptCost' | 'completionCost'>,
+): { readonly prompt: MicroUsd; readonly completion: MicroUsd; readonly other: MicroUsd } {
+  const completion = completionCost < charged ? completionCost : charged;
+  const rest = charged - completion;
+  const prompt = promptCost < rest ? promptCost : rest;
+  return { prompt, completion, other: rest - prompt };
 }

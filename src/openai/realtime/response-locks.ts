@@ -35,7 +35,10 @@ export class ResponseLocks {
   /** Responses that the client has asked for, and that have not begun. */
   promised = 0;
   readonly running = new Map<string, ResponseCall>();
-  /** Called if the lock of a response has ended before the response: it took too long, or the gateway stops. */
+  /**
+   * Called if the lock of a response has ended before the response: it took too long, the operator ended it, or the
+   * gateway stops.
+   */
   onCut: (id: string, error: unknown) => void = () => {};
   readonly #offer: () => Offer;
   readonly #options: ResponseLocksOptions;

@@ -60,6 +60,8 @@ interface State {
   /** Id and name of the provider of the model's last turn. */
   provider: string;
   providerName: string;
+  /** Why the operator has ended the run; null while it goes on. */
+  ended: GatewayError | null;
 }
 
 /**
@@ -87,6 +89,9 @@ export async function* runFrames(
     timeoutMs: config.upstream.callTimeoutMs,
     stream: about.stream,
     payment: context.payment ?? null,
+    onEnded(reason) {
+      state.ended = reason;
+    },
   });
   const state: State = {
     capped: maxCostOf(body) !== null,
@@ -101,6 +106,7 @@ export async function* runFrames(
     texts: [],
     provider: '',
     providerName: '',
+    ended: null,
   };
   let end: RunEnd | null = null;
   try {
@@ -190,6 +196,7 @@ async function* nextTurn(
   round: number,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
   const { options, context, run, gone, counter, texts } = state;
+  if (state.ended !== null) throw state.ended;
   const left = remainingMs(state);
   if (left <= 0) throw outOfTime();
   const { request, adapter } = toCall(turnBody(state, body, round), { ...context, output: () => new ChunkObjects() });
@@ -215,7 +222,7 @@ async function* nextTurn(
   if (turn === null) return null;
   counter.settled(call, turn.settled);
   const result = resultOf(turn.settled);
-  counter.used(result);
+  counter.used(result, turn.settled.settlement.charged);
   if (turn.text !== '') texts.push(texts.length > 0 ? TURN_GAP + turn.text : turn.text);
   state.provider = turn.settled.provider;
   state.providerName = String(result.body['provider']);

@@ -10,7 +10,7 @@ import {
 } from '#billing/amounts';
 import type { Call } from '#gateway';
 import { type EventBatch, eventBatch } from '#bridge';
-import type { ChatResult } from '../chat/chat-end.ts';
+import { type ChatResult, partsOfCharge } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
@@ -123,8 +123,8 @@ export function runSettled(
 /** The usage and cost of a run's calls, as they settle. */
 export interface RunCounter {
   settled(call: Call, frame: SettledFrame): void;
-  /** Adds the usage of a finished turn of the model. */
-  used(result: Pick<ChatResult, 'usage' | 'promptCost' | 'completionCost'>): void;
+  /** Adds the usage of a finished turn of the model, for which this was charged. */
+  used(result: Pick<ChatResult, 'usage' | 'promptCost' | 'completionCost'>, charged: MicroUsd): void;
   /** The charge for the prompts of all turns, micro-USD. */
   readonly promptCost: MicroUsd;
   /** The charge for completion tokens, micro-USD. */
@@ -190,10 +190,11 @@ class Counter implements RunCounter {
     });
   }
 
-  used({ usage, promptCost = 0n, completionCost = 0n }: Parameters<RunCounter['used']>[0]): void {
-    const { prompt_tokens: asked, completion_tokens: said, estimated } = usage;
-    this.promptCost += promptCost;
-    this.completionCost += completionCost;
+  used(result: Parameters<RunCounter['used']>[0], charged: MicroUsd): void {
+    const { prompt_tokens: asked, completion_tokens: said, estimated } = result.usage;
+    const { prompt, completion } = partsOfCharge(charged, result);
+    this.promptCost += prompt;
+    this.completionCost += completion;
     if (typeof asked === 'number') this.#prompt += asked;
     if (typeof said === 'number') this.#completion += said;
     this.#estimated ||= estimated === true;

@@ -24,11 +24,13 @@ import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addAdminStatesRoutes } from './admin-states-routes.ts';
+import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { labelTaken, readLabel } from './label.ts';
 import { viewTree, generationSchema, viewCall } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
-interface AdminDeps extends AdminCallDeps, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
+interface AdminDeps
+  extends AdminCallDeps, Pick<EndCallDeps, 'endCall'>, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
@@ -55,6 +57,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     showAccount(app, deps);
     addCreditRoute(app, deps);
     addAdminCallRoute(app, deps);
+    addEndCallRoute(app, deps);
     addDebitRoute(app, deps);
     addAdminStatesRoutes(app, deps);
     addAdminKeyRoutes(app, deps);

@@ -100,7 +100,7 @@ const earningsProperties = {
 
 const lastFailuresSchema = {
   type: 'array',
-  description: 'The newest five calls that failed at your service, as this gateway saw them since its start',
+  description: 'The newest 20 calls that failed at your service, as this gateway saw them since its start',
   items: {
     title: 'FailedAttempt',
     ...objectOf({
@@ -108,7 +108,10 @@ const lastFailuresSchema = {
       request_id: { type: 'string', description: 'The `x-request-id` that your service got' },
       status: { type: ['integer', 'null'], description: 'HTTP status of your service; null without one' },
       reason: { type: 'string' },
-      said: { type: ['string', 'null'], description: 'The first words of your service' },
+      said: {
+        type: ['string', 'null'],
+        description: 'The first words of your service, at most 300 characters; null without any',
+      },
     }),
   },
 } as const;

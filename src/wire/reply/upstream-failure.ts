@@ -16,6 +16,7 @@ import { foreignObject } from '../foreign.ts';
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
+ * - `said`: the first words of the provider's reply, as a line of text. Only the provider and the operator see them.
  * - `unheld`: in addition to `tooLarge`, the gateway only has no memory for it now, so a later request may succeed.
  */
 export class UpstreamFailure extends Error {
@@ -38,6 +39,7 @@ export class UpstreamFailure extends Error {
   readonly busy: 'rate' | 'load' | null;
   readonly unpaid: Unpaid | null;
   readonly timedOut: boolean;
+  readonly said: string | null;
   readonly received: number;
   constructor(
     message: string,
@@ -57,6 +59,7 @@ export class UpstreamFailure extends Error {
       busy?: 'rate' | 'load' | null;
       unpaid?: Unpaid | null;
       timedOut?: boolean;
+      said?: string | null;
       received?: number;
       cause?: unknown;
     },
@@ -77,7 +80,20 @@ export class UpstreamFailure extends Error {
     this.busy = options.busy ?? null;
     this.unpaid = options.unpaid ?? null;
     this.timedOut = options.timedOut ?? false;
+    this.said = options.said ?? null;
     this.received = options.received ?? 0;
+  }
+
+  /** Everything that the provider itself told, for a failure that stands for this one. */
+  get told(): Pick<UpstreamFailure, 'status' | 'busy' | 'said' | 'detail' | 'retryAfterS'> {
+    const { status, busy, said, detail, retryAfterS } = this;
+    return { status, busy, said, detail, retryAfterS };
+  }
+
+  /** The same failure, with the reply that it is about: its status, and its first words if no others are known. */
+  ofReply(status: number, body: string): UpstreamFailure {
+    const said = this.said ?? firstWords(body);
+    return new UpstreamFailure(this.message, Object.assign({}, this, { status, said, cause: this.cause }));
   }
 
   /** The same failure with another message for clients. */
@@ -163,6 +179,7 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
     detail: refusal ? words : busy && withoutAccount(words),
     code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
     retryAfterS,
+    said: words ?? firstWords(Buffer.from(body.subarray(0, WORDS_BYTES_MAX)).toString()),
     cause: words === null ? undefined : new Error(words),
   });
 }
@@ -180,6 +197,7 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
     attributedTo: 'provider',
     // Its words are not shown, because nothing takes secrets out of a reply.
     busy: busyOf(null, error),
+    said: words,
     cause: new Error(words),
   });
 }
@@ -242,6 +260,11 @@ function wordsOf(value: unknown): string | null {
   return typeof detail === 'string' ? printable(detail) : null;
 }
 
+/** So many bytes of a body are looked at for its first words, which may be behind much white space. */
+const WORDS_BYTES_MAX = 4_096;
+/** The first words of a text that is no message of a known form, such as a page of HTML. Secrets must be out of it. */
+export const firstWords = (text: string): string | null =>
+  oneLine(text.trimStart()).slice(0, DETAIL_CHARACTERS_MAX) || null;
 const printable = (text: string) => oneLine(text.slice(0, DETAIL_CHARACTERS_MAX)) || null;
 
 /** A prompt that is longer than a model takes. All members are in tokens. */

@@ -20,6 +20,7 @@ export const NO_CALLS = {
   findLocks: async () => ({ records: [], next: null }),
   findArchived: async () => null,
   archivedUntil: async () => 0,
+  endCall: null,
 };
 
 export const LIMITS: LimitsConfig = {
@@ -156,6 +157,7 @@ export async function openWorld(): Promise<World> {
       findTransfer: (id) => findTransfer(database, id),
       findLocks: (asked) => findLocks(database, asked),
       findArchived: async () => null,
+      endCall: null,
       now,
     }),
     { prefix: '/admin/v1' },

@@ -79,6 +79,14 @@ export const key: Case = {
   is: 'secret-1',
   fallback: null,
 };
+/** A longest wait for a reply, in milliseconds. */
+export const timeout = (field: 'headMs' | 'firstEventMs'): Case => ({
+  toml: '20000',
+  wrong: ['99', '3600001', '"20s"'],
+  of: ({ target }) => target.kind === 'http' && target.timeouts?.[field],
+  is: 20_000,
+  fallback: undefined,
+});
 export const list = (
   field: 'supportedParams' | 'aspectRatios' | 'formats' | 'resolutions' | 'durations',
   good: string,

@@ -1,5 +1,5 @@
 import type { ServiceConfig } from '../../../src/config/service.ts';
-import { base, type Case, declarations, key, list, model, names, quantization, sdk } from './block-case.ts';
+import { base, type Case, declarations, key, list, model, names, quantization, sdk, timeout } from './block-case.ts';
 import { IMAGE_CASES } from './image-cases.ts';
 import type { BlockTable } from './load.ts';
 import { PRICE_CASES } from './price-cases.ts';
@@ -201,6 +201,7 @@ export const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>>
       with: { command: null },
     },
     api_key: key,
+    head_timeout_ms: timeout('headMs'),
     command: {
       toml: '"npx"',
       wrong: ['3', '""', '"a\\u0000b"'],
@@ -329,6 +330,8 @@ export const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>>
       is: 'https://x.example/a',
     },
     api_key: key,
+    head_timeout_ms: timeout('headMs'),
+    first_event_timeout_ms: timeout('firstEventMs'),
   },
   images: IMAGE_CASES,
   videos: {
@@ -374,6 +377,7 @@ export const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>>
     'params.model': model,
     'params.api_base': base,
     'params.api_key': key,
+    'params.head_timeout_ms': timeout('headMs'),
     ...sdk,
   },
 };

@@ -1,4 +1,4 @@
-import { base, type Case, declarations, key, list, media, model, names, sdk } from './block-case.ts';
+import { base, type Case, declarations, key, list, media, model, names, sdk, timeout } from './block-case.ts';
 
 /** Options of `[[images]]`. */
 export const IMAGE_CASES: Readonly<Record<string, Case>> = {
@@ -90,5 +90,7 @@ export const IMAGE_CASES: Readonly<Record<string, Case>> = {
   'params.model': model,
   'params.api_base': base,
   'params.api_key': key,
+  'params.head_timeout_ms': timeout('headMs'),
+  'params.first_event_timeout_ms': timeout('firstEventMs'),
   ...sdk,
 };

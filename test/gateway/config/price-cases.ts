@@ -1,5 +1,5 @@
 import type { Meter } from '#billing';
-import type { Case } from './block-case.ts';
+import { type Case, timeout } from './block-case.ts';
 
 /** The price of a part of a model's tokens. */
 const part = (meter: Meter): Case => ({
@@ -101,20 +101,8 @@ export const PRICE_CASES: Readonly<Record<string, Case>> = {
     is: true,
     fallback: undefined,
   },
-  'params.head_timeout_ms': {
-    toml: '20000',
-    wrong: ['99', '3600001', '"20s"'],
-    of: ({ target }) => target.kind === 'http' && target.timeouts?.headMs,
-    is: 20_000,
-    fallback: undefined,
-  },
-  'params.first_event_timeout_ms': {
-    toml: '20000',
-    wrong: ['99', '3600001', '"20s"'],
-    of: ({ target }) => target.kind === 'http' && target.timeouts?.firstEventMs,
-    is: 20_000,
-    fallback: undefined,
-  },
+  'params.head_timeout_ms': timeout('headMs'),
+  'params.first_event_timeout_ms': timeout('firstEventMs'),
   'params.batches': {
     toml: 'true',
     wrong: ['1', '"yes"'],

@@ -128,6 +128,25 @@ describe('the limits of one process', () => {
     expect(limiter.take('key', smaller, ONE).allowed).toBe(true);
   });
 
+  it('give at once what a raised rate has more, and no more than an empty bucket at a lowered one', () => {
+    const { clock, limiter } = world();
+    for (let round = 0; round < 80; round += 1) limiter.take('key', POLICY, { requests: 1, tokens: 75 });
+    expect(limiter.take('key', POLICY, { requests: 1, tokens: 1 }).allowed).toBe(false);
+    const raised = { requestsPerMinute: 200, burst: 0, tokensPerMinute: 6_100 };
+    expect(limiter.take('key', raised, { requests: 120, tokens: 100 })).toMatchObject({
+      allowed: true,
+      requests: { remaining: 0 },
+      tokens: { remaining: 0 },
+    });
+    expect(limiter.take('key', raised, ONE).allowed).toBe(false);
+    const lowered = { requestsPerMinute: 6, burst: 0, tokensPerMinute: 6_100 };
+    expect(limiter.take('key', lowered, ONE)).toMatchObject({ allowed: false, retryAfterS: 10 });
+    clock.now += 10_000;
+    expect(limiter.take('key', lowered, ONE).allowed).toBe(true);
+    expect(limiter.take('key', raised, { requests: 194, tokens: 0 }).allowed).toBe(true);
+    expect(limiter.take('key', raised, ONE).allowed).toBe(false);
+  });
+
   it('forget keys that are idle, and stay within their number when none is', () => {
     const { clock, limiter } = world({ keysMax: 5_000 });
     for (let key = 0; key < 3_000; key += 1) limiter.take(`idle-${key}`, POLICY, ONE);

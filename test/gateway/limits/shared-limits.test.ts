@@ -54,6 +54,19 @@ describe('limits shared through Redis', () => {
     },
   );
 
+  it('give at once what a raised rate has more', async () => {
+    const [one, two] = await Promise.all([gateway(), gateway()]);
+    const key = randomUUID();
+    const slow: RatePolicy = { requestsPerMinute: 2, burst: 0, tokensPerMinute: 6_000 };
+    for (let round = 0; round < 2; round += 1)
+      expect((await one.limiter.take(key, slow, ONE)).allowed, `${round}`).toBe(true);
+    expect((await two.limiter.take(key, slow, ONE)).allowed).toBe(false);
+    const raised = { ...slow, requestsPerMinute: 5 };
+    const decisions = await Promise.all([one, two, one].map(async ({ limiter }) => limiter.take(key, raised, ONE)));
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true]);
+    expect((await two.limiter.take(key, raised, ONE)).allowed).toBe(false);
+  });
+
   it('report what other gateways have taken', async () => {
     const [one, two] = await Promise.all([gateway(), gateway()]);
     const key = randomUUID();

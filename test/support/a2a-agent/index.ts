@@ -10,4 +10,4 @@ export type {
   ReceivedRequest,
 } from './agent.ts';
 export { startAgent } from './start-agent.ts';
-export { startRawAgent } from './raw-agent.ts';
+export { startCardedAgent, startRawAgent } from './raw-agent.ts';

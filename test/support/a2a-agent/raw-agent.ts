@@ -44,3 +44,36 @@ export async function startRawAgent(
     close: () => server.close(),
   };
 }
+
+interface RawCard {
+  readonly name?: string;
+  /** Versions of A2A that it speaks. With 0.3 its card has the form of both. */
+  readonly versions?: readonly ('1.0' | '0.3')[];
+  readonly binding?: 'JSONRPC' | 'HTTP+JSON';
+  readonly streaming?: boolean;
+}
+
+/** An agent of startRawAgent that has a card: `handler` gets everything else. */
+export async function startCardedAgent(
+  handler: (exchange: RawExchange) => void | Promise<void>,
+  { name = 'Raw', versions = ['1.0'], binding = 'JSONRPC', streaming = false }: RawCard = {},
+): Promise<RawAgent> {
+  const agent: RawAgent = await startRawAgent((exchange) => {
+    const { request, response } = exchange;
+    if (!request.path.startsWith('/.well-known/')) return handler(exchange);
+    const { url } = agent;
+    const card = {
+      ...(versions.includes('0.3') ? { protocolVersion: '0.3.0', url, preferredTransport: binding } : {}),
+      name,
+      description: 'Answers as a test says.',
+      version: '1',
+      supportedInterfaces: versions.map((protocolVersion) => ({ url, protocolBinding: binding, protocolVersion })),
+      capabilities: { streaming },
+      defaultInputModes: ['text/plain'],
+      defaultOutputModes: ['text/plain'],
+      skills: [],
+    };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(card));
+  });
+  return agent;
+}

@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import {
   agentBlock,
-  startRawAgent,
+  startCardedAgent,
   type AgentOffer,
   type AgentSpine,
   type RawAgent,
@@ -30,12 +30,9 @@ export async function serveRaw(
   // Kept here: others may be served while this one starts.
   const number = (served += 1);
   const service = offer.name ?? `raw-${number}/agent`;
-  const agent: RawAgent = await startRawAgent((exchange) => {
-    const { request, response } = exchange;
-    if (!request.path.startsWith('/.well-known/')) return handler(exchange);
-    return void response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(cardOf(agent.url, offer.streaming ?? true, offer.modern ?? false)));
+  const agent = await startCardedAgent(handler, {
+    versions: offer.modern === true ? ['1.0'] : ['1.0', '0.3'],
+    streaming: offer.streaming ?? true,
   });
   const services = agentBlock({ provider: `Raw ${number}`, ...offer, name: service, endpoint: agent.url });
   const proxy = await dialIn({ router: world.spine.origin, services });
@@ -45,22 +42,6 @@ export async function serveRaw(
   });
   return { agent, proxy, service, url: `${world.spine.origin}/a2a/${service}` };
 }
-
-const cardOf = (url: string, streaming: boolean, modern: boolean) => ({
-  ...(modern ? {} : { protocolVersion: '0.3.0', url, preferredTransport: 'JSONRPC' }),
-  name: 'Raw',
-  description: 'Answers as a test says.',
-  version: '1',
-  supportedInterfaces: (modern ? ['1.0'] : ['1.0', '0.3']).map((protocolVersion) => ({
-    url,
-    protocolBinding: 'JSONRPC',
-    protocolVersion,
-  })),
-  capabilities: { streaming },
-  defaultInputModes: ['text/plain'],
-  defaultOutputModes: ['text/plain'],
-  skills: [],
-});
 
 /** A task of 1.0 as the result of a send. */
 export const taskResult = (id: string, state: string, more: object = {}) => ({

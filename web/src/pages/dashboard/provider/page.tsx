@@ -206,9 +206,10 @@ const Failures = ({ service: { name, last_failures: failures } }: { readonly ser
       <code>x-request-id</code>:
     </p>
     <ul className="grid gap-1 text-sm">
-      {failures.map(({ at, request_id: id, reason, said }, nth) => (
+      {failures.map(({ at, request_id: id, status, reason, said }, nth) => (
         <li key={nth} className="break-words">
-          <Time at={at} /> {reason}
+          <Time at={at} />{' '}
+          {status === null || reason.includes(String(status)) ? reason : `${reason} (status ${status})`}
           {said === null ? '' : `: ${said}`} <span className="font-mono text-soft break-all">{id}</span>
         </li>
       ))}

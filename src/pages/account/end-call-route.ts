@@ -1,0 +1,98 @@
+import type { FastifyInstance } from 'fastify';
+import { administratorOf } from '#auth/keys';
+import { GatewayError } from '#errors';
+import type { Ledger, LockRecord } from '#billing';
+import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
+import { generationSchema, viewTree } from './generation-view.ts';
+
+/** The answers of all gateways of a database to the wish to end a call. */
+interface EndedCall {
+  readonly ended: boolean;
+  /** Addresses of gateways that did not answer. */
+  readonly silent: readonly string[];
+}
+
+export interface EndCallDeps {
+  readonly ledger: Pick<Ledger, 'find' | 'children'>;
+  readonly networks: readonly string[];
+  /** null: no gateway runs here. */
+  readonly endCall:
+    | ((call: { readonly id: string; readonly by: string; readonly reason: string | null }) => Promise<EndedCall>)
+    | null;
+}
+
+/** Longest wait for the end of the lock, and how often it is looked at: another gateway may write it. */
+const WAIT_MS = 5_000;
+const LOOK_MS = 20;
+
+/** Adds the route that ends a running call of any account. */
+export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCall }: EndCallDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'End a running call',
+    operationId: 'endCallOfAnAccount',
+    description:
+      'Ends a call of any account, with the calls that run under it, at whichever gateway of the database it runs. Its client gets the error `call_ended`. It costs nothing, also what was delivered of it; calls under it that had ended before stay charged. The answer is the call, as `GET /calls/{id}` shows it. A call that has ended, and one whose provider goes on with a task, a video or a batch, are refused with 422.',
+    params: objectOf({ id: { type: 'string', maxLength: 128, description: 'Id of the call.' } }),
+    body: {
+      title: 'EndCall',
+      type: ['object', 'null'],
+      additionalProperties: false,
+      examples: [{ reason: 'it hung' }],
+      properties: {
+        reason: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 200,
+          pattern: '\\S',
+          description: 'Why. The client of the call reads it.',
+        },
+      },
+    },
+    response: { 200: dataOf(generationSchema) },
+  };
+  app.post<{ Params: { readonly id: string }; Body: { readonly reason?: string } | null | undefined }>(
+    '/calls/:id/end',
+    { schema, config: { adminRole: 'configure' } },
+    async ({ params: { id }, body, raw }) => {
+      if (endCall === null)
+        throw new GatewayError('unprocessable', 'No gateway runs on this database, so no call does');
+      const found = await ledger.find(id);
+      if (found !== null && found.state !== 'held')
+        throw new GatewayError('unprocessable', 'The call has ended already', { param: 'id' });
+      const reason = body?.reason?.trim() ?? null;
+      const { ended, silent } = await endCall({ id, by: administratorOf(raw)?.id ?? '', reason });
+      if (!ended) throw notRunning(found, silent);
+      const record = await untilOver(ledger, id);
+      if (record === null)
+        throw new GatewayError('not_found', 'The call has ended. Nothing of it was billed, so it has no record');
+      return { data: await viewTree(record, ledger, null, networks) };
+    },
+  );
+}
+
+/** A free call has no lock, so it may run although the ledger does not know it. */
+function notRunning(found: LockRecord | null, silent: readonly string[]): GatewayError {
+  if (silent.length > 0)
+    return new GatewayError(
+      'service_unavailable',
+      `The call runs at none of the gateways that answered. These did not answer: ${silent.join(', ')}`,
+    );
+  if (found === null) return new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
+  return new GatewayError(
+    'unprocessable',
+    'No gateway is at work for this call. Its provider goes on with a task, a video or a batch, which its consumer can cancel; or its gateway has crashed, and its lock is given back when it expires',
+    { param: 'id' },
+  );
+}
+
+/** The record of a call once its lock has ended, or as it is after a while. A free call gets its lock at its end. */
+async function untilOver(ledger: Pick<Ledger, 'find'>, id: string): Promise<LockRecord | null> {
+  for (const until = performance.now() + WAIT_MS; ;) {
+    // oxlint-disable-next-line no-await-in-loop -- it looks until it is over
+    const record = await ledger.find(id);
+    if ((record !== null && record.state !== 'held') || performance.now() >= until) return record;
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
