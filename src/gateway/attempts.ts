@@ -151,8 +151,9 @@ export class Attempts<R> {
       health.notProbed(offer, this.#call.caller.account);
       throw stopped;
     }
-    const isFault = error instanceof UpstreamFailure && !error.tooLarge;
-    const isSilent = this.#isSilent(providerStream);
+    const isTooLarge = error instanceof UpstreamFailure && error.tooLarge;
+    const isFault = error instanceof UpstreamFailure && !isTooLarge;
+    const isSilent = !isTooLarge && this.#isSilent(providerStream);
     const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
     const cut = cutOf({ left, stopped, error, own, rest });
     const end =

@@ -311,7 +311,10 @@ export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 export interface Cut extends Pick<CutReply, 'reason' | 'message'> {
   /** The operator's own provider has taken the whole request, so its input is paid although nothing may have come. */
   readonly own: boolean;
-  /** The end of a reply that was given up for its size, with the usage that it may have; absent for any other. */
+  /**
+   * The end of a reply that was given up for its size, with the usage that it may have; absent for any other. It begins
+   * with what arrived last, which the reader has seen.
+   */
   readonly rest?: Buffer;
 }
 

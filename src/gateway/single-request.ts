@@ -101,6 +101,8 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   #refusing = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
+  /** What arrived last. */
+  #last: readonly Uint8Array[] = [];
   /** The first bytes of the reply, until some are given out: what the provider said if they cannot be used. */
   #first: Uint8Array = NOTHING;
 
@@ -130,6 +132,7 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
         const reading = reply.ended ? null : reply.read();
         const chunks = isPromise(reading) ? await reading : reading;
         if (chunks === null) break;
+        this.#last = chunks;
         if (this.#first === NOTHING && chunks.length > 0) this.#first = chunks[0]!;
         const given = reader.data(chunks);
         if (!reply.ended || (given !== null && given.byteLength > 0)) {
@@ -161,11 +164,18 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
     if (this.#refusing || (this.#reader === null && !cut.own)) return null;
     try {
       const reader = this.#reader ?? this.#adapter.reader(this.#offer);
-      return (await reader.cutElsewhere?.(cut)) ?? reader.cut(cut);
+      const whole = this.#withLast(cut);
+      return (await reader.cutElsewhere?.(whole)) ?? reader.cut(whole);
     } catch (error) {
       if (error instanceof UpstreamFailure) return null;
       throw error;
     }
+  }
+
+  /** Readers of streams keep nothing, and a usage may have come with the event that was too large. */
+  #withLast(cut: Cut): Cut {
+    if (cut.reason !== 'too_large' || !cut.own) return cut;
+    return { ...cut, rest: Buffer.concat(cut.rest === undefined ? this.#last : [...this.#last, cut.rest]) };
   }
 
   /** Returns false for an error status. */

@@ -345,12 +345,15 @@ export const labelOfError = (type: string): string => (CODE.test(type) && !NAMED
 
 const USUAL_STATUSES: ReadonlySet<number> = new Set([400, 401, 403, 404, 408, 413, 422, 429, 500, 502, 503, 504, 529]);
 
-/** The error type of a failed attempt, with few possible values: an HTTP status, or what happened to the connection. */
+/**
+ * The error type of a failed attempt, with few possible values: the status of an error, or what happened to the
+ * connection or to a reply that began well.
+ */
 export function labelOfFailure({
   status,
   unsent,
   timedOut,
 }: Pick<UpstreamFailure, 'status' | 'unsent' | 'timedOut'>): string {
-  if (status === null) return timedOut ? 'timeout' : unsent ? 'unreachable' : 'broken';
+  if (status === null || status < 400) return timedOut ? 'timeout' : unsent ? 'unreachable' : 'broken';
   return USUAL_STATUSES.has(status) ? String(status) : OTHER_ERROR;
 }

@@ -319,7 +319,7 @@ class Structure {
           break;
         case OPEN_BRACE:
         case OPEN_BRACKET:
-          if (++this.#depth > jsonDepthMax) throw refusal(`is nested deeper than ${jsonDepthMax} levels`, i);
+          if (++this.#depth > jsonDepthMax) throw tooMuch(`is nested deeper than ${jsonDepthMax} levels`, i);
           if (++this.#containers > jsonKeysMax) throw tooMuch(`has more than ${jsonKeysMax} objects and arrays`, i);
           this.#members[this.#depth] = 0;
           break;
@@ -435,10 +435,8 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   return rawJSON(context.source);
 }
 
-/** The JSON has more keys, objects or elements than allowed. It may be valid but too large. */
+/** The JSON is nested deeper, or has more keys, objects or elements, than allowed. It may be valid but too large. */
 export class TooMuchStructure extends GatewayError {}
 
-const refusal = (what: string, position: number) =>
-  new GatewayError('invalid_request', `The body ${what} (at position ${position})`);
 const tooMuch = (what: string, position: number) =>
   new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);

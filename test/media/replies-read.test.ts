@@ -72,14 +72,16 @@ describe('the head of an image', () => {
 test.each([
   ['no JSON', '{"data":', 'its reply is not valid JSON'],
   ['a list', '[]', 'its reply is not a JSON object'],
-  [
-    'too many keys',
-    JSON.stringify(Object.fromEntries(Array.from({ length: 3_000 }, (_, key) => [`k${key}`, 1]))),
-    'its reply has more structure than is read',
-  ],
 ])('a reply with %s is a fault of the provider, and says what is wrong', (_what, text, message) => {
   expect(() => parseImageReply(Buffer.from(text))).toThrow(
     expect.objectContaining({ message, attributedTo: 'provider', retryable: true }),
+  );
+});
+
+test('a reply with too many keys is too large, which is no fault of the provider', () => {
+  const text = JSON.stringify(Object.fromEntries(Array.from({ length: 3_000 }, (_, key) => [`k${key}`, 1])));
+  expect(() => parseImageReply(Buffer.from(text))).toThrow(
+    expect.objectContaining({ message: 'its reply has more structure than is read', tooLarge: true, retryable: false }),
   );
 });
 

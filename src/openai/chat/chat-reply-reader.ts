@@ -1,6 +1,5 @@
-import { WholeHeadReader, malformed, readElsewhere, UpstreamFailure } from '#wire/replies';
+import { WholeHeadReader, malformed, readElsewhere, tooLarge, UpstreamFailure } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
-import { tooLarge } from '#wire';
 import { type ChatResult, cutEnd, type ReplyContext } from './chat-end.ts';
 import { CHAT_NAMES, partialCompletion, partialElsewhere, partialOf, type PartialReply } from './partial-reply.ts';
 import { endHere, type ReplyForm } from './whole-reply.ts';
@@ -143,7 +142,7 @@ async function read(
   try {
     answer = (await readElsewhere(account, WORKER, { context, bytes, form }, [bytes])) as ReadReply;
   } catch (error) {
-    throw malformed('reading its reply needs more memory than one reply may use', error);
+    throw tooLarge('reading its reply needs more memory than one reply may use', { cause: error });
   }
   if ('end' in answer) return answer.end;
   if (answer.bytes) collected.takeBack(answer.bytes);

@@ -152,8 +152,9 @@ export function cutUsage(
   const measure = measured(bounds, output);
   const measuredUsage = usageOf(measure, bounds, output);
   const saidPrompt = claimed.usage === null ? 0n : promptTokens(claimed.usage);
+  const saidCompletion = claimed.usage === null ? 0n : completionTokens(claimed.usage);
   if (cut !== null && measuredUsage.usage === null) {
-    const charge = chargeOfCut(cut, { came: false, reported: saidPrompt > 0n });
+    const charge = chargeOfCut(cut, { came: false, reported: saidPrompt + saidCompletion > 0n });
     if (charge === 'input') {
       const { prompt_tokens: prompt } = measure;
       const shown: Measured = { ...measure, completion_tokens: 0, total_tokens: prompt };
@@ -163,12 +164,11 @@ export function cutUsage(
     if (charge !== 'usage') return { ...measuredUsage, estimated: true };
   }
   if (claimed.usage === null) return { ...measuredUsage, estimated: true };
-  const said = completionTokens(claimed.usage);
-  if (leastOf(measure) <= Number(said) * CLAIM_BEHIND_MAX) return { ...claimed, estimated: false };
+  if (leastOf(measure) <= Number(saidCompletion) * CLAIM_BEHIND_MAX) return { ...claimed, estimated: false };
   const ofPrompt = saidPrompt > 0n ? Number(saidPrompt) : measure.prompt_tokens;
-  const tokens = Math.max(Number(said), measure.completion_tokens);
+  const tokens = Math.max(Number(saidCompletion), measure.completion_tokens);
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
-  const flags = saidPrompt === 0n && said === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
+  const flags = saidPrompt + saidCompletion === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
   const both = { ...(claim as Json), ...partsOf(measure, saidPrompt === 0n) };
   return {
     usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: both, details: claimed.details }, output }),

@@ -35,15 +35,14 @@ export function endHere(
 
 /** Parses a provider's JSON. Throws UpstreamFailure if it is not an object, or if the object reports an error. */
 export function parseReply(bytes: Uint8Array, limits: JsonLimits = BOUNDS.reply): Json {
-  return unlessError(parseReplyObject(bytes, limits, tooMuch));
+  return unlessError(parseReplyObject(bytes, limits));
 }
 
 /** As parseReply, for a reply that may be large. It is parsed over several turns of the event loop. */
 export const readReply = async (bytes: Buffer): Promise<Json> =>
-  unlessError(await readReplyObject(bytes, BOUNDS.reply, tooMuch));
+  unlessError(await readReplyObject(bytes, BOUNDS.reply));
 
 /** The request may have caused so much structure. */
-const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });
 
 function unlessError(reply: Json): Json {
   if (reply['error']) throw failedByItsOwnWords(reply['error']);

@@ -1,4 +1,4 @@
-import { malformed } from '#wire/replies';
+import { malformed, tooLarge } from '#wire/replies';
 import type { EmbeddingsBody } from './embeddings-schema.ts';
 
 /** How each embedding is written: as numbers, or as the base64 of 32-bit floats. null: as its provider writes it. */
@@ -179,7 +179,7 @@ function afterSpaces(bytes: Buffer, from: number): number {
 
 /** Throws UpstreamFailure unless each number is one that a 32-bit float can have. */
 function inBase64(text: string): string {
-  if (text.length > EMBEDDING_BYTES_MAX) throw malformed('an embedding in its reply is too long');
+  if (text.length > EMBEDDING_BYTES_MAX) throw tooLarge('an embedding in its reply is too long');
   const floats = Float32Array.from(text.split(','), (one) => (one.trim() === '' ? NaN : Number(one)));
   if (!floats.every(Number.isFinite)) throw malformed('an embedding in its reply is not a list of numbers');
   return Buffer.from(floats.buffer).toString('base64');
@@ -187,7 +187,7 @@ function inBase64(text: string): string {
 
 /** Throws UpstreamFailure unless the text is of 32-bit floats. */
 function numbersOf(base64: string): readonly number[] {
-  if (base64.length > EMBEDDING_BYTES_MAX) throw malformed('an embedding in its reply is too long');
+  if (base64.length > EMBEDDING_BYTES_MAX) throw tooLarge('an embedding in its reply is too long');
   const bytes = Buffer.from(base64, 'base64');
   const numbers = Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(i * 4));
   if (bytes.length === 0 || bytes.length % 4 !== 0 || !numbers.every(Number.isFinite))

@@ -1,5 +1,5 @@
 import { BOUNDS, isObject } from '#wire';
-import { failedByItsOwnWords, malformed } from '#wire/replies';
+import { failedByItsOwnWords, malformed, tooLarge } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
@@ -27,7 +27,7 @@ function resultOf(result: unknown): Judged {
   for (const name of KEPT) {
     const value = result[name];
     if (isObject(value) && Object.keys(value).length > CATEGORIES_MAX)
-      throw malformed(`its reply has a result with more than ${CATEGORIES_MAX} categories`);
+      throw tooLarge(`its reply has a result with more than ${CATEGORIES_MAX} categories`);
     if (value !== undefined) kept[name] = value;
   }
   return kept;

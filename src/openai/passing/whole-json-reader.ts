@@ -32,16 +32,14 @@ export abstract class WholeJsonReader<R> extends WholeHeadReader {
   }
 
   end(): ReplyEnd<R> {
-    return this.endOf(parseReplyObject(Buffer.concat(this.#chunks), this.#bound, tooMuch));
+    return this.endOf(parseReplyObject(Buffer.concat(this.#chunks), this.#bound));
   }
 
   endElsewhere(): Promise<ReplyEnd<R>> | null {
     if (this.kept <= OWN_TURN_BYTES) return null;
-    return readReplyObject(Buffer.concat(this.#chunks), this.#bound, tooMuch).then((reply) => this.endOf(reply));
+    return readReplyObject(Buffer.concat(this.#chunks), this.#bound).then((reply) => this.endOf(reply));
   }
 
   /** Throws UpstreamFailure. */
   protected abstract endOf(reply: Readonly<Record<string, unknown>>): ReplyEnd<R>;
 }
-
-const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });

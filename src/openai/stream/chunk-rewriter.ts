@@ -102,7 +102,7 @@ export class ChunkRewriter {
     if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
     // vLLM puts its error in the place of a chunk.
     if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
-    const claims = this.#takeClaim(chunk);
+    const claims = this.#takeClaimOf(chunk);
     this.#serviceTier = chunk['service_tier'] ?? this.#serviceTier;
     const choices = choicesOf(chunk);
     if (!choices) return true;
@@ -134,12 +134,17 @@ export class ChunkRewriter {
   }
 
   /** The claim is removed from the chunk, because only the last chunk carries usage. */
-  #takeClaim(chunk: Json): boolean {
+  #takeClaimOf(chunk: Json): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
     if (given === undefined || given === null) return false;
-    this.#claim = largerClaim(this.#claim, given);
+    this.takeClaim(given);
     return true;
+  }
+
+  /** A usage that the provider reports; null for none. */
+  takeClaim(given: unknown): void {
+    if (given !== null) this.#claim = largerClaim(this.#claim, given);
   }
 
   #addWaiting(chunk: Json): void {

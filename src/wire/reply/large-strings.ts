@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { malformed } from './upstream-failure.ts';
+import { malformed, tooLarge } from './upstream-failure.ts';
 import { ownTurn } from './long-work.ts';
 
 /*
@@ -140,7 +140,7 @@ function* stringEnd(
       continue;
     }
     const quote = at + found;
-    if (--quotes.left < 0) throw malformed('its reply has too many strings');
+    if (--quotes.left < 0) throw tooLarge('its reply has too many strings');
     if (--quotes.inTurn === 0) {
       quotes.inTurn = QUOTES_AT_ONCE;
       yield;

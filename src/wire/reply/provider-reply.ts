@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { contentCoding } from '../content-coding.ts';
 import { retryAfterOf } from '../retry-after.ts';
-import { type UpstreamFailure, malformed, toFailure } from './upstream-failure.ts';
+import { type UpstreamFailure, malformed, toFailure, tooLarge } from './upstream-failure.ts';
 import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json-guard.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -50,35 +50,30 @@ export function contentTypeOf(headers: Headers): string {
   return typeof type === 'string' ? type.toLowerCase() : '';
 }
 
-type ToFailure = (what: string, cause: unknown) => UpstreamFailure;
-
 /**
- * Parses the whole reply of a provider. Throws UpstreamFailure if it is not JSON, or has too much structure. `tooMuch`
- * makes the failure for the second; by default it is a fault of the provider.
+ * Parses the whole reply of a provider. Throws UpstreamFailure if it is not JSON, which is a fault of the provider, or
+ * if it has too much structure, which is as if it were too large: the bound is the gateway's own, and the provider may
+ * bill what it made.
  */
-export function parseReplyJson(bytes: Uint8Array, limits: JsonLimits, tooMuch: ToFailure = malformed): unknown {
+export function parseReplyJson(bytes: Uint8Array, limits: JsonLimits): unknown {
   try {
     return parseJson(bytes, limits);
   } catch (error) {
-    throw failureOf(error, tooMuch);
+    throw failureOf(error);
   }
 }
 
 /** As parseReplyJson. Also throws UpstreamFailure if the reply is not an object. */
-export function parseReplyObject(bytes: Uint8Array, limits: JsonLimits, tooMuch?: ToFailure): Record<string, unknown> {
-  return objectIn(parseReplyJson(bytes, limits, tooMuch));
+export function parseReplyObject(bytes: Uint8Array, limits: JsonLimits): Record<string, unknown> {
+  return objectIn(parseReplyJson(bytes, limits));
 }
 
 /** As parseReplyObject, for a reply that may be large. A large reply is parsed over several turns of the event loop. */
-export async function readReplyObject(
-  bytes: Buffer,
-  limits: JsonLimits,
-  tooMuch: ToFailure = malformed,
-): Promise<Record<string, unknown>> {
+export async function readReplyObject(bytes: Buffer, limits: JsonLimits): Promise<Record<string, unknown>> {
   try {
     return objectIn(await readJson(bytes, limits));
   } catch (error) {
-    throw failureOf(error, tooMuch);
+    throw failureOf(error);
   }
 }
 
@@ -87,7 +82,7 @@ function objectIn(parsed: unknown): Record<string, unknown> {
   return parsed;
 }
 
-function failureOf(error: unknown, tooMuch: ToFailure): unknown {
-  if (error instanceof TooMuchStructure) return tooMuch('its reply has more structure than is read', error);
+function failureOf(error: unknown): unknown {
+  if (error instanceof TooMuchStructure) return tooLarge('its reply has more structure than is read', { cause: error });
   return error instanceof GatewayError ? malformed('its reply is not valid JSON', error) : error;
 }

@@ -20,6 +20,18 @@ export const ROWS: readonly (readonly [script: string, row: Ending, applies: (ki
     'too_large_midway',
     ({ padded, words, type }) => padded !== undefined && words === true && type.includes('json'),
   ],
+  // Sound and embeddings are not parsed.
+  [
+    'deep',
+    'too_large',
+    ({ words, type, name }) => type.includes('event') || (!words && !['embeddings', 'speech'].includes(name)),
+  ],
+  [
+    'deep_midway',
+    'too_large_midway',
+    ({ begin, beginsEmpty, type }) => begin !== undefined && !beginsEmpty && type.includes('event'),
+  ],
+  ['deep', 'too_large_midway', ({ words, type }) => words === true && type.includes('json')],
   ['refused', 'refused', () => true],
   ['failed', 'failed', () => true],
   // Sound that is no sound cannot be told from any other.

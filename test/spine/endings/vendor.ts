@@ -69,6 +69,11 @@ export async function startVendor(): Promise<Vendor> {
   };
 }
 
+const DEPTH = 10_000;
+
+/** The same reply, with a member in its object, or in its first event, that is nested deeper than is read. */
+const withDepth = (reply: string): string => reply.replace('{', `{"deep":${'['.repeat(DEPTH)}${']'.repeat(DEPTH)},`);
+
 /** `told`: the members of the reply that report a usage; null for none. */
 function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | null, response: ServerResponse): void {
   const reported = told !== null;
@@ -104,6 +109,11 @@ function answer(kind: Kind, ending: string, told: ReturnType<Kind['usage']> | nu
       return void head().end(kind.padded!('x'.repeat(2 * REPLY_BYTES_MAX), usage));
     case 'too_large_midway':
       return void head().end(kind.padded!('x'.repeat(2 * REPLY_BYTES_MAX), usage, SAID));
+    case 'deep':
+      return void head().end(withDepth(String(kind.reply(SAID, usage))));
+    case 'deep_midway':
+      head().write(kind.begin!(SAID));
+      return void setTimeout(() => response.end(withDepth(String(kind.end!(usage)))), 50);
     case 'refused':
       return void response
         .writeHead(429, { 'content-type': 'application/json' })

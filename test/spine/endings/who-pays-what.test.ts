@@ -63,7 +63,7 @@ function expected({ kind, side, row, reported, script }: Case): {
 } {
   const worth = kind.worth(REPORTED);
   // Of a provider that dialled in, no more is read of what is given up.
-  const isRead = side === 'own' || !script.startsWith('too_large');
+  const isRead = side === 'own' || !['too_large', 'too_large_midway', 'deep_midway'].includes(script);
   const isReported = reported && isRead && Object.keys(kind.usage(REPORTED)).length > 0 && worth !== null;
   // A vendor that reports after its client has left has given a whole answer.
   if (reported && script.startsWith('left')) return { charge: isReported ? 'usage' : 'flag', worth };

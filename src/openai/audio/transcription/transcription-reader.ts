@@ -91,7 +91,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   /** A large reply is parsed over several turns of the event loop. */
   endElsewhere(): ReturnType<NonNullable<ReplyReader<TranscriptionResult>['endElsewhere']>> {
     if (this.#form !== 'json' || this.#bytes.length <= OWN_TURN_BYTES) return null;
-    return readReplyObject(this.#taken(), BOUNDS.transcript, tooMuch).then((reply) => this.#endOfWhole(reply));
+    return readReplyObject(this.#taken(), BOUNDS.transcript).then((reply) => this.#endOfWhole(reply));
   }
 
   end(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
@@ -99,7 +99,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const bytes = this.#taken();
     // A transcript of silence is empty.
     if (bytes.byteLength === 0 && this.#form !== 'text') throw malformed('its reply is empty');
-    return this.#endOfWhole(this.#form === 'json' ? parseReplyObject(bytes, BOUNDS.transcript, tooMuch) : bytes);
+    return this.#endOfWhole(this.#form === 'json' ? parseReplyObject(bytes, BOUNDS.transcript) : bytes);
   }
 
   #endOfWhole(transcript: TranscriptionResult['transcript']): ReturnType<ReplyReader<TranscriptionResult>['end']> {
@@ -193,8 +193,6 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     return [Buffer.from(`data: ${data.replaceAll(/[\r\n]+/g, ' ')}\n\n`)];
   }
 }
-
-const tooMuch = (what: string, cause: unknown) => tooLarge(what, { cause });
 
 function claimOf(transcript: TranscriptionResult['transcript'], bytes: number, mayClaim: boolean): TranscriptClaim {
   if (Buffer.isBuffer(transcript)) return { usage: null, duration: null, bytes, mayClaim };
