@@ -101,7 +101,7 @@ class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
   #refusing = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
-  /** What arrived last. */
+  /** The chunks of the last read. */
   #last: readonly Uint8Array[] = [];
   /** The first bytes of the reply, until some are given out: what the provider said if they cannot be used. */
   #first: Uint8Array = NOTHING;

@@ -119,12 +119,16 @@ describe('a reply in one piece', () => {
     ['without choices', { id: 'x', usage: USAGE }, 'no choices'],
     ['with no choice', completion({ choices: [] }), 'no choices'],
     ['with a choice without message', completion({ choices: [{ index: 0 }] }), 'without a message'],
-    ['nested too deeply', `{"choices":${'['.repeat(10_000)}`, 'not valid JSON'],
   ])('fails when it is %s', (_name, body, message) => {
     const { error } = read(body);
     expect(error).toBeInstanceOf(UpstreamFailure);
     expect(error).toMatchObject({ retryable: true, attributedTo: 'provider', detail: null });
     expect(error!.message).toContain(message);
+  });
+
+  it('is too large when it is nested too deeply', () => {
+    const { error } = read(`{"choices":${'['.repeat(10_000)}`);
+    expect(error).toMatchObject({ tooLarge: true, retryable: false, attributedTo: 'nobody' });
   });
 
   it('fails when it is a stream or compressed', () => {

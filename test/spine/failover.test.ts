@@ -107,7 +107,7 @@ describe.each(['whole', 'streamed'] as const)('%s', (kind) => {
         {
           provider: 'Test',
           service: 'test/model',
-          upstream_status: failure.status === 302 ? null : (failure.status ?? null),
+          upstream_status: failure.status ?? null,
           duration_ms: expect.any(Number),
         },
       ],

@@ -6,7 +6,6 @@ import {
   malformed,
   parseReplyObject,
   readReplyObject,
-  tooLarge,
   type JsonLimits,
 } from '#wire/replies';
 import type { ReplyEnd } from '#gateway';
