@@ -39,6 +39,19 @@ async function spent(spine: Spine, run: () => Promise<unknown>): Promise<bigint>
   return before - (await spine.balance()).available;
 }
 
+/** The error and the status in the records of the calls of a service, by primitive and finish reason. */
+async function errorsAt(spine: Spine, service: string): Promise<Readonly<Record<string, unknown>>> {
+  const { data } = (await (await spine.get(`/generations?service=${service}&limit=100`)).json()) as {
+    data: readonly Readonly<Record<string, unknown>>[];
+  };
+  return Object.fromEntries(
+    data.map((one) => [
+      `${String(one['primitive'])} ${String(one['finish_reason'])}`,
+      [one['error_code'], one['status']],
+    ]),
+  );
+}
+
 const result = (more: object) => JSON.stringify({ resultType: 'complete', content: [], ...more });
 const inOnePiece =
   (text: string): RawAnswer =>
@@ -123,6 +136,11 @@ test('every row of tools, own and dialled in, at both kinds of price', async () 
       if (pricing === 'flat' ? large !== CALL : large <= CALL) wrong.push(`toolarge ${side} ${pricing} costs ${large}`);
     }
   expect(wrong).toEqual([]);
+  expect(await errorsAt(spine, 'own/flat')).toMatchObject({
+    'tool complete': [null, 200],
+    'tool isError': ['tool_error', 200],
+    'tool error -32602': ['-32602', 200],
+  });
   expect(await spine.faults()).toEqual([]);
 }, 120_000);
 
@@ -221,5 +239,10 @@ test('every row of agents, own and dialled in, at both kinds of price', async ()
       }
     }
   expect(wrong).toEqual([]);
+  expect(await errorsAt(spine, 'own/flat')).toMatchObject({
+    'agent completed': [null, 200],
+    'agent failed': ['task_failed', 200],
+    'agent rejected': ['task_rejected', 200],
+  });
   expect(await spine.faults()).toEqual([]);
 }, 120_000);
