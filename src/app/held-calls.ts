@@ -1,7 +1,7 @@
 import { GatewayStopping } from '#errors';
 import type { Frame, Ledger } from '#billing';
 import type { BilledHandler } from '#billing/compose';
-import { NEVER_ABORTED, tooLarge } from '#wire';
+import { NEVER_ABORTED, tooLarge, UpstreamFailure } from '#wire';
 import { scrubNothing, scrubOf } from '#security';
 import { createOffersById, type Offer } from '#catalog';
 import { createExecute, createResume, createRetryBudget, releaseProbes, type Candidate } from '#gateway/compose';
@@ -154,17 +154,21 @@ class WholeReply implements UpstreamReply {
   ended = false;
   readonly #body: string;
   readonly #tooLarge: string | undefined;
+  readonly #late: string | undefined;
   #isGiven = false;
 
-  constructor({ status, body, tooLarge: why }: AnsweredRequest, scrub: UpstreamReply['scrub']) {
+  constructor({ status, body, tooLarge: why, late }: AnsweredRequest, scrub: UpstreamReply['scrub']) {
     this.status = status;
     this.#body = body;
     this.#tooLarge = why;
+    this.#late = late;
     this.scrub = scrub;
   }
 
   read(): readonly Uint8Array[] | null {
     if (this.ended) return null;
+    if (this.#late !== undefined)
+      throw new UpstreamFailure(this.#late, { retryable: false, attributedTo: 'provider', timedOut: true });
     // It is given up as a reply that arrives is, with what came of it.
     if (this.#isGiven) throw tooLarge(this.#tooLarge!);
     this.#isGiven = true;

@@ -141,4 +141,6 @@ export interface AnsweredRequest {
   readonly body: string;
   /** It has too many bytes, as this says, and `body` is only its end. */
   readonly tooLarge?: string;
+  /** It did not come in time, as this says, and `body` is empty. */
+  readonly late?: string;
 }

@@ -27,6 +27,8 @@ interface AnswersOf {
 const OK = 200;
 /** The code of an answer that was not read, because it, or its file, has too many bytes. */
 export const TOO_LARGE = 'provider_answer_too_large';
+/** The code of an answer that its provider did not give in time, although it may have done the work. */
+export const LATE = 'provider_late';
 /** Bytes of a line of answers beside the answer. */
 const FRAME_BYTES = 4_096;
 const TEXT_MAX = 300;

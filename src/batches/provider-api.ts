@@ -13,6 +13,8 @@ export interface RemoteBatch {
   readonly status: string;
   readonly outputFile: string | null;
   readonly errorFile: string | null;
+  /** How many of its requests the provider has done; null if it does not say. */
+  readonly done: number | null;
   /** Why it failed as a whole, safe to show to clients. */
   readonly faults: readonly { readonly code: string; readonly message: string }[];
 }
@@ -110,6 +112,8 @@ export type ProviderAnswer =
   | { readonly status: number; readonly body: string }
   /** The answer has too many bytes. Only the end of its body is kept, which may have its usage. */
   | { readonly status: number; readonly body: string; readonly tooLarge: string }
+  /** The provider may have done the request, and did not end its batch in time. `body` is empty. */
+  | { readonly status: number; readonly body: string; readonly late: string }
   | { readonly error: { readonly code: string; readonly message: string } }
   /** The batch was cancelled before the provider made the request: the line has no result. */
   | { readonly dropped: true };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { loadStatements, type Database } from '#store';
+import { loadStatements, type Database, type Statement } from '#store';
 import { getOrInsert } from '#wire';
 import type { Batch } from './batch.ts';
 import { unreadable } from './check-lines.ts';
@@ -20,6 +20,8 @@ import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/provider-batches.sql', [
+  'countAnswered',
+  'endDoneLines',
   'endHeldLines',
   'giveBackLines',
   'heldRequests',
@@ -85,6 +87,11 @@ export const EXPIRED = {
 const NO_ANSWER = {
   code: 'provider_no_answer',
   message: 'The provider ended its batch without an answer to this line',
+};
+const NEVER_ENDED = {
+  status: 200,
+  body: '',
+  late: 'Its provider was asked to cancel its batch, and has not ended it in time, nor given the answer',
 };
 const CANCELLED = { code: 'provider_cancelled', message: 'The provider cancelled its batch before this line was made' };
 
@@ -194,7 +201,7 @@ export class ProviderBatches {
   /** The model takes no batches any more: its lines are called as those of other models, under new locks. */
   async #giveBack(one: ProviderBatch): Promise<void> {
     const held = { statement: SQL.giveBackLines, params: [one.id, this.#claim.id] };
-    await this.#close(one, held, [one.file]);
+    await this.#close(one, [held], [one.file]);
   }
 
   async #upload(one: ProviderBatch): Promise<void> {
@@ -287,7 +294,7 @@ export class ProviderBatches {
     const isEmpty = status === 'completed' && outputFile === null && errorFile === null;
     if (!ENDS.has(status) || (isEmpty && !(await this.#isBelieved(one)))) {
       if (!isEmpty && one.state === 'doubted') await this.#sent(one, one.remote!);
-      if (this.#isLate) return this.#giveUp(one);
+      if (this.#isLate) return this.#collect(one, seen);
       if (this.#isOver && !isEmpty && status !== 'cancelling') await provider.cancel(place, one.remote!);
       return;
     }
@@ -320,8 +327,8 @@ export class ProviderBatches {
     await this.#end(one, { code: 'provider_batch_failed', message: `The provider refused the batch${why}` }, [file]);
   }
 
-  /** Stores the answers of a batch that has ended, before anything of it is settled. */
-  async #collect(one: ProviderBatch, { status, outputFile, errorFile }: RemoteBatch): Promise<void> {
+  /** Stores the answers of a batch that has ended, or is given up, before anything of it is settled. */
+  async #collect(one: ProviderBatch, { status, outputFile, errorFile, done }: RemoteBatch): Promise<void> {
     const files = [outputFile, errorFile].filter((file) => file !== null);
     let rest: LineRest = this.#restOf(status);
     for (const file of files) {
@@ -331,25 +338,26 @@ export class ProviderBatches {
       // Their provider has done them.
       if (tooLarge) rest = { status: 200, body: '', tooLarge: noRoom(this.#deps.limits.resultBytesMax) };
     }
-    await this.#end(one, rest, [one.file, ...files]);
+    await this.#end(one, rest, [one.file, ...files], ENDS.has(status) ? 0 : (done ?? LINES_MAX));
   }
 
   /** The error of lines that the provider has not answered; null: they have no result. */
   #restOf(status: string): { code: string; message: string } | null {
-    if (status === 'cancelled') return this.#claim.isCancelled ? null : this.#isOver ? EXPIRED : CANCELLED;
+    if (status === 'cancelled' || (this.#isOver && !ENDS.has(status)))
+      return this.#claim.isCancelled ? null : this.#isOver ? EXPIRED : CANCELLED;
     return status === 'expired' ? EXPIRED : NO_ANSWER;
   }
 
   /**
-   * Stores the answers in a file. Stops when this gateway or the time of the batch does. Resolves with whether the file
-   * has more than is read.
+   * Stores the answers in a file. Stops when this gateway does, or when the locks are about to expire.
+   * Resolves with whether the file has more than is read.
    */
   async #read(one: ProviderBatch, file: string): Promise<boolean> {
     const { provider, limits, now } = this.#deps;
-    const until = now() + READ_MS;
+    const until = Math.min(now(), this.#lateAt) + READ_MS;
     const stop = new AbortController();
     const watch = setInterval(() => {
-      if (!this.#claim.goesOn || this.#isLate || now() >= until) stop.abort();
+      if (!this.#claim.goesOn || now() >= until) stop.abort();
     }, WATCH_MS);
     const of = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
     try {
@@ -364,15 +372,18 @@ export class ProviderBatches {
     }
   }
 
-  /** The time of the batch is over, or it was cancelled, and the provider was not asked for it or does not end it. */
+  /** The time of the batch is over, or it was cancelled, and the provider does not have it, or cannot be asked. */
   async #giveUp(one: ProviderBatch): Promise<void> {
     await this.#end(one, this.#claim.isCancelled ? null : EXPIRED, [one.file]);
   }
 
   /** Whether the provider has had its time to end what was cancelled. */
   get #isLate(): boolean {
-    const { cancellingAt, expiresAt } = this.#batch;
-    return this.#deps.now() >= Math.min(cancellingAt ?? Infinity, expiresAt) + CANCEL_MS;
+    return this.#deps.now() >= this.#lateAt;
+  }
+
+  get #lateAt(): number {
+    return Math.min(this.#batch.cancellingAt ?? Infinity, this.#batch.expiresAt) + CANCEL_MS;
   }
 
   /** Ends the lines of a batch that the provider refuses, or that cannot be read. Rethrows other errors. */
@@ -387,24 +398,34 @@ export class ProviderBatches {
     return undefined;
   }
 
-  /** Gives all lines without an answer this one, or this error (null: they have no result), and deletes these files. */
-  async #end(one: ProviderBatch, rest: LineRest, files: readonly (string | null)[]): Promise<void> {
-    const { content } = this.#deps;
-    const answer: ProviderAnswer = rest === null ? { dropped: true } : 'tooLarge' in rest ? rest : { error: rest };
-    const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
-    await this.#close(one, { statement: SQL.endHeldLines, params: [one.id, sealed, this.#claim.id] }, files);
+  /**
+   * Gives all lines without an answer this one, or this error (null: they have no result), and deletes these files.
+   * `done`: so many lines have been done by the provider, which may not have been read. The first of them are charged.
+   */
+  async #end(one: ProviderBatch, rest: LineRest, files: readonly (string | null)[], done = 0): Promise<void> {
+    const { content, database } = this.#deps;
+    const change = async (statement: Statement, answer: ProviderAnswer, ...most: readonly number[]) => {
+      const sealed = await content.seal(this.#batch.account, Buffer.from(JSON.stringify(answer)));
+      return { statement, params: [one.id, sealed, this.#claim.id, ...most] };
+    };
+    const [answered] = done === 0 ? [] : await database.query(SQL.countAnswered, [one.id]);
+    const unread = done - Number(answered?.['count'] ?? 0);
+    const changes = unread > 0 ? [await change(SQL.endDoneLines, NEVER_ENDED, unread)] : [];
+    const answer = rest === null ? ({ dropped: true } as const) : 'tooLarge' in rest ? rest : { error: rest };
+    changes.push(await change(SQL.endHeldLines, answer));
+    await this.#close(one, changes, files);
   }
 
   /** Changes the lines that the batch still has, and deletes its files. */
   async #close(
     one: ProviderBatch,
-    change: Parameters<Database['batch']>[0][number],
+    changes: Parameters<Database['batch']>[0],
     files: readonly (string | null)[],
   ): Promise<void> {
     const { database, now } = this.#deps;
     const { id, state, file, remote, refusals, bytes } = one;
     const move = [id, state, 'closing', file, remote, now(), this.#claim.id, refusals, bytes];
-    const [, moved] = await database.batch([change, { statement: SQL.moveProviderBatch, params: move }]);
+    const moved = (await database.batch([...changes, { statement: SQL.moveProviderBatch, params: move }])).at(-1);
     if (moved!.length === 0) return this.#claim.lose();
     one.state = 'closing';
     await this.#clean(one, files);

@@ -10,7 +10,7 @@ import type { StoredFiles } from './file.ts';
 import { linesOf } from './input-lines.ts';
 import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
-import { answerOfLine, TOO_LARGE } from './provider-answers.ts';
+import { answerOfLine, LATE, TOO_LARGE } from './provider-answers.ts';
 import type { HeldRequest, ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import type { ProviderQueues } from './provider-queues.ts';
@@ -70,6 +70,7 @@ const TOO_MUCH = (bytes: number) => ({
   message: `The results of this batch take ${bytes} bytes already, which is the limit (batches.account_bytes_max). This request was not made`,
 });
 
+const MAY_BE_BILLED = 'It may bill the request, so what the request takes was charged';
 const ITS_USE = 'Its provider has done the work, and what that costs was charged';
 
 /** The name of a line is in the input. */
@@ -372,6 +373,8 @@ export class BatchRun {
         }
         if ('tooLarge' in answer)
           return this.#endWithout(n, callId, line, { code: TOO_LARGE, message: `${answer.tooLarge}. ${ITS_USE}` });
+        if ('late' in answer)
+          return this.#endWithout(n, callId, line, { code: LATE, message: `${answer.late}. ${MAY_BE_BILLED}` });
         return this.#end(n, callId, await answeredLine(batch, n, line.customId, reply));
       }
     }

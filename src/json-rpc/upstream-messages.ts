@@ -114,6 +114,8 @@ export async function readText(reply: UpstreamReply, bytesMax: number, large?: L
     if (!(error instanceof UpstreamFailure) || error.tooLarge) throw error;
     throw unreadable(error.message, reply, body.toString('utf8', 0, SAID_MAX), error.cause);
   }
+  // Whoever asked for the text parses it in the turn in which it is there.
+  if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   return body.toString('utf8', hasByteOrderMark(body) ? 3 : 0);
 }
 

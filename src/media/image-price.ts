@@ -82,7 +82,7 @@ export function worthOf(ask: ImageAsk, offer: Offer, images: readonly Size[], wo
   const rates = images.map((one) =>
     isSmall(one) ? rateOfSmall(ask, offer, one, { pixels: pixelsOf(ordered), full }) : full,
   );
-  const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.count ?? 0) + prompt * words);
+  const all = rates.reduce((sum, rate) => sum + rate, input * BigInt(ask.edit?.charged ?? 0) + prompt * words);
   return cost({ image: all }, { image: 1n });
 }
 

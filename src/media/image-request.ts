@@ -133,14 +133,14 @@ function inputsOf(
   return editInputs(sources, mask ? inputSource(mask, 'mask', content) : null, begin);
 }
 
-/** The inputs of a quote request, which needs only the number of images. */
-function countOf({ images, image_count: count }: ImageBody): EditInputs {
+/** The inputs of a quote request, which needs only the number of images, and whether there is a mask. */
+function countOf({ images, image_count: count, mask }: ImageBody): EditInputs {
   const given = Array.isArray(images) ? images.length : null;
   if (given !== null && typeof count === 'number' && count !== given)
     throw new GatewayError('invalid_request', `image_count is ${count}, and images has ${given}`, {
       param: 'image_count',
     });
-  return countedInputs(given ?? (typeof count === 'number' ? count : 1));
+  return countedInputs(given ?? (typeof count === 'number' ? count : 1), Boolean(mask));
 }
 
 interface ImageContext {
@@ -198,14 +198,14 @@ export function imageToCall<R, D extends Piece>(
     priceBefore: (offer) => priceAsListed(ask, offer),
     priced: (offer) => ({
       n: ask.n,
-      images: ask.edit?.count ?? null,
+      images: ask.edit?.charged ?? null,
       resolution: tierAt(ask, offer),
       quality: pricedQualities(ask, offer).length > 0 ? ask.quality : null,
     }),
     quote: requestedQuote(body['quote_id'], headers, payment),
     estimate(offer) {
       wireOf(offer).fields(ask, offer, true);
-      return imagesUsed(ask.n, ask.edit?.count ?? 0, wordTokens(ask, offer)?.most);
+      return imagesUsed(ask.n, ask.edit?.charged ?? 0, wordTokens(ask, offer)?.most);
     },
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
@@ -235,7 +235,7 @@ function createImageRequestAdapter({
   requestId,
   replyBytesMax,
 }: ImageRequestAdapterOptions): RequestAdapter<ImagesResult> {
-  const common = { n: ask.n, inputs: ask.edit?.count ?? 0, replyBytesMax };
+  const common = { n: ask.n, inputs: ask.edit?.charged ?? 0, replyBytesMax };
   const { stream } = ask;
   const streams = stream !== null && stream.partialImages !== null;
   const accept = streams ? 'text/event-stream, application/json' : 'application/json';

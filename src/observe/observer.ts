@@ -149,7 +149,7 @@ export function createCallObserver(
       ? call.candidates.find(({ offer, price }) => price.id === end.price && offer.provider.id === end.provider)?.offer
       : undefined;
     const offer = served ?? progress.lastTried;
-    const answerError = answerErrorOf(call, end);
+    const answerError = answerErrorOf(call.primitive, end?.detail['finishReason']);
     const cancelled = end?.detail['finishReason'] === 'cancelled';
     if (call.operation !== null && served && answerError === null && !cancelled)
       operations.learn(served, call.operation);
@@ -327,8 +327,7 @@ const TASK_ERRORS: Readonly<Record<string, string>> = { failed: 'task_failed', r
  * agent ended. null for every other reply. It comes from the finish reason of a reply of a tool (`isError`) or an agent
  * (the state of its task), or from `error` and the code.
  */
-function answerErrorOf({ primitive }: Pick<Call, 'primitive'>, end: EndFrame | null): string | null {
-  const reason = end?.detail['finishReason'];
+export function answerErrorOf(primitive: unknown, reason: unknown): string | null {
   if ((primitive !== 'tool' && primitive !== 'agent') || typeof reason !== 'string') return null;
   if (primitive === 'tool' && reason === 'isError') return TOOL_ERROR;
   if (primitive === 'agent' && Object.hasOwn(TASK_ERRORS, reason)) return TASK_ERRORS[reason]!;

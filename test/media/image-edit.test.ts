@@ -129,6 +129,7 @@ test('several images are taken in every form, and an edit keeps the shape of the
 test.each([
   ['test/json', {}, 0.05 + 2 * 0.003],
   ['test/json', { n: 3 }, 3 * 0.05 + 2 * 0.003],
+  ['test/json', { mask: dataUrl(base) }, 0.05 + 3 * 0.003],
   ['test/tiers', {}, 0.02 + 2 * 0.001],
   ['test/tiers', { resolution: '2K' }, 0.1 + 2 * 0.001],
   ['test/tiers', { resolution: '2K', quality: 'high' }, 0.2 + 2 * 0.001],

@@ -96,10 +96,13 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(await costOf(await generate(ask({ n: 2, quote_id: answer.quote_id })))).toBe(0.04);
   });
 
-  test('of an edit it counts the images, and takes the whole call', async () => {
+  test.each([
+    ['images', { images: [IMAGE, IMAGE, IMAGE] }],
+    ['images, and a mask as one more', { images: [IMAGE, IMAGE], mask: IMAGE }],
+  ])('of an edit it counts the %s, and takes the whole call', async (_, inputs) => {
     const counted = await quoted('/image/edit', { model: 'test/tiers', image_count: 3, variants: 2 });
     expect(counted).toMatchObject({ price_usd: 0.109, resolved: { n: 2, images: 3 } });
-    const body = ask({ n: 2, images: [IMAGE, IMAGE, IMAGE], watermark: false });
+    const body = ask({ n: 2, ...inputs, watermark: false });
     const whole = await quoted('/image/edit', body);
     expect(whole.price_usd).toBe(counted.price_usd);
     for (const { quote_id: id } of [counted, whole])

@@ -75,6 +75,8 @@ export async function* readAgentBatches(
     refuseLargeError(text, large, status);
     return yield [{ kind: 'error', error: errorOf(parse(reply.scrub(text), reply), reply, text) }];
   }
+  // Its writer may read the text once more.
+  if (text.length > OWN_TURN_BYTES) await ownTurn();
   if (link.binding === 'rest') return yield [resultOf(text === '' ? '{}' : text, value, large)];
   const result = resultFromBare(exactValue(text, value));
   if (result === null) throw broken('the agent answered with no task', status);

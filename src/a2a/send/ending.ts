@@ -9,7 +9,7 @@ import {
   type ReportedUsage,
   cutReply,
 } from '#gateway';
-import type { Offer } from '#catalog';
+import { isOwn, type Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
@@ -80,9 +80,17 @@ export function usageOf(offer: PricedByUse, reported: unknown, cut: boolean, wor
 export type PricedByUse = Pick<Offer, 'priceCap' | 'endpoint'>;
 
 /**
+ * Whether the end of a task is charged if it was canceled: it has given output, or the operator's own agent reports
+ * what it has used, and bills that.
+ */
+export const isOwed = (offer: PricedByUse, { state, output, usage }: A2aEvent): boolean =>
+  output || (state === 'canceled' && offer.priceCap !== null && isOwn(offer) && (usage ?? null) !== null);
+
+/**
  * The end of a call after its last event. The call is charged if the agent answered or its task is completed. It is
- * free if the task failed or was rejected, and pending if the task goes on. A canceled task is cut: charged if it had
- * given output (`gave`), else free. `later`: the message continued a task, whose use is charged with its first message.
+ * free if the task failed or was rejected, and pending if the task goes on. A canceled task is cut: charged if it is
+ * owed (`gave`, see `isOwed`), else free. `later`: the message continued a task, whose use is charged with its first
+ * message.
  */
 export function toEnd(
   offer: Offer,

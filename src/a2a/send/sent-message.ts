@@ -21,6 +21,7 @@ import {
   type A2aResult,
   type EventResult,
   FREE,
+  isOwed,
   measureWork,
   type Measuring,
   NO_RESULT,
@@ -188,7 +189,7 @@ export class SentMessage {
     const { ask, deps } = this;
     const { event } = result;
     const gave =
-      event.output ||
+      isOwed(offer, event) ||
       (event.state === 'canceled' && (await deps.tasks.find(key, ownerOf(this.call.caller)))?.output === true);
     this.#ended = { key, observation: observationOf(offer, event, gave, bytes)!, tell };
     if (ask.covered) this.note(undefined);
@@ -240,7 +241,9 @@ export class SentMessage {
     const work = this.measuring.work(bytes);
     const large = failure instanceof UpstreamFailure && failure.tooLarge ? failure : null;
     const before = await deps.tasks.find(key, ownerOf(call.caller)).catch(() => null);
-    const gave = task.gave || large !== null || ended?.event.output === true || before?.output === true;
+    // Nobody has left a task that ends with the gateway, so only its output is paid.
+    const owed = ended !== null && (reason === 'shutdown' ? ended.event.output : isOwed(offer, ended.event));
+    const gave = task.gave || large !== null || owed || before?.output === true;
     const why = wordsOf(failure.message, { large: large !== null, gave });
     const context = contextId === null ? {} : { contextId };
     const status = {

@@ -3,7 +3,7 @@ import type { Caller } from '#accounts';
 import { pinned, type Catalog } from '#catalog';
 import { type Observation, type Task, type TaskKey, ownerOf, type Tasks } from '#tasks';
 import { GatewayError } from '#errors';
-import { usageOf, type PricedByUse } from '../send/ending.ts';
+import { isOwed, usageOf, type PricedByUse } from '../send/ending.ts';
 import { type A2aEvent, isTerminal, type TaskState } from '../wire/events.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
 
@@ -41,13 +41,10 @@ export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive:
  * The change that an event brings to its task; null if the event changes nothing. `gave`: the task is known to have
  * given output. `bytes`: the output received from the task, if the event is its end.
  */
-export function observationOf(
-  offer: PricedByUse,
-  { state: said, contextId, usage, output }: A2aEvent,
-  gave: boolean,
-  bytes: number,
-): Observation | null {
-  const state = said === 'unknown' ? null : said;
+export function observationOf(offer: PricedByUse, event: A2aEvent, gave: boolean, bytes: number): Observation | null {
+  const { contextId, usage } = event;
+  const state = event.state === 'unknown' ? null : event.state;
+  const output = isOwed(offer, event);
   if (state === null && (gave || !output)) return null;
   const end = endOf(state);
   return {

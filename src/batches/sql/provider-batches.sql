@@ -9,6 +9,15 @@ FROM provider_batches JOIN batches ON batches.id = provider_batches.batch
 WHERE provider_batches.state IN ('uploaded', 'creating', 'sent', 'doubted') AND provider_batches.id <> $1
 GROUP BY provider_batches.offer, batches.account, batches.amount
 
+-- name: countAnswered
+SELECT COUNT(*) AS count FROM batch_lines WHERE provider_batch = $1 AND state <> 'held'
+
+-- name: endDoneLines
+-- The first lines that have no answer get this one, at most $4. $3: the claim.
+UPDATE batch_lines SET state = 'answered', content = $2
+WHERE provider_batch = $1 AND state = 'held' AND n IN (SELECT n FROM batch_lines WHERE provider_batch = $1 AND state = 'held' ORDER BY n LIMIT $4)
+  AND EXISTS (SELECT 1 FROM batches WHERE id = batch_lines.batch AND claim = $3) RETURNING n
+
 -- name: endHeldLines
 -- The lines that have no answer get this one. $3: the claim.
 UPDATE batch_lines SET state = 'answered', content = $2

@@ -95,7 +95,7 @@ const offer = {
   'pricing.input_image': {
     ...optionalPrice(EDITED_IMAGE_PRICE, 'not charged, and an edit has one image'),
     meaning:
-      'Price per image that is edited, in addition to the price of the images that are made. A mask is free. With 0 they are free, and an edit may have several.',
+      'Price per image that is edited, in addition to the price of the images that are made. A mask is one more. With 0 they are free, and an edit may have several.',
   },
   'params.wire': choice({
     of: ['openai', 'tollgate', 'openrouter'],

@@ -343,7 +343,11 @@ export const generateQuoteFields = { ...generateFields, prompt: { ...promptField
 export const editQuoteFields = {
   ...editFields,
   prompt: { ...promptField, minLength: 0 },
-  image_count: integerField(1, INPUT_IMAGES_MAX, 'Number of images to edit. Default that of `images`, or 1.'),
+  image_count: integerField(
+    1,
+    INPUT_IMAGES_MAX,
+    'Number of images to edit. Default that of `images`, or 1. A mask that is not sent with the quote counts as one.',
+  ),
 } as const;
 
 /** Blue, 16 x 16 pixels. */

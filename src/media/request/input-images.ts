@@ -41,6 +41,8 @@ export interface EditInputs {
   /** Images to edit, without the mask. */
   readonly count: number;
   readonly hasMask: boolean;
+  /** Images that are charged. Vendors bill the mask as one more. */
+  readonly charged: number;
   /** Width to height of the first image, such as `1024:768`; null before `load`. */
   readonly ratio: string | null;
   /**
@@ -111,6 +113,7 @@ export function editInputs(
 class SentInputs implements EditInputs {
   readonly count: number;
   readonly hasMask: boolean;
+  readonly charged: number;
   readonly #sources: readonly InputSource[];
   readonly #maskSource: InputSource | null;
   readonly #begin: () => FetchedInputs;
@@ -120,6 +123,7 @@ class SentInputs implements EditInputs {
   constructor(sources: readonly InputSource[], maskSource: InputSource | null, begin: () => FetchedInputs) {
     this.count = sources.length;
     this.hasMask = maskSource !== null;
+    this.charged = this.count + (this.hasMask ? 1 : 0);
     this.#sources = sources;
     this.#maskSource = maskSource;
     this.#begin = begin;
@@ -169,10 +173,11 @@ class SentInputs implements EditInputs {
   }
 }
 
-/** The inputs of a quote request: a number of images without their content. */
-export const countedInputs = (count: number): EditInputs => ({
+/** The inputs of a quote request: a number of images, and perhaps a mask, without their content. */
+export const countedInputs = (count: number, hasMask: boolean): EditInputs => ({
   count,
-  hasMask: false,
+  hasMask,
+  charged: count + (hasMask ? 1 : 0),
   ratio: null,
   load: () => Promise.resolve(),
   release() {},

@@ -244,8 +244,11 @@ function toRemoteBatch(batch: Json, scrub: Scrub): RemoteBatch {
   const file = (id: unknown) => (isId(id) ? id : null);
   const text = (value: unknown) => (typeof value === 'string' ? shown(value, scrub) : '');
   const errors = isObject(batch['errors']) ? batch['errors']['data'] : null;
+  const counts = batch['request_counts'];
+  const done = isObject(counts) ? counts['completed'] : null;
   return {
     status: text(batch['status']),
+    done: Number.isSafeInteger(done) ? Math.max(0, done as number) : null,
     outputFile: file(batch['output_file_id']),
     errorFile: file(batch['error_file_id']),
     faults: (Array.isArray(errors) ? errors.slice(0, FAULTS_MAX).filter(isObject) : []).map(({ code, message }) => ({

@@ -3,6 +3,7 @@ import { type Call, errorOfCut } from '#gateway';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
+import { answerErrorOf } from '#observe';
 import { objectOf, titled } from '../route-schemas.ts';
 
 /** How a call stands. */
@@ -138,7 +139,7 @@ const callProperties = {
   error_code: {
     type: ['string', 'null'],
     description:
-      'The `code` of that error, or `client_gone`: the client left before its answer; null without an error, and for calls of earlier versions.',
+      'The `code` of that error, or `client_gone`: the client left before its answer. Of an answer that reports a failure: `tool_error`, `task_failed`, `task_rejected`, or the code of its JSON-RPC error. null without an error, and for calls of earlier versions.',
   },
   status: {
     type: ['integer', 'null'],
@@ -282,7 +283,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     finish_reason: text(run['finishReason']),
     estimated: run['estimated'] === true,
     cancelled: run['clientGone'] === true,
-    ...errorOf(record, run),
+    ...errorOf(record, call, run),
     failed_attempts: attemptsOf(run['failedAttempts']),
     flags: Array.isArray(run['flags']) ? run['flags'].filter((flag) => typeof flag === 'string') : [],
     parent: record.parent,
@@ -292,13 +293,20 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
 }
 
 /** The error that the client of a call got, from its record. */
-function errorOf({ state, charged, provider }: LockRecord, run: Readonly<Record<string, unknown>>) {
+function errorOf(
+  { state, charged, provider }: LockRecord,
+  call: Readonly<Record<string, unknown>>,
+  run: Readonly<Record<string, unknown>>,
+) {
   const cut = run['cut'] as Parameters<typeof errorOfCut>[0] | undefined;
   if (cut && cut.reason !== 'cancelled') {
     const providerName = text(run['providerName']) ?? provider ?? '';
     const { message } = errorOfCut(cut, { providerName, charged });
     return { error: message, error_code: cut.code, status: HTTP_ERRORS[cut.code].status };
   }
+  const answered = answerErrorOf(call['primitive'], run['finishReason']);
+  // Its provider has answered, with an error.
+  if (answered !== null && run['errorCode'] === undefined) return { error: null, error_code: answered, status: 200 };
   const isLeft = run['clientGone'] === true && (cut !== undefined || state === 'released');
   const code = isLeft ? 'client_gone' : text(run['errorCode']);
   const error = text(run['error']) ?? (isLeft ? (cut?.message ?? null) : null);

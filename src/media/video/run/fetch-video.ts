@@ -63,6 +63,9 @@ const PAUSE_MS_MAX = 5 * 60_000;
 const BROKEN_MAX = 3;
 const FAILED_MAX = 10_000;
 
+/** The code of a file that is too large to be kept, although its provider has made it. */
+export const FILE_TOO_LARGE = 'file_too_large';
+
 /** The failed downloads of one file. */
 interface Failed {
   readonly again: number;
@@ -149,7 +152,7 @@ function failed(error: unknown, before: Failed, at: number): Failed {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // A file that is too large stays too large, so it is given up at once.
     if (cause instanceof UpstreamFailure && cause.tooLarge)
-      return { ...before, again: Infinity, givenUp: { code: 'file_too_large', message: told(cause) } };
+      return { ...before, again: Infinity, givenUp: { code: FILE_TOO_LARGE, message: told(cause) } };
     if (cause instanceof TooSlow || isFull(cause))
       return { ...before, again: at + pauseAfter(before.unfit), unfit: before.unfit + 1 };
     if (!(cause instanceof BrokenFile)) continue;

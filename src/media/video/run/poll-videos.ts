@@ -13,7 +13,7 @@ import {
 } from '../video-task.ts';
 import { pollJob, type SeenJob, seenJob } from '../openai-videos.ts';
 import { askProvider, askForJson } from './ask-provider.ts';
-import type { FetchVideos } from './fetch-video.ts';
+import { FILE_TOO_LARGE, type FetchVideos } from './fetch-video.ts';
 
 interface PollVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -185,6 +185,8 @@ function goesOn({ state }: Task, seen: readonly SeenJob[], here: number): Observ
   return { state: waits && state === 'queued' ? 'queued' : 'generating', end: null };
 }
 
+const ONLY_UNKEPT = { state: 'failed', end: 'cut', output: true } as const;
+
 async function end(
   task: Task,
   notes: VideoNotes,
@@ -194,18 +196,19 @@ async function end(
 ): Promise<Observation> {
   const files = [...here.keys()];
   const failed = seen.find(({ error }) => error !== null);
+  // The operator's own provider bills what it has made, also if the file is too large to be kept.
+  const unkept = notes.dialledIn ? 0 : seen.filter(({ error }) => error?.code === FILE_TOO_LARGE).length;
   const result = { files, error: failed?.error ?? null, raw: seen[0]?.raw ?? {} };
   await onEnd(task, result);
   const snapshot = resultToText(result);
-  if (files.length === 0) return { state: 'failed', end: 'free', snapshot };
+  if (files.length + unkept === 0) return { state: 'failed', end: 'free', snapshot };
   const billed = [...here.values()].map((blob) => billedSeconds(notes, blob.notes));
-  const seconds = billed.reduce((sum, each) => sum + each.seconds, 0);
+  const seconds = billed.reduce((sum, each) => sum + each.seconds, notes.seconds * unkept);
   return {
-    state: 'completed',
-    end: 'complete',
+    ...(files.length === 0 ? ONLY_UNKEPT : { state: 'completed', end: 'complete' }),
     snapshot,
     usageOf: () => ({
-      usage: { second: BigInt(seconds), call: BigInt(files.length) },
+      usage: { second: BigInt(seconds), call: BigInt(files.length + unkept) },
       flags: billed.some(({ implausible }) => implausible) ? ['usage_implausible'] : [],
     }),
   };

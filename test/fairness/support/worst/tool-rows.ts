@@ -1,3 +1,4 @@
+import { SIGN_IN_TOML } from '../../../support/wallets.ts';
 import type { Answer, Asked, Row, Usual, World } from './world.ts';
 
 /* MCP servers and A2A agents. */
@@ -74,6 +75,11 @@ const toolAsModel = (world: World) =>
   });
 const row = (act: Row['act'], answer: Row['answer']): Row => ({ bound: 'message', act, answer: answer! });
 
+/**
+ * A message with an id that came before is a repeat, which no agent gets. The rows with streams repeat one message: the
+ * end of a stream with 8 MiB of text that is no ASCII takes 41 to 66 ms in one turn, which they do not try.
+ */
+let messages = 0;
 const message =
   (agent: string, method = 'message/send') =>
   (world: World) =>
@@ -81,12 +87,21 @@ const message =
       jsonrpc: '2.0',
       id: 1,
       method,
-      params: { message: { kind: 'message', role: 'user', messageId: 'm', parts: [{ kind: 'text', text: 'x' }] } },
+      params: {
+        message: {
+          kind: 'message',
+          role: 'user',
+          messageId: method === 'message/send' ? `m${messages++}` : 'm',
+          parts: [{ kind: 'text', text: 'x' }],
+        },
+      },
     });
 const said = (junk: string) =>
   `{"kind":"message","role":"agent","messageId":"a","parts":[{"kind":"text","text":"x"}],"metadata":{"x":${junk}}}`;
+/** As every task, it has an id of its own. */
+let tasks = 0;
 const task = (junk: string) =>
-  `{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"x"}]}],"metadata":{"x":${junk}}}`;
+  `{"kind":"task","id":"t${tasks++}","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"x"}]}],"metadata":{"x":${junk}}}`;
 const asked = (id: string, result: string) => `{"jsonrpc":"2.0","id":${id},"result":${result}}`;
 const agentSays =
   (result: (junk: string) => string, asEvent = false) =>
@@ -233,17 +248,42 @@ export const TOOL_ROWS: Readonly<Record<string, Row>> = {
   ),
 };
 
-const tool = (url: string, name: string) => `
+const dialledIn = { modern: call('far-modern'), legacy: call('far-legacy') };
+
+/** What comes through the tunnel of a provider that dialled in. */
+export const TUNNEL_ROWS: Readonly<Record<string, Row>> = {
+  'a result of a tool': row(dialledIn.modern, answersTo('tools/call', called)),
+  'a result of a tool in an event': row(dialledIn.modern, answersTo('tools/call', called, true)),
+  'many parts of a result': row(dialledIn.modern, answersTo('tools/call', inParts)),
+  'a result of an older server': row(dialledIn.legacy, answersTo('tools/call', called)),
+  'a message of an agent': row(message('far-agent'), agentSays(said)),
+  'a task of an agent': row(message('far-agent'), agentSays(task)),
+};
+
+export const tunnelServices = (url: string): string =>
+  tool(url, 'far-modern', 'Far') + tool(url, 'far-legacy', 'Far') + agent(url, 'far-agent', 'Far');
+
+export const tunnelToml = `
+[limits]
+requests_per_minute = 1000000
+burst = 1000000
+[upstream]
+cooldown_ms = 1
+[tunnel]
+providers = "anyone"
+${SIGN_IN_TOML}`;
+
+const tool = (url: string, name: string, provider = `Tools ${name}`) => `
 [[tools]]
 name = "m/${name}"
-provider_name = "Tools ${name}"
+provider_name = "${provider}"
 endpoint = "${url}/mcp/${name}"
 pricing = { per_call = 0 }
 `;
-const agent = (url: string, name: string) => `
+const agent = (url: string, name: string, provider = `Agent ${name}`) => `
 [[agents]]
 name = "m/${name}"
-provider_name = "Agent ${name}"
+provider_name = "${provider}"
 endpoint = "${url}/agents/${name}"
 pricing = { per_call = 0 }
 `;
