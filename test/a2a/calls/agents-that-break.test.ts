@@ -79,12 +79,6 @@ const BREAKS: Readonly<Record<string, Break>> = {
   'an empty stream': answer(200, { 'content-type': 'text/event-stream' }, ''),
   'a stream of comments': answer(200, { 'content-type': 'text/event-stream' }, ': hello\n\n: hello\n\n'),
   'a stream of garbage': answer(200, { 'content-type': 'text/event-stream' }, 'data: {"jsonrpc":"2.0",\n\n'),
-  'brackets without end': answer(200, json, `{"jsonrpc":"2.0","id":1,"result":${'['.repeat(100_000)}`),
-  'deep brackets': answer(
-    200,
-    json,
-    `{"jsonrpc":"2.0","id":1,"result":{"task":${'['.repeat(100_000)}${']'.repeat(100_000)}}}`,
-  ),
   'a key that stands twice': answer(
     200,
     json,
@@ -118,6 +112,21 @@ test.each(Object.keys(BREAKS))('%s: an error in words, and nothing charged', asy
       }
     }),
   ).toBe(0n);
+});
+
+test.each([
+  ['without end', '['.repeat(100_000)],
+  ['with their ends', '['.repeat(100_000) + ']'.repeat(100_000)],
+])('an answer of brackets %s is too large: charged, and told', async (_ends, brackets) => {
+  const body = `{"jsonrpc":"2.0","id":1,"result":{"task":${brackets}}}`;
+  const { url } = await serveRaw(calls.world, ({ response, id }) => answer(200, json, body)(response, id));
+  expect(
+    await calls.spent(async () => {
+      const told = await calls.talk(url).sent('work');
+      expect(told.text).toContain('is charged but cannot be delivered');
+      expect(told.text.length).toBeLessThan(2_000);
+    }),
+  ).toBe(MESSAGE_PRICE);
 });
 
 test('errors of the agent are passed on in its words, and are free', async () => {
