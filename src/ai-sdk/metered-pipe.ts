@@ -12,8 +12,8 @@ const SEND_BUFFER_BYTES_MAX = 8 * 1024 * 1024;
 
 /**
  * A pipe to the process of a package, for an HTTP/2 session here. The frames of the process are metered. It sends
- * `prefaceBytes` before them. `flooded`: it sent so many tiny ones that no package needs as many; the words go on after
- * its name.
+ * `prefaceBytes` before them. `flooded`: it sent some that no package needs, or far too many tiny ones; the words go on
+ * after its name.
  */
 export function meteredPipe(pipe: Socket, prefaceBytes: number, flooded: (why: string) => void): Duplex {
   const stream = new Duplex({

@@ -93,8 +93,8 @@ export interface PaidAnswer<O extends StartedCall> {
 }
 
 /**
- * A larger body is parsed, measured and written for its provider in turns of their own: together, these steps take 45 ms
- * for 8 MB.
+ * A larger body is parsed, measured and written for its provider in turns of their own, because all these steps take
+ * 45 ms for 8 MB.
  */
 const TURN_FOR_EACH_STEP_BYTES = 1024 * 1024;
 

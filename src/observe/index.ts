@@ -7,7 +7,7 @@ export { type LastFailures, createLastFailures } from './last-failures.ts';
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';
-export { answerErrorOf, createCallObserver } from './observer.ts';
+export { createCallObserver } from './observer.ts';
 export { type OutageLog, createOutageLog } from './outage-log.ts';
 export { createRunningAttempts } from './running-attempts.ts';
 export { type MetricSnapshot, createMergedMetrics, metricsRoutes, shareText } from './scrape.ts';

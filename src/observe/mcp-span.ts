@@ -1,5 +1,6 @@
 import type { Call } from '#gateway';
-import { codeOf, type CallOutcome } from './observer.ts';
+import { codeOf } from './answer-error.ts';
+import type { CallOutcome } from './observer.ts';
 import { OPERATIONS } from './offer-series.ts';
 
 type Attributes = Readonly<Record<string, string>>;

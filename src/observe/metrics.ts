@@ -16,7 +16,8 @@ import {
   Registry,
   orSilent,
 } from './prometheus.ts';
-import { type CallOutcome, type CallSink, labelOfError, labelOfFailure, statusOf } from './observer.ts';
+import { labelOfError } from './answer-error.ts';
+import { type CallOutcome, type CallSink, labelOfFailure, statusOf } from './observer.ts';
 import type { Offer } from '#catalog';
 import { createOfferSeries, type Labels, type OfferSeries, OTHER, SERVICE_LABELS } from './offer-series.ts';
 import type { Place, RunningAttempts } from './running-attempts.ts';

@@ -5,8 +5,8 @@
 export interface FrameMeter {
   /** The number of these bytes that may pass now. `bytes` continue those that passed before. */
   admit(bytes: Uint8Array): number;
-  /** Whether this connection sent so many tiny frames that no honest sender sends as many. */
-  flooded(): boolean;
+  /** Why this connection has to end: it sent what no honest sender sends. Goes on after its name; null for nothing. */
+  flooded(): string | null;
   /** Charges for work that does not show in the session's bytes, in units of small frames. */
   charge(frames: number): void;
   /** Milliseconds until more bytes may pass. 0: in the next turn of the event loop. */
@@ -31,6 +31,16 @@ export const PREFACE_BYTES = 24;
 /** RFC 9113, 4.1. */
 const HEADER_BYTES = 9;
 const DATA = 0;
+/**
+ * Frames that name other servers or push replies. No proxy and no package sends them, and one of 16 KiB makes thousands
+ * of texts, which its session keeps.
+ */
+const UNFIT: ReadonlySet<number> = new Set([0x05, 0x0a, 0x0c]);
+/** The frames whose payload is cheap, because the session reads it in C++: HEADERS and CONTINUATION. */
+const HEADER_TYPES: ReadonlySet<number> = new Set([0x01, 0x09]);
+/** So many bytes of a frame without data cost as much as a small frame. Most frames without headers have 8 bytes. */
+const BYTES_PER_COST = 64;
+const HEADER_BYTES_PER_COST = 1024;
 const END_STREAM = 1;
 /**
  * DATA frames up to this size count as small, because their cost is that of the frame. An event of a streamed reply is
@@ -84,6 +94,7 @@ export function createFrameMeter(
   let passed = 0;
   let tinyLeft = TINY_AT_ONCE;
   let tinyAt = now();
+  let unfit: number | null = null;
   const takeTiny = (frames: number) => {
     const present = now();
     tinyLeft = Math.min(TINY_AT_ONCE, tinyLeft + ((present - tinyAt) * TINY_PER_SECOND) / 1000) - frames;
@@ -107,10 +118,17 @@ export function createFrameMeter(
         if (known < HEADER_BYTES) continue;
         known = 0;
         rest = header[0]! * 65_536 + header[1]! * 256 + header[2]!;
-        const isTiny = header[3] === DATA && rest <= TINY_BYTES && !(rest === 0 && (header[4]! & END_STREAM) !== 0);
+        const type = header[3]!;
+        if (UNFIT.has(type)) {
+          unfit = type;
+          break;
+        }
+        const isTiny = type === DATA && rest <= TINY_BYTES && !(rest === 0 && (header[4]! & END_STREAM) !== 0);
         if (isTiny) tiny += 1;
         if (isTiny) small += TINY_COST;
-        else if (header[3] !== DATA || rest <= SMALL_BYTES) small += 1;
+        else if (type !== DATA)
+          small += 1 + Math.floor(rest / (HEADER_TYPES.has(type) ? HEADER_BYTES_PER_COST : BYTES_PER_COST));
+        else if (rest <= SMALL_BYTES) small += 1;
       }
       budget.take(small);
       const isFirst = passed === 0;
@@ -119,7 +137,10 @@ export function createFrameMeter(
       if (tiny > 0) takeTiny(tiny);
       return at;
     },
-    flooded: () => tinyLeft < 0,
+    flooded() {
+      if (unfit !== null) return `it sent an HTTP/2 frame of type ${unfit}, for which there is no use here`;
+      return tinyLeft < 0 ? `it sent more than ${TINY_AT_ONCE} frames of a few bytes` : null;
+    },
     charge: (frames) => budget.take(frames),
     waitMs: () => Math.max(0, ((FRAMES_PER_TURN - budget.left()) * 1000) / FRAMES_PER_SECOND),
   };
@@ -184,7 +205,8 @@ export class MeteredBytes {
       if (admitted === first.length) this.#waiting.shift();
       else this.#waiting[0] = first.subarray(admitted);
       if (admitted > 0) this.#isFull = !pass(first.subarray(0, admitted));
-      if (meter.flooded()) return this.flood(`it sent more than ${TINY_AT_ONCE} frames of a few bytes`);
+      const flooded = meter.flooded();
+      if (flooded !== null) return this.flood(flooded);
       if (admitted === first.length) continue;
       pause();
       const waitMs = meter.waitMs();

@@ -28,7 +28,7 @@ interface StreamBounds {
   readonly meter: FrameMeter;
   /** The socket below the WebSocket. */
   readonly wire: Socket;
-  /** Called when the other end sends too many pings or tiny frames. Nothing more is read from it. */
+  /** Called when the other end sends frames without use, or too many pings or tiny frames. Nothing more is read. */
   readonly flooded: (why: string) => void;
 }
 

@@ -3,7 +3,7 @@ import { type Call, errorOfCut } from '#gateway';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
-import { answerErrorOf } from '#observe';
+import { answerErrorOf } from '#observe/answer-error';
 import { objectOf, titled } from '../route-schemas.ts';
 
 /** How a call stands. */

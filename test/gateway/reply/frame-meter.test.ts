@@ -38,6 +38,28 @@ describe('the meter of small frames', () => {
     expect(meter.waitMs()).toBe(0);
   });
 
+  it.each([
+    ['settings of 16 KiB', frame(4, 16_384), 257],
+    ['frames of an unknown type', frame(0x20, 640), 11],
+    ['headers of a usual length', frame(1, 300), 1],
+    ['headers of 16 KiB', frame(1, 16_384), 17],
+  ])('weighs frames without data by their bytes: %s', (_name, one, cost) => {
+    const budget = createFrameBudget(() => 0);
+    createFrameMeter(budget).admit(one);
+    expect(budget.left()).toBe(10_000 - cost);
+  });
+
+  it.each([
+    ['a pushed reply', 5],
+    ['another address for an origin', 10],
+    ['a list of origins', 12],
+  ])('ends a connection at %s, before the frame has passed', (_name, type) => {
+    const meter = createFrameMeter(createFrameBudget(() => 0));
+    const bytes = Buffer.concat([frame(6, 8), frame(type, 16_384)]);
+    expect(meter.admit(bytes)).toBe(17 + 9);
+    expect(meter.flooded()).toBe(`it sent an HTTP/2 frame of type ${type}, for which there is no use here`);
+  });
+
   it('stops at a frame after 64 of data of one byte, which cost four times as much', () => {
     const budget = createFrameBudget(() => 0);
     const meter = createFrameMeter(budget);
@@ -67,12 +89,12 @@ describe('the meter of small frames', () => {
       for (let turn = 0; turn < turns; turn++) meter.admit(bytes);
     };
     send(312);
-    expect(meter.flooded()).toBe(false);
+    expect(meter.flooded()).toBeNull();
     now = 1_000;
     send(15);
-    expect(meter.flooded()).toBe(false);
+    expect(meter.flooded()).toBeNull();
     send(2);
-    expect(meter.flooded()).toBe(true);
+    expect(meter.flooded()).toBe('it sent more than 20000 frames of a few bytes');
   });
 
   it('reads on where it stopped, however the bytes are cut', () => {
