@@ -18,7 +18,7 @@ export {
   parseReplyObject,
   readReplyObject,
 } from './reply/provider-reply.ts';
-export { lastObjectIn } from './reply/last-object.ts';
+export { lastObjectIn, lastObjectInRest } from './reply/last-object.ts';
 export { ReadingThread, readElsewhere } from './reply/reading-thread.ts';
 export { type ReplyBytes, createReplyBytes } from './reply/reply-bytes.ts';
 export {

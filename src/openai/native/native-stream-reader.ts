@@ -1,4 +1,4 @@
-import { BOUNDS, contentTypeOf, lastObjectIn, malformed } from '#wire/replies';
+import { BOUNDS, contentTypeOf, lastObjectInRest, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import type { ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
@@ -56,7 +56,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
 
   cut(cut: Cut): ReplyEnd<ChatResult> {
     this.refuseBroken();
-    const claim = lastObjectIn(NOTHING_KEPT, this.#decoder.usageMember, cut.rest);
+    const claim = lastObjectInRest(cut.rest, this.#decoder.usageMember);
     if (claim !== null) this.#decoder.takeUsage(claim);
     return this.#overCap
       ? nativeOverCap(this.context, this.#produced())
@@ -113,8 +113,6 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     };
   }
 }
-
-const NOTHING_KEPT = Buffer.alloc(0);
 
 /** The type is written into the `event:` line. */
 const TYPE = /^[\w.-]{1,128}$/;

@@ -1,4 +1,4 @@
-import { contentTypeOf, lastObjectIn, malformed } from '#wire/replies';
+import { contentTypeOf, lastObjectInRest, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
 import {
   type ChatPiece,
@@ -20,8 +20,6 @@ import { asChunk, endHere } from '../chat/whole-reply.ts';
 import { ChunkBytes, type ChunkOutput } from './chunk-output.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
 import { EventStreamReader } from './event-stream-reader.ts';
-
-const NOTHING_KEPT = Buffer.alloc(0);
 
 export interface StreamReaderOptions {
   /** Parse every chunk, as a reference for the fast path. */
@@ -102,7 +100,7 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     this.refuseBroken();
     if (this.#whole)
       return this.#cutAt(partialOf({ bytes: this.#whole.take(), names: CHAT_NAMES, rest: cut.rest }), cut);
-    this.#rewriter.takeClaim(lastObjectIn(NOTHING_KEPT, 'usage', cut.rest));
+    this.#rewriter.takeClaim(lastObjectInRest(cut.rest, 'usage'));
     const produced = this.#rewriter.produced('length');
     return this.#rewriter.overCap ? overCapEnd(context, produced) : cutEnd(context, produced, cut, true);
   }

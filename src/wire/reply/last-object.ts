@@ -24,6 +24,10 @@ export function lastObjectIn(kept: Buffer, name: string, rest?: Buffer): Readonl
   return atEnd ?? lastIn(kept.subarray(-SEARCHED_BYTES), name) ?? lastIn(kept.subarray(0, SEARCHED_BYTES), name);
 }
 
+/** As `lastObjectIn`, of a reply of which only the end is there; null without an end. */
+export const lastObjectInRest = (rest: Buffer | undefined, name: string): Readonly<Record<string, unknown>> | null =>
+  rest === undefined ? null : lastIn(rest, name);
+
 function lastIn(bytes: Buffer, name: string): Readonly<Record<string, unknown>> | null {
   const key = `"${name}"`;
   for (let at = bytes.lastIndexOf(key); at !== -1; at = at === 0 ? -1 : bytes.lastIndexOf(key, at - 1)) {

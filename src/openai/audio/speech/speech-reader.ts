@@ -3,7 +3,7 @@ import {
   contentTypeOf,
   failedByItsOwnWords,
   HeadReader,
-  lastObjectIn,
+  lastObjectInRest,
   malformed,
   parseReplyObject,
   tooLarge,
@@ -24,8 +24,6 @@ interface ReaderContext {
   readonly offer: Offer;
   readonly replyBytesMax: number;
 }
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** A reply that is no sound is read this far, for its error. */
 const ERROR_BYTES_MAX = 64 * 1024;
@@ -80,7 +78,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   }
 
   cut(cut: Cut): ReplyEnd<SpeechResult> {
-    if (this.#form === 'events') this.#claim ??= lastObjectIn(NO_BYTES, 'usage', cut.rest);
+    if (this.#form === 'events') this.#claim ??= lastObjectInRest(cut.rest, 'usage');
     const charge = chargeOfCut(cut, { came: this.#bytes > 0, reported: this.#claim !== null });
     if (charge !== 'nothing') return this.#endOf(cut);
     const result = { usage: {} };
