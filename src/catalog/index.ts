@@ -76,3 +76,4 @@ export {
   viewDefinition,
   viewLeftOut,
 } from './tool-definitions.ts';
+export { addedByNormalising, tokenizedBytes } from './tokenized-bytes.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import type { Offer } from '#catalog';
+import { tokenizedBytes, type Offer } from '#catalog';
 import type { ImageAsk } from './request/image-ask.ts';
 import { unprocessable } from './media-error.ts';
 
@@ -41,7 +41,7 @@ export function wordTokens(ask: ImageAsk, { price, service, provider }: Offer): 
 
 function bytesOf({ prompt, more }: ImageAsk): number {
   const texts = Object.values(more).map((value) => (typeof value === 'string' ? value : JSON.stringify(value)));
-  return [prompt, ...texts].reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  return [prompt, ...texts].reduce((sum, text) => sum + tokenizedBytes(text), 0);
 }
 
 /** The tokens of words that a reply reports, without those of pictures; null if it does not say. */

@@ -1,6 +1,6 @@
 import { foldName, isObject } from '#wire';
 import { imageTokensMax } from '#config';
-import type { Offer } from '#catalog';
+import { tokenizedBytes, type Offer } from '#catalog';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from './sound.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
@@ -8,8 +8,8 @@ import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 /** The size of a call's prompt, measured once. */
 export interface PromptSize {
   /**
-   * UTF-8 bytes of all text and of everything else except images. A byte-level tokenizer makes at most one token of
-   * each byte.
+   * UTF-8 bytes of all text and of everything else except images, as a tokenizer gets them: it makes at most one token
+   * of each byte.
    */
   readonly bytes: number;
   readonly messages: number;
@@ -83,12 +83,12 @@ export function measurePrompt(body: ChatBody): PromptSize {
   for (const message of body.messages) {
     for (const field in message) {
       const value = message[field];
-      if (typeof value === 'string') bytes += Buffer.byteLength(value);
+      if (typeof value === 'string') bytes += tokenizedBytes(value);
       else if (field === 'content' && Array.isArray(value)) {
         for (const part of value as ContentPart[]) {
           images += imagesOf(part);
           if (part.type === 'image_url' || part.type === 'text') {
-            if (part.text !== undefined) bytes += Buffer.byteLength(part.text);
+            if (part.text !== undefined) bytes += tokenizedBytes(part.text);
             for (const name in part) if (!PART_FIELDS.has(name)) bytes += valueBytes(part[name]);
           } else {
             audio ||= part.type === 'input_audio' || part.type === 'audio_url';
@@ -187,11 +187,11 @@ export function tokensOf(bytes: number): number {
 
 /** Bytes of texts and structures. Numbers and booleans count 0. */
 function valueBytes(value: unknown): number {
-  return typeof value === 'string' ? Buffer.byteLength(value) : typeof value === 'object' ? jsonBytes(value) : 0;
+  return typeof value === 'string' ? tokenizedBytes(value) : typeof value === 'object' ? jsonBytes(value) : 0;
 }
 
 function jsonBytes(value: unknown): number {
-  return value === undefined || value === null ? 0 : Buffer.byteLength(JSON.stringify(value));
+  return value === undefined || value === null ? 0 : tokenizedBytes(JSON.stringify(value));
 }
 
 /**

@@ -1,4 +1,5 @@
-import type { Offer } from '#catalog';
+import { tokenizedBytes, type Offer } from '#catalog';
+
 import { isEmbedder, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
@@ -40,10 +41,9 @@ const TOKENS_OF_FRAME = 16;
 const TOKENS_OF_ENDS = 2;
 
 function measureInput({ input }: Pick<EmbeddingsBody, 'input'>): InputSize {
-  if (typeof input === 'string') return { each: [Buffer.byteLength(input)], counted: false };
+  if (typeof input === 'string') return { each: [tokenizedBytes(input)], counted: false };
   if (typeof input[0] === 'number') return { each: [input.length], counted: true };
-  if (typeof input[0] === 'string')
-    return { each: (input as readonly string[]).map((text) => Buffer.byteLength(text)), counted: false };
+  if (typeof input[0] === 'string') return { each: (input as readonly string[]).map(tokenizedBytes), counted: false };
   return { each: (input as readonly (readonly number[])[]).map(({ length }) => length), counted: true };
 }
 

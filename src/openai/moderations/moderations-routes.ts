@@ -1,8 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { rateOf } from '#billing/amounts';
 import { imageTokensMax } from '#config';
-import { isOwn, type Offer } from '#catalog';
+import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import { GatewayError } from '#errors';
+
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { tokensOf } from '../chat/prompt-size.ts';
 import { moderates, wrongKind } from '../model-kinds.ts';
@@ -91,11 +92,11 @@ interface InputSize {
 const TOKENS_OF_FRAME = 16;
 
 function measureInput({ input }: ModerationBody): InputSize {
-  if (typeof input === 'string') return { texts: [Buffer.byteLength(input)], images: 0, results: 1 };
+  if (typeof input === 'string') return { texts: [tokenizedBytes(input)], images: 0, results: 1 };
   const texts = input.map((one) => (typeof one === 'string' ? one : (one.text ?? '')));
   const images = input.filter((one) => typeof one === 'object' && one.image_url !== undefined).length;
   return {
-    texts: texts.map((text) => Buffer.byteLength(text)),
+    texts: texts.map(tokenizedBytes),
     images,
     results: typeof input[0] === 'string' ? input.length : 1,
   };

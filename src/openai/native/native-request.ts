@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
 import type { NativeWireName } from '#config';
-import type { Catalog, Offer } from '#catalog';
+import { addedByNormalising, type Catalog, type Offer } from '#catalog';
 import type { ProviderPreferences } from '#gateway';
 import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
 import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
@@ -194,16 +194,19 @@ function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...b
 }
 
 /**
- * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures. It is
- * never too small, because a token has at least one byte.
+ * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures, and what
+ * a tokenizer adds before it makes at most one token of each byte.
  */
 export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
   const prompt = asked[wire.prompt];
   const pictures = wire.pictures?.(prompt) ?? picturesIn(prompt);
   const sound = wire.sound === undefined ? NO_SOUND : wire.sound(prompt);
   const { tools } = asked;
+  const bytes = Buffer.byteLength(text);
+  // An escaped character (`\\ufdfa`) is ASCII here, and is another one for the model.
+  const added = bytes === text.length && !text.includes('\\u') ? 0 : addedByNormalising(asked);
   return {
-    bytes: Math.max(0, Buffer.byteLength(text) - pictures.bytes),
+    bytes: Math.max(0, bytes - pictures.bytes) + added,
     messages: Array.isArray(prompt) ? prompt.length : 1,
     images: pictures.images,
     audio: false,

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
-import type { Offer } from '#catalog';
+import { tokenizedBytes, type Offer } from '#catalog';
 import { listed } from '../chat/paid-extras.ts';
 import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
@@ -331,11 +331,9 @@ const objectOf = (value: unknown, at: string): Json => {
   return value;
 };
 
-/** Bytes of a text, or of a structure as JSON. */
+/** Bytes of a text, or of a structure as JSON, as a tokenizer gets them. */
 export const bytesOf = (value: unknown): number =>
-  value === undefined || value === null
-    ? 0
-    : Buffer.byteLength(typeof value === 'string' ? value : JSON.stringify(value));
+  value === undefined || value === null ? 0 : tokenizedBytes(typeof value === 'string' ? value : JSON.stringify(value));
 
 const wrong = (param: string, what: string): GatewayError =>
   new GatewayError('invalid_request', `${param} ${what}`, { param });

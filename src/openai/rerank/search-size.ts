@@ -1,9 +1,10 @@
 import { imageTokensMax } from '#config';
-import { isOwn, type Offer } from '#catalog';
+import { tokenizedBytes, isOwn, type Offer } from '#catalog';
+
 import { tokensOf } from '../chat/prompt-size.ts';
 import type { RerankBody, RerankDocument } from './rerank-schema.ts';
 
-/** The size of a query with its documents, measured once. A tokenizer makes at most one token of a byte. */
+/** The size of a query with its documents, measured once: a tokenizer makes at most one token of a byte. */
 interface SearchSize {
   /** Bytes of the query. */
   readonly query: number;
@@ -23,7 +24,7 @@ const TOKENS_OF_FRAME = 16;
 /** The whole documents count, because a provider may not know `max_tokens_per_doc`, and reads and bills all of them. */
 export function measureSearch({ query, documents }: RerankBody): SearchSize {
   return {
-    query: Buffer.byteLength(query),
+    query: tokenizedBytes(query),
     documents: documents.map(bytesOf),
     images: documents.filter(hasImage).length,
   };
@@ -34,9 +35,9 @@ const hasImage = (document: RerankDocument): boolean =>
 
 /** A picture has its own bound of tokens, so its data does not count. */
 function bytesOf(document: RerankDocument): number {
-  if (typeof document === 'string') return Buffer.byteLength(document);
+  if (typeof document === 'string') return tokenizedBytes(document);
   const { image: _image, ...rest } = document;
-  return Buffer.byteLength(JSON.stringify(hasImage(document) ? rest : document));
+  return tokenizedBytes(JSON.stringify(hasImage(document) ? rest : document));
 }
 
 /** Tokens that a model reads, if `count` gives those of so many bytes: it reads the query with each document. */

@@ -4,7 +4,7 @@ import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
 import { GatewayError } from '#errors';
 import { requestedModels } from '#gateway';
-import { resolveAny } from '#catalog';
+import { tokenizedBytes, resolveAny } from '#catalog';
 import { targetOf } from '#bridge';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { tokensOf, measurePrompt } from '../chat/prompt-size.ts';
@@ -77,7 +77,7 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     return after(find(translation.body), () => {
       const { bytes, messages, images } = measurePrompt(translation.body);
       // These tools were left out of the translation, but a provider that speaks the wire gets them.
-      const tools = untranslatable === null ? 0 : Buffer.byteLength(JSON.stringify(asked.tools ?? null));
+      const tools = untranslatable === null ? 0 : tokenizedBytes(JSON.stringify(asked.tools ?? null));
       void reply.header('request-id', request.id).send({
         ...more,
         [named]: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),

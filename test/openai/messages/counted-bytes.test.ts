@@ -1,3 +1,4 @@
+import { tokenizedBytes } from '#catalog';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/messages-schema.ts';
@@ -6,6 +7,9 @@ import { measurePrompt } from '../../../src/openai/chat/prompt-size.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import { createReadBody } from '../../../src/openai/translated/translated-route.ts';
+import { measureNative } from '../../../src/openai/native/native-request.ts';
+import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
+
 import { anyCharacter } from '../../support/any-character.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 50_000 : 60;
@@ -37,10 +41,23 @@ test('the bytes of all texts of a prompt are counted, whatever they are and howe
           toChatBody(body, { ...options, session: null, bridged: false }).body,
         );
         const roles = ['system', ...asked.map((_one, index) => (index % 2 === 0 ? 'user' : 'assistant'))];
-        const texts = [system, ...asked, ...roles].reduce((sum, one) => sum + Buffer.byteLength(one), 0);
+        const texts = [system, ...asked, ...roles].reduce((sum, one) => sum + tokenizedBytes(one), 0);
         expect({ bytes, messages, images }).toEqual({ bytes: texts, messages: asked.length + 1, images: 0 });
       },
     ),
     { numRuns: runs },
   );
+});
+
+test.each([
+  ['as it is', 'say \ufdfa'],
+  ['escaped', 'say \\ufdfa'],
+  ['in a pair of escapes', 'say \\ud834\\udd60'],
+])('what a tokenizer adds to a body that passes as it came is counted: %s', (_how, written) => {
+  const text = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"${written}"}]}`;
+  const asked = JSON.parse(text) as MessagesBody & Readonly<Record<string, unknown>>;
+  const said = (asked.messages[0] as { readonly content: string }).content;
+  const added = tokenizedBytes(said) - Buffer.byteLength(said);
+  expect(added).toBeGreaterThan(0);
+  expect(measureNative({ wire: MESSAGES_WIRE, text, asked }).bytes).toBe(Buffer.byteLength(text) + added);
 });

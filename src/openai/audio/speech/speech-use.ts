@@ -1,6 +1,7 @@
 import type { Usage } from '#billing/amounts';
-import { isOwn, type Offer } from '#catalog';
+import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import type { ProviderFlag } from '#gateway';
+
 import { tokensOf } from '../../chat/prompt-size.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
@@ -10,7 +11,7 @@ export interface SpeechSize {
   /** Characters (Unicode code points) of `input`, as vendors count them. */
   readonly characters: number;
   readonly inputBytes: number;
-  /** UTF-8 bytes of `input` and `instructions`: a token has at least one. */
+  /** UTF-8 bytes of `input` and `instructions` as a tokenizer gets them: a token has at least one. */
   readonly textBytes: number;
   readonly speed: number;
   readonly format: SpeechFormat;
@@ -46,11 +47,10 @@ const LEAST_BYTES_PER_S: Readonly<Record<SpeechFormat, number>> = {
 };
 
 export function measureText({ input, instructions, speed, response_format: format }: SpeechBody): SpeechSize {
-  const inputBytes = Buffer.byteLength(input);
   return {
     characters: codePoints(input),
-    inputBytes,
-    textBytes: inputBytes + Buffer.byteLength(instructions ?? ''),
+    inputBytes: Buffer.byteLength(input),
+    textBytes: tokenizedBytes(input) + tokenizedBytes(instructions ?? ''),
     speed: speed ?? 1,
     format: format ?? 'mp3',
   };

@@ -1,6 +1,7 @@
 import { type CallRequest, type RequestAdapter, requestedSession, singleRequest, wantsReceipt } from '#gateway';
 import { FormBody, MUST_BE } from '#http';
-import type { Offer } from '#catalog';
+import { tokenizedBytes, type Offer } from '#catalog';
+
 import { transcribes, wrongKind } from '../../model-kinds.ts';
 import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
 import { type MeasuredAudio, MEDIA_TYPES } from '../measure/measure-audio.ts';
@@ -86,7 +87,7 @@ export function quotedTranscription(
   context: AudioContext,
 ): CallRequest<TranscriptionResult, Uint8Array> {
   const audio: MeasuredAudio = { format: 'wav', seconds, secondsHeard: seconds, secondsMax: seconds };
-  const textBytes = [...GUIDING].reduce((sum, field) => sum + Buffer.byteLength(String(body[field] ?? '')), 0);
+  const textBytes = [...GUIDING].reduce((sum, field) => sum + tokenizedBytes(String(body[field] ?? '')), 0);
   const adapter: RequestAdapter<TranscriptionResult> = {
     request() {
       throw new Error('a request for a quote is not sent');
@@ -127,7 +128,7 @@ function sizeOf({ fields }: Upload, audio: MeasuredAudio): UploadSize {
   let samples = 0;
   for (const { base, text } of fields) {
     if (base === 'known_speaker_references') samples++;
-    else if (!FOR_THE_GATEWAY.has(base)) textBytes += Buffer.byteLength(text);
+    else if (!FOR_THE_GATEWAY.has(base)) textBytes += tokenizedBytes(text);
   }
   return { audio, textBytes, samples };
 }

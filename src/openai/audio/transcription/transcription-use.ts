@@ -10,7 +10,7 @@ import { pricedByToken } from '../speech/speech-use.ts';
 /** The size of a request for a transcription. */
 export interface UploadSize {
   readonly audio: MeasuredAudio;
-  /** UTF-8 bytes of the words that guide the model: a token has at least one. */
+  /** UTF-8 bytes of the words that guide the model, as a tokenizer gets them: a token has at least one. */
   readonly textBytes: number;
   /** Number of samples of voices. */
   readonly samples: number;
