@@ -32,7 +32,9 @@ export {
   listedServices,
   listingsOf,
   primitivesOf,
+  slugOf,
 } from './listings.ts';
+export { pricingSchema } from './pricing-schema.ts';
 export {
   type DirectEndpoint,
   type Endpoint,

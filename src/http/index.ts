@@ -38,6 +38,7 @@ export {
 export {
   DOCUMENTED,
   DOCUMENTED_USD,
+  EXAMPLE_MODEL,
   createCheck,
   hasValue,
   nameSchema,

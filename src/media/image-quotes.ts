@@ -3,7 +3,7 @@ import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import { type CallRequest, quoteSchema, type QuoteView, type Quotable, singleRequest } from '#gateway';
 import { NO_PAYMENTS } from '#payments';
-import { MEDIA_ERROR } from '#pages';
+import { MEDIA_ERROR } from '#http/error-schemas';
 import type { ImageRoute } from './image-route-list.ts';
 import { imageToCall, createReadImage, type ReadRoute } from './image-request.ts';
 import type { MediaErrors } from './media-error.ts';

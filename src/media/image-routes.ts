@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { bodyOrForm, dialectOf, toHttpError, clientNetworkOf } from '#http';
+import { MEDIA_ERROR } from '#http/error-schemas';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import {
@@ -20,7 +21,6 @@ import {
 } from '#gateway';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
-import { MEDIA_ERROR } from '#pages';
 import { type Blobs, createKeptReplies } from '#blobs';
 import { imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
 import { addImageQuotes } from './image-quotes.ts';

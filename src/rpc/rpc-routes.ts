@@ -1,9 +1,17 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifySchema } from 'fastify';
-import { createHttpSink, noteVisitor, PARSED_JSON, readBytes, toGatewayError, UNCOUNTED_BYTES } from '#http';
+import {
+  createHttpSink,
+  EXAMPLE_MODEL,
+  noteVisitor,
+  PARSED_JSON,
+  readBytes,
+  toGatewayError,
+  UNCOUNTED_BYTES,
+} from '#http';
+import { JSON_RPC_ERROR } from '#http/error-schemas';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { createReplyMemory, type Pipeline, type ReplyHold } from '#gateway';
-import { EXAMPLE_MODEL, JSON_RPC_ERROR } from '#pages';
 import { createAnswerBody } from './answer-body.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import { createAsk } from './inner-request.ts';

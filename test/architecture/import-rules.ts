@@ -23,6 +23,7 @@ const PROTOCOL = [
   'accounts',
   'limits',
   'http',
+  'http/error-schemas',
   'catalog',
   'payments',
   'gateway',
@@ -32,7 +33,6 @@ const PROTOCOL = [
   'blobs',
   'tasks',
   'delivery',
-  'pages',
 ];
 /** All modules below the protocols, with the narrower public APIs for commands that load little. */
 const MIDDLE = [
@@ -216,6 +216,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'accounts/names',
       'limits',
       'http',
+      'http/error-schemas',
       'catalog',
       'payments',
       'payments/on-chains',

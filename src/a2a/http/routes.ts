@@ -11,13 +11,13 @@ import {
   heldBodyOf,
   DOCUMENTED,
 } from '#http';
+import { A2A_ERROR } from '#http/error-schemas';
 import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#gateway';
 import { needsCredential } from '#accounts';
 import { rateHeaders, type Admission } from '#limits';
 import { receiptHeaders, type Payments, type PaymentAttempt } from '#payments';
 import { requireAdmission } from '#auth';
 import type { Config } from '#config';
-import { A2A_ERROR } from '#pages';
 import {
   type A2aRequest,
   type Address,

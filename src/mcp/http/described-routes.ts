@@ -1,6 +1,6 @@
 import type { FastifySchema } from 'fastify';
 import { DOCUMENTED } from '#http';
-import { JSON_RPC_ERROR } from '#pages';
+import { JSON_RPC_ERROR } from '#http/error-schemas';
 
 const TAGS = ['MCP'];
 

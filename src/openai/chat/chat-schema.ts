@@ -1,6 +1,5 @@
-import { MUST_BE, nameSchema, objectField, numberField, tokensField } from '#http';
 import { type ProviderPreferences, routingFields } from '#gateway';
-import { EXAMPLE_MODEL } from '#pages';
+import { EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, tokensField } from '#http';
 
 /**
  * The fields of a chat completion request that the gateway acts on or bills by. forwardedBody decides which other

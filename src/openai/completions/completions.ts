@@ -1,7 +1,16 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { MUST_BE, nameSchema, objectField, PARSED_JSON, type Dialect, inDialect, dialectOf, toHttpError } from '#http';
+import {
+  type Dialect,
+  dialectOf,
+  EXAMPLE_MODEL,
+  inDialect,
+  MUST_BE,
+  nameSchema,
+  objectField,
+  PARSED_JSON,
+  toHttpError,
+} from '#http';
 import { type ProviderPreferences, takeBytes } from '#gateway';
-import { EXAMPLE_MODEL } from '#pages';
 import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { GEMINI_ERROR } from '#pages';
 import { DOCUMENTED, MUST_BE } from '#http';
+import { GEMINI_ERROR } from '#http/error-schemas';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
 import {

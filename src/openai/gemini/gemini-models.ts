@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
+import { GEMINI_ERROR } from '#http/error-schemas';
 import { dropOldest } from '#wire';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
-import { GEMINI_ERROR } from '#pages';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { chats, isEmbedder } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
+import { GEMINI_ERROR } from '#http/error-schemas';
 import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
-import { GEMINI_ERROR } from '#pages';
 import { isObject } from '#wire';
 import { hostOfUrl, isBridged, serviceAtAddress, withoutAlias } from '../translated/service-names.ts';
 import { isSealedCall, type SealedCalls } from '../chat/echo-fields.ts';

@@ -1,8 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
+import { ANTHROPIC_ERROR } from '#http/error-schemas';
 import { takeBytes } from '#gateway';
 import { requireAdmission } from '#auth';
-import { ANTHROPIC_ERROR } from '#pages';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt, tokensOf } from '../chat/prompt-size.ts';
 import { isBridged, withoutAlias, hostOfUrl, serviceAtAddress } from '../translated/service-names.ts';

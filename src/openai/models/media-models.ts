@@ -1,6 +1,5 @@
 import { unitUsd } from '#billing/amounts';
-import { byService, viewImagePrice, viewPrice, type Catalog, type ImagePrice, type Offer } from '#catalog';
-import { slugOf } from '#pages';
+import { byService, type Catalog, type ImagePrice, type Offer, slugOf, viewImagePrice, viewPrice } from '#catalog';
 import { isEmbedder } from '../model-kinds.ts';
 import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';
 import { modelSchema } from './models-schema.ts';

@@ -2,13 +2,13 @@ import { type Primitive, contextDeclared } from '#config';
 import {
   byService,
   type Catalog,
-  type Offer,
-  viewPrice,
-  viewHealth,
-  type OfferStatus,
   type HealthSources,
+  type Offer,
+  type OfferStatus,
+  slugOf,
+  viewHealth,
+  viewPrice,
 } from '#catalog';
-import { slugOf } from '#pages';
 import { GatewayError } from '#errors';
 import { chats } from '../model-kinds.ts';
 import { viewMediaEntry, mediaPricing } from './media-models.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { MODELS_ERROR } from '#pages';
 import { dialectOf, sendPage, createFreshPage, tagPage, type TaggedPage } from '#http';
+import { MODELS_ERROR } from '#http/error-schemas';
 import { dropOldest } from '#wire';
 import { GatewayError } from '#errors';
 import type { Pipeline } from '#gateway';

@@ -1,6 +1,5 @@
+import { healthProperties, pricingSchema } from '#catalog';
 import { DOCUMENTED, MUST_BE } from '#http';
-import { healthProperties } from '#catalog';
-import { pricingSchema } from '#pages';
 
 /* Requests for pages of models as the reference describes them. */
 

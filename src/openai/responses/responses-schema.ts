@@ -1,6 +1,5 @@
-import { DOCUMENTED, MUST_BE, onlyIf, nameSchema, numberField, objectField, tokensField } from '#http';
 import type { ProviderPreferences } from '#gateway';
-import { EXAMPLE_MODEL } from '#pages';
+import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
 import { gatewayFields } from '../chat/chat-schema.ts';
 import { IMAGE_URL } from '../chat/chat-schema.ts';
 

@@ -4,16 +4,17 @@ import { type Caller, providerIdOf } from '#accounts';
 import type { Pipeline } from '#gateway';
 import {
   compare,
-  viewPrice,
-  viewRaise,
   flagsSchema,
+  type HealthSources,
+  leftOutSchemaOf,
   offerStatus,
+  pricingSchema,
   raisedSchema,
   statusSchema,
-  leftOutSchemaOf,
   type ToolListings,
   viewLeftOut,
-  type HealthSources,
+  viewPrice,
+  viewRaise,
 } from '#catalog';
 import { callerCaip10 } from '#accounts/names';
 import { requireAdmission, refuseRestricted, type KeyStore, type Identity } from '#auth';
@@ -25,7 +26,6 @@ import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts'
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { pageSchema, type Page, listOf, objectOf } from '../route-schemas.ts';
 import { payoutSchema, viewPayout } from '../account/admin-provider-routes.ts';
-import { pricingSchema } from './market-schema.ts';
 
 interface OwnPagesDeps extends HealthSources {
   readonly admit: Pipeline['admit'];

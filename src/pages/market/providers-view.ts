@@ -11,6 +11,7 @@ import {
   viewHealth,
   type HealthSources,
   type HealthView,
+  slugOf,
 } from '#catalog';
 
 /** The public view of a provider: its services and their health. */
@@ -117,14 +118,6 @@ function viewProvider<L>(
     flags: Object.fromEntries(flags),
     listings: listings.map(view),
   };
-}
-
-/** A provider's name in lower-case letters, digits and hyphens. */
-export function slugOf(name: string): string {
-  return name
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N}]+/gu, '-')
-    .replace(/^-|-$/g, '');
 }
 
 function viewListing({ name, displayName, doors }: Listing, healthSources: HealthSources): ListingView {

@@ -2,6 +2,8 @@ import { createRequire } from 'node:module';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { ownTurn } from '#wire';
+import { EXAMPLE_MODEL } from '#http';
+import { ERROR, PAYMENT_REQUIRED } from '#http/error-schemas';
 import {
   completeOperations,
   type CompletionOptions,
@@ -10,7 +12,6 @@ import {
   SHARED_PARAMETERS,
   type PathTable,
 } from './complete-operations.ts';
-import { ERROR, PAYMENT_REQUIRED } from './error-schemas.ts';
 import { addExamplesAndLinks } from './examples-and-links.ts';
 import { nameSchemas, type NamedSchemas } from './named-schemas.ts';
 
@@ -46,9 +47,6 @@ const CHAPTERS = [
 const INTRODUCTION = `One address for many providers. Every call is priced before it starts, locked from your escrow, forwarded, and settled by what it really used.
 
 Clients of the OpenAI API work unchanged: set their base URL to \`/api/v1\` of this host and use a key of this gateway. MCP clients find the tools of all services at \`/mcp\`, and those of one at \`/mcp/{service}\`; A2A clients find an agent at \`/a2a/{agent}\`. A wallet can sign in where a key would, and whoever has one can sell calls here too: \`tollgate provide\` connects models, tools and agents from behind a firewall. Amounts are USD; inside, money is counted in whole micro-USD.`;
-
-/** The model in examples. The document replaces it with a model of this gateway. */
-export const EXAMPLE_MODEL = 'demo/sage';
 
 export interface ReferenceOptions extends CompletionOptions {
   readonly version: string;

@@ -1,7 +1,8 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createOwnOrigin } from '#security';
-import { EXAMPLE_MODEL, referenceRoutes } from '#pages';
+import { referenceRoutes } from '#pages';
+import { EXAMPLE_MODEL } from '#http';
 
 interface Document {
   readonly paths: Readonly<Record<string, unknown>>;

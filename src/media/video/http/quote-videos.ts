@@ -3,7 +3,7 @@ import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import { type CallRequest, type ProviderAdapter, type Quotable, quoteSchema, type QuoteView } from '#gateway';
 import { NO_PAYMENTS } from '#payments';
-import { MEDIA_ERROR } from '#pages';
+import { MEDIA_ERROR } from '#http/error-schemas';
 import type { MediaErrors } from '../../media-error.ts';
 import { toVideoAsk } from '../request/video-ask.ts';
 import { queueFields, VIDEO_RULES, videoBodySchema } from '../request/video-fields.ts';

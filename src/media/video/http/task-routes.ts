@@ -1,11 +1,11 @@
 import type { FastifyRequest, FastifyInstance, FastifyPluginAsync, FastifyReply } from 'fastify';
 import { GatewayError } from '#errors';
 import { dialectOf, MUST_BE, objectField } from '#http';
+import { MEDIA_ERROR } from '#http/error-schemas';
 import type { Caller } from '#accounts';
 import type { Pipeline } from '#gateway';
 import type { Config } from '#config';
 import { requireAdmission } from '#auth';
-import { MEDIA_ERROR } from '#pages';
 import type { Blobs } from '#blobs';
 import { type Task, type Tasks, ownerOf } from '#tasks';
 import { mediaErrors } from '../../media-error.ts';

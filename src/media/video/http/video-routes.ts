@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { bodyOrForm, dialectOf, clientNetworkOf, formSchema } from '#http';
+import { MEDIA_ERROR } from '#http/error-schemas';
 import type { Config } from '#config';
 import {
   addPaidRoute,
@@ -18,7 +19,6 @@ import {
 } from '#gateway';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
-import { MEDIA_ERROR } from '#pages';
 import type { Blobs } from '#blobs';
 import type { Tasks } from '#tasks';
 import { taskRoutes, type TaskRoutesDeps } from './task-routes.ts';
