@@ -78,4 +78,4 @@ export {
   viewDefinition,
   viewLeftOut,
 } from './tool-definitions.ts';
-export { addedByNormalising, tokenizedBytes } from './tokenized-bytes.ts';
+export { TextSize, tokenizedBytes } from './tokenized-bytes.ts';

@@ -110,9 +110,10 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
     const { caller, rate } = admissionOf(request);
+    // Before it is decoded, which takes the body from the request.
+    const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);
     const asked = isPromise(decoding) ? await decoding : decoding;
-    const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     try {
       if (isLarge) await ownTurn();
       const gone = new CancelSource();

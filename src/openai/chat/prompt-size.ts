@@ -1,6 +1,6 @@
 import { foldName, isObject } from '#wire';
 import { imageTokensMax } from '#config';
-import { tokenizedBytes, type Offer } from '#catalog';
+import { TextSize, type Offer } from '#catalog';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from './sound.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
@@ -8,10 +8,12 @@ import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 /** The size of a call's prompt, measured once. */
 export interface PromptSize {
   /**
-   * UTF-8 bytes of all text and of everything else except images, as a tokenizer gets them: it makes at most one token
-   * of each byte.
+   * UTF-8 bytes of all text and of everything else except images. A tokenizer makes at most one token of each byte,
+   * and of each that it adds before.
    */
   readonly bytes: number;
+  /** See `TextSize`. */
+  readonly added: number;
   readonly messages: number;
   readonly images: number;
   readonly audio: boolean;
@@ -73,7 +75,7 @@ const IMAGES: ReadonlySet<string> = new Set([
 ]);
 
 export function measurePrompt(body: ChatBody): PromptSize {
-  let bytes = 0;
+  const text = new TextSize();
   let images = 0;
   let audio = false;
   let video = false;
@@ -83,18 +85,18 @@ export function measurePrompt(body: ChatBody): PromptSize {
   for (const message of body.messages) {
     for (const field in message) {
       const value = message[field];
-      if (typeof value === 'string') bytes += tokenizedBytes(value);
+      if (typeof value === 'string') text.add(value);
       else if (field === 'content' && Array.isArray(value)) {
         for (const part of value as ContentPart[]) {
           images += imagesOf(part);
           if (part.type === 'image_url' || part.type === 'text') {
-            if (part.text !== undefined) bytes += tokenizedBytes(part.text);
-            for (const name in part) if (!PART_FIELDS.has(name)) bytes += valueBytes(part[name]);
+            if (part.text !== undefined) text.add(part.text);
+            for (const name in part) if (!PART_FIELDS.has(name)) addValue(text, part[name]);
           } else {
             audio ||= part.type === 'input_audio' || part.type === 'audio_url';
             video ||= part.type === 'video_url';
             file ||= part.type === 'file';
-            bytes += jsonBytes(part);
+            addJson(text, part);
           }
           for (const name in part) {
             if (PART_FIELDS.has(name)) continue;
@@ -102,7 +104,7 @@ export function measurePrompt(body: ChatBody): PromptSize {
             sound = addSound(sound, soundAt(name, part[name]));
           }
         }
-      } else bytes += jsonBytes(value);
+      } else addJson(text, value);
       if (MESSAGE_FIELDS.has(field)) continue;
       if (isImage(field)) images += countOf(value);
       hidden ||= hidesTokens(field, value);
@@ -112,11 +114,12 @@ export function measurePrompt(body: ChatBody): PromptSize {
   const tools = (body.tools?.length ?? 0) > 0 || body['functions'] !== undefined;
   for (const field in body) {
     if (NO_PROMPT.has(field)) continue;
-    bytes += valueBytes(body[field]);
+    addValue(text, body[field]);
     if (IMAGES.has(foldName(field))) images += countOf(body[field]);
   }
   return {
-    bytes,
+    bytes: text.bytes,
+    added: text.added,
     messages: body.messages.length,
     images,
     audio,
@@ -170,6 +173,7 @@ export function promptTokensMax(size: PromptSize, offer: Offer): number {
 export function tokensInRequest(size: PromptSize, { model, endpoint }: Offer): number {
   const tokens =
     size.bytes +
+    size.added +
     TOKENS_PER_CALL +
     size.messages * TOKENS_PER_MESSAGE +
     (size.images === 0 ? 0 : size.images * imageTokensMax(model!, endpoint.kind === 'direct')) +
@@ -185,13 +189,14 @@ export function tokensOf(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }
 
-/** Bytes of texts and structures. Numbers and booleans count 0. */
-function valueBytes(value: unknown): number {
-  return typeof value === 'string' ? tokenizedBytes(value) : typeof value === 'object' ? jsonBytes(value) : 0;
+/** Adds a text or a structure. Numbers and booleans count nothing. */
+function addValue(size: TextSize, value: unknown): void {
+  if (typeof value === 'string') size.add(value);
+  else if (typeof value === 'object') addJson(size, value);
 }
 
-function jsonBytes(value: unknown): number {
-  return value === undefined || value === null ? 0 : tokenizedBytes(JSON.stringify(value));
+function addJson(size: TextSize, value: unknown): void {
+  if (value !== undefined && value !== null) size.add(JSON.stringify(value));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
 import type { NativeWireName } from '#config';
-import { addedByNormalising, type Catalog, type Offer } from '#catalog';
+import { TextSize, type Catalog, type Offer } from '#catalog';
 import type { ProviderPreferences } from '#gateway';
 import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
 import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
@@ -203,10 +203,12 @@ export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'w
   const sound = wire.sound === undefined ? NO_SOUND : wire.sound(prompt);
   const { tools } = asked;
   const bytes = Buffer.byteLength(text);
+  const size = new TextSize();
   // An escaped character (`\\ufdfa`) is ASCII here, and is another one for the model.
-  const added = bytes === text.length && !text.includes('\\u') ? 0 : addedByNormalising(asked);
+  if (bytes !== text.length || text.includes('\\u')) size.addNormalised(asked);
   return {
-    bytes: Math.max(0, bytes - pictures.bytes) + added,
+    bytes: Math.max(0, bytes - pictures.bytes),
+    added: size.added,
     messages: Array.isArray(prompt) ? prompt.length : 1,
     images: pictures.images,
     audio: false,

@@ -62,6 +62,7 @@ export function boundsAt(offer: Offer, grown: Growth, outputMax: number): Respon
   const speaks = model.outputModalities.includes('audio');
   const size: PromptSize = {
     bytes: grown.bytes + grown.audioTokens,
+    added: 0,
     messages: grown.items,
     images: grown.images,
     audio: grown.audioTokens > 0,

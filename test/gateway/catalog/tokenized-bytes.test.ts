@@ -1,4 +1,4 @@
-import { addedByNormalising, tokenizedBytes } from '#catalog';
+import { TextSize, tokenizedBytes } from '#catalog';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 
@@ -65,6 +65,23 @@ test('no text of such characters is longer than counted', () => {
 });
 
 test('a structure counts what its texts and its keys add', () => {
-  expect(addedByNormalising({ '\ufdfa': ['\ufdfa', 1, null, { a: 'x\ufdfa' }] })).toBe(90);
-  expect(addedByNormalising(['plain', '世界', 7, true])).toBe(0);
+  const addedBy = (value: unknown) => {
+    const size = new TextSize();
+    size.addNormalised(value);
+    return size.added;
+  };
+  expect(addedBy({ '\ufdfa': ['\ufdfa', 1, null, { a: 'x\ufdfa' }] })).toBe(90);
+  expect(addedBy(['plain', '世界', 7, true])).toBe(0);
+});
+
+test('beyond a million characters each counts as the longest', () => {
+  const million = 1024 * 1024;
+  const size = new TextSize();
+  size.add('é'.repeat(million - 1));
+  expect(size.added).toBe(0);
+  size.add('éé plain');
+  expect(size).toMatchObject({ bytes: 2 * million + 8, added: 10 * 8 });
+  size.add('plain');
+  expect(size.added).toBe(80);
+  expect(tokenizedBytes('\ufdfa'.repeat(million + 1))).toBe(33 * (million + 1));
 });

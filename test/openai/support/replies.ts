@@ -8,7 +8,17 @@ export const CONTEXT: ReplyContext = {
   provider: 'Acme',
   rates: { completion: 2_000_000n },
   budget: { promptTokensMax: 500, completionCap: 1000, completionTokensMax: 1000, keptBy: 'provider' },
-  size: { bytes: 40, messages: 1, images: 0, audio: false, video: false, file: false, tools: false, hidden: false },
+  size: {
+    bytes: 40,
+    added: 0,
+    messages: 1,
+    images: 0,
+    audio: false,
+    video: false,
+    file: false,
+    tools: false,
+    hidden: false,
+  },
   created: 1_800_000_000,
   replyBytesMax: 64 * 1024 * 1024,
 };

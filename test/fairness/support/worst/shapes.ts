@@ -55,6 +55,7 @@ export const within = ({
     'as many halves of characters as are read': () =>
       `"${String.raw`\ud83d\ude00`.repeat(Math.min(ESCAPES / 2, bytes / 12))}"`,
     'as long a text as is read': () => `"${'a\u00e9'.repeat(bytes / 3)}"`,
+    'as many emoji as are read': () => `"${'\u{1f600}'.repeat(bytes / 4)}"`,
     'a text of ASCII but for its end': () => `"${'a'.repeat(bytes)}\u00e9"`,
     'as long a text of ASCII as is read': () => `"${'a'.repeat(most)}"`,
     'as much white space as is read': () => `[${' '.repeat(bytes)}0]`,

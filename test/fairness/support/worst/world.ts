@@ -134,10 +134,7 @@ function isShort(ms: number): boolean {
 const REFERENCE = Buffer.from(`"${'a'.repeat(8_200_000)}\u00e9"`);
 const REFERENCE_MS = 12;
 
-/**
- * How much slower this machine is now than that one. The slowest of a few readings counts, because a turn has one try,
- * in which it may meet the same collections of garbage and the same neighbours. The first reading is slower everywhere.
- */
+/** How much slower this machine is now than that one. The first readings are slower everywhere. */
 function slowness(): number {
   const times = Array.from({ length: 6 }, () => {
     const before = process.threadCpuUsage();
@@ -145,7 +142,7 @@ function slowness(): number {
     const { user, system } = process.threadCpuUsage(before);
     return (user + system) / 1000;
   });
-  return Math.max(...times.slice(1)) / REFERENCE_MS;
+  return Math.min(...times) / REFERENCE_MS;
 }
 
 const TRIES = 3;
