@@ -11,7 +11,17 @@ const context: ReplyContext = {
   provider: 'Bench',
   rates: {},
   budget: { promptTokensMax: 1_000, completionCap: 1e9, completionTokensMax: 1e9, keptBy: 'provider' },
-  size: { bytes: 100, added: 0, messages: 1, images: 0, audio: false, video: false, file: false, tools: false, hidden: false },
+  size: {
+    bytes: 100,
+    added: 0,
+    messages: 1,
+    images: 0,
+    audio: false,
+    video: false,
+    file: false,
+    tools: false,
+    hidden: false,
+  },
   created: 1_800_000_000,
   replyBytesMax: 1e12,
 };

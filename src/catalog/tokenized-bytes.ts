@@ -8,7 +8,7 @@ const ADDED_MOST = 10;
 /** More characters count as if all were longer, so that no text takes more than a few milliseconds. */
 const EXACT_CHARACTERS = 1024 * 1024;
 
-/** What is added for each code point, plus 1; 0 for those that are not known yet. */
+/** The bytes that are added for each code point, plus 1; 0 for those that are not known yet. */
 const ADDED = new Uint8Array(0x11_00_00);
 
 /**

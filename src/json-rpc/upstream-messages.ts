@@ -4,7 +4,7 @@ import {
   UpstreamFailure,
   retryAfterOf,
   toFailure,
-  guardStructure,
+  guardInTurns,
   hasByteOrderMark,
   markLargeStrings,
   OWN_TURN_BYTES,
@@ -73,8 +73,8 @@ export async function* readBatches(
     const read: (Received | Marker)[] = [];
     try {
       for (const event of events) {
-        // oxlint-disable-next-line no-await-in-loop -- a large event is parsed in a turn of its own
-        if (event.data.length > OWN_TURN_BYTES) await ownTurn();
+        // oxlint-disable-next-line no-await-in-loop -- a large event is guarded and parsed in turns of its own
+        if (event.data.length > UNGUARDED_MAX) await guardEvent(event.data, reply.status);
         read.push(...messagesOf(event, reply, strict, parse));
       }
     } finally {
@@ -109,7 +109,7 @@ export async function readText(reply: UpstreamReply, bytesMax: number, large?: L
   const body = await readBytes(reply, bytesMax, large);
   if (body.byteLength > OWN_TURN_BYTES) await ownTurn();
   try {
-    guard(body, reply.status);
+    await guard(body, reply.status);
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.tooLarge) throw error;
     throw unreadable(error.message, reply, body.toString('utf8', 0, SAID_MAX), error.cause);
@@ -235,7 +235,7 @@ function messagesOf(
   strict: boolean,
   parse: typeof parseMessage,
 ): readonly (Received | Marker)[] {
-  const said = data === '' ? null : parseGuarded(data, reply.status, parse);
+  const said = data === '' ? null : parse(data);
   if (said) {
     const message = scrubbed(said, reply);
     return [{ message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }];
@@ -329,19 +329,30 @@ function eventOf(text: string, id: string | null): string {
     .join('')}\n`;
 }
 
-/** Parses a message from an event. Throws UpstreamFailure if it has more structure than BOUNDS.message. */
-export function parseGuarded(data: string, status: number, parse = parseMessage): ReturnType<typeof parseMessage> {
-  if (data.length > UNGUARDED_MAX) guard(Buffer.from(data), status);
-  return parse(data);
+/** Parses a message from an event. Rejects with UpstreamFailure if it has more structure than BOUNDS.message. */
+export async function parseGuarded(data: string, status: number): Promise<ReturnType<typeof parseMessage>> {
+  if (data.length > UNGUARDED_MAX) await guardEvent(data, status);
+  return parseMessage(data);
+}
+
+/** Rejects as `guard`. The text is copied, and may be parsed afterwards, in turns of their own if it is large. */
+async function guardEvent(data: string, status: number): Promise<void> {
+  const isLarge = data.length > OWN_TURN_BYTES;
+  if (isLarge) await ownTurn();
+  const bytes = Buffer.from(data);
+  if (isLarge) await ownTurn();
+  await guard(bytes, status);
+  if (isLarge) await ownTurn();
 }
 
 /** A text up to this length cannot have much structure, so it is not checked. */
 const UNGUARDED_MAX = 16 * 1024;
 
-function guard(body: Buffer, status: number): void {
+/** Rejects with UpstreamFailure for more structure than BOUNDS.message. */
+async function guard(body: Buffer, status: number): Promise<void> {
   if (body.byteLength <= UNGUARDED_MAX) return;
   try {
-    guardStructure(body, BOUNDS.message);
+    await guardInTurns(body, BOUNDS.message);
   } catch (error) {
     throw tooLarge('the answer of the provider has more structure than is read', {
       status,

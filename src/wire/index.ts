@@ -8,7 +8,7 @@ export {
   type JsonObject,
   NotUtf8,
   TooMuchStructure,
-  guardStructure,
+  guardInTurns,
   hasByteOrderMark,
   isExactNumber,
   isObject,

@@ -238,6 +238,12 @@ export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
   );
 }
 
+/** The same for bytes that may be many: a turn of the event loop for each megabyte. */
+export async function guardInTurns(bytes: Buffer, limits: JsonLimits): Promise<void> {
+  const structure = new Structure(bytes, 0, limits);
+  while (!structure.look(SLICE_BYTES)) await ownTurn();
+}
+
 /** Whether UTF-8 bytes begin with a byte order mark, which has three bytes. */
 export function hasByteOrderMark(buffer: Buffer): boolean {
   return buffer[0] === 0xef && buffer[1] === 0xbb && buffer[2] === 0xbf;

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
-import { guardStructure, parseJson } from '#wire';
+import { parseJson } from '#wire';
+import { guardStructure } from '../../src/wire/json-guard.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -1,6 +1,16 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
-import { isObject, type JsonObject, lengthOf, type MarkedText, NEVER_ABORTED, piecesOfText, wholePiece } from '#wire';
+import {
+  isObject,
+  type JsonObject,
+  lengthOf,
+  type MarkedText,
+  NEVER_ABORTED,
+  OWN_TURN_BYTES,
+  ownTurn,
+  piecesOfText,
+  wholePiece,
+} from '#wire';
 import {
   idempotencyError,
   KEPT_BYTES_MAX,
@@ -119,6 +129,9 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
   ): Promise<ResponseRecord> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
     const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
+    const isLarge = text !== null && (typeof text === 'string' ? text : text.text).length > OWN_TURN_BYTES;
+    // It was just written to the client, in this turn.
+    if (isLarge) await ownTurn();
     const pieces = text === null ? null : piecesOfText(text);
     if (text !== null && pieces !== null && charged && over && largeReplies?.takes(lengthOf(pieces))) {
       const inForm = out.form === 'result' ? pieces : piecesOfText(out.formed(text));
@@ -129,6 +142,7 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
       // exists.
       return { ...(isKept === true ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
     }
+    if (isLarge) await ownTurn();
     await tell();
     const whole = pieces && wholePiece(pieces, KEPT_BYTES_MAX[charged ? 'charged' : 'free']);
     return whole === null ? shown() : kept(whole, charged);

@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { type JsonLimits, type JsonObject, guardStructure, isObject } from '#wire';
+import { type JsonLimits, type JsonObject, guardInTurns, isObject, OWN_TURN_BYTES, ownTurn } from '#wire';
 import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
 import { type Catalog, nearestHint } from '#catalog';
@@ -230,7 +230,7 @@ async function callArguments(
   const data = parts.filter((part) => part.kind === 'data');
   if (data.length === 1 && isObject(data[0]!.data)) return JSON.stringify(data[0]!.data);
   const text = textOf(parts);
-  if (isJsonObject(text, limits)) return text;
+  if (await isJsonObject(text, limits)) return text;
   const known = await schema();
   if (known === null) throw unprocessable(`The arguments of ${printable(name)} are not known yet: ${AS_JSON}`);
   const filled = text.trim() === '' ? null : onlyText(known);
@@ -245,9 +245,10 @@ const unprocessable = (message: string) => new GatewayError('unprocessable', mes
 const textOf = (parts: readonly Part[]): string =>
   parts.flatMap((part) => (part.kind === 'text' ? [part.text] : [])).join('\n');
 
-function isJsonObject(text: string, limits: JsonLimits): boolean {
+async function isJsonObject(text: string, limits: JsonLimits): Promise<boolean> {
   if (!/^\s*\{/.test(text)) return false;
-  guardStructure(Buffer.from(text), limits);
+  await guardInTurns(Buffer.from(text), limits);
+  if (text.length > OWN_TURN_BYTES) await ownTurn();
   try {
     JSON.parse(text);
     return true;

@@ -92,7 +92,8 @@ async function* listenLegacy(
       // The client reconnects with the id of the last event that it got.
       return FINISHED;
     }
-    for (const event of events) if (isForListener(event)) yield Buffer.from(event.raw);
+    // oxlint-disable-next-line no-await-in-loop -- in their order
+    for (const event of events) if (await isForListener(event)) yield Buffer.from(event.raw);
   }
 }
 
@@ -100,9 +101,9 @@ async function* listenLegacy(
  * Whether an event may be passed on: all messages but responses. A server sends a response here only if the client
  * resumes the stream of a request, and the call of that request was not paid. The gateway itself resumes such streams.
  */
-function isForListener({ data }: SseEvent): boolean {
+async function isForListener({ data }: SseEvent): Promise<boolean> {
   if (data === '') return true;
-  const message = parseGuarded(data, 200);
+  const message = await parseGuarded(data, 200);
   return message !== undefined && message !== null && message.kind !== 'response';
 }
 

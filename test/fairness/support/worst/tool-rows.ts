@@ -75,10 +75,7 @@ const toolAsModel = (world: World) =>
   });
 const row = (act: Row['act'], answer: Row['answer']): Row => ({ bound: 'message', act, answer: answer! });
 
-/**
- * A message with an id that came before is a repeat, which no agent gets. The rows with streams repeat one message: the
- * end of a stream with 8 MiB of text that is no ASCII takes 41 to 66 ms in one turn, which they do not try.
- */
+/** A message with an id that came before is a repeat, which no agent gets. */
 let messages = 0;
 const message =
   (agent: string, method = 'message/send') =>
@@ -91,7 +88,7 @@ const message =
         message: {
           kind: 'message',
           role: 'user',
-          messageId: method === 'message/send' ? `m${messages++}` : 'm',
+          messageId: `m${messages++}`,
           parts: [{ kind: 'text', text: 'x' }],
         },
       },
