@@ -22,6 +22,8 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 const FULL_TOO = [
   // They start a process for each package.
   'test/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
+  // recheck takes 20 to 60 s for all of them.
+  'test/architecture/regular-expressions.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',

@@ -46,8 +46,7 @@ const isOurs = (text: string): boolean =>
 
 /** The token of a Bearer header. The scheme is case-insensitive. undefined for another scheme. */
 export function bearerOf(authorization: string): string | undefined {
-  if (authorization.startsWith('Bearer ')) return authorization.slice(7).trim();
-  return /^bearer +(.*)$/i.exec(authorization)?.[1]?.trim();
+  return /^bearer /i.test(authorization) ? authorization.slice(7).trim() : undefined;
 }
 
 /**

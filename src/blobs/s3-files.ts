@@ -153,6 +153,13 @@ async function completeUpload(
 
 const member = (name: string, text: string) => new RegExp(`<${name}>([^<]*)</${name}>`).exec(text)?.[1];
 
+/** The insides of all elements with this name. */
+const elementsIn = (text: string, name: string): readonly string[] =>
+  text
+    .split(`<${name}>`)
+    .slice(1)
+    .map((rest) => rest.split(`</${name}>`, 1)[0]!);
+
 async function idsBefore(client: S3Client, time: number): Promise<readonly string[]> {
   const ids: string[] = [];
   for (let token: string | undefined = ''; token !== undefined;) {
@@ -160,7 +167,7 @@ async function idsBefore(client: S3Client, time: number): Promise<readonly strin
     // oxlint-disable-next-line no-await-in-loop -- one page after the other
     const { status, text } = await client.sendForText({ method: 'GET', key: null, query });
     if (status === 404) throw new BlobUnreachable('the store of files has no bucket at this address');
-    for (const [, one = ''] of text.matchAll(/<Contents>(.*?)<\/Contents>/gs)) {
+    for (const one of elementsIn(text, 'Contents')) {
       const id = KEY.exec(ownKey(client, one))?.[2];
       if (id !== undefined && isBefore(member('LastModified', one), time)) ids.push(id);
     }
@@ -173,7 +180,7 @@ async function idsBefore(client: S3Client, time: number): Promise<readonly strin
 async function uploadsBefore(client: S3Client, time: number): Promise<readonly { id: string; path: string }[]> {
   const query = { uploads: '', prefix: client.prefix };
   const listed = await client.sendForText({ method: 'GET', key: null, query }).catch(() => null);
-  return [...(listed?.text ?? '').matchAll(/<Upload>(.*?)<\/Upload>/gs)].flatMap(([, one = '']) => {
+  return elementsIn(listed?.text ?? '', 'Upload').flatMap((one) => {
     const key = KEY.exec(ownKey(client, one));
     const uploadId = member('UploadId', one);
     return key && uploadId !== undefined && isBefore(member('Initiated', one), time)

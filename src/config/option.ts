@@ -219,7 +219,10 @@ function readChecked(
 }
 
 /** Whether a text may be a URL with a user or a password, also if it is not a valid one. */
-const hasCredentials = (value: string): boolean => /:\/\/.*@/s.test(value);
+const hasCredentials = (value: string): boolean => {
+  const at = value.indexOf('://');
+  return at !== -1 && value.includes('@', at);
+};
 
 /** A list of texts with a check. Duplicates are removed. In the environment the texts are separated by commas. */
 export function textList(options: Checked & { readonly max: number }): Option<readonly string[]> {

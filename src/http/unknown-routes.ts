@@ -136,9 +136,9 @@ declare module 'fastify' {
     readonly visitsOnly?: true;
     /**
      * Clients append the path of this route to a base URL that people choose. For an unknown path that ends with it,
-     * the 404 says where the route is. A pattern is for a path with a name in it.
+     * the 404 says where the route is. A function is for a path with a name in it.
      */
-    readonly clientsAppend?: true | RegExp;
+    readonly clientsAppend?: true | ((path: string) => boolean);
   }
 }
 
@@ -178,7 +178,7 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
   const below = new Map<string, TellRefusal>();
   /** Addresses of routes, by what clients append to reach them. */
   const appended = new Map<string, string>();
-  const appendedPatterns: (readonly [pattern: RegExp, url: string])[] = [];
+  const appendedPatterns: (readonly [fits: (path: string) => boolean, url: string])[] = [];
   let patterns: ReadonlyMap<string, RegExp> | null = null;
   server.addHook('onRoute', ({ url, method, constraints, prefix, routePath, config }) => {
     // The route `*` handles the preflights of all paths, so it gives no information about one path.
@@ -216,7 +216,7 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
     return { methods: [...found].sort(), refusal, missing: found.size === 0 ? missing : null };
   };
-  const fitting = (path: string) => appendedPatterns.find(([pattern]) => pattern.test(path))?.[1];
+  const fitting = (path: string) => appendedPatterns.find(([fits]) => fits(path))?.[1];
   const appendedIn = (path: string): string | undefined => {
     const found = fitting(path);
     if (found !== undefined) return found;

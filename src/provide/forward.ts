@@ -163,7 +163,12 @@ function requestHeaders(
 
 function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeaders {
   // A header with several lines is a list, which the type of Node does not show.
-  const named = [headers.connection ?? []].flat().flatMap((line) => line.toLowerCase().split(/\s*,\s*/));
+  const named = [headers.connection ?? []].flat().flatMap((line) =>
+    line
+      .toLowerCase()
+      .split(',')
+      .map((name) => name.trim()),
+  );
   const reply: OutgoingHttpHeaders = { ':status': status };
   for (const name in headers) {
     if (NOT_RETURNED.has(name) || name.startsWith(OURS) || named.includes(name)) continue;

@@ -54,6 +54,8 @@ export interface Masked {
   readonly comments: string;
   /** String literals and the plain parts of templates, in order. */
   readonly literals: readonly Literal[];
+  /** Regular expressions, with their slashes and flags, in order. */
+  readonly patterns: readonly Literal[];
 }
 
 const blank = (text: string) => text.replace(/[^\n]+/g, (line) => ' '.repeat(line.length));
@@ -70,6 +72,7 @@ export function mask(text: string): Masked {
   const codeParts: string[] = [];
   const commentParts: string[] = [];
   const literals: Literal[] = [];
+  const patterns: Literal[] = [];
   /** Depth of braces inside each open `${`. */
   const templates: number[] = [];
   let at = 0;
@@ -125,9 +128,15 @@ export function mask(text: string): Masked {
         else if (text[end] === '[') set = true;
         else if (text[end] === ']') set = false;
       }
+      // Without an end in its line it divides after all.
+      if (text[end] !== '/') {
+        emit('code', at + 1);
+        continue;
+      }
+      patterns.push({ start: at, value: text.slice(at, end + 1) + /^[a-z]*/.exec(text.slice(end + 1))![0] });
       emit('code', at + 1);
-      emit('literal', Math.max(at, end));
-      emit('code', Math.min(end + 1, text.length));
+      emit('literal', end);
+      emit('code', end + 1);
     } else if (templates.length > 0 && (one === '{' || one === '}')) {
       const depth = templates.pop()!;
       emit('code', at + 1);
@@ -136,7 +145,7 @@ export function mask(text: string): Masked {
       else template();
     } else emit('code', at + 1);
   }
-  return { code: codeParts.join(''), comments: commentParts.join(''), literals };
+  return { code: codeParts.join(''), comments: commentParts.join(''), literals, patterns };
 }
 
 /** 1-based line of an offset. */

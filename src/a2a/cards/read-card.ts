@@ -1,3 +1,4 @@
+import { withoutEndSlashes } from '#http';
 import { type A2aVersion, versionOf } from '../wire/protocol.ts';
 import { cardText, elementsOfValue, membersOfValue } from './card-content.ts';
 
@@ -138,7 +139,7 @@ function pathBelow(text: string, basePath: string | null): string | null {
   const url = URL.parse(text);
   if (!url || (url.protocol !== 'https:' && url.protocol !== 'http:')) return null;
   const path = url.pathname === '/' ? '' : url.pathname;
-  const base = basePath?.replace(/\/+$/, '') ?? '';
+  const base = withoutEndSlashes(basePath ?? '');
   if (!`${path}/`.startsWith(`${base}/`)) return '';
   const below = path.slice(base.length);
   // A path with two leading slashes would name a host when it is resolved against a URL.

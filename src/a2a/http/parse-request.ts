@@ -330,7 +330,8 @@ export function readAddress(
   if (wrong !== null) return wrong;
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
   // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not the name of another agent.
-  const misspelt = /:[^/]+$/.test(path) && places.some(({ at }) => at > 0);
+  const end = path.slice(path.lastIndexOf('/') + 1);
+  const misspelt = /:./.test(end) && places.some(({ at }) => at > 0);
   // A route of an agent that does not exist. So the client reads the error in the form of its binding.
   if (!misspelt)
     for (const one of version === null ? VERSIONS : [version])

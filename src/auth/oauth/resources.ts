@@ -128,7 +128,7 @@ const ALL: ReadonlySet<string> = new Set(['/mcp', '/a2a']);
 const VIDEO_FILE = /^\/api\/v1\/videos\/[^/]+\/content$/;
 
 /** The routes of HTTP+JSON below the address of an agent. */
-const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/.*)?|card|extendedAgentCard)$/i;
+const ROUTE = /(?:\/v1)?\/(?:message:[a-z]+|tasks(?:\/[^]*)?|card|extendedAgentCard)$/i;
 
 /** A path without `/api/v1`, below which the same addresses are, and without slashes at its end. */
 const plainPath = (path: string): string => withoutEndSlashes(path).replace(/^\/api\/v1(?=\/)/, '');

@@ -36,10 +36,14 @@ export const modelParams = {
 export const ENTRY_CONFIG = {
   methodsAt: (path: string): readonly string[] => (path.includes(':') ? [] : ['GET', 'HEAD']),
   missingAt(path: string) {
-    const [, model = '', method = ''] = /\/models\/([^]*):([^]*)$/.exec(path) ?? [];
+    const name = path.slice(path.indexOf(MODELS) + MODELS.length);
+    const colon = name.lastIndexOf(':');
+    const [model, method] = [name.slice(0, colon), name.slice(colon + 1)];
     return `${shown(model)} has no method ${shown(method)}. Its methods are ${METHODS.join(', ')}`;
   },
 } as const;
+
+const MODELS = '/models/';
 
 const shown = (part: string): string => JSON.stringify(part.replaceAll(/%2F/gi, '/').slice(0, 128));
 
@@ -54,7 +58,11 @@ export function refuseMethod(model: string, httpMethod: string): void {
 /** The config of a method's route. A client with another base URL or version is told the right one. */
 export const configOf = (method: Method) =>
   ({
-    clientsAppend: new RegExp(`^(?!/api/v1beta/models/).*/models/.+:${method}$`),
+    clientsAppend: (path: string) =>
+      !path.startsWith(`/api${GEMINI_PREFIX}${MODELS}`) &&
+      path.endsWith(`:${method}`) &&
+      // A name of at least one character is between them.
+      path.slice(0, -method.length - 2).includes(MODELS),
     refusesBelow: GEMINI_PREFIX,
   }) as const;
 

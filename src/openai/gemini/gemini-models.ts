@@ -31,6 +31,10 @@ interface PageQuery {
 }
 
 /** `GET /v1beta/models` and the entry of one model. Register them under `/api`. They are public. */
+/** Whether a path is that of this list behind another base URL. */
+const isListElsewhere = (path: string): boolean =>
+  !path.startsWith('/api/v1beta/') && /\/v1(?:alpha|beta)\/models$/.test(path);
+
 export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): FastifyPluginAsync {
   const pages = new Map<string, () => TaggedPage>();
   const wire = { toError: toGeminiError };
@@ -56,7 +60,7 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
       `${GEMINI_PREFIX}/models`,
       {
         ...common,
-        config: { ...common.config, clientsAppend: /^(?!\/api\/v1beta\/).*\/v1(?:alpha|beta)\/models$/ },
+        config: { ...common.config, clientsAppend: isListElsewhere },
         schema: {
           ...described,
           summary: 'List models in the Gemini API',

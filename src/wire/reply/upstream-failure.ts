@@ -282,9 +282,9 @@ const WORDS =
 const MAXIMUM =
   /(?:context (?:length|window|size|limit)(?: of the model)?(?: is|:| of)?|> ?|maximum model length of|available context size \()\s*\(?([\d,]+)/i;
 const PROMPT =
-  /([\d,]+) in the (?:messages|prompt|input)|([\d,]+) (?:input|prompt) tokens|prompt (?:is too long|contains(?: at least)?|has)[^\d]{0,20}([\d,]+)|request \(([\d,]+) tokens\)|resulted in ([\d,]+)|requested ([\d,]+) tokens(?! \()/i;
+  /(?<![\d,])([\d,]+) in the (?:messages|prompt|input)|(?<![\d,])([\d,]+) (?:input|prompt) tokens|prompt (?:is too long|contains(?: at least)?|has)[^\d]{0,20}([\d,]+)|request \(([\d,]+) tokens\)|resulted in ([\d,]+)|requested ([\d,]+) tokens(?! \()/i;
 const ANSWER =
-  /([\d,]+) (?:in|for) the (?:completion|output)|([\d,]+) output tokens|(?:max_tokens|max_completion_tokens)['"`]? is too large: ([\d,]+)/i;
+  /(?<![\d,])([\d,]+) (?:in|for) the (?:completion|output)|(?<![\d,])([\d,]+) output tokens|(?:max_tokens|max_completion_tokens)['"`]? is too large: ([\d,]+)/i;
 
 /** The numbers in the refusal of a prompt that is too long; null for another refusal. */
 export function contextExceeded(message: string): ContextExceeded | null {

@@ -1,0 +1,102 @@
+import { check } from 'recheck';
+import { expect, test } from 'vitest';
+import { mask, readTree } from './source.ts';
+
+/*
+ * A regular expression that tries each beginning of a text to its end takes a second for 100 KB, in which all others
+ * wait. recheck finds those.
+ */
+
+/** Slow ones whose texts are short or not of strangers, by file, and why. */
+const JUDGED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
+  'the text has an end: digits of an amount, the reason of a WebSocket, a name, the first words of an answer, the end of a line':
+    {
+      'src/billing/money.ts': ['/0+$/'],
+      'src/billing/price-text.ts': ['/0+$/'],
+      'src/cli/admin-client.ts': [String.raw`/\.?0+$/`],
+      'src/config/blocks/price.ts': ['/0+$/'],
+      'src/config/image-tokens.ts': [String.raw`/(?:^|[-/.:])(?:gpt-|o\d).*(?:mini|nano)/`],
+      'src/http/message-socket.ts': [String.raw`/\uFFFD+$/`],
+      'src/mcp/own/aggregate/names.ts': ['/_+$/'],
+      'src/provide/forward.ts': [String.raw`/[^\s"']*$/`],
+      'src/provide/stdio/message-process.ts': [
+        String.raw`/[,{]\s*"id"\s*:\s*(-?\d[\d.eE+-]*|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\]?\s*$/`,
+      ],
+      'src/provider-models/model-facts.ts': [
+        String.raw`/dall-e|(?:^|[-/])(?:imagen|sora|veo|flux|lyria)|stable-diffusion|(?:^|[-/.])(?:gpt|chatgpt|grok)-.*(?:image|imagine)|-image(?:-|$)|nano-banana/`,
+      ],
+      'src/provider-models/price-match.ts': [String.raw`/\d+$/`],
+    },
+  'an address or a key in a file, a command or the environment of the one who runs the program': {
+    'src/chains/ask-json.ts': [String.raw`/\/+$/`],
+    'src/cli/connect/connection.ts': [String.raw`/\/+$/`],
+    'src/cli/connect/formats.ts': [
+      String.raw`/\s*(?:([\w-]+)|"([^"]*)"|'([^']*)')\s*(?:\.|$)/g`,
+      String.raw`/^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/`,
+    ],
+    'src/cli/gateway-process.ts': [String.raw`/\/+$/`],
+    'src/cli/local-providers.ts': [String.raw`/\/+$/`],
+    'src/cli/target.ts': [String.raw`/\/+$/`],
+    'src/config/blocks/block.ts': [String.raw`/\/+$/`],
+    'src/observe/otlp.ts': [String.raw`/\/+$/`],
+    'src/security/safe-text.ts': [String.raw`/^(\w+) +(.+)$/`, '/=+$/'],
+  },
+  'our own text: the address of a route, a statement, metrics, a page of the guide': {
+    'src/http/unknown-routes.ts': ['/[:*][^/]*$/'],
+    'src/observe/calls-now.ts': [String.raw`/(\w+)="((?:[^"\\]|\\.)*)"/g`],
+    'src/pages/guide/guide-document.ts': ['/<[^>]+>/g', '/<!--[^]*?-->/g', '/^```mermaid\\n([^]*?)^```$/gm'],
+    'src/pages/guide/guide-pages.ts': [
+      String.raw`/!?\[([^\]]*)\]\([^)]*\)/g`,
+      String.raw`/^- \[[^\]]+\]\(([^)#]+)\)/gm`,
+    ],
+    'src/pages/guide/search-index.ts': ['/^```mermaid$[^]*?^```$|<!--[^]*?-->/gm'],
+    'src/store/log/shared-progress.ts': [String.raw`/^\s*--.*$/gm`],
+  },
+  'at most 60 characters are tried for each beginning': {
+    'src/chains/evm/rpc.ts': [
+      '/missing trie node|pruned|historical state|state .{0,60}(?:not|un)[ -]?available|old data not available|distance to target block|archive/i',
+    ],
+  },
+};
+
+/** A text for which a regular expression is slow; null if there is none. */
+async function slowFor(pattern: string): Promise<string | null> {
+  const [, source, flags] = /^\/([^]*)\/([a-z]*)$/.exec(pattern)!;
+  const { status, ...found } = await check(source!, flags!, { timeout: 20_000 });
+  if (status !== 'vulnerable') return null;
+  return ('attack' in found ? found.attack?.pattern : undefined) ?? 'an unknown text';
+}
+
+test('a slow regular expression is found', async () => {
+  expect(await slowFor(String.raw`/\/+$/`)).toContain('repeat');
+  expect(await slowFor(String.raw`/^\/+$/`)).toBeNull();
+});
+
+test(
+  'every regular expression of src takes a time that grows with its text, or is judged',
+  { timeout: 600_000 },
+  async () => {
+    const files = readTree(['src'], ['.ts']).filter(({ path }) => !path.startsWith('src/demo/'));
+    const judged = new Map(Object.values(JUDGED).flatMap((one) => Object.entries(one)));
+    const known = new Map<string, Promise<string | null>>();
+    const slow: string[] = [];
+    let count = 0;
+    const unused = new Set([...judged].flatMap(([path, patterns]) => patterns.map((one) => `${path} ${one}`)));
+    for (const { path, text } of files)
+      for (const { value } of mask(text).patterns) {
+        count++;
+        if (judged.get(path)?.includes(value)) {
+          unused.delete(`${path} ${value}`);
+          continue;
+        }
+        let found = known.get(value);
+        if (found === undefined) known.set(value, (found = slowFor(value)));
+        // oxlint-disable-next-line no-await-in-loop -- one process checks them
+        const fault = await found;
+        if (fault !== null) slow.push(`${path}: ${value}, for example with ${fault}`);
+      }
+    expect(count).toBeGreaterThan(500);
+    expect(slow).toEqual([]);
+    expect([...unused]).toEqual([]);
+  },
+);
