@@ -23,6 +23,8 @@ export interface ListedTool {
   readonly description: string;
   /** Parsed JSON Schema; the same object each time. */
   readonly inputSchema: unknown;
+  /** Characters of its definition. Reading the schema takes time that grows with them. */
+  readonly size: number;
   readonly definition: ToolDefinition;
 }
 

@@ -28,7 +28,8 @@ interface ToolTargetDeps extends RequestCallDeps {
 interface DescribedTool {
   readonly name: string;
   readonly description: string;
-  readonly inputSchema: JsonObject;
+  /** Parses it, so it is called for those tools that a request takes. */
+  readonly inputSchema: () => JsonObject;
 }
 
 export interface ToolTarget {
@@ -180,7 +181,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
       return usable.map(({ tool }) => ({
         name: tool.name,
         description: tool.description,
-        inputSchema: tool.inputSchema ?? { type: 'object' },
+        inputSchema: () => tool.inputSchema ?? { type: 'object' },
       }));
     },
   };

@@ -80,7 +80,7 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
 
   const same =
     before !== null && tools.size === before.tools.size && read.every((tool) => tool === before.tools.get(tool.name));
-  const index = same ? before.index : indexTools(tools.values(), `${offer.service} ${offer.displayName}`);
+  const index = same ? before.index : await indexTools(tools.values(), `${offer.service} ${offer.displayName}`);
   return {
     facts,
     tools,
@@ -196,6 +196,10 @@ class Tool implements ToolEntry {
     this.text = text;
     this.shown = shown;
     this.definition = definition;
+  }
+
+  get size(): number {
+    return this.text.length;
   }
 
   get inputSchema(): JsonObject | null {

@@ -1,3 +1,5 @@
+import { ownTurn } from '#wire';
+
 /** An index of the words of one server's tools. A search can use many such indexes. */
 export interface SearchIndex {
   /** Names of tools, by the numbers that the postings use. */
@@ -7,6 +9,8 @@ export interface SearchIndex {
   readonly totalLength: number;
   /** By word: pairs of a tool's number and the word's weight in that tool, in one flat list. */
   readonly postings: ReadonlyMap<string, readonly number[]>;
+  /** The memory that it takes, in characters of two bytes. */
+  readonly size: number;
 }
 
 interface SearchDocument {
@@ -18,14 +22,22 @@ interface SearchDocument {
 /** The weight of a word by its place: a word in a name counts more than one in a description. */
 const WEIGHTS = { name: 3, title: 2, service: 2, description: 1 } as const;
 
-/** `service`: the names of the service, for people and for machines. */
-export function indexTools(tools: Iterable<SearchDocument>, service: string): SearchIndex {
+/** Tools that are indexed in one turn of the event loop: less than 10 ms. */
+const TOOLS_PER_TURN = 64;
+/** Characters of memory for a word of a tool: its place in two lists of numbers, or the entry of a new word. */
+const WORD_SIZE = 32;
+
+/** `service`: its names, for people and for machines. Many tools take several turns of the event loop. */
+export async function indexTools(tools: Iterable<SearchDocument>, service: string): Promise<SearchIndex> {
   const names: string[] = [];
   const lengths: number[] = [];
   const postings = new Map<string, number[]>();
   let totalLength = 0;
+  let size = 0;
   const ofService = wordsOf(service);
   for (const { name, title, description } of tools) {
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    if (names.length % TOOLS_PER_TURN === TOOLS_PER_TURN - 1) await ownTurn();
     const weights = new Map<string, number>();
     let length = 0;
     // A repeated word counts once in each field, so that repeating it only makes the text longer.
@@ -43,11 +55,12 @@ export function indexTools(tools: Iterable<SearchDocument>, service: string): Se
       if (places) places.push(number, weight);
       else postings.set(word, [number, weight]);
     }
+    size += weights.size * WORD_SIZE;
     names.push(name);
     lengths.push(length);
     totalLength += length;
   }
-  return { names, lengths, totalLength, postings };
+  return { names, lengths, totalLength, postings, size };
 }
 
 interface Match<T> {
@@ -119,7 +132,9 @@ const HUMP = /(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu;
 /** Scripts without spaces between words. */
 const UNSPACED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
 /** Longer texts are cut, because they come from providers. */
-const TEXT_MAX = 4_096;
+const TEXT_MAX = 1_024;
+/** Further words of a text are left out. A text of 1,024 characters has about 170; in Chinese each pair counts. */
+const WORDS_MAX = 256;
 const WORD_MAX = 40;
 
 /**
@@ -131,6 +146,7 @@ function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
   const parts = text.slice(0, TEXT_MAX).normalize('NFKC').replace(HUMP, ' ').toLowerCase().match(WORD) ?? [];
   for (const part of parts) {
+    if (words.length >= WORDS_MAX) break;
     if (!UNSPACED.test(part)) words.push(stem(part.slice(0, WORD_MAX)));
     else {
       const characters = Array.from(part);
@@ -138,7 +154,7 @@ function wordsOf(text: string): readonly string[] {
       for (let i = 1; i < characters.length; i++) words.push(characters[i - 1]! + characters[i]!);
     }
   }
-  return words;
+  return words.slice(0, WORDS_MAX);
 }
 
 /**

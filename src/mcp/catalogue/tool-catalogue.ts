@@ -76,9 +76,9 @@ export interface ToolCatalogueOptions extends FetchDeps {
 }
 
 interface CatalogueLimits extends FetchLimits {
-  /** Most characters of all services of one provider. */
+  /** Most characters of all services of one provider, with those of the indexes. */
   readonly providerSizeMax: number;
-  /** Most characters of all listings. */
+  /** Most characters of all listings, with those of the indexes. */
   readonly totalSizeMax: number;
 }
 
@@ -240,10 +240,11 @@ function roomOf(
 ): number {
   let total = 0;
   let own = 0;
-  for (const [id, { size }] of listings) {
+  for (const [id, { size, index }] of listings) {
     if (id === offer.id) continue;
-    total += size;
-    if (offers.get(id)?.provider.id === offer.provider.id) own += size;
+    const taken = size + index.size;
+    total += taken;
+    if (offers.get(id)?.provider.id === offer.provider.id) own += taken;
   }
   return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
 }

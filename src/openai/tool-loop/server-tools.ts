@@ -8,7 +8,8 @@ import type { ChatTool } from '../chat/chat-schema.ts';
 export interface ToolFacts {
   readonly name: string;
   readonly description: string;
-  readonly inputSchema: Readonly<Record<string, unknown>>;
+  /** Parses it, so it is called for those tools that a request takes. */
+  readonly inputSchema: () => Readonly<Record<string, unknown>>;
 }
 
 /** A tool that the gateway calls. */
@@ -60,7 +61,7 @@ export async function resolveServerTools(
     const name = functionName(service, facts.name, taken);
     taken.add(name);
     named.set(name, { service, tool: facts.name });
-    const shown = { name, description: facts.description, parameters: facts.inputSchema };
+    const shown = { name, description: facts.description, parameters: facts.inputSchema() };
     bytes += Buffer.byteLength(JSON.stringify(shown));
     if (bytes > TOOL_BYTES_MAX)
       throw invalid(

@@ -142,7 +142,10 @@ const toolSchema = titled(
       description: { type: 'string', description: 'Its first 500 characters where several services are listed' },
       price: toolPriceSchema,
       definition: definitionSchema,
-      input_schema: { description: 'JSON Schema of the arguments; with `schemas=true`' },
+      input_schema: {
+        description:
+          'JSON Schema of the arguments; with `schemas=true`. null for a tool beyond the first 512 KiB of definitions: `tools/list` of MCP has all',
+      },
     },
     ['input_schema'],
   ),

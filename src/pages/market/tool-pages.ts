@@ -35,6 +35,9 @@ export interface MarketDeps extends HealthSources {
 /** Limits of the list of all services: tools of one service, tools in total, and characters of a description. */
 const LIST = { perService: 100, all: 5_000, descriptionMax: 500 } as const;
 
+/** Characters of the definitions whose schemas a page shows. A tool beyond them has null: MCP lists all. */
+const SCHEMAS_MAX = 512 * 1024;
+
 /** The most pages of single services that are cached. One page may have megabytes of schemas. */
 const PAGES_MAX = 16;
 
@@ -218,6 +221,7 @@ function viewTools(
   }
   if (!known) return { tools: null, tools_total: 0 };
   const shown = [...found.values()].sort(([a], [b]) => compare(a.name, b.name)).slice(0, max);
+  let left = schemas ? SCHEMAS_MAX : 0;
   return {
     tools: shown.map(([tool, offer]) => ({
       name: tool.name,
@@ -225,7 +229,7 @@ function viewTools(
       description: tool.description.slice(0, descriptionMax),
       price: viewToolCallPrice(offer, tool.name, offers),
       definition: viewDefinition(tool.definition),
-      ...(schemas ? { input_schema: tool.inputSchema ?? null } : {}),
+      ...(schemas ? { input_schema: (left -= tool.size) < 0 ? null : (tool.inputSchema ?? null) } : {}),
     })),
     tools_total: found.size,
     ...(all ? { left_out: byPrice(offers).flatMap((offer) => viewLeftOutOf(offer, listings)) } : {}),

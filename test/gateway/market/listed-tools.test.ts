@@ -10,6 +10,7 @@ const listed = (name: string, more: Partial<ListedTool> = {}): ListedTool => ({
   title: null,
   description: `About ${name}`,
   inputSchema: { type: 'object', of: name },
+  size: 100,
   definition: DEFINITION,
   ...more,
 });

@@ -43,7 +43,7 @@ export async function startAggregate(
 }
 
 /** No agents and no models. */
-const NOBODY: AggregateOptions['bridged'] = { find: () => [], kinds: () => [], price: () => null };
+const NOBODY: AggregateOptions['bridged'] = { find: async () => [], kinds: () => [], price: () => null };
 
 const MEMBERS: Readonly<Record<string, keyof Lists>> = {
   'tools/list': 'tools',

@@ -41,7 +41,7 @@ test('above 200 tools, two of the gateway are listed in their stead; a selection
 test('find_tools gives what the words say with schema and price, of the services of the caller alone', async () => {
   const { aggregate } = await startAggregate(SERVICES);
   const scope = aggregate.scope(keyFor('acme/many', 'acme/weather'), null);
-  const result = aggregate.find({ query: 'weather tomorrow' }, scope, true);
+  const result = await aggregate.find({ query: 'weather tomorrow' }, scope, true);
   expect(CallToolResultSchema.safeParse(JSON.parse(result)).error).toBeUndefined();
   expect(found(result)).toEqual({
     tools: [
@@ -69,20 +69,19 @@ test('find_tools gives what the words say with schema and price, of the services
     kind: 'service',
     service: 'acme/weather',
   });
-  expect(found(aggregate.find({ query: 'weather', services: ['acme/secret'] }, scope, true)).tools).toEqual([]);
-  expect(found(aggregate.find({ query: 'thing', limit: 3 }, scope, true)).tools).toHaveLength(3);
-  expect(found(aggregate.find({ query: 'thing' }, scope, true)).tools).toHaveLength(10);
-  expect(namesIn(found(aggregate.find({ query: ' ', limit: 2, services: ['acme/many'] }, scope, true)).tools)).toEqual([
-    'acme_many__thing_0',
-    'acme_many__thing_1',
-  ]);
+  expect(found(await aggregate.find({ query: 'weather', services: ['acme/secret'] }, scope, true)).tools).toEqual([]);
+  expect(found(await aggregate.find({ query: 'thing', limit: 3 }, scope, true)).tools).toHaveLength(3);
+  expect(found(await aggregate.find({ query: 'thing' }, scope, true)).tools).toHaveLength(10);
+  expect(
+    namesIn(found(await aggregate.find({ query: ' ', limit: 2, services: ['acme/many'] }, scope, true)).tools),
+  ).toEqual(['acme_many__thing_0', 'acme_many__thing_1']);
 });
 
 test('an answer is no longer than a model can read', async () => {
   const tools = Array.from({ length: 50 }, (_, i) => tool(`long_${i}`, `long ${'x'.repeat(30_000)}`));
   const { aggregate } = await startAggregate({ 'acme/long': { tools } });
   const scope = aggregate.scope(ANYONE, null);
-  expect(found(aggregate.find({ query: 'long', limit: 50 }, scope, true)).tools).toHaveLength(4);
+  expect(found(await aggregate.find({ query: 'long', limit: 50 }, scope, true)).tools).toHaveLength(4);
 });
 
 test.each([
@@ -97,7 +96,10 @@ test.each([
   [{ query: 'x', services: [1] }],
 ])('%j is an error of the tool, in words', async (args) => {
   const { aggregate } = await startAggregate({});
-  const result = JSON.parse(aggregate.find(args, aggregate.scope(ANYONE, null), false)) as Record<string, unknown>;
+  const result = JSON.parse(await aggregate.find(args, aggregate.scope(ANYONE, null), false)) as Record<
+    string,
+    unknown
+  >;
   expect(result).toEqual({
     content: [{ type: 'text', text: expect.stringContaining('must be') as string }],
     isError: true,

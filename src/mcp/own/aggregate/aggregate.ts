@@ -27,7 +27,7 @@ export interface Aggregate {
   /** Finds the service of a request that names a tool, a prompt or a resource. */
   resolve(message: RequestMessage, scope: Scope): Resolution;
   /** The result of a call of `find_tools`, as JSON text. */
-  find(args: unknown, scope: Scope, modern: boolean): string;
+  find(args: unknown, scope: Scope, modern: boolean): Promise<string>;
   /** A message of a service, with its URIs changed to those of the aggregate. */
   toClient(text: string, service: string): string;
   /** A URI of the aggregate as the service and the service's own URI; null if the scope has no such service. */
@@ -98,8 +98,8 @@ export function createAggregate({
       return { result: ownResult(members, info, modern, true) };
     },
     resolve: (message, scope) => resolveRequest(message, { scope, tables, asks: () => asksIn(scope) }),
-    find: (args, scope, modern) =>
-      ownResult(findTools(args, scope, { catalogue, tables, bridged }), info, modern, false),
+    find: async (args, scope, modern) =>
+      ownResult(await findTools(args, scope, { catalogue, tables, bridged }), info, modern, false),
     toClient: (text, service) => toClientText(text, tables.slug(service)),
     uriOf(exposed, scope) {
       const split = splitUri(exposed);

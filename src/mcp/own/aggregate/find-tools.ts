@@ -20,7 +20,7 @@ const ANSWER_MAX = 128 * 1024;
 type ToolResult = Readonly<Record<string, string>>;
 
 /** The result of a call of `find_tools`. Wrong arguments give a tool error, because a model can correct them. */
-export function findTools(
+export async function findTools(
   args: unknown,
   scope: Scope,
   deps: {
@@ -28,7 +28,7 @@ export function findTools(
     readonly tables: Tables;
     readonly bridged: BridgedSearch;
   },
-): ToolResult {
+): Promise<ToolResult> {
   const { query, limit = FIND_LIMIT.fallback, services } = isObject(args) ? args : {};
   if (typeof query !== 'string' || query.length > QUERY_MAX)
     return failed(`query must be a string of at most ${QUERY_MAX} characters`);
@@ -59,7 +59,8 @@ export function findTools(
   const admits = admitsIn(scope);
   const asked: string[] = [];
   for (const kind of deps.bridged.kinds(admits)) {
-    const entries = deps.bridged.find(
+    // oxlint-disable-next-line no-await-in-loop -- they share the size of the answer
+    const entries = await deps.bridged.find(
       kind,
       query,
       limit,

@@ -79,7 +79,7 @@ export async function routeRequest(
       return null;
     }
     case 'find':
-      endOwn(answer, message, { result: aggregate.find(resolved.arguments, scope, modern) }, modern);
+      endOwn(answer, message, { result: await aggregate.find(resolved.arguments, scope, modern) }, modern);
       return null;
     case 'ask': {
       const { of: kind, arguments: given } = resolved;

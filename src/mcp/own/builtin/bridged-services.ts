@@ -1,6 +1,7 @@
 import type { Primitive } from '#config';
 import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
 import type { TargetAdapter, TargetAdapters } from '#bridge';
+import { ownTurn } from '#wire';
 import { GatewayError } from '#errors';
 import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
 
@@ -88,7 +89,7 @@ export interface BridgedSearch {
     query: string,
     limit: number,
     admits: (entry: BridgedEntry) => boolean,
-  ): readonly BridgedEntry[];
+  ): Promise<readonly BridgedEntry[]>;
   /** The kinds with at least one entry that `admits` accepts. */
   kinds(admits: (entry: BridgedEntry) => boolean): readonly BridgedKind[];
   /** The price of an entry, in the form of a tool's price; null if its service no longer exists. */
@@ -102,16 +103,18 @@ interface BridgedSearchDeps {
 
 /** Most entries of one kind. */
 const ENTRIES_MAX = 2_000;
+/** New entries that are indexed in one turn of the event loop. */
+const ENTRIES_PER_TURN = 64;
 
 interface Known {
   readonly target: TargetAdapter | undefined;
   readonly entries: ReadonlyMap<string, BridgedEntry>;
-  readonly index: SearchIndex;
 }
 
-/** Reads the names again when the catalogue of offers has changed. */
+/** Reads the names again when the catalogue of offers has changed. An entry that stays as it was keeps its index. */
 export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): BridgedSearch {
   const known = new Map<BridgedKind, Known>();
+  let indexes: ReadonlyMap<BridgedKind, ReadonlyMap<string, SearchIndex>> = new Map();
   let version = -1;
 
   function of(kind: BridgedKind): Known {
@@ -121,13 +124,32 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
     let found = known.get(kind);
     if (found?.target !== target || !found) {
       const entries = (target?.list(ENTRIES_MAX) ?? []).map((one): BridgedEntry => ({ kind, ...one }));
-      const index = indexTools(
-        entries.map(({ name, displayName, description }) => ({ name, title: displayName, description })),
-        WORD[kind],
-      );
-      known.set(kind, (found = { target, entries: new Map(entries.map((entry) => [entry.name, entry])), index }));
+      known.set(kind, (found = { target, entries: new Map(entries.map((entry) => [entry.name, entry])) }));
     }
     return found;
+  }
+
+  /** An index of each entry, because any provider can change an entry at any time. */
+  async function indexed(kind: BridgedKind, entries: Known['entries']) {
+    const before = indexes.get(kind);
+    const now = new Map<string, SearchIndex>();
+    const all: (readonly [BridgedEntry, SearchIndex])[] = [];
+    let made = 0;
+    for (const entry of entries.values()) {
+      const { name, displayName: title, description } = entry;
+      const text = JSON.stringify([name, title, description]);
+      let index = before?.get(text);
+      if (index === undefined) {
+        // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+        if (++made % ENTRIES_PER_TURN === 0) await ownTurn();
+        // oxlint-disable-next-line no-await-in-loop -- one document
+        index = await indexTools([{ name, title, description }], WORD[kind]);
+      }
+      now.set(text, index);
+      all.push([entry, index]);
+    }
+    indexes = new Map(indexes).set(kind, now);
+    return all;
   }
 
   const offers = ({ kind, name }: BridgedEntry) => {
@@ -140,12 +162,12 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
   };
 
   return {
-    find(kind, query, limit, admits) {
-      const { entries, index } = of(kind);
+    async find(kind, query, limit, admits) {
+      const { entries } = of(kind);
       if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
-      return searchTools(query, [[kind, index]], entries.size)
+      return searchTools(query, await indexed(kind, entries), entries.size)
         .toSorted((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
-        .flatMap(({ name }) => entries.get(name) ?? [])
+        .map(({ of: entry }) => entry)
         .filter(admits)
         .slice(0, limit);
     },
