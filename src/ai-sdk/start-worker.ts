@@ -8,6 +8,7 @@ import { PREFACE_BYTES } from '#wire/frame-meter';
 import { findPackage, PACKAGE_FAILED, type SdkTarget } from '#config';
 import type { Egress } from './egress.ts';
 import { meteredPipe } from './metered-pipe.ts';
+import type { PackageLog } from './package-log.ts';
 import { readPaced } from './read-paced.ts';
 import { ownFiles, type Wall } from './wall/find-wall.ts';
 import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messages.ts';
@@ -17,8 +18,7 @@ interface WorkerOptions {
   readonly egress: Egress;
   /** The wall that is not Node's own. */
   readonly wall: Wall;
-  /** Lines that the package writes, and how its process ended. */
-  readonly log: (text: string) => void;
+  readonly log: PackageLog;
   /** Default WORKER_TIMES. */
   readonly times: WorkerTimes | undefined;
 }
@@ -45,8 +45,6 @@ export interface Worker {
 
 const PROGRAM = fileURLToPath(new URL('./worker/main.ts', import.meta.url));
 const LINE_BYTES_MAX = 2_048;
-/** Lines of one process that are logged, and addresses that it did not get. A package may cause one with each call. */
-const LINES_MAX = 100;
 /** Bytes that are read of what a process logs between two pings. A process that writes more waits. */
 const LOG_BYTES_MAX = 1024 * 1024;
 /** Bytes of answers between two pings. An answer has a few, so a process with this many tells what nobody asked. */
@@ -124,12 +122,15 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
   };
   const end = (why: string) => {
     if (killed) return;
-    log(`${why}, so it is ended`);
+    log.own(`${why}, so it is ended`);
     kill();
   };
 
-  const line = atMost(LINES_MAX, log);
-  const output = createLines({ bytesMax: LINE_BYTES_MAX, line, tooLong: (beginning) => line(`${beginning}…`) });
+  const output = createLines({
+    bytesMax: LINE_BYTES_MAX,
+    line: log.line,
+    tooLong: (beginning) => log.line(`${beginning}…`),
+  });
   /** Infinity until the first answer: `startMs` bounds that time. */
   let answeredAt = Infinity;
   // Not Node's own messages between processes: those are read without a bound, and some of them mean something to Node.
@@ -178,20 +179,13 @@ export function startWorker({ target, egress, wall, log, times = WORKER_TIMES }:
     // A process that cannot be called is of no use, but it could go on. One that ends says how first.
     pipe.on('close', () => setTimeout(kill, LEFT_MS).unref());
   }
-  const refused = atMost(LINES_MAX, log);
   egress.serve(fetchStream, {
     origins: providerOrigins(target),
-    refused: (host, why) => refused(`it asked for ${host}, which it does not get: it ${why}`),
+    refused: (host, why) => log.refused(`it asked for ${host}, which it does not get: it ${why}`),
     flooded: () => end('it sent too many requests'),
   });
   tell({ start: { specifier, from, factory, settings: providerSettings(target) } });
   return { calls: ready.promise, ended: ended.promise, kill };
-}
-
-/** Passes the first texts on, and drops all others. */
-function atMost(max: number, pass: (text: string) => void): (text: string) => void {
-  let passed = 0;
-  return (text) => void (passed++ < max && pass(text));
 }
 
 /**

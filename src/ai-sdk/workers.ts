@@ -4,6 +4,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
 import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
+import { createPackageLog } from './package-log.ts';
 import type { Candidate } from './wall/candidates.ts';
 import type { Wall } from './wall/find-wall.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
@@ -121,7 +122,7 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     let failures = 0;
     let notBefore = 0;
     let stopped = false;
-    const say = (text: string) => log(target.sdk, text);
+    const said = createPackageLog((text) => log(target.sdk, text));
 
     const connect = async (): Promise<Duplex> => {
       // Its pipe broke, and the process may go on: there is one for each package.
@@ -129,7 +130,7 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
       const { startWorker, egress: way, around } = await load(target);
       if (stopped || notBefore > performance.now())
         throw Object.assign(new Error('it failed a moment ago'), { code: PACKAGE_FAILED });
-      worker = startWorker({ target, egress: way, wall: around, log: say, times });
+      worker = startWorker({ target, egress: way, wall: around, log: said, times });
       const begun = performance.now();
       const mine = worker;
       void mine.ended.then((how) => {
@@ -137,12 +138,12 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
         if (stopped) return;
         failures = performance.now() - begun > LIVED_MS ? 1 : failures + 1;
         notBefore = performance.now() + PAUSES_MS[Math.min(failures - 1, PAUSES_MS.length - 1)]!;
-        say(`its process ${how}`);
+        said.own(`its process ${how}`);
       });
       try {
         return await mine.calls;
       } catch (error) {
-        say(`it cannot be used: ${(error as Error).message}`);
+        said.own(`it cannot be used: ${(error as Error).message}`);
         throw error;
       }
     };

@@ -14,4 +14,5 @@ export type { TunnelObserver } from './tunnel/tunnel.ts';
 export { createDialSocket } from './upstream/dial-socket.ts';
 export { type GuardedFetch, OutboundFailure, createGuardedFetch } from './upstream/guarded-fetch.ts';
 export { createHttpUpstream, createSdkUpstream, createUpstream } from './upstream/http-upstream.ts';
-export { createConsumerTag, createTunnelUpstream } from './upstream/tunnel-upstream.ts';
+export { createConsumerTag } from './upstream/consumer-tag.ts';
+export { createTunnelUpstream } from './upstream/tunnel-upstream.ts';

@@ -6,6 +6,7 @@ import { PREFACE_BYTES } from '#wire/frame-meter';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
 import { meteredPipe } from '../../src/ai-sdk/metered-pipe.ts';
 import { PIECE_BYTES, readPaced } from '../../src/ai-sdk/read-paced.ts';
+import { createPackageLog } from '../../src/ai-sdk/package-log.ts';
 import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 import { installHostile, NO_WALL } from './support/hostile-package.ts';
 
@@ -72,7 +73,7 @@ test('frames of a few bytes pass in turns, on both pipes of a package', async ()
     target: { kind: 'sdk', sdk: 'hostile', settings: { floods: frames }, secrets: {}, directory: installHostile() },
     egress: { serve: (pipe) => void pipe.on('data', read('fetches')), close: async () => {} },
     wall: NO_WALL,
-    log: () => {},
+    log: createPackageLog(() => {}),
     times: undefined,
   });
   onTestFinished(() => worker.kill());

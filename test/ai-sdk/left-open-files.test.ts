@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
+import { createPackageLog } from '../../src/ai-sdk/package-log.ts';
 import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 
 // A file that the gateway has open while it starts a process may stay open there.
@@ -39,7 +40,7 @@ test('a package has no file that was left open', async () => {
         cwd: directory,
       }),
     },
-    log: () => {},
+    log: createPackageLog(() => {}),
     times: undefined,
   });
   await expect(worker.calls).rejects.toThrow('it has the files []');

@@ -8,6 +8,7 @@ import { request } from 'undici';
 import { expect, onTestFinished, test } from 'vitest';
 import type { SdkTarget } from '#config';
 import { createEgress } from '../../src/ai-sdk/egress.ts';
+import { createPackageLog } from '../../src/ai-sdk/package-log.ts';
 import { startWorker } from '../../src/ai-sdk/start-worker.ts';
 import { createSdkWorkers } from '../../src/ai-sdk/workers.ts';
 import { installHostile, NO_WALL } from './support/hostile-package.ts';
@@ -244,7 +245,7 @@ test.each([
     target: { kind: 'sdk', sdk: 'hostile', settings: {}, secrets: {}, directory: installHostile() },
     egress,
     wall,
-    log: resolve,
+    log: createPackageLog(resolve),
     times: { startMs: 60_000, pingMs: 100, stallMs: 60_000 },
   });
   onTestFinished(async () => {

@@ -10,6 +10,9 @@ import { RequestFault, toErrorReply } from './fault.ts';
 import { isRecord, type Json } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 
+/** As CONSUMER_HEADER of `network`: the same text for all calls of an account, which it does not reveal. */
+const CONSUMER_HEADER = 'x-tollgate-consumer';
+
 type Answer = (loaded: Loaded, call: WorkerCall) => Promise<void>;
 
 const ROUTES: Readonly<Record<string, Answer>> = {
@@ -45,7 +48,8 @@ export function createAnswer(loaded: Loaded) {
       const route = ROUTES[path];
       if (route === undefined) throw new RequestFault(`A package of the AI SDK has no ${path}`, { status: 404 });
       const body = await bodyOf(stream, headers['content-type'] ?? '');
-      await route(loaded, { body, stream, signal });
+      const consumer = headers[CONSUMER_HEADER];
+      await route(loaded, { body, stream, signal, consumer: typeof consumer === 'string' ? consumer : undefined });
     } catch (error) {
       fail(stream, error);
     }

@@ -17,7 +17,7 @@ export async function answerChat({ provider, strangeFetch }: Loaded, call: Worke
   const modelId = stringOf(body['model']) ?? '';
   const model = provider.languageModel(modelId);
   const { options, warnings, logprobs } = toChatCall(body, model.provider);
-  await loadFiles(options.prompt, model, new RequestFiles(strangeFetch, signal));
+  await loadFiles(options.prompt, model, new RequestFiles(strangeFetch, call));
   const asked = { ...options, abortSignal: signal };
   if (body['stream'] === true) {
     const { stream: parts } = await model.doStream(asked);

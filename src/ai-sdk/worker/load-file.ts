@@ -1,4 +1,5 @@
 import { RequestFault } from './fault.ts';
+import type { WorkerCall } from './worker-call.ts';
 
 const MIB = 1024 * 1024;
 const FILE_BYTES_MAX = 20 * MIB;
@@ -9,6 +10,17 @@ const FILES_BYTES_MAX = 32 * MIB;
 /** Bytes of the files of all running calls: each takes about five times as many here, as base64 and as a request. */
 const HELD_BYTES_MAX = 64 * MIB;
 let held = 0;
+/** Of `held`, by consumer. */
+const heldBy = new Map<string, number>();
+
+/** `bytes` may be negative. */
+function hold(consumer: string | undefined, bytes: number): void {
+  held += bytes;
+  if (consumer === undefined) return;
+  const own = (heldBy.get(consumer) ?? 0) + bytes;
+  if (own > 0) heldBy.set(consumer, own);
+  else heldBy.delete(consumer);
+}
 
 /** A file as base64, with the media type that its address told. */
 interface LoadedFile {
@@ -20,16 +32,18 @@ interface LoadedFile {
 export class RequestFiles {
   readonly #fetch: typeof fetch;
   readonly #signal: AbortSignal;
+  readonly #consumer: string | undefined;
   #last: Promise<unknown> = Promise.resolve();
   #files = 0;
   #bytes = 0;
   #fault: RequestFault | null = null;
 
-  /** `load`: `fetch` for addresses that consumers name. `signal` aborts when the call has ended. */
-  constructor(load: typeof fetch, signal: AbortSignal) {
+  /** `load`: `fetch` for addresses that consumers name. */
+  constructor(load: typeof fetch, { signal, consumer }: Pick<WorkerCall, 'signal' | 'consumer'>) {
     this.#fetch = load;
     this.#signal = signal;
-    signal.addEventListener('abort', () => (held -= this.#bytes));
+    this.#consumer = consumer;
+    signal.addEventListener('abort', () => hold(consumer, -this.#bytes));
   }
 
   /** Rejects with RequestFault. No other file is loaded then. */
@@ -68,16 +82,20 @@ export class RequestFiles {
 
   #count(bytes: number): void {
     if (this.#signal.aborted) return;
-    held += bytes;
-    this.#bytes += bytes;
-    if (this.#bytes > FILES_BYTES_MAX)
+    if (this.#bytes + bytes > FILES_BYTES_MAX)
       throw new RequestFault(`The files of the request have more than ${FILES_BYTES_MAX} bytes together`, {
         status: 413,
       });
-    if (held > HELD_BYTES_MAX)
-      throw new RequestFault(`The files of all running calls have more than ${HELD_BYTES_MAX} bytes. Try it again`, {
+    // As everywhere in the gateway, one may take more while at least as much is free before as it holds after it.
+    const own = this.#consumer === undefined ? 0 : (heldBy.get(this.#consumer) ?? 0);
+    if (own + bytes > HELD_BYTES_MAX - held) {
+      const whose = own === 0 ? 'all running calls' : 'your running calls, and those of others,';
+      throw new RequestFault(`The files of ${whose} leave too few of ${HELD_BYTES_MAX} bytes. Try it again`, {
         status: 429,
       });
+    }
+    this.#bytes += bytes;
+    hold(this.#consumer, bytes);
   }
 }
 

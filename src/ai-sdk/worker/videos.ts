@@ -26,10 +26,11 @@ interface JobCall extends Pick<WorkerCall, 'stream' | 'signal'> {
 const JOB_CHARS_MAX = 1_024;
 
 /** Starts a job. Throws RequestFault, or what the package throws. */
-export async function startVideo(loaded: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
+export async function startVideo(loaded: Loaded, call: WorkerCall): Promise<void> {
+  const { body, stream } = call;
   const modelId = stringOf(body['model']) ?? '';
   const { model, doStart } = videoModel(loaded.provider, modelId);
-  const options = await toVideoOptions(body, model.provider, new RequestFiles(loaded.strangeFetch, signal));
+  const options = await toVideoOptions(body, model.provider, new RequestFiles(loaded.strangeFetch, call));
   // A job that has begun is not left alone because its client went away: the gateway has to learn its id.
   const { operation, warnings } = await doStart(options);
   for (const warning of warnings) console.error(`a video has begun, with a warning: ${JSON.stringify(warning)}`);

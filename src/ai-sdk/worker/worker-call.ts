@@ -18,6 +18,8 @@ export interface Loaded {
 export interface WorkerCall {
   readonly body: Json;
   readonly stream: ServerHttp2Stream;
+  /** The text of CONSUMER_HEADER. Undefined at a provider's proxy, which does not know its consumers. */
+  readonly consumer: string | undefined;
   /** Aborted when the gateway gives the call up. */
   readonly signal: AbortSignal;
 }

@@ -42,9 +42,9 @@ export const PROXY_FAILURES = [
 export type ProxyFailure = (typeof PROXY_FAILURES)[number];
 
 /**
- * Request header of calls of tools. It has the same text for the same consumer at the same provider, so that a tool can
- * share scarce resources fairly between consumers. It does not reveal the consumer, and differs between providers.
- * Older gateways do not send it.
+ * Request header of calls of tools, and at a gateway of calls of packages of the AI SDK. It has the same text for the
+ * same consumer at the same provider, so that a tool or a package can share scarce resources fairly between consumers.
+ * It does not reveal the consumer, and differs between providers. Older gateways do not send it.
  */
 export const CONSUMER_HEADER = 'x-tollgate-consumer';
 

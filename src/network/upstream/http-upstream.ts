@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher, Pool } from 'undici';
 import { contentCoding, bodyLengthOf, UpstreamFailure } from '#wire';
@@ -14,6 +15,8 @@ import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#co
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody } from '#http';
 import { bodyBytes, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#gateway';
+import { CONSUMER_HEADER } from '../tunnel/wire.ts';
+import { createConsumerTag } from './consumer-tag.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
@@ -329,6 +332,7 @@ export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<Direc
   /** By the dispatcher, because a reload may replace it. */
   const shared = new WeakMap<Dispatcher, ProcessShares>();
   const all = new Set<ConnectionShares>();
+  const consumerTag = createConsumerTag(randomBytes(32));
   const sharesOf = (dispatcher: Dispatcher): ProcessShares => {
     let shares = shared.get(dispatcher);
     if (shares === undefined) {
@@ -348,7 +352,9 @@ export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<Direc
       const bytes = request.body === null ? 0 : bodyBytes(request.body);
       const isSmall = bytes <= SMALL_BYTES;
       const body = isSmall ? request.body : inPieces(request.body!);
-      const headers: Record<string, string> = { ...request.headers };
+      // Its process shares out what it loads for the calls of many.
+      const consumer = consumerTag(endpoint.sdk!.sdk, account);
+      const headers: Record<string, string> = { ...request.headers, [CONSUMER_HEADER]: consumer };
       if (body instanceof PiecedBody) headers['content-length'] = String(bytes);
       const timeout = request.patient ? NO_TIMEOUT : null;
       const sent = {

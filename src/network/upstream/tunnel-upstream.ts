@@ -1,5 +1,4 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
-import { createHmac } from 'node:crypto';
 import { contentCoding, UpstreamFailure } from '#wire';
 import { bodyBytes, type UpstreamRequest, type UpstreamOf } from '#gateway';
 import type { TunnelEndpoint } from '#catalog';
@@ -254,14 +253,3 @@ function broken(error: NodeJS.ErrnoException | null, code: number): UpstreamFail
   if (code === NGHTTP2_REFUSED_STREAM || NOT_OPENED.has(error?.code)) return 'again';
   return failure('the provider broke off before it answered', { cause: error ?? undefined });
 }
-
-const TAG_CHARS = 22;
-
-/**
- * A tag with which a provider's proxy can tell consumers apart. See CONSUMER_HEADER. All gateways with the same secret
- * give the same tag. It does not reveal the account.
- */
-export const createConsumerTag =
-  (secret: Buffer) =>
-  (provider: string, account: string): string =>
-    createHmac('sha256', secret).update(`${provider} ${account}`).digest('base64url').slice(0, TAG_CHARS);

@@ -78,6 +78,7 @@ const DEEDS = {
     return new Promise(() => {});
   },
   tells: (lines) => writeSync(5, '\\n'.repeat(Number(lines))),
+  says: (lines) => writeSync(2, Array.from({ length: Number(lines) }, (_, at) => 'said ' + at + '\\n').join('')),
   claims: (mib) => writeSync(5, mib + '\\n'),
   spin: () => { for (;;); },
   grow: () => { const held = []; for (;;) held.push(new Array(1e6).fill(held.length)); },
