@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { isObject, parseJson, type JsonLimits } from '#wire';
+import { isObject, readJson, type JsonLimits } from '#wire';
 import { createSealedTexts } from '#security';
 import { PARSED_JSON, readBytes } from '#http';
 import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#gateway';
@@ -111,7 +111,8 @@ export function ownWebhookRoutes(options: OwnWebhookOptions): FastifyPluginAsync
   const running = new Map<string, number>();
 
   /** Handles a notification. Resolves with false if the owner of the address has no such task. */
-  async function receive(address: OwnAddress, value: unknown): Promise<boolean> {
+  async function receive(address: OwnAddress, body: Buffer): Promise<boolean> {
+    const value = await readJson(body, limits);
     const { version, event, key } = readNotification(address, value);
     const task = await tasks.find(key, address);
     if (task === null || task.offerId !== address.offerId) return false;
@@ -154,7 +155,7 @@ export function ownWebhookRoutes(options: OwnWebhookOptions): FastifyPluginAsync
           throw new GatewayError('rate_limit_exceeded', 'Too many notifications at once', { retryAfterS: 1 });
         running.set(offerId, atOnce + 1);
         try {
-          if (!(await receive(address, parseJson(request.body ?? EMPTY, limits)))) throw unknown();
+          if (!(await receive(address, request.body ?? EMPTY))) throw unknown();
         } finally {
           const left = running.get(offerId)! - 1;
           if (left === 0) running.delete(offerId);
