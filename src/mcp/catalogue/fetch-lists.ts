@@ -1,5 +1,5 @@
 import type { LeftOut, Offer } from '#catalog';
-import { elementsOf, membersOf, RawJsonError } from '#wire';
+import { elementsOf, membersOf, ownTurn, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
 import { FORMS, type Form, keyOf, leftOut, type ListMethod, LISTS, readableItem, SAME_NAME } from '../shapes/lists.ts';
@@ -94,7 +94,7 @@ export async function fetchLists(
       over.throwIfAborted();
       const text: string | null = await orAbort(list(offer, method, cursor, over), over);
       if (text === null) return [];
-      const read = readPage(text, method, limits);
+      const read = await readPage(text, method, limits);
       truncated ||= read.truncated;
       read.leftOut.forEach(leaveOut);
       for (const item of read.items) {
@@ -156,13 +156,14 @@ interface Page {
   readonly nextCursor: string | null;
 }
 
-/** Reads one page of a list from the JSON text of a result. Throws RawJsonError if the text is not such a list. */
-function readPage(
+/** Reads one page of a list from the JSON text of a result. Rejects with RawJsonError if it is not such a list. */
+async function readPage(
   text: string,
   method: ListMethod,
   { itemMax, itemsMax }: Pick<FetchLimits, 'itemMax' | 'itemsMax'>,
-): Page {
+): Promise<Page> {
   const { member } = LISTS[method];
+  if (text.length > CHARACTERS_PER_TURN) await ownTurn();
   const members = membersOf(text);
   const list = members.get(member);
   if (!list) throw new RawJsonError(`the result of ${method} has no ${member}`);
@@ -170,7 +171,10 @@ function readPage(
   const broken: LeftOut[] = [];
   const spans = elementsOf(text, list.start, itemsMax + 1);
   let truncated = spans.length > itemsMax;
+  const pace = createPace();
   for (const { start, end } of spans.slice(0, itemsMax)) {
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(end - start);
     if (end - start > itemMax) {
       truncated = true;
       const fault = `it has ${end - start} characters, more than the ${itemMax} that the gateway keeps of one`;
@@ -184,6 +188,20 @@ function readPage(
   const cursor = members.get('nextCursor');
   const next: unknown = cursor && parse(text.slice(cursor.start, cursor.end));
   return { items, leftOut: broken, truncated, nextCursor: typeof next === 'string' ? next : null };
+}
+
+/** Characters of elements that are read in one turn of the event loop. Each is parsed, checked and written twice. */
+const CHARACTERS_PER_TURN = 128 * 1024;
+
+/** A function that waits for a turn of the event loop before more elements are read than fit into this one. */
+export function createPace(): (characters: number) => Promise<void> | undefined {
+  let left = CHARACTERS_PER_TURN;
+  return (characters) => {
+    left -= characters;
+    if (left >= 0) return undefined;
+    left = CHARACTERS_PER_TURN - characters;
+    return ownTurn();
+  };
 }
 
 /** Reads an element for all clients. It is left out if none of them can read it. */

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type JsonObject, isObject, membersOf, type Members } from '#wire';
 import type { LeftOut, ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';
-import type { FetchedLists, ListedItem, Shown } from './fetch-lists.ts';
+import { createPace, type FetchedLists, type ListedItem, type Shown } from './fetch-lists.ts';
 
 // The lists of one server as the gateway keeps them: read, pinned and indexed.
 
@@ -39,9 +38,6 @@ export interface ServerListing {
   readonly digests: Readonly<Record<Kind, string>>;
 }
 
-/** Tools that are read before other work gets a turn of the event loop. */
-const IN_ONE_GO = 100;
-
 interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
@@ -68,10 +64,12 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
   const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
   const prompts = others['prompts/list'] ?? kept(before?.prompts);
   const read: (ShownTool | ToolEntry)[] = [];
-  for (const [index, { key, text, shown }] of fetched.tools.entries()) {
+  const pace = createPace();
+  for (const { key, text, shown } of fetched.tools) {
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(text.length);
     const known = before?.tools.get(key);
     read.push(known?.text === text ? known : { ...readTool(text), shown });
-    if (index % IN_ONE_GO === IN_ONE_GO - 1) await nextTurn();
   }
   const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
   const tools = new Map<string, ToolEntry>();

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest';
+import { fetchLists } from '../../../src/mcp/catalogue/fetch-lists.ts';
+import { makeListing } from '../../../src/mcp/catalogue/listing.ts';
 import { indexTools, searchTools } from '../../../src/mcp/catalogue/search-index.ts';
 import { createBridgedSearch } from '../../../src/mcp/own/builtin/bridged-services.ts';
 
@@ -59,4 +61,27 @@ test('an entry that stays as it was is not indexed again, whatever others change
   expect((await found('first')).names).toEqual([]);
   expect((await found(long[3]!.description.slice(0, 6))).names).toContain('acme/3');
   expect(second.work).toBeLessThan(first.work / 3);
+});
+
+test('a page of large definitions is read in many turns, and so is its listing', async () => {
+  const tool = (at: number) =>
+    `{"name":"t${at}","inputSchema":{"type":"object","default":[${'[],'.repeat(19_000)}[]]}}`;
+  const page = `{"tools":[${Array.from({ length: 60 }, (_, at) => tool(at)).join()}]}`;
+  const offer = { service: 'acme/x', displayName: 'X' } as never;
+  let turns = 0;
+  const counting = setInterval(() => turns++, 0);
+  const fetched = await fetchLists(
+    offer,
+    { facts: async () => ({ capabilities: { tools: {} } }) as never, list: async () => page },
+    { pagesMax: 50, itemsMax: 2_000, itemMax: 64 * 1024, sizeMax: 4 * 1024 * 1024, othersMs: 5_000 },
+    new AbortController().signal,
+  );
+  expect(fetched.tools).toHaveLength(60);
+  expect(turns).toBeGreaterThan(20);
+  turns = 0;
+  const options = { offer, fetched, sizeMax: 4 * 1024 * 1024, before: null, now: Date.now };
+  const listing = await makeListing({ ...options, pin: async () => new Map() });
+  clearInterval(counting);
+  expect(listing.tools.size).toBe(60);
+  expect(turns).toBeGreaterThan(20);
 });
