@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LargeStrings, UpstreamFailure } from '#wire';
 import { type Call, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
 import type { Offer } from '#catalog';
@@ -11,9 +10,9 @@ import type { A2aRequest } from '../http/parse-request.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { type AskOfTask, cancelAtAgent } from '../agent/ask-for-task.ts';
 import type { Link } from '../agent/resolve.ts';
-import { keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
+import { canceledStatus, keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
-import { type A2aEvent, isTerminal, readEvent, stateName } from '../wire/events.ts';
+import { type A2aEvent, isTerminal, readEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { translateResult, translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
@@ -246,17 +245,7 @@ export class SentMessage {
     const gave = task.gave || large !== null || owed || before?.output === true;
     const why = wordsOf(failure.message, { large: large !== null, gave });
     const context = contextId === null ? {} : { contextId };
-    const status = {
-      state: stateName('canceled'),
-      timestamp: new Date().toISOString(),
-      message: {
-        messageId: randomUUID(),
-        taskId: key.taskId,
-        ...context,
-        role: 'ROLE_AGENT',
-        parts: [{ text: why }],
-      },
-    };
+    const status = canceledStatus({ taskId: key.taskId, contextId }, why);
     const metadata = gave ? { metadata: { 'tollgate/cut': why } } : {};
     const event = { statusUpdate: { taskId: key.taskId, contextId: contextId ?? '', status, ...metadata } };
     // Only paid output is shown later, and output that is too large cannot be shown.
