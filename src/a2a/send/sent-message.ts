@@ -1,5 +1,6 @@
+import type { CutReply } from '#billing/amounts';
 import { LargeStrings, UpstreamFailure } from '#wire';
-import { type Call, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
+import { type Call, cutReply, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
 import type { Offer } from '#catalog';
 import type { StreamQuota } from '#limits';
 import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
@@ -96,7 +97,7 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
 
 /** The reason why the gateway ends a task that its agent has not ended. */
 interface TaskCut {
-  readonly reason: 'timeout' | 'shutdown' | 'too_large' | 'gave_up';
+  readonly reason: Exclude<CutReply['reason'], 'cancelled'>;
   /** The same reason in words. */
   readonly failure: Error;
 }
@@ -277,7 +278,9 @@ export class SentMessage {
     };
     if (!gave) return { ...FREE, finishReason: reason, result };
     const estimated = large !== null && unreported && offer.priceCap !== null && !later;
-    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, result };
+    // Its client gets an answer that says so, whatever came.
+    const mark = cutReply({ reason, message: failure.message }, 'partly');
+    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, cut: mark, result };
   }
 
   /** The end of a call whose task ended through another request. The call is settled before this resolves. */
