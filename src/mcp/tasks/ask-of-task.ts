@@ -185,7 +185,7 @@ export async function askServer(
   try {
     const reply = await exchange.head;
     const { status } = reply;
-    refuseCredentialStatus(status);
+    await refuseCredentialStatus(reply);
     const response = await firstResponse(reply, bytesMax);
     if (response === null) throw withoutResponse(status);
     const answer = onlyAnswerTo(question, response);
