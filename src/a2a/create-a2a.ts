@@ -10,7 +10,7 @@ import type { Catalog } from '#catalog';
 import type { Payments } from '#payments';
 import type { RunTokens } from '#auth';
 import { type Blobs, createKeptReplies } from '#blobs';
-import type { Poll, Tasks } from '#tasks';
+import type { EndTask, Poll, Tasks } from '#tasks';
 import { createAgentTarget } from './bridge/agent-target.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/fetch-card.ts';
@@ -29,6 +29,7 @@ import { a2aRoutes, type A2aRoutesDeps } from './http/routes.ts';
 import { createRunSend } from './send/run-send.ts';
 import { createHandleMessage } from './send/handle-message.ts';
 import { createListenToTask } from './tasks/listen-to-task.ts';
+import { createEndTask } from './tasks/end-task.ts';
 import { createPoll, showTask, type RunTaskDeps } from './tasks/run-task.ts';
 import type { SendAdapterDeps } from './send/sent-message.ts';
 import { tellAgent } from './push/own-webhook.ts';
@@ -83,6 +84,8 @@ interface A2a {
   readonly target: TargetAdapter;
   /** Asks an agent for the state of one of its tasks. */
   readonly poll: Poll;
+  /** Ends a task for the operator. */
+  readonly endTask: EndTask;
   /**
    * Prepares a stop of the gateway in `ms`. Shortly before it, the streams of running tasks get their last event and
    * end.
@@ -209,6 +212,7 @@ export function createA2a(options: A2aOptions): A2a {
     addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin, bridged, namesBelow }),
     target: createAgentTarget({ ...sendAdapterDeps, catalog }),
     poll: createPoll({ ...taskDeps, onError: options.onUnseen }),
+    endTask: createEndTask({ ...taskDeps, notify: push.notify, onError: options.onUnseen }),
     drain: (ms) => void setTimeout(streams.end, ms - Math.min(LAST_EVENTS_MS, ms / 2)).unref(),
   };
 

@@ -82,6 +82,7 @@ export async function openAdministration(
   const providers = adminProviderRoutes({
     // No gateway runs.
     callsNow: async () => [],
+    lastFailures: { all: () => [] },
     gate,
     // Read only for the provider of an account without a wallet, because it may create the file of the identity.
     identity: { providerId: (name) => identityOf(config).providerId(name) },

@@ -45,7 +45,7 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
     keepMs: config.batches.keepMs,
     now,
     onCreated: () => runner?.wake(),
-    onCancelled: (id) => runner?.cancelled(id),
+    onCancelled: (id, ended) => runner?.cancelled(id, ended),
   });
   // It never listens, so only lines reach these routes.
   const server = createServer({ limits: config.limits, onError });

@@ -7,6 +7,7 @@ import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
 import type { Poll, Task } from '#tasks';
+import type { Batches } from '#batches';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
 import {
@@ -169,6 +170,7 @@ interface LateBound {
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
   /** Whether the call was at work here. */
   endCall: (call: CallToEnd) => boolean;
+  batchWasEnded: Batches['wasEnded'];
   gaveUpVideo: (task: Task) => Promise<void>;
 }
 
@@ -181,6 +183,7 @@ const createLateBound = (): LateBound => ({
   pollAgent: async () => null,
   gaveUpVideo: async () => {},
   endCall: () => false,
+  batchWasEnded() {},
   giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
 });
 

@@ -81,7 +81,9 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     now,
     elapsed,
   });
-  const endHere = (call: CallToEnd) => endCallHere(runningCalls, routed.logger, call);
-  routed.late.endCall = endHere;
+  const { logger, late } = routed;
+  const batches = { wasEnded: (id: string, why: string) => late.batchWasEnded(id, why) };
+  const endHere = (call: CallToEnd) => endCallHere({ running: runningCalls, batches, logger }, call);
+  late.endCall = endHere;
   return { pipeline, runningCalls };
 }

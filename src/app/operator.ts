@@ -242,6 +242,7 @@ async function mountAdministration(protocols: Protocols, { rollUp }: Analytics):
     payouts,
     list: (page) => listProviders(database, page),
     callsNow: async () => readCallsNow(await sharedText()),
+    lastFailures: protocols.lastFailures,
     isSeen: (provider) => isSeenProvider(database, provider),
     isOwn: (id) =>
       protocols.catalog.offers().some(({ provider, endpoint }) => provider.id === id && endpoint.kind !== 'tunnel'),

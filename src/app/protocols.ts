@@ -165,6 +165,7 @@ export async function openProtocols(middle: Middle) {
   const realtime = openRealtime(middle);
   late.mcp = mcp;
   late.pollAgent = a2a.poll;
+  late.batchWasEnded = batches.batches.wasEnded;
   watchTasks(middle, parts, {
     polls: { agent: a2a.poll, tool: mcp.pollTask, video: media.videos.poll },
     pollsAtExpiry: { video: media.videos.pollAtExpiry },
@@ -174,6 +175,7 @@ export async function openProtocols(middle: Middle) {
     ...middle,
     batches: batches.batches,
     files: batches.files,
+    endTasks: { agent: a2a.endTask, tool: mcp.endTask, video: media.videos.end },
     cardKey,
     mcp,
     a2a,

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { createDueWorker, type Database, loadStatements } from '#store';
 import { getOrInsert, type Place } from '#wire';
-import type { Batch } from './batch.ts';
+import type { Batch, BatchFault } from './batch.ts';
 import { checkPlaces, runPlaces, shareOf, UNPAID } from './batch-places.ts';
 import { Claim, NotNow } from './claim.ts';
-import { createToBatch } from './create-batches.ts';
+import { createToBatch, readFaults } from './create-batches.ts';
 import type { Progress, WorkDeps } from './work-on-batch.ts';
 
 /** The work of one gateway on the batches of its database. */
 export interface BatchRunner {
   /** Looks for batches now. */
   wake(): void;
-  /** A batch was cancelled here. Other gateways learn of it when they renew their claim. */
-  cancelled(id: string): void;
+  /**
+   * A batch was cancelled. Other gateways learn of it when they renew their claim. `ended`: the operator has ended it.
+   */
+  cancelled(id: string, ended: BatchFault | null): void;
   /** Begins nothing new, and resolves when nothing runs. Another gateway goes on with what has not ended. */
   close(): Promise<void>;
 }
@@ -168,6 +170,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       },
       becomeLong: () => taken.place.becomeLong(),
     });
+    if (claim.isCancelled) claim.cancel(batch.errors?.[0] ?? null);
     const progress = { completed: batch.completed, failed: batch.failed, running: 0 };
     const own: Work = { claim, taken, since: performance.now(), progress };
     claims.set(id, own);
@@ -192,7 +195,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   }
 
   /** Renews the claim, writes how far the batch is, and learns whether it was cancelled. */
-  function holdLease({ id }: Batch, work: Work) {
+  function holdLease({ id, account }: Batch, work: Work) {
     const { claim } = work;
     let renewing: Promise<void> = Promise.resolve();
     let heldUntil = performance.now() + LEASE_MS;
@@ -203,7 +206,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
         const [row] = await database.query(SQL.renewBatch, params);
         if (row === undefined) return claim.lose();
         heldUntil = from + LEASE_MS;
-        if (row['status'] === 'cancelling') claim.status = 'cancelling';
+        if (row['status'] === 'cancelling') claim.cancel(readFaults(content, account, row['errors'])?.[0] ?? null);
       } catch (error) {
         onError(error);
         if (performance.now() > heldUntil) claim.lose();
@@ -226,9 +229,8 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   worker.wake();
   return {
     wake: worker.wake,
-    cancelled(id) {
-      const claim = claims.get(id)?.claim;
-      if (claim !== undefined) claim.status = 'cancelling';
+    cancelled(id, ended) {
+      claims.get(id)?.claim.cancel(ended);
       worker.wake();
     },
     close() {

@@ -92,6 +92,13 @@ export interface Batches {
   list(owner: TaskOwner, page: Page): Promise<Listed<Batch> | null>;
   /** Lines that run go on to their end; no other begins. Resolves with false if the batch had ended, or nearly. */
   cancel(batch: Batch): Promise<boolean>;
+  /**
+   * Ends the batch with this lock for the operator, who says `why`: nothing of it that has not ended is charged.
+   * Resolves with false if it had ended, or nearly.
+   */
+  end(batch: Pick<Batch, 'id' | 'account'> & { readonly lockId: string }, why: string): Promise<boolean>;
+  /** The operator has ended a batch at another gateway. */
+  wasEnded(id: string, why: string): void;
   /** Deletes batches that ended long ago, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;
 }

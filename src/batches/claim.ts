@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Batch, BatchStatus } from './batch.ts';
+import type { Batch, BatchFault, BatchStatus } from './batch.ts';
 
 /** The place of a batch among those whose lines a gateway calls. */
 interface RunPlace {
@@ -17,6 +17,8 @@ export class Claim {
   readonly id: string;
   /** The status of the batch, as of the last look. */
   status: BatchStatus;
+  /** Set if the operator has ended the batch: what its lines get that have no answer. */
+  ended: Pick<BatchFault, 'code' | 'message'> | null = null;
   readonly #isStopping: () => boolean;
   readonly #place: RunPlace;
   readonly #over = new AbortController();
@@ -65,6 +67,12 @@ export class Claim {
 
   get isCancelled(): boolean {
     return this.status === 'cancelling';
+  }
+
+  /** `ended`: the operator has ended the batch. */
+  cancel(ended: BatchFault | null): void {
+    this.status = 'cancelling';
+    if (ended !== null) this.ended = { code: ended.code, message: ended.message };
   }
 
   lose(): void {

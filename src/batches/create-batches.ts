@@ -14,13 +14,15 @@ interface BatchesOptions {
   readonly keepMs: number;
   readonly now: () => number;
   readonly onCreated: () => void;
-  readonly onCancelled: (id: string) => void;
+  /** `ended`: the operator has ended it. */
+  readonly onCancelled: (id: string, ended: BatchFault | null) => void;
 }
 
 const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
   'cancelBatch',
   'findBatch',
   'listBatches',
+  'operatorEndsBatch',
   'putBatch',
   'sweepBatches',
 ]);
@@ -70,13 +72,25 @@ export function createBatches(options: BatchesOptions): Batches {
 
     async cancel({ id, account }) {
       const cancelled = (await database.query(SQL.cancelBatch, [id, account, now()])).length > 0;
-      if (cancelled) options.onCancelled(id);
+      if (cancelled) options.onCancelled(id, null);
       return cancelled;
     },
+
+    async end({ id, account, lockId }, why) {
+      const errors = content.sealText(account, JSON.stringify([endedFault(why)]));
+      const ended = (await database.query(SQL.operatorEndsBatch, [id, lockId, now(), errors])).length > 0;
+      if (ended) options.onCancelled(id, endedFault(why));
+      return ended;
+    },
+
+    wasEnded: (id, why) => options.onCancelled(id, endedFault(why)),
 
     sweep: async (limit) => (await database.query(SQL.sweepBatches, [now() - keepMs, limit])).length,
   };
 }
+
+/** The fault of a batch, and of its lines, that the operator has ended. */
+const endedFault = (message: string): BatchFault => ({ code: 'call_ended', message, line: null, param: null });
 
 /** Characters of what is sealed in the batches of a page, which are unsealed and written in one turn. */
 const PAGE_CHARS_MAX = 256 * 1024;
@@ -107,21 +121,27 @@ const read = rowReader<Omit<Batch, 'metadata' | 'errors' | 'usage' | 'status' | 
   { part: 'within' },
 );
 
+/** Reads what is sealed in a row; null if there is nothing, or if a gateway with another identity has sealed it. */
+function readSealed(content: SealedContent, account: string, value: Value | undefined): unknown {
+  const text = typeof value === 'string' ? content.openText(account, value) : null;
+  return text === null ? null : JSON.parse(text);
+}
+
+/** The faults in a row; null for none. */
+export const readFaults = (content: SealedContent, account: string, errors: Value | undefined) =>
+  readSealed(content, account, errors) as readonly BatchFault[] | null;
+
 /** Makes the reader of rows. What was sealed by a gateway with another identity is left out. */
 export function createToBatch(content: SealedContent): (row: Row) => Batch {
   return (row) => {
     const { account } = read(row);
-    const opened = (value: Value | undefined): unknown => {
-      const text = typeof value === 'string' ? content.openText(account, value) : null;
-      return text === null ? null : JSON.parse(text);
-    };
     const { usage, status, dialect } = row;
     return {
       ...read(row),
       status: status as Batch['status'],
       dialect: dialect as Batch['dialect'],
-      metadata: opened(row['metadata']) as Batch['metadata'],
-      errors: opened(row['errors']) as readonly BatchFault[] | null,
+      metadata: readSealed(content, account, row['metadata']) as Batch['metadata'],
+      errors: readFaults(content, account, row['errors']),
       usage: typeof usage === 'string' ? (JSON.parse(usage) as BatchTokens) : null,
     };
   };

@@ -280,8 +280,13 @@ export class ProviderBatches {
   }
 
   async #look(one: ProviderBatch): Promise<void> {
-    const { provider } = this.#deps;
+    const { provider, onError } = this.#deps;
     const place = this.#place(one);
+    if (this.#claim.ended !== null) {
+      // Nothing that the provider has made of it, or still makes, is charged.
+      await provider.cancel(place, one.remote!).catch(onError);
+      return this.#giveUp(one);
+    }
     let seen: RemoteBatch;
     try {
       seen = await provider.look(place, one.remote!);
@@ -372,9 +377,9 @@ export class ProviderBatches {
     }
   }
 
-  /** The time of the batch is over, or it was cancelled, and the provider does not have it, or cannot be asked. */
+  /** The time of the batch is over, or it was cancelled, and nobody waits for what the provider has. */
   async #giveUp(one: ProviderBatch): Promise<void> {
-    await this.#end(one, this.#claim.isCancelled ? null : EXPIRED, [one.file]);
+    await this.#end(one, this.#claim.isCancelled ? this.#claim.ended : EXPIRED, [one.file]);
   }
 
   /** Whether the provider has had its time to end what was cancelled. */

@@ -44,8 +44,11 @@ interface DataFrame<D extends Piece> {
 
 /** How the gateway cut a reply that had not failed. Its client, the log and the call's record tell it by this. */
 export interface CutReply {
-  /** The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. */
-  readonly reason: 'cancelled' | 'timeout' | 'too_large';
+  /**
+   * The client left or cancelled; the call timed out; the reply is larger than the gateway accepts. Of a task of an
+   * agent also: the gateway stops, or could not learn any more what becomes of it.
+   */
+  readonly reason: 'cancelled' | 'timeout' | 'too_large' | 'shutdown' | 'gave_up';
   /** The reason in words, to follow "The reply was cut: ". */
   readonly message: string;
   /** Nothing of it can be delivered. */

@@ -82,7 +82,7 @@ function endCommand(): Command {
     new Command('end')
       .summary('end a call that runs')
       .description(
-        'End a running call of any account, at whichever gateway of the database it runs. Its client gets an error, and pays nothing.',
+        'End a running call of any account, at whichever gateway of the database it runs, and the task, video or batch that it has begun. Its client gets an error, and pays nothing.',
       )
       .argument('<id>', 'its id')
       .option('--reason <text>', 'why, for the client of the call'),

@@ -26,6 +26,15 @@ interface CallsNow {
   readonly waiting: number;
   readonly oldest_wait_seconds: number;
 }
+interface Failure {
+  readonly provider: string;
+  readonly service: string;
+  readonly at: string;
+  readonly request_id: string;
+  readonly status: number | null;
+  readonly reason: string;
+  readonly said: string | null;
+}
 interface Ban {
   readonly provider: string;
   readonly changed: boolean;
@@ -55,6 +64,7 @@ A provider is named by its public key, or by its account: a wallet in CAIP-10, t
 Examples:
   tollgate provider list
   tollgate provider calls                       what waits for whom now
+  tollgate provider failures "Acme AI"           why its calls failed, in its own words
   tollgate provider ban eip155:8453:0x… --reason "answers with another model than it names"
   tollgate provider unban eip155:8453:0x…
   tollgate provider pay eip155:8453:0x… --amount 25 --reference SEPA-117     you paid it by bank transfer
@@ -70,6 +80,7 @@ export function providerCommand(): Command {
     .addHelpText('after', HELP)
     .addCommand(listCommand(paint))
     .addCommand(callsCommand(paint))
+    .addCommand(failuresCommand(paint))
     .addCommand(banCommand(paint))
     .addCommand(unbanCommand(paint))
     .addCommand(payCommand(paint))
@@ -128,6 +139,38 @@ function callsCommand(paint: Paint): Command {
               ]),
               paint,
               ['CALLS', 'WAITING', 'OLDEST WAIT, S'],
+            ),
+    }),
+  );
+}
+
+function failuresCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('failures')
+      .summary('the newest calls that failed, with the words of the services')
+      .description(
+        'The newest calls that failed at each service since this gateway has started, at your own providers too: at most 20 of a service.',
+      )
+      .argument('[provider]', 'only of this one: its public key or its name'),
+  ).action((name: string | undefined, flags: AdminFlags) =>
+    administer(flags, {
+      run: (admin) => listAll<Failure>(admin, '/providers/failures', name === undefined ? {} : { provider: name }),
+      show: (failures) =>
+        failures.length === 0
+          ? 'No call has failed since the gateway started.'
+          : table(
+              ['WHEN', 'PROVIDER', 'SERVICE', 'STATUS', 'REQUEST', 'WHY', 'ITS WORDS'],
+              failures.map((each) => [
+                each.at.slice(0, 19),
+                each.provider,
+                each.service,
+                each.status === null ? '-' : String(each.status),
+                each.request_id,
+                each.reason,
+                each.said ?? '-',
+              ]),
+              paint,
+              ['STATUS'],
             ),
     }),
   );

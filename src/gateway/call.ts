@@ -308,7 +308,8 @@ export const PROVIDER_FLAGS = [
 export type ProviderFlag = (typeof PROVIDER_FLAGS)[number];
 
 /** Why the gateway ends an unfinished reply that has not failed. */
-export interface Cut extends Pick<CutReply, 'reason' | 'message'> {
+export interface Cut extends Pick<CutReply, 'message'> {
+  readonly reason: Exclude<CutReply['reason'], 'shutdown' | 'gave_up'>;
   /** The operator's own provider has taken the whole request, so its input is paid although nothing may have come. */
   readonly own: boolean;
   /**

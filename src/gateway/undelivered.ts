@@ -33,7 +33,7 @@ export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: C
 
 /** The mark of a cut reply. `delivered`: `begun` if its client has got the beginning of a stream, without a word. */
 export const cutReply = (
-  { reason, message }: Pick<Cut, 'reason' | 'message'>,
+  { reason, message }: Pick<CutReply, 'reason' | 'message'>,
   delivered: 'nothing' | 'begun' | 'partly',
 ): CutReply => ({
   reason,

@@ -15,6 +15,7 @@ export {
   resultText,
   resultTextOf,
 } from './message.ts';
+export { credentialFailure, refusesCredentials } from './refused-credentials.ts';
 export {
   type LargeReply,
   type Marker,

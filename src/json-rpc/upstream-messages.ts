@@ -394,7 +394,8 @@ export function unreadable(
   });
 }
 
-const SAID_MAX = 64 * 1024;
+/** Characters of a reply in which the words of its server are looked for. */
+export const SAID_MAX = 64 * 1024;
 
 /** How a reply with large strings is read. */
 export interface LargeReply {

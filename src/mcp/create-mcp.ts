@@ -10,7 +10,7 @@ import { createStreamQuota, type Counter } from '#limits';
 import type { Payments } from '#payments';
 import type { TargetAdapters } from '#bridge';
 import { type Blobs, createKeptReplies } from '#blobs';
-import type { Poll, Tasks } from '#tasks';
+import type { EndTask, Poll, Tasks } from '#tasks';
 import type { SessionStore } from './sessions/session-store.ts';
 import { createAnswerCall } from './call/answer-call.ts';
 import type { OnShared } from './own/aggregate/names.ts';
@@ -44,6 +44,7 @@ import { createServers } from './servers/servers.ts';
 import { createCancelNotes } from './request/cancellation.ts';
 import { createSessions, type SessionEnd } from './sessions/sessions.ts';
 import { createPollTask } from './tasks/ask-of-task.ts';
+import { createEndTask } from './tasks/end-task.ts';
 import { createToolTarget, type ToolTarget } from './call/tool-target.ts';
 import { createUpstreamSessions } from './servers/upstream-sessions.ts';
 
@@ -94,6 +95,8 @@ export interface Mcp extends ToolTarget {
   readonly listings: ToolListings;
   /** Looks at a task that a server keeps, so that the gateway notices its end even if no client asks. */
   readonly pollTask: Poll;
+  /** Ends a task for the operator. */
+  readonly endTask: EndTask;
   /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
   /** Counts of what is open now. */
@@ -267,6 +270,7 @@ export function createMcp(options: McpOptions): Mcp {
     listings: catalogue,
     ...tools,
     pollTask: createPollTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
+    endTask: createEndTask({ ...asksOfTasks, pipeline, onUnseen: options.onUnseen }),
     hasTool: (offer, tool) => catalogue.schemaOf(offer, tool) !== null,
     counts: () => ({
       sessions: allSessions.reduce((sum, one) => sum + one.count(), 0),

@@ -9,6 +9,8 @@ export interface CallToEnd {
   readonly by: string;
   /** Words for the client; null for none. */
   readonly reason: string | null;
+  /** The id of the batch that has this lock; null for every other call. */
+  readonly batch: string | null;
 }
 
 /** Longest wait for another gateway, which only looks into its memory. */

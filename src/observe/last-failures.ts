@@ -1,7 +1,7 @@
 import type { Offer } from '#catalog';
 import type { CallSink } from './observer.ts';
 
-/** An attempt that failed at a provider that dialled in, for this provider. */
+/** An attempt that failed, for its provider and for the operator. */
 export interface FailedAttempt {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -14,9 +14,18 @@ export interface FailedAttempt {
   readonly said: string | null;
 }
 
+/** An attempt that failed, and where. */
+interface FailedAttemptAt extends FailedAttempt {
+  /** The name of the provider. */
+  readonly provider: string;
+  readonly service: string;
+}
+
 /** The newest failed attempts of each offer at this gateway. */
 export interface LastFailures {
   readonly sink: CallSink;
+  /** Of all offers, or of those of the provider with this id or name. The newest first. */
+  all(provider: string | null): readonly FailedAttemptAt[];
   /** The newest first. */
   of(offer: Pick<Offer, 'id'>): readonly FailedAttempt[];
 }
@@ -28,22 +37,23 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const ATTEMPT_BYTES = 200;
 
 export function createLastFailures(now: () => number): LastFailures {
-  const kept = new Map<string, readonly FailedAttempt[]>();
+  const kept = new Map<string, { readonly offer: Offer; readonly attempts: readonly FailedAttempt[] }>();
   let bytes = 0;
   const drop = (id: string): readonly FailedAttempt[] => {
-    const attempts = kept.get(id) ?? [];
+    const attempts = kept.get(id)?.attempts ?? [];
     kept.delete(id);
     for (const one of attempts) bytes -= bytesOf(one);
     return attempts;
   };
   return {
     sink: {
-      attemptFailed({ requestId }, { id, endpoint }, { attributedTo, status, message, said }) {
-        // Of the operator's own providers the log tells. What an account did is no matter of the provider.
-        if (endpoint.kind !== 'tunnel' || attributedTo === 'account') return;
+      attemptFailed({ requestId }, offer, { attributedTo, status, message, said }) {
+        // What an account did is no matter of the provider.
+        if (attributedTo === 'account') return;
+        const { id } = offer;
         const newest = { at: now(), requestId, status, reason: message, said };
         const attempts = [newest, ...drop(id)].slice(0, KEPT);
-        kept.set(id, attempts);
+        kept.set(id, { offer, attempts });
         for (const one of attempts) bytes += bytesOf(one);
         for (const oldest of kept.keys()) {
           if (bytes <= BYTES_MAX) break;
@@ -51,7 +61,14 @@ export function createLastFailures(now: () => number): LastFailures {
         }
       },
     },
-    of: ({ id }) => kept.get(id) ?? [],
+    of: ({ id }) => kept.get(id)?.attempts ?? [],
+    all: (asked) =>
+      [...kept.values()]
+        .filter(({ offer: { provider } }) => asked === null || asked === provider.id || asked === provider.name)
+        .flatMap(({ offer: { provider, service }, attempts }) =>
+          attempts.map((attempt) => ({ ...attempt, provider: provider.name, service })),
+        )
+        .toSorted((one, other) => other.at - one.at),
   };
 }
 

@@ -7,7 +7,15 @@ import { codeOf, labelOfError } from './answer-error.ts';
 import { labelOfFailure, type AttemptTime, type CallOutcome, statusOf } from './observer.ts';
 import { mcpMethodOf } from './mcp-span.ts';
 import { gauges, histograms, histogramSeries, type HistogramSeries } from './prometheus.ts';
-import { OTHER, SERVICE_LABELS, type Labels, type MoneySeries, type OfferSeries } from './offer-series.ts';
+import {
+  OTHER,
+  ofRequest,
+  REQUEST_LABELS,
+  SERVICE_LABELS,
+  type Labels,
+  type MoneySeries,
+  type OfferSeries,
+} from './offer-series.ts';
 
 /** MCP's open sessions, calls and streams in this process. */
 export interface McpCounts {
@@ -22,7 +30,7 @@ export interface McpCounts {
 /** Metrics of MCP, with the names and buckets of its semantic conventions. Calls of other primitives are ignored. */
 export interface McpMetrics {
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure, time: AttemptTime): void;
-  /** `offer`: the offer under which the call is counted. */
+  /** `offer`: the one that served the call, or was asked last. */
   finished(call: Call, outcome: CallOutcome, offer: Offer): void;
   /** The money counters of the call's tool; null for a call without a tool. */
   moneyOf(call: Call, outcome: CallOutcome, offer: Offer): MoneySeries | null;
@@ -48,17 +56,19 @@ const OWN_TARGETS_MAX = 2000;
 const STRANGE_TARGETS_MAX = 100;
 
 export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts: () => McpCounts): McpMetrics {
-  const { ofServer, ofProvider } = histograms(registry, ['mcp_method_name', ...SERVICE_LABELS, 'error_type'], {
+  const { ofServer } = histograms(registry, ['mcp_method_name', ...REQUEST_LABELS, 'error_type'], {
     ofServer: [
       'mcp_server_operation_duration_seconds',
-      'Time from the admission of an MCP request to its answer, with its settlement',
+      'Time from the admission of an MCP request to its answer, with all of its attempts and its settlement',
       DURATION_S,
       'gen_ai_tool_name',
       'rpc_response_status_code',
     ],
+  });
+  const { ofProvider } = histograms(registry, ['mcp_method_name', ...SERVICE_LABELS, 'error_type'], {
     ofProvider: [
       'mcp_client_operation_duration_seconds',
-      'Time that a provider took for an MCP request, or until it failed',
+      'Time of an attempt at a provider for an MCP request, until its reply ended or it failed',
       DURATION_S,
     ],
   });
@@ -106,10 +116,11 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
       if (method === null) return;
       const { durationMs, served, answerError } = outcome;
       if (call.caller.account !== OWN_ACCOUNT) {
-        const { labels, duration } = targetOf(method, call, outcome, offer);
+        // A request may have attempts at several providers, so its own time has none.
+        const { requestLabels, duration } = targetOf(method, call, outcome, call.candidates[0]?.offer ?? offer);
         const [error] = statusOf(outcome);
         if (error === null) duration.observe(durationMs / 1000);
-        else ofServer.observe({ ...labels, ...errorLabels(error, answerError) }, durationMs / 1000);
+        else ofServer.observe({ ...requestLabels, ...errorLabels(error, answerError) }, durationMs / 1000);
       }
       if (!served) return;
       if (answerError === null) ofProviderWell(method, offer).observe(served.durationMs / 1000);
@@ -136,6 +147,8 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
 /** The series of one method of an offer, or of one of its tools. */
 interface Target {
   readonly labels: Labels;
+  /** The same without the provider, for the time of the whole request. */
+  readonly requestLabels: Labels;
   readonly duration: HistogramSeries;
   money: MoneySeries | null;
 }
@@ -163,7 +176,8 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
       ...(full && !own ? { gen_ai_request_model: OTHER, gen_ai_provider_name: OTHER } : {}),
       ...(tool === null ? {} : { gen_ai_tool_name: full ? OTHER : tool }),
     };
-    const target = { labels, duration: durationOf(labels), money: null };
+    const requestLabels = ofRequest(labels);
+    const target = { labels, requestLabels, duration: durationOf(requestLabels), money: null };
     if (full) rests.set(shared, target);
     else {
       const ofOffer = getOrInsert(targets, offer.id, () => new Map<string, Map<string | null, Target>>());

@@ -22,8 +22,9 @@ export const OPERATIONS = {
 
 export const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
 /** A call may have attempts at several providers, so its own time has no provider. */
-const REQUEST_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model'] as const;
-const ofRequest = ({ gen_ai_provider_name: _provider, ...labels }: Labels): Labels => labels;
+export const REQUEST_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model'] as const;
+/** The labels of an offer without its provider. */
+export const ofRequest = ({ gen_ai_provider_name: _provider, ...labels }: Labels): Labels => labels;
 const TOOL = 'gen_ai_tool_name';
 
 // The bucket boundaries that the GenAI semantic conventions recommend.

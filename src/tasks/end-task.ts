@@ -105,12 +105,13 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
       outcome === 'free'
         ? new Map<string, ReportedUsage>()
         : usageOfCalls(calls, observation, work, outcome === 'complete' ? UNREPORTED : UNSEEN_USAGE);
-    return { outcome, reason: state, used };
+    const { error = null } = observation;
+    return { outcome, reason: state, used, error };
   };
 
   const settleCall = async (task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> => {
     const { callId, price, most = null } = call;
-    const { outcome, reason } = ending;
+    const { outcome, reason, error } = ending;
     const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
     const providerName = nameOf(task);
     const durationMs = Math.max(0, task.endedAt! - call.createdAt);
@@ -128,6 +129,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
         finishReason: reason,
         flags,
         durationMs,
+        ...(error === null ? {} : { error, errorCode: 'call_ended' }),
       },
     });
     // A lock that does not exist holds no money.
@@ -256,8 +258,9 @@ const GAVE_UP = 'gave_up';
 
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
 function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
-  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map() };
-  return { outcome: 'cut', reason: GAVE_UP, used: new Map(calls.map(({ callId }) => [callId, ONE_CALL])) };
+  if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null };
+  const used = new Map(calls.map(({ callId }) => [callId, ONE_CALL]));
+  return { outcome: 'cut', reason: GAVE_UP, used, error: null };
 }
 
 function usageOfCalls(
@@ -285,29 +288,37 @@ interface Ending {
   readonly reason: string;
   /** The usage of each call, by call id, with the flags of the usage report. */
   readonly used: ReadonlyMap<string, ReportedUsage>;
+  /** See Observation. */
+  readonly error: string | null;
 }
 
 type Units = readonly (readonly [meter: string, units: string])[];
 
-function endingToText({ outcome, reason, used }: Ending): string {
+function endingToText({ outcome, reason, used, error }: Ending): string {
   const calls = [...used].map(([id, { usage, flags }]) => [
     id,
     usage && Object.entries(usage).map(([meter, units]) => [meter, String(units)]),
     ...(flags.length > 0 ? [flags] : []),
   ]);
-  return JSON.stringify({ outcome, reason, usage: calls });
+  return JSON.stringify({ outcome, reason, usage: calls, ...(error === null ? {} : { error }) });
 }
 
 /** The inverse of endingToText. */
 function endingFromText(text: string): Ending {
-  const { outcome, reason, usage } = JSON.parse(text) as {
+  const {
+    outcome,
+    reason,
+    usage,
+    error = null,
+  } = JSON.parse(text) as {
     readonly outcome: Ending['outcome'];
     readonly reason: string;
     readonly usage: readonly (readonly [string, Units | null, (readonly ProviderFlag[])?])[];
+    readonly error?: string;
   };
   const used = usage.map(([id, units, flags = []]) => {
     const counted = units && Object.fromEntries(units.map(([meter, count]) => [meter, BigInt(count)]));
     return [id, { usage: counted, flags }] as const;
   });
-  return { outcome, reason, used: new Map(used) };
+  return { outcome, reason, used: new Map(used), error };
 }

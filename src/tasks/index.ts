@@ -3,6 +3,7 @@ export type { CallCost, TaskCost } from './task.ts';
 export { POLL_MS } from './poll-scheduler.ts';
 export { isStorable, sees } from './task-rows.ts';
 export {
+  type EndTask,
   type Observation,
   type Poll,
   type PollAtExpiry,

@@ -89,7 +89,15 @@ export interface Observation {
    */
   readonly usageOf?: (call: TaskCall, first: boolean, work: MeasuredWork) => ReportedUsage;
   readonly snapshot?: string | null;
+  /** The operator ended it: what the records of its calls say. Absent for every other end. */
+  readonly error?: string;
 }
+
+/**
+ * Ends a running task for the operator: it costs nothing, whatever its provider does. Resolves with what then asks the
+ * provider to cancel it, and never rejects; null if the task has ended before.
+ */
+export type EndTask = (task: Task, error: string) => Promise<(() => Promise<void>) | null>;
 
 export interface SeenTask {
   readonly task: Task;
@@ -183,8 +191,11 @@ export interface Tasks {
   begin(task: NewTask, call: TaskCall | null): Promise<'begun' | 'known' | 'over' | 'taken'>;
   /** null if there is no such task, or it is not the owner's. */
   find(key: TaskKey, owner: TaskOwner): Promise<Task | null>;
-  /** The task that a billed call began or continued; null if there is no such task, or it is not the owner's. */
-  ofCall(callId: string, owner: TaskOwner): Promise<Task | null>;
+  /**
+   * The task that a billed call began or continued; null if there is no such task, or it is not the owner's. With the
+   * owner null, which is for the operator, of any owner.
+   */
+  ofCall(callId: string, owner: TaskOwner | null): Promise<Task | null>;
   /** The states of the running tasks of these calls of an account, by call id. */
   liveStatesOf(callIds: readonly string[], account: string): Promise<ReadonlyMap<string, string>>;
   /** The owner's tasks with this id in any service; at most ten. */

@@ -13,6 +13,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,
     'a2a/tasks/agent-tasks': 2,
+    'app/end-call': 1,
     'batches/create-batches': 2,
     'batches/provider-answers': 1,
     'billing/check-charge': 2,

@@ -1,7 +1,11 @@
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
+import { createTalk } from '../a2a/contract/client-calls.ts';
 import { callTool, toolToml } from '../mcp/calls/modern-post.ts';
+import { agentBlock } from '../support/a2a-agent/agent-spine.ts';
 import { offeredModel } from '../support/dial-in.ts';
 import { askTunnel, startTunnelSpine } from '../support/tunnel-spine.ts';
 
@@ -78,3 +82,50 @@ test('a page of HTML with status 200 is told with its status and its first words
     expect(said).not.toMatch(/[\n\u202e]/);
   }
 });
+
+test.each([401, 403, 407])(
+  'a tool and an agent that answer %i are told with their words, also to the operator',
+  async (status) => {
+    const world = await startTunnelSpine();
+    const { spine } = world;
+    const gate = createServer((request, response) => {
+      request.resume();
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end('{"error":"your licence\\u001b[2J of Acme has run out"}');
+    });
+    await new Promise<void>((resolve) => gate.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void gate.close());
+    const url = `http://127.0.0.1:${(gate.address() as AddressInfo).port}`;
+    const services =
+      toolToml({ name: 'gate/tool', url, provider: 'Gate' }) +
+      agentBlock({ name: 'gate/agent', endpoint: url, provider: 'Gate' });
+    const proxy = await world.dialIn({ services });
+    const headers = { authorization: `Bearer ${spine.key}` };
+    expect((await callTool(spine, 'gate/tool', 't')).message.error).toBeDefined();
+    const said = createTalk({ url: `${spine.origin}/a2a/gate/agent`, headers }, '1.0', 'JSONRPC');
+    const answer = JSON.stringify(
+      await said.call('SendMessage', {
+        message: { messageId: 'm', role: 'ROLE_USER', parts: [{ text: 'hello' }] },
+      }),
+    );
+    // The consumer does not read what the service says about its key.
+    expect(answer).not.toContain('licence');
+    const { services: own } = await world.ownPage<OwnServices>('/services', proxy.wallet);
+    for (const { last_failures: last } of own)
+      expect(last[0]).toMatchObject({ status, said: expect.stringContaining('of Acme has run out') as string });
+    expect(own).toHaveLength(2);
+    const listed = await fetch(`${spine.origin}/admin/v1/providers/failures?provider=Gate`, {
+      headers: { authorization: `Bearer ${spine.adminKey}` },
+    });
+    const { data } = (await listed.json()) as { data: readonly { service: string; said: string }[] };
+    expect(new Set(data.map(({ service }) => service))).toEqual(new Set(['gate/tool', 'gate/agent']));
+    for (const { said: words } of data) expect(words).toContain('of Acme has run out');
+    const command = ['provider', 'failures', 'Gate', '--url', spine.origin];
+    const { stdout } = await promisify(execFile)(process.execPath, ['bin/tollgate.mjs', ...command], {
+      env: { ...process.env, TOLLGATE_ADMIN_KEY: spine.adminKey },
+    });
+    expect(stdout).toMatch(new RegExp(`gate/tool +${status} .*of Acme has run out`));
+    expect(stdout).not.toContain('\u001b');
+    expect(await spine.faults()).toEqual([]);
+  },
+);

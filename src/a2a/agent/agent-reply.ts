@@ -5,8 +5,10 @@ import {
   readEventData,
   readBatches,
   readText,
+  credentialFailure,
   unreadable,
   refuseOtherAnswer,
+  refusesCredentials,
   resultTextOf,
   hasEvents,
   type LargeReply,
@@ -44,10 +46,7 @@ export async function* readAgentBatches(
   large?: LargeReply,
 ): AsyncGenerator<readonly AgentSaid[], void, undefined> {
   const { status } = reply;
-  // The agent refuses the credentials of the provider. The status is not passed on, because the client would think that
-  // its own credential is wrong.
-  if (status === 401 || status === 403 || status === 407)
-    throw broken(`the agent answered with status ${status}`, status);
+  if (refusesCredentials(status)) throw await credentialFailure('the agent', reply);
   if (link.binding === 'jsonrpc') {
     // Each event is part of the answer. A client of A2A ends the stream at an event that it cannot read.
     for await (const messages of readBatches(reply, bytesMax, { strict: true, large }))

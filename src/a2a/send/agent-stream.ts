@@ -1,4 +1,5 @@
 import { eitherOf } from '#billing/amounts';
+import { GatewayError } from '#errors';
 import { onceOnly } from '#json-rpc';
 import type { StreamSlot } from '#limits';
 import type { Offer } from '#catalog';
@@ -203,6 +204,9 @@ export class AgentStream {
       return tooLargeEnd(offer, ask.version, answered, error, measuring.work().elapsedMs);
     }
     if (!this.#told) throw onceOnly(error);
+    const reason: unknown = signal.aborted ? signal.reason : null;
+    // The operator has ended the call, and its task with it.
+    if (reason instanceof GatewayError && reason.code === 'call_ended') throw reason;
     if (isTooLarge(error)) return this.#message.cut(task!, detached, { reason: 'too_large', failure: error });
     if (this.waits) {
       const reason = signal.aborted ? 'timeout' : this.#stopping.signal.aborted ? 'shutdown' : 'gave_up';

@@ -1,6 +1,6 @@
-import { randomUUID } from 'node:crypto';
+import type { CutReply } from '#billing/amounts';
 import { LargeStrings, UpstreamFailure } from '#wire';
-import { type Call, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
+import { type Call, cutReply, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
 import type { Offer } from '#catalog';
 import type { StreamQuota } from '#limits';
 import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
@@ -11,9 +11,9 @@ import type { A2aRequest } from '../http/parse-request.ts';
 import type { OpenStreams } from './open-streams.ts';
 import { type AskOfTask, cancelAtAgent } from '../agent/ask-for-task.ts';
 import type { Link } from '../agent/resolve.ts';
-import { keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
+import { canceledStatus, keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
-import { type A2aEvent, isTerminal, readEvent, stateName } from '../wire/events.ts';
+import { type A2aEvent, isTerminal, readEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import { translateResult, translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
@@ -97,7 +97,7 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
 
 /** The reason why the gateway ends a task that its agent has not ended. */
 interface TaskCut {
-  readonly reason: 'timeout' | 'shutdown' | 'too_large' | 'gave_up';
+  readonly reason: Exclude<CutReply['reason'], 'cancelled'>;
   /** The same reason in words. */
   readonly failure: Error;
 }
@@ -246,17 +246,7 @@ export class SentMessage {
     const gave = task.gave || large !== null || owed || before?.output === true;
     const why = wordsOf(failure.message, { large: large !== null, gave });
     const context = contextId === null ? {} : { contextId };
-    const status = {
-      state: stateName('canceled'),
-      timestamp: new Date().toISOString(),
-      message: {
-        messageId: randomUUID(),
-        taskId: key.taskId,
-        ...context,
-        role: 'ROLE_AGENT',
-        parts: [{ text: why }],
-      },
-    };
+    const status = canceledStatus({ taskId: key.taskId, contextId }, why);
     const metadata = gave ? { metadata: { 'tollgate/cut': why } } : {};
     const event = { statusUpdate: { taskId: key.taskId, contextId: contextId ?? '', status, ...metadata } };
     // Only paid output is shown later, and output that is too large cannot be shown.
@@ -288,7 +278,9 @@ export class SentMessage {
     };
     if (!gave) return { ...FREE, finishReason: reason, result };
     const estimated = large !== null && unreported && offer.priceCap !== null && !later;
-    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, result };
+    // Its client gets an answer that says so, whatever came.
+    const mark = cutReply({ reason, message: failure.message }, 'partly');
+    return { ...(later ? ONE_CALL : used), outcome: 'cut', estimated, finishReason: reason, cut: mark, result };
   }
 
   /** The end of a call whose task ended through another request. The call is settled before this resolves. */

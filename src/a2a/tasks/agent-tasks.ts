@@ -1,10 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { ONE_CALL } from '#gateway';
+import type { JsonObject } from '#wire';
 import type { Caller } from '#accounts';
 import { pinned, type Catalog } from '#catalog';
 import { type Observation, type Task, type TaskKey, ownerOf, type Tasks } from '#tasks';
 import { GatewayError } from '#errors';
 import { isOwed, usageOf, type PricedByUse } from '../send/ending.ts';
-import { type A2aEvent, isTerminal, type TaskState } from '../wire/events.ts';
+import { type A2aEvent, isTerminal, stateName, type TaskState } from '../wire/events.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
 
 /*
@@ -65,6 +67,16 @@ export function observationOf(offer: PricedByUse, event: A2aEvent, gave: boolean
 function endOf(state: TaskState | null): Observation['end'] {
   if (!isTerminal(state)) return null;
   return state === 'completed' ? 'complete' : state === 'canceled' ? 'cut' : 'free';
+}
+
+/** The status of a task that the gateway has ended, in the form of 1.0. `why`: what its client reads. */
+export function canceledStatus({ taskId, contextId }: Pick<Task, 'taskId' | 'contextId'>, why: string): JsonObject {
+  const context = contextId === null ? {} : { contextId };
+  return {
+    state: stateName('canceled'),
+    timestamp: new Date().toISOString(),
+    message: { messageId: randomUUID(), taskId, ...context, role: 'ROLE_AGENT', parts: [{ text: why }] },
+  };
 }
 
 /**

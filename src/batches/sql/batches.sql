@@ -28,7 +28,8 @@ SELECT id, account, status, amount FROM (
 WHERE turn <= $2 ORDER BY turn, due_at, id LIMIT $3
 
 -- name: endBatch
-UPDATE batches SET status = $3, ended_at = $4, errors = $5, completed = $6, failed = $7, usage = $8
+-- $5: its faults. The operator's words for one that he has ended are there already.
+UPDATE batches SET status = $3, ended_at = $4, errors = COALESCE($5, errors), completed = $6, failed = $7, usage = $8
 WHERE id = $1 AND claim = $2 AND ended_at IS NULL RETURNING id
 
 -- name: endBatchLine
@@ -65,6 +66,11 @@ UPDATE batches SET lock_id = $3, amount = $4, total = $5, model = $6 WHERE id = 
 -- The only gateway of a database starts: the claims are those of processes that are gone.
 UPDATE batches SET claim = NULL, due_at = $1 WHERE due_at IS NOT NULL
 
+-- name: operatorEndsBatch
+-- As cancelBatch, also if its consumer has cancelled it. $4: the words for its consumer.
+UPDATE batches SET status = 'cancelling', cancelling_at = COALESCE(cancelling_at, $3), errors = $4, due_at = CASE WHEN claim IS NULL THEN $3 ELSE due_at END
+WHERE id = $1 AND lock_id = $2 AND errors IS NULL AND status IN ('validating', 'in_progress', 'cancelling') RETURNING id
+
 -- name: postponeLine
 -- It got no lock, and waits until other lines give back what they do not use.
 UPDATE batch_lines SET state = 'waiting' WHERE batch = $1 AND n = $2 AND call_id = $3 AND state = 'running' RETURNING n
@@ -100,7 +106,7 @@ WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL
 -- The counts of a batch that has ended are final.
 UPDATE batches SET due_at = $3, completed = CASE WHEN ended_at IS NULL THEN CAST($4 AS BIGINT) ELSE completed END,
   failed = CASE WHEN ended_at IS NULL THEN CAST($5 AS BIGINT) ELSE failed END
-WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status
+WHERE id = $1 AND claim = $2 AND due_at IS NOT NULL RETURNING status, errors
 
 -- name: runBatch
 UPDATE batches SET status = 'in_progress', in_progress_at = $3 WHERE id = $1 AND claim = $2 AND status = 'validating' RETURNING id

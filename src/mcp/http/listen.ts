@@ -123,7 +123,7 @@ function openStream(
     const reply = await place.send({ method: 'GET', path: '', headers, body: null, listens: true }).head;
     if (hasEvents(reply)) return reply;
     const { status } = reply;
-    refuseCredentialStatus(status);
+    await refuseCredentialStatus(reply);
     const refusal = status >= 400 ? await readRefusal(reply) : null;
     reply.discard();
     // A 404 without an error message means that the server has no GET at this address.

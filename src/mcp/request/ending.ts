@@ -2,7 +2,14 @@
 
 import { GatewayError } from '#errors';
 import { isObject, splice, UpstreamFailure } from '#wire';
-import { parseMessage, type RequestMessage, type ResponseMessage, resultText } from '#json-rpc';
+import {
+  credentialFailure,
+  parseMessage,
+  refusesCredentials,
+  type RequestMessage,
+  type ResponseMessage,
+  resultText,
+} from '#json-rpc';
 import {
   clampReportedUsage,
   measuredUse,
@@ -10,6 +17,7 @@ import {
   readReportedUsage,
   type MeasuredWork,
   type ReportedUsage,
+  type UpstreamReply,
   cutReply,
 } from '#gateway';
 import type { Offer } from '#catalog';
@@ -137,7 +145,8 @@ export const tooLargeText = ({ message }: UpstreamFailure): string =>
  */
 function withUsableStatus(answer: McpResponse, { result, error }: ResponseMessage): McpResponse {
   const { status } = answer;
-  refuseCredentialStatus(status);
+  // The message of an error is scrubbed, and the rest is not.
+  if (refusesCredentials(status)) throw refusedCredentials(status, error?.message);
   if (error !== undefined) return status >= 400 && status < 600 ? answer : withStatus200(answer);
   if (!isObject(result)) throw providerFailure('its result is not an object', status);
   if (status >= 400) throw providerFailure(`it answered with status ${status} and a result`, status);
@@ -187,13 +196,15 @@ export const withoutResponse = (status: number | null, unread = false): Upstream
     status,
   );
 
-/**
- * Throws UpstreamFailure if a server refuses the provider's credentials. The status is not passed on, because the
- * client would take it as a refusal of its own credentials.
- */
-export function refuseCredentialStatus(status: number): void {
-  if (status === 401 || status === 403 || status === 407)
-    throw providerFailure(`it answered with status ${status}`, status);
+/** As credentialFailure, of a server whose answer is read already. */
+function refusedCredentials(status: number, said: string | undefined): UpstreamFailure {
+  const failure = providerFailure(`it answered with status ${status}`, status);
+  return said === undefined ? failure : failure.ofReply(status, said);
+}
+
+/** Rejects with UpstreamFailure if a server refuses the provider's credentials, see credentialFailure. */
+export async function refuseCredentialStatus(reply: UpstreamReply): Promise<void> {
+  if (refusesCredentials(reply.status)) throw await credentialFailure('it', reply);
 }
 
 /** The price of a tool at an offer: its own price, or else the price of the service. */

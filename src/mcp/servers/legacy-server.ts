@@ -43,7 +43,7 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     const reply = await send({ method: 'POST', path: '', headers: POST_HEADERS, body: withoutTasksIn(text, 'params') })
       .head;
     const { status } = reply;
-    refuseCredentialStatus(status);
+    await refuseCredentialStatus(reply);
     const response = await firstResponse(reply, ANSWER_BYTES_MAX);
     if (response === null) throw withoutResponse(status);
     const { result } = response;

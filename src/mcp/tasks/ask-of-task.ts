@@ -58,7 +58,7 @@ export async function askOfTask(
   task: Task,
   offer: Offer,
   send: Send,
-  asked: Pick<TaskQuestion, 'id' | 'idText' | 'text'> = ownQuestion(task, deps.version),
+  asked: Pick<TaskQuestion, 'id' | 'idText' | 'text'> = ownQuestion(task, deps.version, 'tasks/get'),
   timeoutMs?: number,
 ): Promise<ShownTask> {
   const taskId = atServer(task);
@@ -131,14 +131,19 @@ async function prolong(
 
 const PROLONGED_MS_MIN = 1_000;
 
-function ownQuestion(task: Task, version: string): Pick<TaskQuestion, 'id' | 'idText' | 'text'> {
+/** A request of the gateway itself about a task. */
+export function ownQuestion<M extends 'tasks/get' | 'tasks/cancel'>(
+  task: Task,
+  version: string,
+  method: M,
+): Pick<TaskQuestion, 'id' | 'idText' | 'text'> & { readonly method: M } {
   const _meta = {
     [META.version]: MODERN,
     [META.capabilities]: { extensions: { [TASKS]: {} } },
     [META.clientInfo]: { name: 'tollgate', version },
   };
   const id = 'look';
-  return { id, idText: JSON.stringify(id), text: requestText(id, 'tasks/get', { taskId: atServer(task), _meta }) };
+  return { method, id, idText: JSON.stringify(id), text: requestText(id, method, { taskId: atServer(task), _meta }) };
 }
 
 /** A request about a task, with the task's id at its server. */
@@ -180,7 +185,7 @@ export async function askServer(
   try {
     const reply = await exchange.head;
     const { status } = reply;
-    refuseCredentialStatus(status);
+    await refuseCredentialStatus(reply);
     const response = await firstResponse(reply, bytesMax);
     if (response === null) throw withoutResponse(status);
     const answer = onlyAnswerTo(question, response);

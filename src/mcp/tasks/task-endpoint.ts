@@ -58,6 +58,11 @@ export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {
       );
       return answer.end(text, status);
     }
+    // The operator has ended it.
+    if (task.snapshot !== null) {
+      const { text, status } = shownEnded(asked, task);
+      return answer.end(text, status);
+    }
     const call = {
       caller: context.caller,
       requestId: context.requestId,
@@ -171,6 +176,12 @@ function refusal(
   { response: { error }, status }: Pick<ShownTask & { readonly kind: 'error' }, 'response' | 'status'>,
 ): McpResponse {
   return { text: errorText(idText, error!), status: status === 200 ? modernStatusOf(error!.code) : status };
+}
+
+/** The answer to a request about a task that the operator has ended. */
+function shownEnded({ idText, method }: RequestMessage, { snapshot, state }: Task): McpResponse {
+  if (method === 'tasks/get') return { text: resultText(idText, snapshot!), status: 200 };
+  return notFound(idText, `The task has ended as ${state}`);
 }
 
 /** The answer if this caller has no such task. */

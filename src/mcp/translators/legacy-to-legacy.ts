@@ -174,7 +174,7 @@ function post(
     const reply = await exchange.head;
     const { status } = reply;
     if (status < 400) return reply;
-    refuseCredentialStatus(status);
+    await refuseCredentialStatus(reply);
     const answer = await readRefusal(reply);
     if (mayBeLost && isSessionLost(status, answer)) return LOST;
     if (answer instanceof UpstreamFailure) throw answer;

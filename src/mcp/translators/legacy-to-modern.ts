@@ -221,7 +221,7 @@ function createServerExchange({ schemaOf, replyBytesMax }: ServerExchangeOptions
     cancelled.addEventListener('abort', abort, { once: true });
     try {
       const reply = await sent.head;
-      refuseCredentialStatus(reply.status);
+      await refuseCredentialStatus(reply);
       for await (const { message } of readReply(reply, replyBytesMax)) {
         if (message?.kind === 'response' && (message.id === id || (message.id === null && message.error))) {
           reply.discard();

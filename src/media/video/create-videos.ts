@@ -4,7 +4,7 @@ import { getOrInsert, UpstreamFailure } from '#wire';
 import { authorise, type Pipeline } from '#gateway';
 import type { Caller } from '#accounts';
 import type { Blobs } from '#blobs';
-import { type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
+import { type EndTask, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider, askForJson } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
 import { createPollVideos } from './run/poll-videos.ts';
@@ -48,6 +48,8 @@ export interface Videos {
    * if one of its videos is finished.
    */
   cancel(task: Task): Promise<Task>;
+  /** Ends a running task for the operator. Its finished files are removed. */
+  readonly end: EndTask;
   /** Removes an ended task with its files. Rejects with GatewayError if its charge is not settled yet. */
   remove(task: Task): Promise<void>;
   /** Called when the time of a task is over and no file of it is here. Cancels its jobs, and tells its callback. */
@@ -64,11 +66,11 @@ const LOOKED_MAX = 10_000;
 /** Seconds after which a task that another gateway ended is usually settled. */
 const SETTLED_S = 15;
 /** The result of a cancelled task. A task that ended in another way during its cancellation keeps its own result. */
-const CANCELLED: VideoResult = {
+const CANCELLED = {
   files: [],
   error: { code: 'cancelled', message: 'The video was cancelled' },
   raw: {},
-};
+} as const satisfies VideoResult;
 
 export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...options }: VideosOptions): Videos {
   const progress = createProgressNotes(now);
@@ -137,6 +139,10 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     return again(task);
   }
 
+  async function removeFiles(task: Task): Promise<void> {
+    for (const blob of await blobs.find(filesOf(task))) await blobs.remove(blob);
+  }
+
   return {
     poll,
     pollAtExpiry,
@@ -169,12 +175,25 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
       await tasks.saw(seen, { state: 'failed', end: 'free', snapshot: resultToText(CANCELLED) });
       await blobs.giveRoomBack(seen.taskId);
       const ended = await again(seen);
-      if (resultOf(ended)?.error?.code === CANCELLED.error!.code) await tell(ended, CANCELLED);
+      if (resultOf(ended)?.error?.code === CANCELLED.error.code) await tell(ended, CANCELLED);
       return ended;
     },
 
+    async end(task, error) {
+      const result: VideoResult = { ...CANCELLED, error: { ...CANCELLED.error, message: error } };
+      const snapshot = resultToText(result);
+      // What the provider finishes meanwhile must not be charged any more.
+      const seen = await tasks.saw(task, { state: 'failed', end: 'free', snapshot, error });
+      if (seen?.task.snapshot !== snapshot) return null;
+      wake(task);
+      await removeFiles(task);
+      await blobs.giveRoomBack(task.taskId);
+      await tell(seen.task, result);
+      return async () => cancelEach(pipeline, task, notesOf(task).jobs, closing.signal, unseen);
+    },
+
     async remove(task) {
-      for (const blob of await blobs.find(filesOf(task))) await blobs.remove(blob);
+      await removeFiles(task);
       if (!(await tasks.forget(task))) throw notSettled();
     },
 

@@ -5,7 +5,7 @@ import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#accounts/names';
 import type { KnownProvider } from '#network';
-import type { CallsNow } from '#observe';
+import type { CallsNow, FailedAttempt, LastFailures } from '#observe';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
 import {
   amountOf,
@@ -24,6 +24,7 @@ interface AdminProvidersDeps {
   readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
   /** The attempts that run now, in all workers of this gateway. */
   readonly callsNow: () => Promise<readonly CallsNow[]>;
+  readonly lastFailures: Pick<LastFailures, 'all'>;
   /** Whether a provider has ever connected. */
   readonly isSeen: (provider: string) => Promise<boolean>;
   /** Whether it is the key under which a service of the configuration file is offered. */
@@ -81,6 +82,7 @@ export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsyn
     app.addHook('onRequest', deps.gate);
     listAll(app, deps);
     listCalls(app, deps);
+    listFailures(app, deps);
     banProvider(app, deps);
     liftBan(app, deps);
     bookPayout(app, deps);
@@ -139,6 +141,61 @@ function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
     })),
   }));
 }
+
+/** The newest failed attempts, of all providers or of one. */
+function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps): void {
+  const schema = {
+    ...ADMINISTRATION,
+    summary: 'List the newest failures at providers',
+    description:
+      'The newest attempts that failed at each service of each provider, own ones too, as the process that answers saw them since its start: at most 20 of a service. The newest first. Those whose account had too many requests are not among them.',
+    querystring: {
+      ...pageSchema,
+      properties: {
+        ...pageSchema.properties,
+        provider: { type: 'string', maxLength: 256, description: 'Only of the provider with this public key or name.' },
+      },
+    },
+    response: {
+      200: listOf(
+        titled(
+          'FailureAtProvider',
+          objectOf({ provider: { type: 'string', description: 'Name' }, service: { type: 'string' }, ...failedFields }),
+        ),
+      ),
+    },
+  };
+  app.get<{ Querystring: Page & { readonly provider?: string } }>(
+    '/providers/failures',
+    { schema },
+    async ({ query: { provider = null, limit, offset } }) => ({
+      data: lastFailures
+        .all(provider)
+        .slice(offset, offset + limit)
+        .map((each) => ({ provider: each.provider, service: each.service, ...viewFailed(each) })),
+    }),
+  );
+}
+
+/** The members of a failed attempt, for its provider and for the operator. */
+export const failedFields = {
+  at: { type: 'string', description: 'RFC 3339' },
+  request_id: { type: 'string', description: 'The `x-request-id` that the service got' },
+  status: { type: ['integer', 'null'], description: 'HTTP status of the service; null without one' },
+  reason: { type: 'string' },
+  said: {
+    type: ['string', 'null'],
+    description: 'The first words of the service, at most 300 characters; null without any',
+  },
+} as const;
+
+export const viewFailed = ({ at, requestId, status, reason, said }: FailedAttempt) => ({
+  at: new Date(at).toISOString(),
+  request_id: requestId,
+  status,
+  reason,
+  said,
+});
 
 function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
   const schema = {

@@ -32,7 +32,7 @@ export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCal
     summary: 'End a running call',
     operationId: 'endCallOfAnAccount',
     description:
-      'Ends a call of any account, with the calls that run under it, at whichever gateway of the database it runs. Its client gets the error `call_ended`. It costs nothing, also what was delivered of it; calls under it that had ended before stay charged. The answer is the call, as `GET /calls/{id}` shows it. A call that has ended, and one whose provider goes on with a task, a video or a batch, are refused with 422.',
+      'Ends a call of any account, with the calls that run under it, at whichever gateway of the database it runs. Its client gets the error `call_ended`. A task, a video or a batch that the call has begun is cancelled at its provider, and its client reads the reason where it asks for it. It costs nothing, also what was delivered of it; calls under it that had ended before, such as lines of a batch, stay charged. The answer is the call, as `GET /calls/{id}` shows it. A call that has ended is refused with 422.',
     params: objectOf({ id: { type: 'string', maxLength: 128, description: 'Id of the call.' } }),
     body: {
       title: 'EndCall',
@@ -45,7 +45,7 @@ export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCal
           minLength: 1,
           maxLength: 200,
           pattern: '\\S',
-          description: 'Why. The client of the call reads it.',
+          description: 'Why. The client of the call reads it, also in its task, video or batch.',
         },
       },
     },
@@ -81,7 +81,7 @@ function notRunning(found: LockRecord | null, silent: readonly string[]): Gatewa
   if (found === null) return new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
   return new GatewayError(
     'unprocessable',
-    'No gateway is at work for this call. Its provider goes on with a task, a video or a batch, which its consumer can cancel; or its gateway has crashed, and its lock is given back when it expires',
+    'No gateway is at work for this call, and no provider has a task of it: it has just ended, or its gateway has crashed, and its lock is given back when it expires',
     { param: 'id' },
   );
 }

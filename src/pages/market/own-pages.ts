@@ -25,7 +25,7 @@ import type { Payouts } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { pageSchema, type Page, listOf, objectOf } from '../route-schemas.ts';
-import { payoutSchema, viewPayout } from '../account/admin-provider-routes.ts';
+import { failedFields, payoutSchema, viewFailed, viewPayout } from '../account/admin-provider-routes.ts';
 
 interface OwnPagesDeps extends HealthSources {
   readonly admit: Pipeline['admit'];
@@ -103,16 +103,7 @@ const lastFailuresSchema = {
   description: 'The newest 20 calls that failed at your service, as this gateway saw them since its start',
   items: {
     title: 'FailedAttempt',
-    ...objectOf({
-      at: { type: 'string', description: 'RFC 3339' },
-      request_id: { type: 'string', description: 'The `x-request-id` that your service got' },
-      status: { type: ['integer', 'null'], description: 'HTTP status of your service; null without one' },
-      reason: { type: 'string' },
-      said: {
-        type: ['string', 'null'],
-        description: 'The first words of your service, at most 300 characters; null without any',
-      },
-    }),
+    ...objectOf(failedFields),
   },
 } as const;
 
@@ -298,9 +289,7 @@ function viewService(
     compliance: healthSources.health.compliance(offer),
     last_hour: lastHour,
     flags,
-    last_failures: lastFailures
-      .of(offer)
-      .map(({ at, requestId, status, reason, said }) => ({ at: iso(at), request_id: requestId, status, reason, said })),
+    last_failures: lastFailures.of(offer).map(viewFailed),
     left_out: listings.leftOutOf(offer).map(viewLeftOut),
   };
 }

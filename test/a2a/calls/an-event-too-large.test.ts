@@ -55,6 +55,9 @@ test.each(BRIDGES)('by $name', async (door) => {
         outcome: 'cut',
         finish_reason: 'too_large',
         cost_micro_usdc: PRICE,
+        error_code: 'reply_cut',
+        status: 500,
+        error: expect.stringContaining(`more than ${LIMIT} bytes`) as string,
       });
     }),
   ).toBe(MESSAGE_PRICE);

@@ -12,6 +12,9 @@ const calls = useCallsWorld(`[upstream]\ncall_timeout_ms = ${Math.min(atThisLoad
 const PRICE = Number(MESSAGE_PRICE);
 const HALF = [{ artifactId: 'a', parts: [{ text: 'half of it' }] }];
 
+/** How log and record show a call whose task was cut. */
+const MARK = { error_code: 'reply_cut', status: 500 };
+
 // The routes wait for the same time-out: they wait together.
 test('a task that has given output and does not end in time is canceled and charged before the answer ends, at every door', async () => {
   const cases = BRIDGES.flatMap((door) =>
@@ -47,6 +50,8 @@ test('a task that has given output and does not end in time is canceled and char
           outcome: 'cut',
           finish_reason: 'timeout',
           cost_micro_usdc: PRICE,
+          ...MARK,
+          error: expect.stringMatching(/^The reply was cut: .* The part that arrived is charged$/) as string,
         });
         // The agent does it all the same.
         agent.stands('COMPLETED');

@@ -11,6 +11,8 @@ const ENDINGS: Readonly<Record<string, RawAnswer>> = {
 };
 const LABELS = 'gen_ai_request_model="weather",gen_ai_provider_name="Tools"';
 const CALL = `mcp_method_name="tools/call",gen_ai_operation_name="execute_tool",${LABELS}`;
+/** Without the provider, which the time of a whole request does not have. */
+const [ASKED, REQUEST] = [LABELS, CALL].map((labels) => labels.replace(/,gen_ai_provider_name=.*/, ''));
 
 it('what a gateway does for a client of MCP is seen in its metrics, its log and its traces', async () => {
   const collector = await startReceiver();
@@ -43,12 +45,12 @@ it('what a gateway does for a client of MCP is seen in its metrics, its log and 
   ).text();
   const received = 'mcp_server_operation_duration_seconds_count';
   for (const line of [
-    `${received}{mcp_method_name="tools/list",${LABELS}} 1`,
-    `${received}{mcp_method_name="resources/read",${LABELS},error_type="-32602",rpc_response_status_code="-32602"} 1`,
-    `${received}{${CALL},gen_ai_tool_name="forecast"} 1`,
-    `${received}{${CALL},gen_ai_tool_name="asks"} 1`,
-    `${received}{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 1`,
-    `${received}{${CALL},gen_ai_tool_name="other",error_type="-32602",rpc_response_status_code="-32602"} 1`,
+    `${received}{mcp_method_name="tools/list",${ASKED}} 1`,
+    `${received}{mcp_method_name="resources/read",${ASKED},error_type="-32602",rpc_response_status_code="-32602"} 1`,
+    `${received}{${REQUEST},gen_ai_tool_name="forecast"} 1`,
+    `${received}{${REQUEST},gen_ai_tool_name="asks"} 1`,
+    `${received}{${REQUEST},gen_ai_tool_name="other",error_type="tool_error"} 1`,
+    `${received}{${REQUEST},gen_ai_tool_name="other",error_type="-32602",rpc_response_status_code="-32602"} 1`,
     `mcp_client_operation_duration_seconds_count{${CALL}} 2`,
     `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${LABELS},gen_ai_tool_name="forecast"} 1000`,
     'tollgate_calls_total{lock="pending"} 1',

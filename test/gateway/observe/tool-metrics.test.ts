@@ -8,6 +8,8 @@ import { answeredBy, exampleToolCall, exampleTools, settledBy } from './example-
 
 const SERVICE = 'gen_ai_request_model="demo/weather",gen_ai_provider_name="Demo"';
 const CALL = `mcp_method_name="tools/call",gen_ai_operation_name="execute_tool",${SERVICE}`;
+/** Without the provider, which the time of a whole request does not have. */
+const REQUEST = CALL.replace(/,gen_ai_provider_name=.*/, '');
 const DURATION = 'mcp_server_operation_duration_seconds';
 
 function world() {
@@ -47,13 +49,38 @@ describe('metrics of tools', () => {
     observer.resolved(one, settledBy(offer, { end: answeredBy(offer, 'complete', 400) }));
     expect(await lines()).toEqual(
       expect.arrayContaining([
-        `${DURATION}_sum{${CALL},gen_ai_tool_name="forecast"} 0.5`,
-        `${DURATION}_bucket{le="0.2",${CALL},gen_ai_tool_name="forecast"} 0`,
-        `${DURATION}_bucket{le="300",${CALL},gen_ai_tool_name="forecast"} 1`,
+        `${DURATION}_sum{${REQUEST},gen_ai_tool_name="forecast"} 0.5`,
+        `${DURATION}_bucket{le="0.2",${REQUEST},gen_ai_tool_name="forecast"} 0`,
+        `${DURATION}_bucket{le="300",${REQUEST},gen_ai_tool_name="forecast"} 1`,
         `mcp_client_operation_duration_seconds_sum{${CALL}} 0.3`,
         `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="forecast"} 57`,
         `tollgate_fees_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="forecast"} 2`,
         `gen_ai_client_operation_duration_seconds_count{gen_ai_operation_name="execute_tool",${SERVICE}} 1`,
+      ]),
+    );
+  });
+
+  it('book the wait for a provider that hangs at this provider, and the whole time at none', async () => {
+    const { clock, observer, lines } = world();
+    const [hung, quick] = ['Hung', 'Quick'].map((provider) => exampleTools('demo/weather', provider)) as [Offer, Offer];
+    const one = exampleToolCall(hung, 'forecast', {
+      candidates: [hung, quick].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
+    });
+    observer.started(one);
+    observer.attemptStarted(one, hung, clock.now);
+    clock.now += 5_000;
+    const late = { retryable: true, attributedTo: 'provider', timedOut: true } as const;
+    observer.attemptFailed(one, hung, new UpstreamFailure('its answer did not begin in time', late));
+    observer.attemptStarted(one, quick, clock.now);
+    clock.now += 500;
+    observer.resolved(one, settledBy(quick, { end: answeredBy(quick, 'complete', 5_500) }));
+    const at = (provider: string) => CALL.replace('"Demo"', `"${provider}"`);
+    expect(await lines()).toEqual(
+      expect.arrayContaining([
+        `mcp_client_operation_duration_seconds_sum{${at('Hung')},error_type="timeout"} 5`,
+        `mcp_client_operation_duration_seconds_sum{${at('Quick')}} 0.5`,
+        `${DURATION}_sum{${REQUEST},gen_ai_tool_name="forecast"} 5.5`,
+        `${DURATION}_count{${REQUEST},gen_ai_tool_name="forecast"} 1`,
       ]),
     );
   });
@@ -86,7 +113,7 @@ describe('metrics of tools', () => {
     );
     const text = await lines();
     const count = (labels: string) =>
-      text.find((line) => line.startsWith(`${DURATION}_count{${CALL},gen_ai_tool_name="forecast"${labels}} `));
+      text.find((line) => line.startsWith(`${DURATION}_count{${REQUEST},gen_ai_tool_name="forecast"${labels}} `));
     for (const [labels, times] of [
       ['', 1],
       [',error_type="tool_error"', 1],
@@ -96,7 +123,7 @@ describe('metrics of tools', () => {
       [',error_type="insufficient_balance"', 1],
       [',error_type="provider_unavailable"', 1],
     ] as const)
-      expect(count(labels), labels).toBe(`${DURATION}_count{${CALL},gen_ai_tool_name="forecast"${labels}} ${times}`);
+      expect(count(labels), labels).toBe(`${DURATION}_count{${REQUEST},gen_ai_tool_name="forecast"${labels}} ${times}`);
     expect(text).toContain(`mcp_client_operation_duration_seconds_count{${CALL},error_type="unreachable"} 1`);
     expect(text).toContain(`mcp_client_operation_duration_seconds_count{${CALL},error_type="502"} 1`);
     expect(text).toContain(`mcp_client_operation_duration_seconds_count{${CALL},error_type="tool_error"} 1`);
@@ -113,12 +140,12 @@ describe('metrics of tools', () => {
     call(observer, offer, 'asks', 'input_required');
     expect(await metrics.text()).not.toMatch(/invented|xxx/);
     const text = await lines();
-    expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 25`);
+    expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="other",error_type="tool_error"} 25`);
     expect(text).toContain(
       `tollgate_charged_micro_usd_total{gen_ai_operation_name="execute_tool",${SERVICE},gen_ai_tool_name="other"} 57`,
     );
-    expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="dear",error_type="tool_error"} 1`);
-    expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="asks"} 1`);
+    expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="dear",error_type="tool_error"} 1`);
+    expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="asks"} 1`);
     expect(text).toContain('tollgate_calls_total{lock="pending"} 1');
   });
 
@@ -130,8 +157,8 @@ describe('metrics of tools', () => {
     });
     for (const tool of ['listed', 'invented']) call(observer, exampleTools(), tool, 'isError');
     const text = (await metrics.text()).split('\n');
-    expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="listed",error_type="tool_error"} 1`);
-    expect(text).toContain(`${DURATION}_count{${CALL},gen_ai_tool_name="other",error_type="tool_error"} 1`);
+    expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="listed",error_type="tool_error"} 1`);
+    expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="other",error_type="tool_error"} 1`);
   });
 
   it('have a bounded number of series, however many tools providers name', async () => {
