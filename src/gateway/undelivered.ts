@@ -31,6 +31,17 @@ export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: C
   };
 }
 
+/** The end of a cut reply that costs nothing, of which nothing was delivered. */
+export const freeCutEnd = <R>(cut: Cut, result: R): ReplyEnd<R> => ({
+  usage: null,
+  outcome: 'free',
+  estimated: false,
+  finishReason: cut.reason,
+  flags: [],
+  cut: cutReply(cut, 'nothing'),
+  result,
+});
+
 /** The mark of a cut reply. `delivered`: `begun` if its client has got the beginning of a stream, without a word. */
 export const cutReply = (
   { reason, message }: Pick<CutReply, 'reason' | 'message'>,
