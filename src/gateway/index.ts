@@ -37,7 +37,7 @@ export {
   wantsReceipt,
   wasCharged,
 } from './paid-route.ts';
-export { answerUndelivered, cutReply, errorOfCut, freeCutEnd, undeliveredEnd } from './undelivered.ts';
+export { answerUndelivered, cutReply, errorOfCut, undeliveredEnd } from './undelivered.ts';
 export { type Pipeline, hasCredentials } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';

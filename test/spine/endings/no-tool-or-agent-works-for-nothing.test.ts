@@ -12,8 +12,8 @@ import { startTunnelSpine, until } from '../../support/tunnel-spine.ts';
 import { records } from './ends-of-calls.ts';
 
 /*
- * As nobody-works-for-nothing.test.ts, for videos, tools and agents of the operator. The bill of the vendor is its price
- * for the work, or the use that it reports, and never more than the lock. Excepted are the rows of their table in
+ * As nobody-works-for-nothing.test.ts, for videos, tools and agents of the operator. The bill of the vendor is its
+ * price for the work, or the use that it reports, and never more than the lock. Excepted are the rows of their table in
  * docs/billing.md that cost nothing: failures, work without a report, and what was cancelled before any output.
  */
 
@@ -231,7 +231,7 @@ test('no tool, agent or video costs less than the bill of its vendor, or more th
       return {
         ...one,
         bill: billOf(one),
-        paid: Number(shown?.['cost_micro_usdc'] ?? 0),
+        paid: shown?.['cost_micro_usdc'] ?? 0,
         lock,
         state: shown?.['state'],
       };

@@ -8,7 +8,7 @@ import {
   parseReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, cutReply, freeCutEnd, type ReplyEnd, type ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 
@@ -80,7 +80,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   cut(cut: Cut): ReplyEnd<SpeechResult> {
     if (this.#form === 'events') this.#claim ??= lastObjectInRest(cut.rest, 'usage');
     const charge = chargeOfCut(cut, { came: this.#bytes > 0, reported: this.#claim !== null });
-    return charge === 'nothing' ? freeCutEnd(cut, { usage: {} }) : this.#endOf(cut);
+    return charge === 'nothing' ? undeliveredEnd(cut, null, { usage: {} }) : this.#endOf(cut);
   }
 
   #endOf(cut: Cut | null): ReplyEnd<SpeechResult> {
