@@ -16,9 +16,13 @@ interface CutUse {
   readonly came?: boolean;
 }
 
-/** The end of a cut reply that is useless in part. Its input may be charged, see `chargeOfCut`. */
-export function undeliveredEnd<R>(cut: Cut, { reported, input, came = false }: CutUse, result: R): ReplyEnd<R> {
-  const charge = chargeOfCut(cut, { came, reported: reported !== null });
+/**
+ * The end of a cut reply that is useless in part. Its input may be charged, see `chargeOfCut`. `use`: null for one that
+ * costs nothing.
+ */
+export function undeliveredEnd<R>(cut: Cut, use: CutUse | null, result: R): ReplyEnd<R> {
+  const { reported = null, input = null, came = false } = use ?? {};
+  const charge = use === null ? 'nothing' : chargeOfCut(cut, { came, reported: reported !== null });
   const usage = charge === 'usage' ? reported : charge === 'nothing' ? null : input;
   return {
     usage,

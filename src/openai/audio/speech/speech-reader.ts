@@ -8,7 +8,7 @@ import {
   parseReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 
@@ -80,17 +80,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   cut(cut: Cut): ReplyEnd<SpeechResult> {
     if (this.#form === 'events') this.#claim ??= lastObjectInRest(cut.rest, 'usage');
     const charge = chargeOfCut(cut, { came: this.#bytes > 0, reported: this.#claim !== null });
-    if (charge !== 'nothing') return this.#endOf(cut);
-    const result = { usage: {} };
-    return {
-      usage: null,
-      outcome: 'free',
-      estimated: false,
-      finishReason: cut.reason,
-      flags: [],
-      cut: cutReply(cut, 'nothing'),
-      result,
-    };
+    return charge === 'nothing' ? undeliveredEnd(cut, null, { usage: {} }) : this.#endOf(cut);
   }
 
   #endOf(cut: Cut | null): ReplyEnd<SpeechResult> {

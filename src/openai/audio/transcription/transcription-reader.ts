@@ -10,7 +10,7 @@ import {
   readReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
 import type { Offer } from '#catalog';
 import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
@@ -121,17 +121,9 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     const came = this.#words > 0;
     const charge = chargeOfCut(cut, { came, reported: usage !== null });
     const claim = { usage, duration: null, bytes: this.#words, mayClaim: false };
-    if (charge !== 'nothing') return this.#endOf(claim, {}, cut);
-    const result = { transcript: {}, usage: {} };
-    return {
-      usage: null,
-      outcome: 'free',
-      estimated: false,
-      finishReason: cut.reason,
-      flags: [],
-      cut: cutReply(cut, 'nothing'),
-      result,
-    };
+    return charge === 'nothing'
+      ? undeliveredEnd(cut, null, { transcript: {}, usage: {} })
+      : this.#endOf(claim, {}, cut);
   }
 
   /** The bytes of a reply in one piece. */
