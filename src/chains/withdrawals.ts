@@ -116,13 +116,23 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
     await checkSource(options, asked);
   };
 
+  /** Checks what is not stored yet. false: it is stored by now. */
+  const isToStore = async (asked: NewWithdrawal): Promise<boolean> => {
+    try {
+      await check(asked);
+      return true;
+    } catch (error) {
+      // A repeat at the same moment may have been stored during the check, which then found its own money gone.
+      if ((await rows.find(asked.id)) === null) throw error;
+      return false;
+    }
+  };
+
   return {
     async request(asked) {
       const before = await rows.find(asked.id);
-      if (before === null) {
-        await check(asked);
+      if (before === null && (await isToStore(asked)))
         await rows.insert(asked, now() + CLAIM_MS, feeNow(policyOf, asked));
-      }
       const row = await reread(asked.id);
       const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every(
         (key) => row[key] === asked[key],
