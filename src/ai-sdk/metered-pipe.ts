@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
-import { createFrameBudget, createFrameMeter, MeteredBytes } from '#wire/frame-meter';
+import { createBudget } from '#wire/budgets';
+import { createFrameMeter, FRAME_BUDGET, MeteredBytes } from '#wire/frame-meter';
 
 type Done = (error?: Error | null) => void;
 
@@ -39,7 +40,7 @@ export function meteredPipe(pipe: Socket, prefaceBytes: number, flooded: (why: s
     done();
   };
   const metered = new MeteredBytes({
-    meter: createFrameMeter(createFrameBudget(), { prefaceBytes }),
+    meter: createFrameMeter(createBudget(FRAME_BUDGET), { prefaceBytes }),
     pass: (bytes) => stream.push(bytes),
     pause: () => void pipe.pause(),
     resume: () => void pipe.resume(),

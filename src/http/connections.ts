@@ -3,7 +3,9 @@ import { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
-import { BodyChunks, CHUNK_WEIGHT } from './body-chunks.ts';
+import type { NetworkBudgets } from '#wire/budgets';
+import { beginChunks, type BodyChunks, CHUNK_WEIGHT, CHUNKS_FREE, chunksOf } from './body-chunks.ts';
+import { clientNetworkOf } from './request-context.ts';
 
 type BodyLimits = Pick<LimitsConfig, 'bodyBytesMax' | 'chatBodyBytesMax' | 'mediaBodyBytesMax'>;
 
@@ -60,6 +62,21 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
   };
 }
 
+/** Counts the chunks of a body from the first one on. Call it for each request, before anything is awaited. */
+export function countChunks(request: FastifyRequest, networks: NetworkBudgets): void {
+  const { raw } = request;
+  if (raw.headers['transfer-encoding'] === undefined) return;
+  const chunks = beginChunks(raw, () => networks.of(clientNetworkOf(request)));
+  const push = raw.push.bind(raw);
+  const counted = (chunk: Uint8Array | null, encoding?: BufferEncoding) => {
+    if (chunk === null) return push(null);
+    chunks.add(chunk.byteLength);
+    return (chunks.isDropped || push(chunk, encoding)) && !chunks.areTooSmall;
+  };
+  // The server gives each chunk to `push`, and reads no more of the connection if it returns false.
+  raw.push = counted;
+}
+
 /** Requests whose client asked for the close of its connection, which waits for the end of the body. */
 const closesLater = new WeakSet<IncomingMessage>();
 
@@ -68,7 +85,10 @@ interface Rest {
   readonly socket: Socket;
   /** Its `bytesRead` at which it is closed. */
   readonly most: number;
-  readonly chunks: BodyChunks;
+  /** null: its length is known. */
+  readonly chunks: BodyChunks | null;
+  /** The number of chunks after which it is closed, if they are too small. */
+  readonly chunksMost: number;
 }
 
 /**
@@ -80,10 +100,10 @@ class Rests {
   #timer: NodeJS.Timeout | null = null;
 
   read(body: IncomingMessage, socket: Socket, closes: boolean): void {
-    const rest: Rest = { socket, most: socket.bytesRead + DRAIN_BYTES, chunks: new BodyChunks() };
-    body.on('data', (chunk: Buffer) => {
-      if (rest.chunks.add(chunk)) socket.destroy();
-    });
+    const chunks = chunksOf(body);
+    const chunksMost = (chunks?.count ?? 0) + CHUNKS_FREE;
+    const rest: Rest = { socket, most: socket.bytesRead + DRAIN_BYTES, chunks, chunksMost };
+    if (chunks !== null) chunks.isDropped = true;
     const timer = setTimeout(() => socket.destroy(), DRAIN_MS).unref();
     const over = () => {
       clearTimeout(timer);
@@ -113,9 +133,10 @@ class Rests {
       // It goes to the end.
       this.#all.delete(rest);
       this.#all.add(rest);
-      const { socket, most } = rest;
+      const { socket, most, chunks, chunksMost } = rest;
       const before = weightOf(rest);
-      if (socket.bytesRead > most) socket.destroy();
+      const isFlood = chunks !== null && chunks.areTooSmall && chunks.count > chunksMost;
+      if (isFlood || socket.bytesRead > most) socket.destroy();
       else socket.resume();
       this.#pauseAfterThis(rest, () => this.#readNext(connections - 1, bytes - (weightOf(rest) - before)));
     }
@@ -131,7 +152,7 @@ class Rests {
 }
 
 /** The bytes of a rest until now, with the weight of its chunks. */
-const weightOf = ({ socket, chunks }: Rest): number => socket.bytesRead + chunks.count * CHUNK_WEIGHT;
+const weightOf = ({ socket, chunks }: Rest): number => socket.bytesRead + (chunks?.count ?? 0) * CHUNK_WEIGHT;
 
 /** The error for a body above the limit of an endpoint. It names every option that has this value. */
 export function tooLarge(

@@ -17,7 +17,7 @@ export { requestIdOf } from './http-server.ts';
 export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
 export { FormBody, type PieceSource, PiecedBody } from './pieced-body.ts';
 export { type ClientSink, type ReplySink, createHttpSink, endInSlices, slicesOf, writeSlices } from './reply-sink.ts';
-export { BodyChunks, chunksTooSmall } from './body-chunks.ts';
+export { chunksOf, chunksTooSmall } from './body-chunks.ts';
 export { PAYMENT_HEADERS } from './body-sizes.ts';
 export { refuseCoding } from './coded-bodies.ts';
 export { type MoreMemory, type RequestBodies, UNCOUNTED_BYTES, readBytes } from './request-bodies.ts';

@@ -16,7 +16,7 @@ import {
 import { CodedBodies, codingOfBody } from './coded-bodies.ts';
 import { WaitingBodies, type WaitingBody } from './waiting-bodies.ts';
 import { endConnectionOf } from './connections.ts';
-import { BodyChunks, chunksTooSmall } from './body-chunks.ts';
+import { type BodyChunks, chunksOf, chunksTooSmall } from './body-chunks.ts';
 import { largestOf, lengthOf, tooLargeFor } from './body-sizes.ts';
 
 type Limits = Pick<
@@ -291,7 +291,7 @@ class ArrivingBody implements Placed, WaitingBody {
     this.#weight = weight;
     this.#done = done;
     this.#length = lengthOf(request);
-    this.#chunks = this.#length === null ? new BodyChunks() : null;
+    this.#chunks = chunksOf(payload);
     this.#bytesMax =
       this.#length !== null && this.#length <= SMALL_BYTES ? SMALL_BYTES : largestOf(request, bodies.limits);
     if (this.#length === null || this.#length <= SMALL_BYTES) return;
@@ -416,8 +416,8 @@ class ArrivingBody implements Placed, WaitingBody {
 
   #data(chunk: Buffer): void {
     const received = this.#received + chunk.byteLength;
-    if (this.#chunks !== null) {
-      if (this.#chunks.add(chunk)) return this.#fail(chunksTooSmall());
+    if (this.#length === null) {
+      if (this.#chunks?.areTooSmall === true) return this.#fail(chunksTooSmall());
       if (received > this.#bytesMax) return this.#fail(this.#tooLarge());
       try {
         if (received > UNCOUNTED_BYTES) this.#takes(received);
@@ -426,7 +426,7 @@ class ArrivingBody implements Placed, WaitingBody {
       }
       this.#gather(chunk);
     } else {
-      const length = this.#length!;
+      const length = this.#length;
       // The bytes are copied, because the chunk is a part of a larger buffer of the socket.
       this.#whole ??= length > SMALL_BYTES ? Buffer.allocUnsafeSlow(length) : Buffer.allocUnsafe(length);
       if (received > length)

@@ -14,7 +14,8 @@ import type { LimitsConfig } from '#config';
 import { answerClientError, requestIdOf } from './http-server.ts';
 import { dialectOf, toHttpError } from './error-table.ts';
 import { compileOnce } from './schemas.ts';
-import { answerBeforeTheBody, refusePipelines } from './connections.ts';
+import { createChunkBudgets } from './body-chunks.ts';
+import { answerBeforeTheBody, countChunks, refusePipelines } from './connections.ts';
 import { addRequestBodies, readBytes } from './request-bodies.ts';
 import { type BodyRefusal, PARSED_JSON } from './body-memory.ts';
 import { addOwnOrigin } from './request-context.ts';
@@ -152,12 +153,14 @@ export function createServer({
   server.addContentTypeParser('application/json', parseBody);
   server.addContentTypeParser(/^application\/[\w.-]+\+json(;|$)/, parseBody);
 
+  const chunks = createChunkBudgets();
   server.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff');
+    countChunks(request, chunks);
     done();
   });
 
-  shareConnections(server.server, limits.connectionsMax, trust);
+  shareConnections(server.server, limits.connectionsMax, trust, chunks);
   refusePipelines(server);
   const refuseUnknown = refuseUnknownRoutes(server);
   const refuseTooLarge = answerBeforeTheBody(server, limits);

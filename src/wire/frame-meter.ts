@@ -1,3 +1,5 @@
+import type { Budget, BudgetSize } from './budgets.ts';
+
 /**
  * Limits the bytes of a proxy, or of the process of a package, that go on to its HTTP/2 session, so that a flood of
  * small frames does not block others.
@@ -13,16 +15,10 @@ export interface FrameMeter {
   waitMs(): number;
 }
 
-/** A token bucket for the small frames of a process, or of all connections from one network. */
-export interface FrameBudget {
-  /** Frames that may still pass. May be negative. */
-  left(): number;
-  take(frames: number): void;
-}
-
 /** A frame costs the event loop about 8 µs, so this rate uses a twelfth of its time. */
 const FRAMES_PER_SECOND = 10_000;
-const FRAMES_AT_ONCE = 10_000;
+/** The small frames of a process, or of all connections from one network. */
+export const FRAME_BUDGET: BudgetSize = { atOnce: 10_000, perSecond: FRAMES_PER_SECOND };
 /** Frames in one turn of the event loop, about 2 ms. */
 const FRAMES_PER_TURN = 256;
 
@@ -57,22 +53,6 @@ const TINY_COST = 4;
 const TINY_AT_ONCE = 20_000;
 const TINY_PER_SECOND = 1_000;
 
-export function createFrameBudget(now: () => number = () => performance.now()): FrameBudget {
-  let left = FRAMES_AT_ONCE;
-  let at = now();
-  return {
-    left() {
-      const present = now();
-      left = Math.min(FRAMES_AT_ONCE, left + ((present - at) * FRAMES_PER_SECOND) / 1000);
-      at = present;
-      return left;
-    },
-    take(frames) {
-      left -= frames;
-    },
-  };
-}
-
 interface FrameMeterOptions {
   /** Bytes before the first frame. Default 0: those of a server. */
   readonly prefaceBytes?: number;
@@ -83,7 +63,7 @@ interface FrameMeterOptions {
 
 /** The meter reads only frame headers, so large frames cost almost nothing. */
 export function createFrameMeter(
-  budget: FrameBudget,
+  budget: Budget,
   { prefaceBytes = 0, now = () => performance.now(), nextTurn = setImmediate }: FrameMeterOptions = {},
 ): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);

@@ -98,7 +98,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   limits: { modules: ['errors', 'store', 'wire', 'config', 'accounts'], packages: [] },
   http: {
-    modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits'],
+    modules: ['errors', 'security', 'store', 'wire', 'wire/budgets', 'billing', 'config', 'accounts', 'limits'],
     packages: ['fastify', '@fastify/*', 'ajv', 'ws'],
   },
   catalog: { modules: ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts'], packages: [] },
@@ -148,6 +148,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'security',
       'store',
       'wire',
+      'wire/budgets',
       'wire/frame-meter',
       'wire/replies',
       'wire/undici',
@@ -244,7 +245,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
   // The program of its processes is worker/main.ts, which imports nothing of the others.
   'ai-sdk': {
-    modules: ['security', 'wire', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
+    modules: ['security', 'wire', 'wire/budgets', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
     packages: ['undici', '@ai-sdk/provider'],
   },
   // The list of prices is large: it is loaded only if a file names a provider.

@@ -51,7 +51,7 @@ const OF_ONE_THING = [
 
 /** What makes something that many use at once. */
 const MADE_SHARED =
-  /\bnew (?:Shares|Places|ReadingThread|WaitingBodies|Worker|Pool)\(|\bcreate(?:Counter|StreamQuota|HeldMemory|ConnectionShares|EventTurns|FrameBudget|PollScheduler|Attempts)\(/;
+  /\bnew (?:NetworkBudgets|Shares|Places|ReadingThread|WaitingBodies|Worker|Pool)\(|\bcreate(?:Budget|Counter|StreamQuota|HeldMemory|ConnectionShares|EventTurns|PollScheduler|Attempts)\(/;
 /** A number that is compared with a bound: of places that are taken, or of what waits for one. */
 const COMPARED =
   /\b(?:\w*[cC]ount|taken|running|active|waiting|pending|open|making|underWay|jobs|queue|slots)(?:\.(?:size|length|all))? >=? [A-Z][A-Z0-9_]*\b/;

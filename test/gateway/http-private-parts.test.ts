@@ -37,3 +37,25 @@ test.each(['/', '/nowhere'])(
     await ended;
   },
 );
+
+test('of a body in chunks of one byte, the server keeps what one read brought, not 64 KiB of them', async () => {
+  const kept = Promise.withResolvers<number>();
+  const slow = createServer({ limits: LIMITS, onError: () => {} });
+  slow.addHook('onRequest', async ({ raw }) => {
+    const turn = () => new Promise((done) => void setImmediate(done));
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    while (raw.readableLength <= 4_096) await turn();
+    // oxlint-disable-next-line no-await-in-loop -- as above
+    for (let turns = 0; turns < 100; turns++) await turn();
+    kept.resolve(raw.readableLength);
+  });
+  slow.post('/', async () => 'fine');
+  await slow.listen({ host: '127.0.0.1', port: 0 });
+  const socket = await openSocket(`http://127.0.0.1:${(slow.server.address() as AddressInfo).port}`);
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n');
+  socket.write('1\r\nx\r\n'.repeat(100_000));
+  // A read brings at most 64 KiB, in which are 11,000 such chunks. The one before it may have ended below the bound.
+  expect(await kept.promise).toBeLessThan(4_096 + 11_000);
+  socket.destroy();
+  await slow.close();
+});

@@ -66,12 +66,12 @@ test('an uploaded file in chunks of one byte is refused with what would be right
 /** Of the rest of a body that was refused, the gateway reads 32 MiB if its chunks are large. */
 const FAR_LESS = 16 * 1024 * 1024;
 test.each([
-  ['a path that does not exist', '/api/v1/nowhere', 404],
-  ['no key', '/api/v1/chat/completions', 401],
-  ['no key for an upload', '/api/v1/files', 401],
-  ['no key for an agent', '/a2a/test/agent', 401],
-])('who goes on to send chunks of one byte after a refusal is disconnected: %s', async (_name, path, refused) => {
-  const socket = await openSocket(spine.origin);
+  ['a path that does not exist', '/api/v1/nowhere', 404, '127.0.0.2'],
+  ['no key', '/api/v1/chat/completions', 401, '127.0.0.3'],
+  ['no key for an upload', '/api/v1/files', 401, '127.0.0.4'],
+  ['no key for an agent', '/a2a/test/agent', 401, '127.0.0.5'],
+])('who goes on to send chunks of one byte after a refusal is disconnected: %s', async (_name, path, refused, from) => {
+  const socket = await openSocket(spine.origin, from);
   const answer = readAnswer(socket);
   const closed = new Promise((resolve) => socket.once('close', resolve));
   socket.write(head(path, 'content-type: application/json\r\n'));

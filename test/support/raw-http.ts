@@ -9,10 +9,14 @@ export interface RawAnswer {
 
 const NO_BODY: ReadonlySet<number> = new Set([204, 304]);
 
-/** Opens a connection to an origin such as `http://127.0.0.1:8402`. Errors close it and aren't thrown. */
-export async function openSocket(origin: string): Promise<Socket> {
+/**
+ * Opens a connection to an origin such as `http://127.0.0.1:8402`. Errors close it and aren't thrown. `localAddress`:
+ * the address that it comes from.
+ */
+export async function openSocket(origin: string, localAddress?: string): Promise<Socket> {
   const { hostname, port } = new URL(origin);
-  const socket = connect({ port: Number(port), host: hostname, noDelay: true });
+  const from = localAddress === undefined ? {} : { localAddress };
+  const socket = connect({ port: Number(port), host: hostname, noDelay: true, ...from });
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject));
   socket.on('error', () => {});
   return socket;

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
-import { createFrameBudget, type FrameBudget } from '#wire/frame-meter';
+import { type Budget, NetworkBudgets } from '#wire/budgets';
+import { FRAME_BUDGET } from '#wire/frame-meter';
 import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
@@ -142,7 +143,8 @@ function wrong(key: string, what: string, right: string): RegistrationError {
 /** Counts connections by client network. */
 export class ClientNetworks {
   readonly #connectionsMax: number;
-  readonly #networks = new Map<string, { connections: number; readonly frames: FrameBudget }>();
+  readonly #connections = new Map<string, number>();
+  readonly #frames = new NetworkBudgets(FRAME_BUDGET);
 
   /** `connectionsMax`: for each network. */
   constructor(connectionsMax: number) {
@@ -151,7 +153,7 @@ export class ClientNetworks {
 
   /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
   check(network: string): void {
-    const count = this.#networks.get(network)?.connections ?? 0;
+    const count = this.#connections.get(network) ?? 0;
     if (count >= this.#connectionsMax)
       throw new GatewayError(
         'rate_limit_exceeded',
@@ -161,15 +163,14 @@ export class ClientNetworks {
   }
 
   /** Counts a connection until `leave`. All connections of a network share its `frames`. */
-  enter(network: string): { readonly frames: FrameBudget; leave(): void } {
-    const found = this.#networks.get(network) ?? { connections: 0, frames: createFrameBudget() };
-    this.#networks.set(network, found);
-    found.connections += 1;
+  enter(network: string): { readonly frames: Budget; leave(): void } {
+    this.#connections.set(network, (this.#connections.get(network) ?? 0) + 1);
     return {
-      frames: found.frames,
+      frames: this.#frames.of(network),
       leave: () => {
-        found.connections -= 1;
-        if (found.connections === 0) this.#networks.delete(network);
+        const left = this.#connections.get(network)! - 1;
+        if (left === 0) this.#connections.delete(network);
+        else this.#connections.set(network, left);
       },
     };
   }

@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
-import { createFrameMeter, type FrameBudget } from '#wire/frame-meter';
+import type { Budget } from '#wire/budgets';
+import { createFrameMeter } from '#wire/frame-meter';
 import type { GatewayError } from '#errors';
 import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
@@ -50,7 +51,7 @@ interface TunnelOptions {
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
   /** The budget for all connections from its network. */
-  readonly frames: FrameBudget;
+  readonly frames: Budget;
   /** Whether the proxy's API key is still valid, or its wallet's account not closed. True if unknown. Never rejects. */
   readonly stillAdmitted: () => Promise<boolean>;
 }

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Busboy as Form, BusboyFileStream, BusboyHeaders } from '@fastify/busboy';
 import { GatewayError } from '#errors';
-import { BodyChunks, chunksTooSmall } from '#http';
+import { chunksOf, chunksTooSmall } from '#http';
 
 /** A form (`multipart/form-data`) with one file, which is read while it arrives. */
 interface FileForm {
@@ -77,8 +77,7 @@ export async function readFileForm(
     file?.on('error', () => {});
     file?.destroy(known);
   };
-  const isChunked = headers['content-length'] === undefined;
-  const pace = watchPace(payload, isChunked ? new BodyChunks() : null, uploadBytesPerSecondMin, fail);
+  const pace = watchPace(payload, uploadBytesPerSecondMin, fail);
   form.on('file', (name, stream, fileName) => {
     if (name !== FILE) fail(fault(`${name} is a file; the file of an upload is ${FILE}`, name));
     file = stream;
@@ -112,16 +111,12 @@ export async function readFileForm(
 }
 
 /** Fails an upload that is slower than the least speed, or in too small chunks. Returns the function that ends this. */
-function watchPace(
-  payload: Readable,
-  chunks: BodyChunks | null,
-  bytesPerSecondMin: number,
-  fail: (error: GatewayError) => void,
-): () => void {
+function watchPace(payload: Readable, bytesPerSecondMin: number, fail: (error: GatewayError) => void): () => void {
+  const chunks = chunksOf(payload);
   let bytes = 0;
   const count = (chunk: Buffer) => {
     bytes += chunk.byteLength;
-    if (chunks?.add(chunk) !== true) return;
+    if (chunks?.areTooSmall !== true) return;
     // Thousands of others may be in what was read.
     payload.off('data', count);
     fail(chunksTooSmall());

@@ -1,11 +1,6 @@
 import { describe, expect, it, test } from 'vitest';
-import {
-  PREFACE_BYTES,
-  createFrameBudget,
-  createFrameMeter as createMeter,
-  MeteredBytes,
-  type FrameBudget,
-} from '#wire/frame-meter';
+import { type Budget, createBudget } from '#wire/budgets';
+import { PREFACE_BYTES, FRAME_BUDGET, createFrameMeter as createMeter, MeteredBytes } from '#wire/frame-meter';
 
 const frame = (type: number, length: number) =>
   Buffer.concat([
@@ -15,12 +10,12 @@ const frame = (type: number, length: number) =>
 const many = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
 
 /** Each look is a turn of its own. */
-const createFrameMeter = (budget: FrameBudget, more: object = {}) =>
+const createFrameMeter = (budget: Budget, more: object = {}) =>
   createMeter(budget, { nextTurn: (run) => run(), ...more });
 
 describe('the meter of small frames', () => {
   it('lets large frames through without counting them', () => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const bytes = many(1_000, frame(0, 16_384));
     expect(createFrameMeter(budget).admit(bytes)).toBe(bytes.length);
     expect(budget.left()).toBe(10_000);
@@ -31,7 +26,7 @@ describe('the meter of small frames', () => {
     ['pings', frame(6, 8)],
     ['continuations', frame(9, 1)],
   ])('stops at a frame after 256 of %s', (_name, one) => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     expect(meter.admit(many(1_000, one))).toBe(256 * one.length);
     expect(budget.left()).toBe(10_000 - 256);
@@ -44,7 +39,7 @@ describe('the meter of small frames', () => {
     ['headers of a usual length', frame(1, 300), 1],
     ['headers of 16 KiB', frame(1, 16_384), 17],
   ])('weighs frames without data by their bytes: %s', (_name, one, cost) => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     createFrameMeter(budget).admit(one);
     expect(budget.left()).toBe(10_000 - cost);
   });
@@ -54,28 +49,28 @@ describe('the meter of small frames', () => {
     ['another address for an origin', 10],
     ['a list of origins', 12],
   ])('ends a connection at %s, before the frame has passed', (_name, type) => {
-    const meter = createFrameMeter(createFrameBudget(() => 0));
+    const meter = createFrameMeter(createBudget(FRAME_BUDGET, () => 0));
     const bytes = Buffer.concat([frame(6, 8), frame(type, 16_384)]);
     expect(meter.admit(bytes)).toBe(17 + 9);
     expect(meter.flooded()).toBe(`it sent an HTTP/2 frame of type ${type}, for which there is no use here`);
   });
 
   it('stops at a frame after 64 of data of one byte, which cost four times as much', () => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     expect(meter.admit(many(1_000, frame(0, 1)))).toBe(64 * 10);
     expect(budget.left()).toBe(10_000 - 256);
   });
 
   it('lets what a client sends first pass, which is no frame', () => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
     const bytes = Buffer.concat([preface, many(100, frame(0, 1))]);
     expect(createFrameMeter(budget, { prefaceBytes: PREFACE_BYTES }).admit(bytes)).toBe(24 + 640);
   });
 
   it('counts the empty last frame of a stream once', () => {
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const last = Buffer.from([0, 0, 0, 0, 1, 0, 0, 0, 1]);
     expect(createFrameMeter(budget).admit(many(1_000, last))).toBe(256 * 9);
   });
@@ -99,7 +94,7 @@ describe('the meter of small frames', () => {
 
   it('reads on where it stopped, however the bytes are cut', () => {
     const bytes = many(100, frame(0, 3));
-    const budget = createFrameBudget(() => 0);
+    const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     for (const byte of bytes) expect(meter.admit(Buffer.from([byte]))).toBe(1);
     expect(budget.left()).toBe(9_600);
@@ -107,7 +102,7 @@ describe('the meter of small frames', () => {
 
   it('is shared by the connections of a network, and fills steadily', () => {
     let now = 0;
-    const budget = createFrameBudget(() => now);
+    const budget = createBudget(FRAME_BUDGET, () => now);
     const meters = [createFrameMeter(budget), createFrameMeter(budget)];
     const bytes = many(300, frame(0, 31));
     let taken = 0;
@@ -123,7 +118,7 @@ test('bytes beyond what one turn of the event loop may have wait for the next, h
   let passed = 0;
   let paused = 0;
   const metered = new MeteredBytes({
-    meter: createMeter(createFrameBudget()),
+    meter: createMeter(createBudget(FRAME_BUDGET)),
     pass: (bytes) => (passed += bytes.length / 10) > 0,
     pause: () => paused++,
     resume: () => {},
@@ -144,7 +139,7 @@ test('a reader that is full gets no more before it asks', () => {
   const passed: number[] = [];
   const calls: string[] = [];
   const metered = new MeteredBytes({
-    meter: createMeter(createFrameBudget()),
+    meter: createMeter(createBudget(FRAME_BUDGET)),
     pass: (bytes) => passed.push(bytes.length) === 0,
     pause: () => calls.push('pause'),
     resume: () => calls.push('resume'),

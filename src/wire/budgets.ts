@@ -1,0 +1,57 @@
+import { dropOldest } from './collections.ts';
+
+/** A token bucket for small things that each cost some microseconds, such as frames and chunks. */
+export interface Budget {
+  /** How many may still pass. May be negative. */
+  left(): number;
+  take(count: number): void;
+}
+
+/** The size of a bucket, and what comes back in a second. */
+export interface BudgetSize {
+  readonly atOnce: number;
+  readonly perSecond: number;
+}
+
+export function createBudget({ atOnce, perSecond }: BudgetSize, now = (): number => performance.now()): Budget {
+  let left = atOnce;
+  let at = now();
+  return {
+    left() {
+      const present = now();
+      left = Math.min(atOnce, left + ((present - at) * perSecond) / 1000);
+      at = present;
+      return left;
+    },
+    take(count) {
+      left -= count;
+    },
+  };
+}
+
+/** Beyond so many networks, the one that was asked for least recently is forgotten. Its budget is full again. */
+const NETWORKS_MAX = 10_000;
+
+/** One budget for each network. It outlives the connections, so that dialling again does not fill it. */
+export class NetworkBudgets {
+  readonly #budgets = new Map<string, Budget>();
+  readonly #size: BudgetSize;
+  readonly #now: (() => number) | undefined;
+
+  constructor(size: BudgetSize, now?: () => number) {
+    this.#size = size;
+    this.#now = now;
+  }
+
+  of(network: string): Budget {
+    const budget = this.#budgets.get(network) ?? createBudget(this.#size, this.#now);
+    this.#budgets.delete(network);
+    this.#budgets.set(network, budget);
+    dropOldest(this.#budgets, NETWORKS_MAX);
+    return budget;
+  }
+
+  isSpent(network: string): boolean {
+    return (this.#budgets.get(network)?.left() ?? 0) < 0;
+  }
+}
