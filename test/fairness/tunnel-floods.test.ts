@@ -118,12 +118,26 @@ function framed(opcode: number, payload: Buffer): Buffer {
 }
 
 /** Frames of HTTP/2 on the control stream, in WebSocket messages of some 60 KB. */
-function http2Flood(frame: Buffer): Buffer {
+function http2Flood(frame: Buffer, frames = FLOOD): Buffer {
   const messages: Buffer[] = [];
   const perMessage = Math.floor(60_000 / frame.length);
-  for (let sent = 0; sent < FLOOD; sent += perMessage)
+  for (let sent = 0; sent < frames; sent += perMessage)
     messages.push(framed(2, Buffer.concat(Array.from({ length: perMessage }, () => frame))));
   return Buffer.concat(messages);
+}
+
+/** A frame with so many settings, each of the window of streams. */
+function settingsOf(count: number): Buffer {
+  const settings = Array.from({ length: count }, () => Buffer.from([0, 4, 0, 0, 255, 255]));
+  const head = Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]);
+  head.writeUIntBE(6 * count, 0, 3);
+  return Buffer.concat([head, ...settings]);
+}
+
+/** The head of a reply on the control stream that goes on in so many empty frames, and does not end. */
+function continued(frames: number): Buffer {
+  const more = Array.from({ length: frames }, () => Buffer.from([0, 0, 0, 9, 0, 0, 0, 0, 1]));
+  return Buffer.concat([Buffer.from([0, 0, 1, 1, 0, 0, 0, 0, 1, 0x88]), ...more]);
 }
 
 describe('a proxy that floods a running call with frames of one byte', () => {
@@ -158,6 +172,17 @@ describe('a proxy that floods a running call with frames of one byte', () => {
 describe('a proxy that floods its tunnel holds nobody up', () => {
   it('with frames of one byte of data', () => beside(http2Flood(Buffer.from([0, 0, 1, 0, 0, 0, 0, 0, 1, 0x20]))));
   it('with HTTP/2 pings', () => beside(http2Flood(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]))));
+  it('with settings', () => beside(http2Flood(Buffer.from([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4, 0, 0, 255, 255]))));
+  it('with more room for data', () => beside(http2Flood(Buffer.from([0, 0, 4, 8, 0, 0, 0, 0, 0, 0, 0, 0, 1]))));
+  it.each([
+    ['empty data', FLOOD, Buffer.from([0, 0, 0, 0, 0, 0, 0, 0, 1])],
+    ['resets', FLOOD, Buffer.from([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8])],
+    ['settings of 16 KiB', 1_000, settingsOf(2_730)],
+    ['continued headers', 1_000, continued(50)],
+  ])('with %s, for which it is sent away', async (_name, frames, frame) => {
+    await beside(http2Flood(frame, frames));
+    await peer.closed;
+  });
   it('with messages of one byte', () =>
     beside(Buffer.concat(Array.from({ length: FLOOD }, () => framed(2, Buffer.from([0]))))));
   it('with WebSocket pings, for which it is sent away with the reason', async () => {
