@@ -89,7 +89,8 @@ async function begin(deps: WorkDeps, asked: Batch, claim: Claim): Promise<Batch 
   const at = now();
   const runs = await database.query(SQL.runBatch, [batch.id, claim.id, at]);
   if (runs.length === 0) return refresh(deps, batch, claim);
-  claim.status = 'in_progress';
+  // It may have been cancelled here meanwhile.
+  if (!claim.isCancelled) claim.status = 'in_progress';
   return { ...batch, status: 'in_progress', inProgressAt: at };
 }
 

@@ -1,7 +1,7 @@
 import type { Primitive } from '#config';
 import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
 import type { TargetAdapter, TargetAdapters } from '#bridge';
-import { ownTurn } from '#wire';
+import { getOrInsert, ownTurn } from '#wire';
 import { GatewayError } from '#errors';
 import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
 
@@ -114,7 +114,7 @@ interface Known {
 /** Reads the names again when the catalogue of offers has changed. An entry that stays as it was keeps its index. */
 export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): BridgedSearch {
   const known = new Map<BridgedKind, Known>();
-  let indexes: ReadonlyMap<BridgedKind, ReadonlyMap<string, SearchIndex>> = new Map();
+  const indexes = new Map<BridgedKind, Map<string, SearchIndex>>();
   let version = -1;
 
   function of(kind: BridgedKind): Known {
@@ -131,24 +131,26 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
 
   /** An index of each entry, because any provider can change an entry at any time. */
   async function indexed(kind: BridgedKind, entries: Known['entries']) {
-    const before = indexes.get(kind);
-    const now = new Map<string, SearchIndex>();
+    // Requests at the same time share what each of them has made.
+    const kept = getOrInsert(indexes, kind, () => new Map<string, SearchIndex>());
+    const present = new Set<string>();
     const all: (readonly [BridgedEntry, SearchIndex])[] = [];
     let made = 0;
     for (const entry of entries.values()) {
       const { name, displayName: title, description } = entry;
       const text = JSON.stringify([name, title, description]);
-      let index = before?.get(text);
+      let index = kept.get(text);
       if (index === undefined) {
         // oxlint-disable-next-line no-await-in-loop -- one turn after the other
         if (++made % ENTRIES_PER_TURN === 0) await ownTurn();
         // oxlint-disable-next-line no-await-in-loop -- one document
         index = await indexTools([{ name, title, description }], WORD[kind]);
       }
-      now.set(text, index);
+      kept.set(text, index);
+      present.add(text);
       all.push([entry, index]);
     }
-    indexes = new Map(indexes).set(kind, now);
+    for (const text of kept.keys()) if (!present.has(text)) kept.delete(text);
     return all;
   }
 
