@@ -24,6 +24,8 @@ const context: ReplyContext = {
   },
   created: 1_800_000_000,
   replyBytesMax: 1e12,
+  readFor: 'bench',
+  asObject: true,
 };
 
 const event = (content: string) =>

@@ -35,21 +35,31 @@ export async function bystand(options: BystanderOptions): Promise<Fare> {
 /** So many calls alone, and then beside what `begin` begins: the load of the machine changes for both. */
 const TURN_CALLS = 10;
 
-/** As bystand, alone and beside what `begin` begins. Its function ends that, and is awaited. */
+/** Begins what the calls are beside. Its function ends that, and is awaited. */
+type Begin = () => () => Promise<unknown>;
+
+/**
+ * As bystand, alone and beside what `begin` begins. `beginElsewhere` begins work beside the calls that are alone, which
+ * takes as much of the machine as `begin`: then only what is shared with the calls makes the difference.
+ */
 export async function bystandInTurns(
   { calls = CALLS, ...options }: BystanderOptions,
-  begin: () => () => Promise<unknown>,
+  begin: Begin,
+  beginElsewhere: Begin = () => async () => {},
 ): Promise<{ readonly before: Fare; readonly during: Fare }> {
-  const alone: Answer[] = [];
-  const beside: Answer[] = [];
-  while (beside.length < calls) {
-    alone.push(...(await answersTo({ ...options, calls: TURN_CALLS })));
-    const end = begin();
+  const turnBeside = async (beginOne: Begin) => {
+    const end = beginOne();
     try {
-      beside.push(...(await answersTo({ ...options, calls: TURN_CALLS })));
+      return await answersTo({ ...options, calls: TURN_CALLS });
     } finally {
       await end();
     }
+  };
+  const alone: Answer[] = [];
+  const beside: Answer[] = [];
+  while (beside.length < calls) {
+    alone.push(...(await turnBeside(beginElsewhere)));
+    beside.push(...(await turnBeside(begin)));
   }
   return { before: fareOf(alone), during: fareOf(beside) };
 }

@@ -43,11 +43,10 @@ export interface ReplyContext extends UsageBounds {
   /** Epoch seconds, for replies that do not say when they were made. */
   readonly created: number;
   readonly replyBytesMax: number;
-  /**
-   * The account for which another thread reads a large reply. Absent if the reply is wanted as an object, because
-   * then it has to be read in this thread.
-   */
-  readonly readFor?: string | undefined;
+  /** The account for which another thread reads a large reply. */
+  readonly readFor: string;
+  /** The reply is wanted as an object, so a complete one has to be read in this thread. */
+  readonly asObject: boolean;
   /** The dialect that another thread writes a large reply in. Default `own`. */
   readonly dialect?: Dialect | undefined;
 }

@@ -64,8 +64,8 @@ export class Collector {
   /** Only white space has come so far. */
   #isBlank = true;
 
-  constructor({ replyBytesMax, readFor }: Pick<ReplyContext, 'replyBytesMax' | 'readFor'>) {
-    this.#bytesMax = readFor === undefined ? Math.min(replyBytesMax, OBJECT_BYTES_MAX) : replyBytesMax;
+  constructor({ replyBytesMax, asObject }: Pick<ReplyContext, 'replyBytesMax' | 'asObject'>) {
+    this.#bytesMax = asObject ? Math.min(replyBytesMax, OBJECT_BYTES_MAX) : replyBytesMax;
   }
 
   /**
@@ -126,21 +126,15 @@ export function endInWorker(
   collected: Collector,
   form: ReplyForm,
 ): Promise<ReplyEnd<ChatResult>> | null {
-  const { readFor } = context;
-  if (readFor === undefined || collected.bytes <= HERE_BYTES_MAX) return null;
-  return read(readFor, context, collected, form);
+  if (context.asObject || collected.bytes <= HERE_BYTES_MAX) return null;
+  return read(context, collected, form);
 }
 
-async function read(
-  account: string,
-  context: ReplyContext,
-  collected: Collector,
-  form: ReplyForm,
-): Promise<ReplyEnd<ChatResult>> {
+async function read(context: ReplyContext, collected: Collector, form: ReplyForm): Promise<ReplyEnd<ChatResult>> {
   const bytes = collected.giveAway();
   let answer: ReadReply;
   try {
-    answer = (await readElsewhere(account, WORKER, { context, bytes, form }, [bytes])) as ReadReply;
+    answer = (await readElsewhere(context.readFor, WORKER, { context, bytes, form }, [bytes])) as ReadReply;
   } catch (error) {
     throw tooLarge('reading its reply needs more memory than one reply may use', { cause: error });
   }

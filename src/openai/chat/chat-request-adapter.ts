@@ -37,7 +37,7 @@ interface ChatRequestAdapterOptions {
   /** The request is the line of a batch. */
   readonly isLine: boolean;
   /** See ReplyContext. */
-  readonly readFor: string | undefined;
+  readonly readFor: string;
   readonly dialect: Dialect | undefined;
   /** See ChatContext. */
   readonly output: (() => ChunkOutput<ChatPiece>) | undefined;
@@ -193,6 +193,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
       unseen: unseenTokens(offer),
       speech: isObject(body['audio']) ? body['audio']['format'] : undefined,
       readFor,
+      asObject: output !== undefined,
       dialect,
     };
     if (body.stream !== true) return new ChatReplyReader(context);

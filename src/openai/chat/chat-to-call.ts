@@ -77,7 +77,7 @@ export function toCall(
     created: Math.floor(context.now / 1000),
     replyBytesMax: context.replyBytesMax,
     isLine: isLine(context.caller),
-    readFor: context.output ? undefined : context.caller.account,
+    readFor: context.caller.account,
     dialect: context.dialect,
     output: context.output,
   });
@@ -137,6 +137,7 @@ const nativeRequestAdapter = (
     requestId,
     created: Math.floor(now / 1000),
     replyBytesMax,
+    readFor: caller.account,
   });
 
 const MAX_COST = 'max_cost';

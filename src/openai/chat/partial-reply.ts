@@ -52,8 +52,7 @@ interface Reading {
 
 /**
  * Reads what was collected in another thread, because text that is nothing but keys takes 10 ns for each byte. Of a
- * reply that cannot be read there nothing counts as come. null for a reply that is small, or wanted as an object: read
- * it with `partialOf`.
+ * reply that cannot be read there nothing counts as come. null for a reply that is small: read it with `partialOf`.
  */
 export function partialElsewhere(
   { readFor }: Pick<ReplyContext, 'readFor'>,
@@ -61,7 +60,7 @@ export function partialElsewhere(
   names: Names,
   rest: Buffer | undefined,
 ): Promise<PartialReply> | null {
-  if (readFor === undefined || collected.bytes <= OWN_TURN_BYTES) return null;
+  if (collected.bytes <= OWN_TURN_BYTES) return null;
   const bytes = collected.giveAway();
   const reading: Reading = { bytes: new Uint8Array(bytes), names, rest };
   const reads = readElsewhere(readFor, new URL(import.meta.url), reading, [bytes]) as Promise<PartialReply>;

@@ -40,6 +40,8 @@ interface NativeRequestAdapterOptions {
   /** Epoch seconds. */
   readonly created: number;
   readonly replyBytesMax: number;
+  /** See ReplyContext. */
+  readonly readFor: string;
 }
 
 /** The request in the form that some offers get. Its size and its parts are measured once. */
@@ -180,7 +182,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   }
 
   reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
-    const { native, chat, stream, created, replyBytesMax } = this.#options;
+    const { native, chat, stream, created, replyBytesMax, readFor } = this.#options;
     if (!this.speaks(offer)) return chat.reader(offer);
     const price = this.priceAt(offer);
     const context: ReplyContext = {
@@ -196,6 +198,8 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
       replyBytesMax,
       unseen: unseenTokens(offer),
       speech: 'pcm',
+      readFor,
+      asObject: true,
     };
     const decoder = native.wire.decoder(native.model, this.#callId);
     return stream ? createNativeStreamReader(context, decoder) : new NativeReplyReader(context, decoder);

@@ -21,6 +21,8 @@ export const CONTEXT: ReplyContext = {
   },
   created: 1_800_000_000,
   replyBytesMax: 64 * 1024 * 1024,
+  readFor: 'reader',
+  asObject: true,
 };
 
 /** A provider's chunk with the given choices. */
