@@ -123,7 +123,7 @@ async function mountMarket(protocols: Protocols): Promise<void> {
   const { payoutRules } = protocols;
   const pages = {
     nonces: nonceRoutes(protocols),
-    models: modelsRoutes({ catalog, health, registry, admit, now }),
+    models: modelsRoutes({ catalog, health, registry, admit }),
     market: marketRoutes({ catalog, health, registry, listings, now }),
     ofProviders: ownPages({
       admit,

@@ -23,6 +23,8 @@ export interface Reading {
   readonly problems: ConfigProblem[];
   /** See LoadOptions. Default false. */
   readonly placeOnly?: boolean;
+  /** Reading stops after so many problems. Default 1,000. */
+  readonly problemsMax?: number;
 }
 
 /** A value reads an environment variable that is not set. */
@@ -96,7 +98,7 @@ export function lookup(env: Environment, name: string): string | undefined {
  * many problems.
  */
 export function complain(reading: Reading, key: string, wrong: string, right: string, path = key): void {
-  if (reading.problems.length >= PROBLEMS_MAX) throw new ConfigError(reading.problems);
+  if (reading.problems.length >= (reading.problemsMax ?? PROBLEMS_MAX)) throw new ConfigError(reading.problems);
   reading.problems.push({ file: reading.file, line: reading.lineOf(path), key, wrong, right });
 }
 

@@ -53,6 +53,7 @@ export { type ServerOptions, createServer } from './server.ts';
 export { closeGracefully, createConnectionRelease, createDrain } from './shutdown.ts';
 export { MESSAGE_SOCKET_OPTIONS, MessageSocket } from './message-socket.ts';
 export { type SocketServer, createSocketServer } from './socket-server.ts';
+export { ListedPages, type PageMembers, createPageEntries } from './listed-pages.ts';
 export { type TaggedPage, createFreshPage, hasTagged, sendPage, tagOf, tagPage } from './tagged-page.ts';
 export { answerMissingPages } from './unknown-routes.ts';
 export { addUpgrade, refuseUpgrade } from './upgrades.ts';

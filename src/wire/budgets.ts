@@ -5,6 +5,8 @@ export interface Budget {
   /** How many may still pass. May be negative. */
   left(): number;
   take(count: number): void;
+  /** Milliseconds until so many may pass. 0: now. */
+  waitMs(count: number): number;
 }
 
 /** The size of a bucket, and what comes back in a second. */
@@ -16,16 +18,18 @@ export interface BudgetSize {
 export function createBudget({ atOnce, perSecond }: BudgetSize, now = (): number => performance.now()): Budget {
   let left = atOnce;
   let at = now();
+  const refill = (): number => {
+    const present = now();
+    left = Math.min(atOnce, left + ((present - at) * perSecond) / 1000);
+    at = present;
+    return left;
+  };
   return {
-    left() {
-      const present = now();
-      left = Math.min(atOnce, left + ((present - at) * perSecond) / 1000);
-      at = present;
-      return left;
-    },
+    left: refill,
     take(count) {
       left -= count;
     },
+    waitMs: (count) => Math.max(0, ((count - refill()) * 1000) / perSecond),
   };
 }
 

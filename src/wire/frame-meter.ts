@@ -15,10 +15,11 @@ export interface FrameMeter {
   waitMs(): number;
 }
 
-/** A frame costs the event loop about 8 µs, so this rate uses a twelfth of its time. */
-const FRAMES_PER_SECOND = 10_000;
-/** The small frames of a process, or of all connections from one network. */
-export const FRAME_BUDGET: BudgetSize = { atOnce: 10_000, perSecond: FRAMES_PER_SECOND };
+/**
+ * The small frames of a process, or of all connections from one network. A frame costs the event loop about 8 µs, so
+ * this rate uses a twelfth of its time.
+ */
+export const FRAME_BUDGET: BudgetSize = { atOnce: 10_000, perSecond: 10_000 };
 /** Frames in one turn of the event loop, about 2 ms. */
 const FRAMES_PER_TURN = 256;
 
@@ -122,7 +123,7 @@ export function createFrameMeter(
       return tinyLeft < 0 ? `it sent more than ${TINY_AT_ONCE} frames of a few bytes` : null;
     },
     charge: (frames) => budget.take(frames),
-    waitMs: () => Math.max(0, ((FRAMES_PER_TURN - budget.left()) * 1000) / FRAMES_PER_SECOND),
+    waitMs: () => budget.waitMs(FRAMES_PER_TURN),
   };
 }
 

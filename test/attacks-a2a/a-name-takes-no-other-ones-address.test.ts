@@ -43,11 +43,11 @@ test.each([
   ['tools', 'video/a/film'],
   ['agents', 'image/a/paint'],
   ['agents', 'video/a/film'],
-])('no provider who dials in has %s called %s', (table, name) => {
+])('no provider who dials in has %s called %s', async (table, name) => {
   const document = { version: 1, [table]: [{ name, display_name: 'X', provider_name: 'X' }] };
   let problems: readonly { readonly key: string; readonly wrong: string }[] = [];
   try {
-    readRegistration(JSON.stringify(document), { servicesMax: 10 });
+    await readRegistration(JSON.stringify(document), { servicesMax: 10 });
   } catch (error) {
     if (!(error instanceof RegistrationError)) throw error;
     ({ problems } = error);

@@ -191,3 +191,43 @@ describe('a proxy that floods its tunnel holds nobody up', () => {
     expect(gateway.logs()).toContain('it sent more than 100 WebSocket pings at once');
   });
 });
+
+/** The last of this file, because it uses up the dials of this machine. */
+describe('a proxy that dials again as soon as it is sent away holds nobody up', () => {
+  it.each([
+    ['with nothing else', null],
+    ['with resets', http2Flood(Buffer.from([0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 8]), 20_000)],
+    ['with continued headers', http2Flood(continued(50), 1_000)],
+    ['with settings of 16 KiB', http2Flood(settingsOf(2_730), 1_000)],
+  ])('%s', { timeout: 240_000 }, async (_name, flood) => {
+    // Each time another account, because one alone would reach its rate of requests.
+    const fare = async () => bystand({ call: await bystander() });
+    const before = await fare();
+    let refused = 0;
+    let isOver = false;
+    const dial = async () => {
+      while (!isOver) {
+        const dialled = await dialPeer({ url: gateway.baseUrl, wallet: solanaWallet() }).catch((error: Error) => error);
+        if (dialled instanceof Error) {
+          refused += 1;
+          expect(dialled.message).toMatch(/^429 .*dial too often/);
+          await new Promise((resolve) => setTimeout(resolve, 5));
+          continue;
+        }
+        peer = dialled;
+        if (flood === null) peer.kill();
+        else send(flood);
+        await peer.closed;
+      }
+    };
+    const dialling = dial();
+    const during: Fare[] = [];
+    // Until its network has no dials left, and then once more. A tunnel that is sent away takes a second to close.
+    do during.push(await fare());
+    while (flood === null && refused === 0);
+    during.push(await fare());
+    isOver = true;
+    await dialling;
+    for (const one of during) expectUnharmed(before, one);
+  });
+});

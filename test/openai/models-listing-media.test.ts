@@ -50,7 +50,7 @@ async function list(offers: readonly Offer[], url = '/models?type=all') {
     compliance: () => 1,
   };
   const admit = async () => Promise.reject(new Error('the pages of this test are public'));
-  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit, now: Date.now }));
+  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit }));
   return (await server.inject({ url })).json<{
     image_models: unknown[];
     video_models: unknown[];

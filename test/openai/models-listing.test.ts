@@ -45,7 +45,7 @@ const connected = new Set<string>();
 const registry = {
   locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null),
 };
-const ready = server.register(modelsRoutes({ catalog, health, registry, admit, now: Date.now }), { prefix: '/api/v1' });
+const ready = server.register(modelsRoutes({ catalog, health, registry, admit }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
 const get = async (path: string, headers: Record<string, string> = {}) => {

@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { parseJson } from '#wire';
+import { inTurns, readJson } from '#wire';
 import {
   BLOCK_TABLES,
   BLOCKS,
@@ -31,6 +31,10 @@ const KEYS_MORE = 2_000;
 const PARTS_PER_SERVICE = 4;
 const PARTS_MORE = 2_000;
 
+const TURN_MS = 5;
+/** Each takes about 40 µs, most of it for the options that are nearest to an unknown one. */
+const PROBLEMS_MAX = 200;
+
 /** A registration was refused as a whole. It has the list of all problems. */
 export class RegistrationError extends Error {
   override readonly name = 'RegistrationError';
@@ -58,14 +62,15 @@ export function toRegistrationDocument(services: readonly ServiceConfig[]): Regi
 
 /**
  * Parses an untrusted registration document, with the same options as the blocks of a configuration file. It must have
- * at least one service, and all services must belong to one provider. Throws RegistrationError.
+ * at least one service, and all services must belong to one provider. Reads a few services in each turn of the event
+ * loop. Rejects with RegistrationError.
  */
-export function readRegistration(text: string, { servicesMax }: RegistrationLimits): readonly Service[] {
+export async function readRegistration(text: string, { servicesMax }: RegistrationLimits): Promise<readonly Service[]> {
   const problems: ConfigProblem[] = [];
-  const reading: Reading = { file: null, lineOf: () => null, env: {}, problems };
+  const reading: Reading = { file: null, lineOf: () => null, env: {}, problems, problemsMax: PROBLEMS_MAX };
   try {
-    const document = parse(text, servicesMax);
-    const services = readDocument(document, servicesMax, reading);
+    const document = await parse(text, servicesMax);
+    const services = await inTurns(readDocument(document, servicesMax, reading), TURN_MS);
     if (problems.length === 0) return services;
   } catch (error) {
     // ConfigError: there were so many problems that reading stopped.
@@ -74,12 +79,12 @@ export function readRegistration(text: string, { servicesMax }: RegistrationLimi
   throw new RegistrationError(problems.map(({ key, wrong, right }) => ({ key, wrong, right })));
 }
 
-function parse(text: string, servicesMax: number): unknown {
+async function parse(text: string, servicesMax: number): Promise<unknown> {
   const refused = (wrong: string, right: string) => new RegistrationError([{ key: 'document', wrong, right }]);
   if (text.length > CONTROL_LINE_BYTES_MAX)
     throw refused(`has ${text.length} characters`, `at most ${CONTROL_LINE_BYTES_MAX}`);
   try {
-    return parseJson(Buffer.from(text), {
+    return await readJson(Buffer.from(text), {
       jsonDepthMax: DEPTH_MAX,
       jsonKeysMax: KEYS_MORE + servicesMax * KEYS_PER_SERVICE,
     });
@@ -92,7 +97,11 @@ function parse(text: string, servicesMax: number): unknown {
   }
 }
 
-function readDocument(document: unknown, servicesMax: number, reading: Reading): readonly Service[] {
+function* readDocument(
+  document: unknown,
+  servicesMax: number,
+  reading: Reading,
+): Generator<void, readonly Service[], undefined> {
   if (!isTable(document)) {
     complain(reading, 'document', `is ${show(document)}`, 'an object');
     return [];
@@ -112,7 +121,7 @@ function readDocument(document: unknown, servicesMax: number, reading: Reading):
     complain(reading, 'document', `has ${parts} prices of tools, tiers and resolutions`, `at most ${partsMax}`);
     return [];
   }
-  const services = readOffers(document, { max: servicesMax, oneProvider: true }, reading);
+  const services = yield* readOffers(document, { max: servicesMax, oneProvider: true }, reading);
   if (services.length === 0 && reading.problems.length === 0)
     complain(reading, 'document', 'offers nothing', 'at least one service');
   return services;

@@ -1,5 +1,6 @@
 import { loadStatements, type Database } from '#store';
 import type { PriceVersion } from '#billing';
+import { ownTurn } from '#wire';
 import { type Offer, type Catalog, LATELY_MS, toOffer } from '#catalog';
 import { type RegisteredService, registeredOf, atPrices } from './registered-services.ts';
 import type { ReservedNames } from './service-names.ts';
@@ -98,8 +99,13 @@ export function createListing(options: ListingOptions): Listing {
           for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
           throw error;
         });
-      for (const [row] of found)
-        if (row) listing.put(row['provider'] as string, Number(row['revision']), registeredOf(row));
+      for (const [row] of found) {
+        if (!row) continue;
+        await ownTurn();
+        const services = registeredOf(row);
+        await ownTurn();
+        listing.put(row['provider'] as string, Number(row['revision']), services);
+      }
     }
   };
 

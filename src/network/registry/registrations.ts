@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { loadStatements, type Database } from '#store';
 import { foldName, type Service } from '#config';
+import { ownTurn } from '#wire';
 import type { RaisedPrice } from '../tunnel/wire.ts';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
@@ -100,23 +101,30 @@ export function createRegistrations(options: RegistrationsOptions): Registration
 
         const text = found['document'] as string | null;
         const revision = Number(found['revision'] ?? 0);
+        // A thousand services take about 5 ms for each of these steps.
+        await ownTurn();
         const before = text === null ? [] : servicesFromText(text);
+        await ownTurn();
         const timed = withTimes(services, before, now());
         const newText = servicesToText(timed);
         const known = text === null ? [] : pastPricesFromText(found['past_prices'] as string);
+        await ownTurn();
         const names = namesSteps(database, connection, services);
         // A text of another version may have the same fields in another order.
         if (newText === text || isDeepStrictEqual(timed, before)) {
           if (found['named'] === null) await writes.submit(names, () => isOpen(connection));
           const registered = withRaises(timed, known);
+          await ownTurn();
           listing.put(provider, revision, registered);
           return { revision, raised: raisedIn(registered, now()) };
         }
         const had = new Set(before.map(({ service }) => service.name));
         const added = services.flatMap(({ name: one }) => (had.has(one) ? [] : [one]));
         await refuseAmbiguousKeys(database, added, { provider, now: now() });
+        await ownTurn();
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
+        await ownTurn();
         const kept = name ?? (found['name'] as string | null);
         const put = [
           provider,
@@ -141,6 +149,7 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const noted = rows[1]?.[0];
         if (!noted) continue;
         const written = Number(noted['revision']);
+        await ownTurn();
         listing.put(provider, written, registered);
         return { revision: written, raised: raisedIn(registered, now()) };
       }

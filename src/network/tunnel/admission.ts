@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
-import { type Budget, NetworkBudgets } from '#wire/budgets';
-import { FRAME_BUDGET } from '#wire/frame-meter';
+import { ownTurn } from '#wire';
 import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts';
 import type { AdmittedProviders, Service } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
@@ -124,6 +123,7 @@ export async function checkRegistration(
       );
     if (signature === null)
       throw wrong('signature', 'is missing', 'the signature of the registration by the wallet that signed in');
+    await ownTurn();
     const digest = createHash('sha256').update(document).digest('hex');
     const text = registrationText({ router, provider, challenge, digest });
     if (!(await verifyWalletSignature({ account, text, signature })))
@@ -138,40 +138,4 @@ export async function checkRegistration(
 
 function wrong(key: string, what: string, right: string): RegistrationError {
   return new RegistrationError([{ key, wrong: what, right }]);
-}
-
-/** Counts connections by client network. */
-export class ClientNetworks {
-  readonly #connectionsMax: number;
-  readonly #connections = new Map<string, number>();
-  readonly #frames = new NetworkBudgets(FRAME_BUDGET);
-
-  /** `connectionsMax`: for each network. */
-  constructor(connectionsMax: number) {
-    this.#connectionsMax = connectionsMax;
-  }
-
-  /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
-  check(network: string): void {
-    const count = this.#connections.get(network) ?? 0;
-    if (count >= this.#connectionsMax)
-      throw new GatewayError(
-        'rate_limit_exceeded',
-        `There are ${count} connections from your network, which is the limit`,
-        { retryAfterS: 10 },
-      );
-  }
-
-  /** Counts a connection until `leave`. All connections of a network share its `frames`. */
-  enter(network: string): { readonly frames: Budget; leave(): void } {
-    this.#connections.set(network, (this.#connections.get(network) ?? 0) + 1);
-    return {
-      frames: this.#frames.of(network),
-      leave: () => {
-        const left = this.#connections.get(network)! - 1;
-        if (left === 0) this.#connections.delete(network);
-        else this.#connections.set(network, left);
-      },
-    };
-  }
 }

@@ -1,6 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { GatewayError } from '#errors';
-import { BOUNDS, createLines, parseForeign } from '#wire';
+import { BOUNDS, createLines, OWN_TURN_BYTES, ownTurn, parseForeign } from '#wire';
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
 
 interface ControlHandlers {
@@ -33,6 +33,7 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
 
   const listen = async () => {
     for await (const line of readLines(stream as AsyncIterable<Buffer>, CONTROL_LINE_BYTES_MAX)) {
+      if (line.length > OWN_TURN_BYTES) await ownTurn();
       const said = parseProxyMessage(line);
       if (said !== null) await message(said);
     }

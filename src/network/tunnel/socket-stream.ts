@@ -40,6 +40,10 @@ const FRAMING_BYTES = 6;
 
 /** Time for the other end to close its side, before the socket is terminated. */
 const DRAIN_MS = 1_000;
+/** Bytes that may still arrive from an end that is not trusted, once nobody reads them. */
+const LATE_BYTES_MAX = 256 * 1024;
+/** A message takes as long as so many bytes, beside its own. */
+const MESSAGE_WEIGHT = 1_024;
 
 /**
  * WebSocket options of both ends. By default the library answers every ping, and buffers the answers for a peer that
@@ -78,6 +82,8 @@ class Stream extends Duplex implements SocketStream {
   #bytesRead = 0;
   /** Received bytes that belong to no payload, for which no frames were charged yet. */
   #framing = 0;
+  /** Weight of what arrived since it is deaf. */
+  #late = 0;
   #pings = PINGS_AT_ONCE;
   #pingAt = 0;
 
@@ -97,7 +103,7 @@ class Stream extends Duplex implements SocketStream {
       });
     socket.binaryType = 'nodebuffer';
     socket.on('message', (message, isBinary) => {
-      if (this.#deaf) return;
+      if (this.#deaf) return this.#drop((message as Buffer).length);
       if (!isBinary) this.destroy(new Error('a text message on a tunnel'));
       else if (bounds !== null) this.#meter(message as Buffer, bounds);
       else if (!this.push(message)) socket.pause();
@@ -159,6 +165,12 @@ class Stream extends Duplex implements SocketStream {
       socket.once('close', () => clearTimeout(late));
     }
     done(error);
+  }
+
+  /** Reading what nobody needs takes a millisecond for 3 MB, and the other end may send it until the socket closes. */
+  #drop(bytes: number): void {
+    this.#late += bytes + MESSAGE_WEIGHT;
+    if (this.#metered !== null && this.#late > LATE_BYTES_MAX) this.#socket.pause();
   }
 
   /** One answer at a time, to the newest ping (RFC 6455, 5.5.3). */

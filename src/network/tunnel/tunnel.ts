@@ -4,12 +4,12 @@ import type { Socket } from 'node:net';
 import bs58 from 'bs58';
 import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
-import type { Budget } from '#wire/budgets';
 import { createFrameMeter } from '#wire/frame-meter';
 import type { GatewayError } from '#errors';
 import type { Connection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AdmittedProvider, checkRegistration, type RegistrationRules } from './admission.ts';
+import type { NetworkPlace } from './client-networks.ts';
 import { openControl } from './control-stream.ts';
 import { keepAlive, createSocketStream } from './socket-stream.ts';
 import { RegistrationError } from '../registry/document.ts';
@@ -50,16 +50,13 @@ interface TunnelOptions {
   readonly payouts: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
-  /** The budget for all connections from its network. */
-  readonly frames: Budget;
+  /** The budgets of its network. */
+  readonly place: Pick<NetworkPlace, 'frames' | 'takeRegistration'>;
   /** Whether the proxy's API key is still valid, or its wallet's account not closed. True if unknown. Never rejects. */
   readonly stillAdmitted: () => Promise<boolean>;
 }
 
 export interface TunnelLimits {
-  /** Registrations in a burst, and the milliseconds after which one more is allowed. */
-  readonly registrationBurst: number;
-  readonly registrationIntervalMs: number;
   /** Timeout for the proxy to accept the control stream. */
   readonly handshakeMs: number;
   /** Timeout for the first accepted registration. */
@@ -130,10 +127,9 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   let state: 'open' | 'serving' | 'draining' | 'over' = 'open';
   let askedToDrain = false;
   let rechecking = false;
-  const tooFast = createRate(limits);
 
   const stream = createSocketStream(socket, {
-    meter: createFrameMeter(options.frames),
+    meter: createFrameMeter(options.place.frames),
     wire,
     flooded: (why) => end(CLOSE.policyViolation, why),
   });
@@ -205,7 +201,11 @@ export function openTunnel(options: TunnelOptions): Tunnel {
   /** Handles a registration. Never rejects. */
   async function register(message: Extract<ProxyMessage, { type: 'register' }>): Promise<void> {
     if (isEnding()) return;
-    if (tooFast()) return end(CLOSE.policyViolation, 'registrations come too fast');
+    const waitMs = options.place.takeRegistration(message.document);
+    if (waitMs === null)
+      return end(CLOSE.tryAgainLater, 'registrations of this provider or of its network come too fast');
+    if (waitMs > 0) await new Promise<void>((resolve) => timers.later(waitMs, resolve));
+    if (isEnding()) return;
     let first = false;
     try {
       const services = await checkRegistration(message, admitted, challenge, options.rules);
@@ -294,16 +294,6 @@ export function openTunnel(options: TunnelOptions): Tunnel {
 const CLOSE_REASON_BYTES_MAX = 123;
 
 const closeReason = (why: string) => why.replaceAll(/[^ -~]/g, '?').slice(0, CLOSE_REASON_BYTES_MAX);
-
-/** A function to call for each registration. It returns true if the registration exceeds the rate limit. */
-function createRate({ registrationBurst: burst, registrationIntervalMs: intervalMs }: TunnelLimits): () => boolean {
-  let due = 0;
-  return () => {
-    const now = performance.now();
-    due = Math.max(due, now) + intervalMs;
-    return due - now > burst * intervalMs;
-  };
-}
 
 /** Opens calls on the session of a tunnel, and counts the running ones. */
 class CountedCalls implements CallSession {

@@ -11,13 +11,8 @@ import type { Registry } from '../registry/registry.ts';
 import { TUNNEL_PROTOCOL } from './wire.ts';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
 import type { Ban } from '../registry/providers.ts';
-import {
-  createAdmission,
-  createProviderList,
-  type AdmitOptions,
-  type AdmittedProvider,
-  ClientNetworks,
-} from './admission.ts';
+import { createAdmission, createProviderList, type AdmitOptions, type AdmittedProvider } from './admission.ts';
+import { ClientNetworks, DialsSpent } from './client-networks.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
 import { openTunnel, type Tunnel, type TunnelLimits, type CallSession, type TunnelObserver } from './tunnel.ts';
 
@@ -72,8 +67,6 @@ const LIMITS: TunnelsLimits = {
   newConnectionsMax: 4,
   handshakeMs: 10_000,
   registerMs: 60_000,
-  registrationBurst: 10,
-  registrationIntervalMs: 10_000,
   drainMsMax: 15 * 60_000,
 };
 
@@ -106,7 +99,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
-      const place = networks.enter(networkOf(address));
+      const place = networks.enter(networkOf(address), admitted.provider);
       const tunnel = openTunnel({
         socket,
         wire,
@@ -119,7 +112,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         payouts: payoutTerms(admitted.account, options.payoutRules?.()).summary,
         silenceMs: config.silenceMs,
         limits,
-        frames: place.frames,
+        place,
         stillAdmitted: () => stillSells(admitted, options, () => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
@@ -138,6 +131,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     wire.setTimeout(limits.handshakeMs, giveUp);
     dialling += 1;
     try {
+      networks.takeDial(networkOf(address));
       checkCapacity(address);
       const admitted = await admit(request, address);
       refuseBanned(registry.banOf(admitted.provider));
@@ -156,7 +150,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
   };
   const refuse = (error: unknown, request: IncomingMessage, wire: Socket, address: string) => {
     const told = toGatewayError(error);
-    observer.rejected?.(told, address);
+    // Reported once, so that a network that dials all the time cannot fill the log.
+    if (!(error instanceof DialsSpent && error.isRepeated)) observer.rejected?.(told, address);
     if (!wire.destroyed) refuseUpgrade(wire, told, requestIdOf(request.headers));
   };
   // A fault in the WebSocket handshake gets the same error format as every other error.

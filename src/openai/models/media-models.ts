@@ -1,5 +1,6 @@
 import { unitUsd } from '#billing/amounts';
 import { byService, type Catalog, type ImagePrice, type Offer, slugOf, viewImagePrice, viewPrice } from '#catalog';
+import { createPageEntries, type PageMembers } from '#http';
 import { isEmbedder } from '../model-kinds.ts';
 import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';
 import { modelSchema } from './models-schema.ts';
@@ -62,20 +63,22 @@ const fieldsOf = (media: Offer['media']): readonly string[] =>
   media === null || media.supportedParams.length === 0 ? USUAL_OF_VIDEOS : media.supportedParams;
 
 /** `GET /images/models`, in the shape of OpenRouter's API. */
-export const viewImageModels = (catalog: Pick<Catalog, 'offers'>): object => ({
-  data: byService(catalog.offers('image')).map((offers) => {
-    const { id, created, display_name: name, description } = viewHead(offers);
-    return {
-      id,
-      name,
-      created,
-      description,
-      architecture: architectureOf(offers),
-      endpoints: `/api/v1/images/models/${id}/endpoints`,
-      supported_parameters: parametersOf(offers),
-      supports_streaming: offers.some(streams),
-    };
-  }),
+export const viewImageModels = (catalog: Pick<Catalog, 'offers'>): PageMembers => ({
+  data: imageEntries(byService(catalog.offers('image'))),
+});
+
+const imageEntries = createPageEntries((offers: readonly Offer[]) => {
+  const { id, created, display_name: name, description } = viewHead(offers);
+  return {
+    id,
+    name,
+    created,
+    description,
+    architecture: architectureOf(offers),
+    endpoints: `/api/v1/images/models/${id}/endpoints`,
+    supported_parameters: parametersOf(offers),
+    supports_streaming: offers.some(streams),
+  };
 });
 
 /** `GET /images/models/{name}/endpoints`, in the shape of OpenRouter's API. `offers` is not empty. */
@@ -126,30 +129,32 @@ function parametersOf(offers: readonly Offer[]): Record<string, object> {
 }
 
 /** `GET /videos/models`, in the shape of OpenRouter's API. Figures that no provider states are null. */
-export const viewVideoModels = (catalog: Pick<Catalog, 'offers'>): object => ({
-  data: byService(catalog.offers('video')).map((offers) => {
-    const { id, created, display_name: name, description } = viewHead(offers);
-    const { constraints, pricing } = viewVideoModel(offers);
-    const fields = new Set(offers.flatMap(({ media }) => fieldsOf(media)));
-    return {
-      id,
-      canonical_slug: id,
-      name,
-      created,
-      description,
-      supported_aspect_ratios: listed(constraints.aspect_ratios),
-      supported_resolutions: listed(constraints.resolutions),
-      supported_durations: listed(constraints.durations.map((length) => Number.parseInt(length, 10))),
-      supported_sizes: null,
-      supported_frame_images: framesOf(fields),
-      generate_audio: fields.has('generate_audio'),
-      seed: fields.has('seed'),
-      creativity: null,
-      upscale_factor: null,
-      pricing_skus: { ...perSecond(pricing.per_second), base: String(pricing.base) },
-      allowed_passthrough_parameters: [],
-    };
-  }),
+export const viewVideoModels = (catalog: Pick<Catalog, 'offers'>): PageMembers => ({
+  data: videoEntries(byService(catalog.offers('video'))),
+});
+
+const videoEntries = createPageEntries((offers: readonly Offer[]) => {
+  const { id, created, display_name: name, description } = viewHead(offers);
+  const { constraints, pricing } = viewVideoModel(offers);
+  const fields = new Set(offers.flatMap(({ media }) => fieldsOf(media)));
+  return {
+    id,
+    canonical_slug: id,
+    name,
+    created,
+    description,
+    supported_aspect_ratios: listed(constraints.aspect_ratios),
+    supported_resolutions: listed(constraints.resolutions),
+    supported_durations: listed(constraints.durations.map((length) => Number.parseInt(length, 10))),
+    supported_sizes: null,
+    supported_frame_images: framesOf(fields),
+    generate_audio: fields.has('generate_audio'),
+    seed: fields.has('seed'),
+    creativity: null,
+    upscale_factor: null,
+    pricing_skus: { ...perSecond(pricing.per_second), base: String(pricing.base) },
+    allowed_passthrough_parameters: [],
+  };
 });
 
 /** A price has six decimals at most, so its number is written without an exponent. */
@@ -162,12 +167,14 @@ const framesOf = (fields: ReadonlySet<string>): readonly string[] | null =>
   listed([...(fields.has('image_url') ? ['first_frame'] : []), ...(fields.has('end_image_url') ? ['last_frame'] : [])]);
 
 /** `GET /embeddings/models`, in the shape of OpenRouter's API. */
-export function viewEmbeddingModels(catalog: Pick<Catalog, 'offers'>): object {
-  const data = byService(catalog.offers('model'))
-    .filter((offers) => offers.some(({ model }) => model && isEmbedder(model)))
-    .map(viewModel);
-  return { data, total_count: data.length, links: { next: null } };
+export function viewEmbeddingModels(catalog: Pick<Catalog, 'offers'>): PageMembers {
+  const found = byService(catalog.offers('model')).filter((offers) =>
+    offers.some(({ model }) => model && isEmbedder(model)),
+  );
+  return { data: embeddingEntries(found), total_count: found.length, links: { next: null } };
 }
+
+const embeddingEntries = createPageEntries(viewModel);
 
 /* The lists of models of one kind as the reference describes them. */
 

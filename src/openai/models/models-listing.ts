@@ -10,6 +10,7 @@ import {
   viewPrice,
 } from '#catalog';
 import { GatewayError } from '#errors';
+import { createPageEntries, type PageMembers } from '#http';
 import { chats } from '../model-kinds.ts';
 import { viewMediaEntry, mediaPricing } from './media-models.ts';
 import {
@@ -39,11 +40,11 @@ export interface ListingOf {
   readonly modalities?: readonly string[] | 'all';
 }
 
-/** The listing of all services that can be called and match the selection. */
+/** The page of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
   { type, filter, offset, limit, services, path = '/api/v1/models', modalities }: ListingOf,
-): Record<string, unknown> {
+): PageMembers & { readonly total_count: number } {
   const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
@@ -51,7 +52,7 @@ export function viewListing(
   const end = limit === null ? listed.length : offset + limit;
   return {
     object: 'list',
-    data: listed.slice(offset, end).map(viewEntry),
+    data: entriesOf(listed.slice(offset, end)),
     total_count: listed.length,
     links: {
       next:
@@ -59,10 +60,10 @@ export function viewListing(
           ? nextPage(path, { type, filter, offset: end, limit: limit!, ...(modalities ? { modalities } : {}) })
           : null,
     },
-    agents: agents ? offered('agent').map(viewService) : [],
-    image_models: models && (type === 'image' || type === 'all') ? offered('image').map(viewImageModel) : [],
-    video_models: models && (type === 'video' || type === 'all') ? offered('video').map(viewVideoModel) : [],
-    tools: agents ? offered('tool').map(viewService) : [],
+    agents: servicesOfPage(agents ? offered('agent') : []),
+    image_models: imagesOfPage(models && (type === 'image' || type === 'all') ? offered('image') : []),
+    video_models: videosOfPage(models && (type === 'video' || type === 'all') ? offered('video') : []),
+    tools: servicesOfPage(agents ? offered('tool') : []),
   };
 }
 
@@ -95,6 +96,11 @@ function makes(offers: readonly Offer[], modalities: readonly string[] | 'all'):
 /** One entry of `data`. `offers` is not empty. */
 export const viewEntry = (offers: readonly Offer[]): object =>
   offers[0]!.primitive === 'model' ? viewModel(offers) : viewMediaEntry(offers);
+
+const entriesOf = createPageEntries(viewEntry);
+const servicesOfPage = createPageEntries(viewService);
+const imagesOfPage = createPageEntries(viewImageModel);
+const videosOfPage = createPageEntries(viewVideoModel);
 
 /** The offers of a primitive, grouped by service. If `services` is not null, only of these services. */
 function servicesOf(
@@ -244,11 +250,10 @@ export function viewAnthropicModels(
   { after_id: after, before_id: before, limit }: AnthropicPage,
 ) {
   const isModel = (name: string) => catalog.knows(name, 'model');
-  const models = servicesOf(catalog, 'model', null)
-    .filter(canChat)
-    .map((offers) => viewAnthropicModel(offers, isModel));
+  const models = servicesOf(catalog, 'model', null).filter(canChat);
   const place = (id: string, param: string) => {
-    const at = models.findIndex((model) => model.id === id || model.id === aliasOf(id, isModel));
+    const alias = aliasOf(id, isModel);
+    const at = models.findIndex(([first]) => [id, alias].includes(aliasOf(first!.service, isModel)));
     if (at === -1)
       throw new GatewayError('invalid_request', `${param} must be the id of a model in this list`, { param });
     return at;
@@ -258,7 +263,7 @@ export function viewAnthropicModels(
   const room = limit ?? models.length;
   // With `before_id`, the page ends before that model.
   const from = before === undefined ? first : Math.max(first, end - room);
-  const data = models.slice(from, Math.min(end, from + room));
+  const data = models.slice(from, Math.min(end, from + room)).map((offers) => viewAnthropicModel(offers, isModel));
   const hasMore = before === undefined ? from + data.length < end : from > first;
   return { data, has_more: hasMore, first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { dialectOf, sendPage, createFreshPage, tagPage, type TaggedPage } from '#http';
+import { clientNetworkOf, dialectOf, ListedPages, sendPage, tagPage, type TaggedPage } from '#http';
 import { MODELS_ERROR } from '#http/error-schemas';
-import { dropOldest } from '#wire';
 import { GatewayError } from '#errors';
 import type { Pipeline } from '#gateway';
 import type { Catalog, HealthSources } from '#catalog';
@@ -75,9 +74,12 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
       },
       config: { clientsAppend: true },
     },
-    (request, reply) => {
+    async (request, reply) => {
       void reply.header('vary', VARY);
-      const page = isAnthropic(request) ? pages.anthropicList(request.query) : pages.list(listAsked(request));
+      const network = clientNetworkOf(request);
+      const page = await (isAnthropic(request)
+        ? pages.anthropicList(request.query, network)
+        : pages.list(listAsked(request), network));
       return sendPage(request, reply, page);
     },
   );
@@ -120,7 +122,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: imageModelsSchema },
       },
     },
-    (request, reply) => sendPage(request, reply, pages.listOf('image')),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('image', clientNetworkOf(request))),
   );
   app.get<{ Params: NameParts }>(
     '/images/models/:author/:slug/endpoints',
@@ -147,7 +149,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: videoModelsSchema },
       },
     },
-    (request, reply) => sendPage(request, reply, pages.listOf('video')),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('video', clientNetworkOf(request))),
   );
   app.get(
     '/embeddings/models',
@@ -160,7 +162,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: embeddingModelsSchema },
       },
     },
-    (request, reply) => sendPage(request, reply, pages.listOf('embedding')),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('embedding', clientNetworkOf(request))),
   );
 }
 
@@ -178,9 +180,10 @@ function listOfKeyRoute(app: FastifyInstance, pages: ModelPages, admit: Pipeline
         response: { 200: listingSchema },
       },
     },
-    (request, reply) => {
-      const { key } = admissionOf(request).caller;
-      return sendPage(request, reply, pages.listOfKey(request.query, key?.allowedServices ?? null));
+    async (request, reply) => {
+      const { account, key } = admissionOf(request).caller;
+      const page = await pages.listOfKey(request.query, key?.allowedServices ?? null, account);
+      return sendPage(request, reply, page);
     },
   );
 }
@@ -268,7 +271,6 @@ const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic
 
 interface ModelPagesDeps extends HealthSources {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
-  readonly now: () => number;
 }
 
 /** Query of a listing. */
@@ -281,13 +283,16 @@ interface ListingQuery {
   readonly output_modalities?: string;
 }
 
-/** Pages about models, each with its tag. Pages of one model throw GatewayError if nobody offers the model. */
+/**
+ * Pages about models, each with its tag. Lists are made in turns with those of others, by `asker`: an account or a
+ * network. Pages of one model throw GatewayError if nobody offers the model.
+ */
 interface ModelPages {
-  list(query: ListingQuery): TaggedPage;
+  list(query: ListingQuery, asker: string): Promise<TaggedPage>;
   /** The list of a key: only what is in `services`; null for a key that may use all. */
-  listOfKey(query: ListingQuery, services: readonly string[] | null): TaggedPage;
+  listOfKey(query: ListingQuery, services: readonly string[] | null, asker: string): Promise<TaggedPage>;
   /** The list in the shape of Anthropic's API. */
-  anthropicList(query: AnthropicPage): TaggedPage;
+  anthropicList(query: AnthropicPage, asker: string): Promise<TaggedPage>;
   /** How many entries `data` of a listing has. */
   count(query: Pick<ListingQuery, 'type' | 'filter' | 'output_modalities'>): unknown;
   entry(name: string): TaggedPage;
@@ -297,12 +302,9 @@ interface ModelPages {
   /** The offers of a model. */
   endpoints(name: string): TaggedPage;
   /** The lists of other kinds of models, in the shape of OpenRouter's API. */
-  listOf(kind: 'image' | 'video' | 'embedding'): TaggedPage;
+  listOf(kind: 'image' | 'video' | 'embedding', asker: string): Promise<TaggedPage>;
   imageEndpoints(name: string): TaggedPage;
 }
-
-/** Most listings in the cache: enough for the usual queries and some pages. */
-const LISTINGS_MAX = 32;
 
 const LISTS = { image: viewImageModels, video: viewVideoModels, embedding: viewEmbeddingModels } as const;
 
@@ -334,8 +336,8 @@ function modalitiesOf(text: string): readonly string[] | 'all' {
   return kinds.has('all') ? 'all' : [...kinds].toSorted();
 }
 
-function createModelPages({ catalog, now, ...healthSources }: ModelPagesDeps): ModelPages {
-  const listings = new Map<string, () => TaggedPage>();
+function createModelPages({ catalog, ...healthSources }: ModelPagesDeps): ModelPages {
+  const lists = new ListedPages(catalog.version);
   const isModel = (name: string) => catalog.knows(name, 'model');
   const offersOf = (name: string) => catalog.resolve(name, 'model').offers;
 
@@ -345,36 +347,29 @@ function createModelPages({ catalog, now, ...healthSources }: ModelPagesDeps): M
     return catalog.resolve(name, kind).offers;
   };
 
-  /** A page is serialised once per set of offers, because listings are requested far more often than offers change. */
-  function kept(key: string, make: () => unknown): TaggedPage {
-    const page = listings.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
-    listings.delete(key);
-    listings.set(key, page);
-    dropOldest(listings, LISTINGS_MAX);
-    return page();
-  }
-
   return {
-    list(query) {
+    async list(query, asker) {
       const of = listingOf(query);
-      return kept(JSON.stringify(Object.values(of)), () => viewListing(catalog, { ...of, services: null }));
+      return lists.page(JSON.stringify(Object.values(of)), asker, () =>
+        viewListing(catalog, { ...of, services: null }),
+      );
     },
-    listOfKey(query, services) {
+    async listOfKey(query, services, asker) {
       const of = { ...listingOf(query), path: LIST_OF_KEY };
       const make = () => viewListing(catalog, { ...of, services });
-      return services === null ? kept(JSON.stringify(Object.values(of)), make) : tagPage(make());
+      return services === null ? lists.page(JSON.stringify(Object.values(of)), asker, make) : lists.once(asker, make);
     },
-    anthropicList(query) {
+    async anthropicList(query, asker) {
       const make = () => viewAnthropicModels(catalog, query);
       const isFirst = query.after_id === undefined && query.before_id === undefined;
-      return isFirst ? kept(`anthropic ${query.limit ?? ''}`, make) : tagPage(make());
+      return isFirst ? lists.page(`anthropic ${query.limit ?? ''}`, asker, make) : lists.once(asker, make);
     },
-    count: (query) => viewListing(catalog, { ...listingOf(query), limit: 0, services: null })['total_count'],
+    count: (query) => viewListing(catalog, { ...listingOf(query), limit: 0, services: null }).total_count,
     entry: (name) => tagPage(viewEntry(offersOfAny(name))),
     wrappedEntry: (name) => tagPage({ data: viewEntry(offersOfAny(name)) }),
     anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
     endpoints: (name) => tagPage(viewEndpoints(offersOfAny(name), healthSources)),
-    listOf: (kind) => kept(kind, () => LISTS[kind](catalog)),
+    listOf: (kind, asker) => lists.page(kind, asker, () => LISTS[kind](catalog)),
     imageEndpoints: (name) => tagPage(viewImageEndpoints(catalog.resolve(name, 'image').offers)),
   };
 }

@@ -242,12 +242,18 @@ export async function markLargeStrings(json: Buffer, strings: LargeStrings): Pro
     .json;
 }
 
-/** Runs work that yields between its pieces: each piece in its own turn of the event loop. */
-export async function inTurns<T>(work: Generator<void, T, undefined>): Promise<T> {
+/**
+ * Runs work that yields between its pieces: each piece in its own turn of the event loop, or, if pieces are small, as
+ * many in a turn as `turnMs` allow.
+ */
+export async function inTurns<T>(work: Generator<void, T, undefined>, turnMs = 0): Promise<T> {
   for (;;) {
     await ownTurn();
-    const { done, value } = work.next();
-    if (done) return value;
+    const end = performance.now() + turnMs;
+    do {
+      const { done, value } = work.next();
+      if (done) return value;
+    } while (performance.now() < end);
   }
 }
 

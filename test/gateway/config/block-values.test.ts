@@ -38,9 +38,16 @@ function valueIn(block: Table, option: string, offer: OptionTable): unknown {
   return values[option];
 }
 
+function wholeOf<T>(work: Generator<void, T, undefined>): T {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+  }
+}
+
 function offersOf(document: Table): readonly Service[] {
   const read = reading();
-  const services = readOffers(document, { max: 1, oneProvider: true }, read);
+  const services = wholeOf(readOffers(document, { max: 1, oneProvider: true }, read));
   expect(read.problems).toEqual([]);
   return services;
 }

@@ -26,14 +26,14 @@ describe('the prices of edits', () => {
     });
   });
 
-  test('read the same in a registration', () => {
+  test('read the same in a registration', async () => {
     for (const changes of [
       { 'pricing.edit': '0.5', 'pricing.input_image': '0.01', 'pricing.resolutions.2K': '1', 'params.body': '"json"' },
       { 'pricing.variants': '{ "2K/high" = 0.2, "edit/2K" = 0.1 }', 'pricing.input_image': '0.01' },
     ]) {
       const [offered] = load(block('images', { 'params.edits': 'true', ...changes })).services;
       const document = JSON.stringify(toRegistrationDocument([offered!]));
-      expect(readRegistration(document, { servicesMax: 1 })).toEqual([offered!.service]);
+      expect(await readRegistration(document, { servicesMax: 1 })).toEqual([offered!.service]);
     }
   });
 

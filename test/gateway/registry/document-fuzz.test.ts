@@ -23,9 +23,9 @@ const documents = [
 const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value));
 
 /** Reads or refuses; anything else is a crash. What is read is sound, and says the same when it is said again. */
-function readsOrRefuses(text: string): boolean {
+async function readsOrRefuses(text: string): Promise<boolean> {
   try {
-    const services = readRegistration(text, { servicesMax: 10 });
+    const services = await readRegistration(text, { servicesMax: 10 });
     expect(services.length).toBeGreaterThan(0);
     for (const { rates, variants } of services)
       for (const of of [rates, ...Object.values(variants)])
@@ -34,7 +34,7 @@ function readsOrRefuses(text: string): boolean {
     const said = toRegistrationDocument(
       services.map((service) => ({ service, target: { kind: 'http', url: '', apiKey: null } })),
     );
-    expect(readRegistration(JSON.stringify(said), { servicesMax: 10 })).toEqual(services);
+    expect(await readRegistration(JSON.stringify(said), { servicesMax: 10 })).toEqual(services);
     return true;
   } catch (error) {
     if (!(error instanceof RegistrationError)) throw error;
@@ -44,24 +44,26 @@ function readsOrRefuses(text: string): boolean {
   }
 }
 
-function check(texts: fc.Arbitrary<string>): void {
+async function check(texts: fc.Arbitrary<string>): Promise<void> {
   let read = 0;
   let refused = 0;
-  const property = fc.property(texts, (text) => {
-    if (readsOrRefuses(text)) read++;
+  const property = fc.asyncProperty(texts, async (text) => {
+    if (await readsOrRefuses(text)) read++;
     else refused++;
   });
-  fc.assert(property, { numRuns: DEEP ? 500_000 : 2_000 });
+  await fc.assert(property, { numRuns: DEEP ? 500_000 : 2_000 });
   expect(read).toBeGreaterThan(100);
   expect(refused).toBeGreaterThan(100);
 }
 
-test('any text, and any damage to a right document, is read or refused', () => {
+test('any text, and any damage to a right document, is read or refused', async () => {
   const texts = documents.map((document) => JSON.stringify(document));
-  check(fc.oneof({ weight: 4, arbitrary: damaged(texts, JSON_PIECES) }, { weight: 1, arbitrary: soup(JSON_PIECES) }));
+  await check(
+    fc.oneof({ weight: 4, arbitrary: damaged(texts, JSON_PIECES) }, { weight: 1, arbitrary: soup(JSON_PIECES) }),
+  );
 }, 3_600_000);
 
-test('any value in the place of any other is read or refused', () => {
+test('any value in the place of any other is read or refused', async () => {
   const hostile = fc.oneof(
     fc.constantFrom<unknown>(
       null,
@@ -112,7 +114,7 @@ test('any value in the place of any other is read or refused', () => {
     }
     return JSON.stringify(copy);
   });
-  check(texts);
+  await check(texts);
 }, 3_600_000);
 
 /** Every place in a JSON value that holds another. */

@@ -11,9 +11,9 @@ const MODEL = {
 };
 const TOOL = { name: 'acme/search', display_name: 'Search', provider_name: 'Acme', pricing: { per_call: '0.01' } };
 
-function problemsOf(text: string, servicesMax = 100): readonly RegistrationProblem[] {
+async function problemsOf(text: string, servicesMax = 100): Promise<readonly RegistrationProblem[]> {
   try {
-    readRegistration(text, { servicesMax });
+    await readRegistration(text, { servicesMax });
   } catch (error) {
     if (error instanceof RegistrationError) return error.problems;
     throw error;
@@ -30,9 +30,9 @@ const withPrice = (json: string) =>
     ),
   );
 
-test('a right one is read', () => {
+test('a right one is read', async () => {
   expect(
-    readRegistration(JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL] }), { servicesMax: 2 }),
+    await readRegistration(JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL] }), { servicesMax: 2 }),
   ).toMatchObject([
     { primitive: 'model', name: 'acme/small', rates: { prompt: 150_000n, completion: 600_000n } },
     { primitive: 'tool', name: 'acme/search', rates: { call: 10_000_000_000n } },
@@ -56,8 +56,8 @@ describe('a name', () => {
     '4zvwRjXUKGfvwnParsHAS3HuSVzV5cA4McphgmoCtajS:gpt',
     '',
     'std::env::HOME',
-  ])('may not be %j', (name) => {
-    const problems = ofModel({ name });
+  ])('may not be %j', async (name) => {
+    const problems = await ofModel({ name });
     expect(problems).toMatchObject([{ key: 'models[0].name' }]);
     expect(JSON.stringify(problems).length).toBeLessThan(500);
     expect(JSON.stringify(problems)).not.toContain(String.fromCodePoint(0x202e));
@@ -65,20 +65,20 @@ describe('a name', () => {
 
   test.each(['display_name', 'provider_name', 'description'])(
     'of the other kind, %s, may not turn text around, nor be a megabyte',
-    (key) => {
+    async (key) => {
       for (const text of [`a${String.fromCodePoint(0x202e)}b`, 'x'.repeat(1_000_000), 'a\u0000b', 3, null, {}, []])
-        expect(ofModel({ [key]: text })).toMatchObject([{ key: `models[0].${key}` }]);
+        expect(await ofModel({ [key]: text })).toMatchObject([{ key: `models[0].${key}` }]);
     },
   );
 
   test.each(['__proto__', 'constructor', 'a b', '../x', 'x'.repeat(129), '\ud800'])(
     'of a priced tool may not be %j',
-    (name) => {
+    async (name) => {
       const text = JSON.stringify({
         version: 1,
         tools: [{ ...TOOL, pricing: { per_call: '0', tools: { '?': '1' } } }],
       }).replace('"?"', JSON.stringify(name));
-      const [problem, ...others] = problemsOf(text);
+      const [problem, ...others] = await problemsOf(text);
       expect(problem!.key).toMatch(/^tools\[0\]\.pricing\.tools\./);
       expect(others).toEqual([]);
     },
@@ -106,8 +106,8 @@ describe('a price', () => {
     '10000.01',
     '18446744073709551616',
     '"١"',
-  ])('may not be %s', (json) => {
-    const [problem, ...others] = withPrice(json);
+  ])('may not be %s', async (json) => {
+    const [problem, ...others] = await withPrice(json);
     expect(problem).toMatchObject({
       key: 'models[0].pricing.prompt',
       right: expect.stringContaining('USD per 1M prompt tokens'),
@@ -115,11 +115,13 @@ describe('a price', () => {
     expect(others).toEqual([]);
   });
 
-  test('may be 0, and need not be text', () => {
+  test('may be 0, and need not be text', async () => {
     expect(
-      readRegistration(
-        JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: 0, completion: '0' } }] }),
-        { servicesMax: 1 },
+      (
+        await readRegistration(
+          JSON.stringify({ version: 1, models: [{ ...MODEL, pricing: { prompt: 0, completion: '0' } }] }),
+          { servicesMax: 1 },
+        )
       )[0]!.rates,
     ).toEqual({
       prompt: 0n,
@@ -127,8 +129,8 @@ describe('a price', () => {
     });
   });
 
-  test('that was meant per token is told what it is per 1M', () => {
-    expect(withPrice('1.5e-7')[0]!.wrong).toContain('per 1M tokens that is 0.15');
+  test('that was meant per token is told what it is per 1M', async () => {
+    expect((await withPrice('1.5e-7'))[0]!.wrong).toContain('per 1M tokens that is 0.15');
   });
 });
 
@@ -139,8 +141,8 @@ describe('what says where a service runs', () => {
     ['tools', TOOL, { endpoint: 'http://canary7f3a' }, 'endpoint'],
     ['tools', TOOL, { command: 'canary7f3a' }, 'command'],
     ['tools', TOOL, { env: { canary7f3a: 'canary7f3a' } }, 'env'],
-  ])('is refused: %s %j', (table, base, changes, key) => {
-    const problems = problemsOf(JSON.stringify({ version: 1, [table]: [{ ...base, ...changes }] }));
+  ])('is refused: %s %j', async (table, base, changes, key) => {
+    const problems = await problemsOf(JSON.stringify({ version: 1, [table]: [{ ...base, ...changes }] }));
     expect(problems).toEqual([
       {
         key: `${table}[0].${key}`,
@@ -164,44 +166,44 @@ describe('a document', () => {
     ['ten thousand levels', `${'{"models":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
     ['a million keys', `{${Array.from({ length: 300_000 }, (_, index) => `"k${index}":1`).join()}}`],
     ['more than a control line', `{"version":1,"x":"${'x'.repeat(5_000_000)}"}`],
-  ])('may not be %s', (_what, text) => {
+  ])('may not be %s', async (_what, text) => {
     const before = process.cpuUsage();
-    expect(problemsOf(text)).toMatchObject([{ key: 'document' }]);
+    expect(await problemsOf(text)).toMatchObject([{ key: 'document' }]);
     const { user, system } = process.cpuUsage(before);
     expect((user + system) / 1000).toBeLessThan(2_000);
   });
 
-  test('has one version', () => {
-    expect(problemsOf(JSON.stringify({ models: [MODEL] }))).toMatchObject([{ key: 'version' }]);
-    expect(problemsOf(JSON.stringify({ version: 2, models: [MODEL] }))).toMatchObject([
+  test('has one version', async () => {
+    expect(await problemsOf(JSON.stringify({ models: [MODEL] }))).toMatchObject([{ key: 'version' }]);
+    expect(await problemsOf(JSON.stringify({ version: 2, models: [MODEL] }))).toMatchObject([
       { key: 'version', wrong: 'is 2' },
     ]);
   });
 
-  test('offers at least one service, and at most what the gateway takes', () => {
-    expect(problemsOf('{"version":1}')).toMatchObject([{ wrong: 'offers nothing' }]);
-    expect(problemsOf('{"version":1,"models":[]}')).toMatchObject([{ wrong: 'offers nothing' }]);
+  test('offers at least one service, and at most what the gateway takes', async () => {
+    expect(await problemsOf('{"version":1}')).toMatchObject([{ wrong: 'offers nothing' }]);
+    expect(await problemsOf('{"version":1,"models":[]}')).toMatchObject([{ wrong: 'offers nothing' }]);
     const many = JSON.stringify({ version: 1, models: [MODEL], tools: [TOOL, { ...TOOL, name: 'b' }] });
-    expect(problemsOf(many, 2)).toMatchObject([
+    expect(await problemsOf(many, 2)).toMatchObject([
       { key: 'tools', wrong: 'brings the number of blocks to 3', right: 'at most 2 in all' },
     ]);
-    expect(readRegistration(many, { servicesMax: 3 })).toHaveLength(3);
+    expect(await readRegistration(many, { servicesMax: 3 })).toHaveLength(3);
   });
 
-  test('with a list of a million is refused before it is looked at', () => {
+  test('with a list of a million is refused before it is looked at', async () => {
     const million = `[${'0,'.repeat(999_999)}0]`;
-    expect(problemsOf(`{"version":1,"models":${million}}`, 1_000)).toMatchObject([
+    expect(await problemsOf(`{"version":1,"models":${million}}`, 1_000)).toMatchObject([
       { key: 'models', wrong: 'brings the number of blocks to 1000000' },
     ]);
     expect(
-      problemsOf(
+      await problemsOf(
         JSON.stringify({ version: 1, models: [{ ...MODEL, input_modalities: '?' }] }).replace('"?"', million),
         1_000,
       ),
     ).toMatchObject([{ key: 'models[0].input_modalities', wrong: 'has 1000000 entries' }]);
   });
 
-  test('with prices without end is refused before they are read: each would be kept for ever', () => {
+  test('with prices without end is refused before they are read: each would be kept for ever', async () => {
     const prices = (of: number) => Object.fromEntries(Array.from({ length: of }, (_, index) => [`t${index}`, '0.1']));
     const tools = (count: number, each: number) =>
       JSON.stringify({
@@ -212,16 +214,16 @@ describe('a document', () => {
           pricing: { per_call: '1', tools: prices(each) },
         })),
       });
-    expect(readRegistration(tools(1, 1_000), { servicesMax: 1 })).toHaveLength(1);
-    expect(readRegistration(tools(60, 100), { servicesMax: 1_000 })).toHaveLength(60);
-    expect(problemsOf(tools(1_000, 50), 1_000)).toEqual([
+    expect(await readRegistration(tools(1, 1_000), { servicesMax: 1 })).toHaveLength(1);
+    expect(await readRegistration(tools(60, 100), { servicesMax: 1_000 })).toHaveLength(60);
+    expect(await problemsOf(tools(1_000, 50), 1_000)).toEqual([
       { key: 'document', wrong: 'has 50000 prices of tools, tiers and resolutions', right: 'at most 6000' },
     ]);
   });
 
-  test('has no other keys, and changes nothing by them', () => {
+  test('has no other keys, and changes nothing by them', async () => {
     const text = `{"version":1,"__proto__":{"polluted":1},"model":[],"models":[{"__proto__":{"polluted":1},${JSON.stringify({ ...MODEL, constructor: { prototype: {} } }).slice(1)}]}`;
-    expect(problemsOf(text).map(({ key }) => key)).toEqual([
+    expect((await problemsOf(text)).map(({ key }) => key)).toEqual([
       '__proto__',
       'model',
       'models[0].__proto__',
@@ -230,13 +232,13 @@ describe('a document', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
-  test('is told every problem at once, of one provider', () => {
+  test('is told every problem at once, of one provider', async () => {
     const text = JSON.stringify({
       version: 1,
       models: [{ ...MODEL, name: '../x', pricing: { prompt: -1 } }, 3, MODEL],
       tools: [{ ...TOOL, provider_name: 'Other' }, {}],
     });
-    expect(problemsOf(text).map(({ key }) => key)).toEqual([
+    expect((await problemsOf(text)).map(({ key }) => key)).toEqual([
       'models[0].name',
       'models[0].pricing.prompt',
       'models[0].pricing.completion',
@@ -247,8 +249,8 @@ describe('a document', () => {
     ]);
   });
 
-  test('with very many problems gets an answer of bounded size', () => {
-    const problems = problemsOf(
+  test('with very many problems gets an answer of bounded size', async () => {
+    const problems = await problemsOf(
       JSON.stringify({ version: 1, models: Array.from({ length: 10_000 }, () => ({ [`k${'x'.repeat(50)}`]: 1 })) }),
       10_000,
     );

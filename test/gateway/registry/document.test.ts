@@ -84,15 +84,15 @@ describe('a registration', () => {
       block('models', { 'params.forward': '"all"', 'params.hidden_reasoning_max': '0' }),
     ],
     ['several of a kind', block('tools') + block('tools', { name: '"acme/b"' })],
-  ])('of %s says what the file said', (_what, text) => {
+  ])('of %s says what the file said', async (_what, text) => {
     const services = loadBlocks(text);
-    expect(through(services)).toEqual(services.map(({ service }) => service));
+    expect(await through(services)).toEqual(services.map(({ service }) => service));
   });
 
-  test('of the example says what it said', () => {
+  test('of the example says what it said', async () => {
     const text = readFileSync(new URL('../../../examples/provider.toml', import.meta.url), 'utf8');
     const services = loadBlocks(text, { ACME_API_KEY: 'a', SEARCH_TOKEN: 'b' });
-    expect(through(services)).toEqual(services.map(({ service }) => service));
+    expect(await through(services)).toEqual(services.map(({ service }) => service));
   });
 
   test('has prices as exact decimal texts', () => {

@@ -77,7 +77,7 @@ describe('the meter of small frames', () => {
 
   it('tells of a connection that sends more tiny frames than any proxy', () => {
     let now = 0;
-    const budget = { left: () => 10_000, take: () => {} };
+    const budget = { left: () => 10_000, take: () => {}, waitMs: () => 0 };
     const meter = createFrameMeter(budget, { now: () => now });
     const bytes = many(64, frame(0, 1));
     const send = (turns: number) => {

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { CONTROL_LINE_BYTES_MAX, TUNNEL_MESSAGE_BYTES_MAX } from '../../../src/network/tunnel/wire.ts';
 import { documentOf, type TunnelPeer } from '../../support/tunnel-peer.ts';
-import { startWorld, textOf, type World } from './tunnel-world.ts';
+import { startWorld, textOf, until, type World } from './tunnel-world.ts';
+import { solanaWallet } from '../../support/wallets.ts';
 
 const serve = (stream: import('node:http2').ServerHttp2Stream) => (
   stream.respond({ ':status': 200 }),
@@ -49,22 +50,24 @@ test('a line without end ends the connection once it is too long', async () => {
   );
 });
 
-test('registration after registration ends the connection', async () => {
-  const world = await startWorld({ limits: { registrationBurst: 3 } });
-  await endsOnlyItself(
-    world,
-    (peer) => {
-      for (let i = 0; i < 50; i++)
-        peer.say({
-          type: 'register',
-          document: JSON.stringify(documentOf('a/b', `N${i}`)),
-          router: 'x',
-          signature: null,
-        });
-    },
-    /too fast/,
-  );
-  expect(world.told.filter((word) => word === 'refused').length).toBeLessThanOrEqual(3);
+test('registrations beyond the budget of their provider wait, and a new connection does not renew it', async () => {
+  const world = await startWorld();
+  const other = await world.peer({ serve });
+  const wallet = solanaWallet();
+  const refused = () => world.told.filter((word) => word === 'refused').length;
+  const flood = async (isDone: () => boolean) => {
+    const { say, kill } = await world.dial({ wallet });
+    for (let i = 0; i < 80; i++)
+      say({ type: 'register', document: JSON.stringify(documentOf('a/b', `N${i}`)), router: 'x', signature: null });
+    await until(isDone);
+    kill();
+  };
+  const began = performance.now();
+  await flood(() => refused() >= 80);
+  // The budget has 118 of these, and two more in each second.
+  await flood(() => refused() >= 124);
+  expect(performance.now() - began).toBeGreaterThan(2_500);
+  expect((await textOf(world.send(other.welcome.provider))).text).toBe('fine');
 });
 
 test('WebSocket pings without end end the connection', async () => {

@@ -178,6 +178,31 @@ describe('a dial is refused', () => {
     expect(await ask(world, await signInHeaders(wallet))).toBeNull();
   });
 
+  test('to one client that dials all the time, before anybody looks at its credential', async () => {
+    let asked = 0;
+    const world = await startWorld({
+      authenticate: async (authenticate, headers, address) => {
+        asked += 1;
+        return authenticate(headers, address);
+      },
+    });
+    let answer = await ask(world, {});
+    let dials = 1;
+    for (; answer?.status === 401 && dials < 2_000; dials++) answer = await ask(world, {});
+    expect(answer).toMatchObject(refusal(429, 'rate_limit_exceeded', /dial too often/));
+    expect(answer!.headers['retry-after']).toBe('1');
+    expect(dials).toBeGreaterThan(250);
+    expect(asked).toBe(dials - 1);
+    // A moment later it may dial again.
+    const headers = await signInHeaders(solanaWallet());
+    let dialled: Answer | null = answer;
+    while (dialled?.status === 429) dialled = await ask(world, headers);
+    expect(dialled).toBeNull();
+    // However often it was refused, the log has it once each time.
+    const rejected = world.told.filter((word) => word === 'rejected rate_limit_exceeded');
+    expect(rejected.length).toBeLessThanOrEqual(2);
+  });
+
   test('once the gateway shuts down', async () => {
     const world = await startWorld();
     await world.tunnels.close(0);

@@ -1,0 +1,126 @@
+import { GatewayError } from '#errors';
+import { type Budget, type BudgetSize, NetworkBudgets } from '#wire/budgets';
+import { FRAME_BUDGET } from '#wire/frame-meter';
+
+/**
+ * Dials of one network. A dial takes 1 to 3 ms: its signature is checked, and an HTTP/2 session begins. The first
+ * number lets the proxies of a large site return together after a restart.
+ */
+const DIALS: BudgetSize = { atOnce: 250, perSecond: 10 };
+
+/**
+ * Work of registrations, in units that take about 7 µs each. A file of a thousand models has about 11,000, and the
+ * largest file about 40,000.
+ */
+const OF_NETWORK: BudgetSize = { atOnce: 300_000, perSecond: 10_000 };
+const OF_PROVIDER: BudgetSize = { atOnce: 120_000, perSecond: 2_000 };
+/** Every registration: its signature, and its place in the database. */
+const WORK_LEAST = 1_000;
+const BYTES_PER_UNIT = 128;
+/** Members of the objects of a document. One with more is refused after its structure was looked at. */
+const MEMBERS_MAX = 70_000;
+/** The proxy dials again if its registration is not answered within 30 s. */
+const WAIT_MS_MAX = 15_000;
+
+/** A network dials too often. `isRepeated`: its last dial was refused for this too. */
+export class DialsSpent extends GatewayError {
+  readonly isRepeated: boolean;
+
+  constructor(waitMs: number, isRepeated: boolean) {
+    super(
+      'rate_limit_exceeded',
+      `Proxies of your network dial too often: ${DIALS.atOnce} dials at once and ${DIALS.perSecond} in a second are the limit`,
+      { retryAfterS: Math.ceil(waitMs / 1000) },
+    );
+    this.isRepeated = isRepeated;
+  }
+}
+
+/** The place of a connection among those of its network, with the budgets that they share. */
+export interface NetworkPlace {
+  readonly frames: Budget;
+  /**
+   * Takes the work of a registration. Returns the milliseconds that it has to wait; null, and takes nothing, if that is
+   * too long.
+   */
+  takeRegistration(document: string): number | null;
+  leave(): void;
+}
+
+/**
+ * The connections of proxies by client network, and what all connections of a network may use together. The budgets
+ * outlive the connections, so that dialling again fills none. That of a provider is the same in all networks.
+ */
+export class ClientNetworks {
+  readonly #connectionsMax: number;
+  readonly #connections = new Map<string, number>();
+  readonly #frames: NetworkBudgets;
+  readonly #dials: NetworkBudgets;
+  /** Budgets of networks whose last dial was refused. */
+  readonly #refused = new WeakSet<Budget>();
+  readonly #registrations: NetworkBudgets;
+  readonly #ofProviders: NetworkBudgets;
+
+  /** `connectionsMax`: for each network. */
+  constructor(connectionsMax: number, now?: () => number) {
+    this.#connectionsMax = connectionsMax;
+    this.#frames = new NetworkBudgets(FRAME_BUDGET, now);
+    this.#dials = new NetworkBudgets(DIALS, now);
+    this.#registrations = new NetworkBudgets(OF_NETWORK, now);
+    this.#ofProviders = new NetworkBudgets(OF_PROVIDER, now);
+  }
+
+  /** Takes a dial. Throws DialsSpent if the network has none left. */
+  takeDial(network: string): void {
+    const dials = this.#dials.of(network);
+    const waitMs = dials.waitMs(1);
+    if (waitMs > 0) {
+      const isRepeated = this.#refused.has(dials);
+      this.#refused.add(dials);
+      throw new DialsSpent(waitMs, isRepeated);
+    }
+    this.#refused.delete(dials);
+    dials.take(1);
+  }
+
+  /** Throws GatewayError `rate_limit_exceeded` if the network has `connectionsMax` connections already. */
+  check(network: string): void {
+    const count = this.#connections.get(network) ?? 0;
+    if (count >= this.#connectionsMax)
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        `There are ${count} connections from your network, which is the limit`,
+        { retryAfterS: 10 },
+      );
+  }
+
+  /** Counts a connection until `leave`. */
+  enter(network: string, provider: string): NetworkPlace {
+    this.#connections.set(network, (this.#connections.get(network) ?? 0) + 1);
+    return {
+      frames: this.#frames.of(network),
+      takeRegistration: (document) => this.#takeRegistration(workOf(document), network, provider),
+      leave: () => {
+        const left = this.#connections.get(network)! - 1;
+        if (left === 0) this.#connections.delete(network);
+        else this.#connections.set(network, left);
+      },
+    };
+  }
+
+  #takeRegistration(work: number, network: string, provider: string): number | null {
+    const budgets = [this.#registrations.of(network), this.#ofProviders.of(provider)];
+    const waitMs = Math.max(...budgets.map((budget) => budget.waitMs(work)));
+    if (waitMs > WAIT_MS_MAX) return null;
+    for (const budget of budgets) budget.take(work);
+    return waitMs;
+  }
+}
+
+/** Known before anything of the document is read. Each member of an object has a colon. */
+function workOf(document: string): number {
+  let members = 0;
+  for (let at = document.indexOf(':'); at !== -1 && members < MEMBERS_MAX; at = document.indexOf(':', at + 1))
+    members++;
+  return WORK_LEAST + Math.ceil(document.length / BYTES_PER_UNIT) + members;
+}
