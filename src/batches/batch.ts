@@ -94,7 +94,7 @@ export interface Batches {
   cancel(batch: Batch): Promise<boolean>;
   /**
    * Ends the batch with this lock for the operator, who says `why`: nothing of it that has not ended is charged.
-   * Resolves with false if it had ended, or nearly.
+   * Resolves with false if it had ended.
    */
   end(batch: Pick<Batch, 'id' | 'account'> & { readonly lockId: string }, why: string): Promise<boolean>;
   /** The operator has ended a batch at another gateway. */

@@ -146,8 +146,9 @@ async function end(
     results(errorFile, 'failed', `${id}_error.jsonl`),
     { statement: SQL.endBatch, params: ended },
   ]);
-  if (rows!.length === 0) return claim.lose();
-  await close(deps, { ...batch, status, endedAt: at }, claim);
+  const [row] = rows!;
+  if (row === undefined) return claim.lose();
+  await close(deps, { ...batch, status: row['status'] as BatchStatus, endedAt: at }, claim);
 }
 
 /** Tells of the end of a batch. Until that is done, the batch stays due. */

@@ -136,6 +136,10 @@ export interface BatchWorld {
   changeIdentity(): void;
   /** Removes what has expired. */
   sweep(): Promise<void>;
+  /** Its consumer cancels the batch, at the gateway that works on it or at another one. False if it is too late. */
+  cancel(id: string, where: 'here' | 'elsewhere'): Promise<boolean>;
+  /** The operator ends the batch, at the gateway that works on it. False if it has ended. */
+  end(id: string): Promise<boolean>;
   /** Another gateway claims the batch. */
   steal(id: string): Promise<void>;
   results(batch: Batch): Promise<{ readonly output: readonly Result[]; readonly errors: readonly Result[] }>;
@@ -205,8 +209,16 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
   const fileLimits = { fileBytesMax: 1e6, accountBytesMax: 1e9, accountCountMax: 1_000, bytesMax: 1e9 };
   const files = createFiles({ database, content, limits: fileLimits, now });
   const nothing = () => {};
-  const rest = { liveMax: 1_000, keepMs: HOUR_MS, now, onCreated: nothing, onCancelled: nothing };
-  const batches = createBatches({ database, content, ...rest });
+  /** By their batches: the claims of the gateways that claimed last. */
+  const claims = new Map<string, Claim>();
+  const rest = { liveMax: 1_000, keepMs: HOUR_MS, now, onCreated: nothing };
+  const batches = createBatches({
+    database,
+    content,
+    ...rest,
+    onCancelled: (id, ended) => claims.get(id)?.cancel(ended),
+  });
+  const elsewhere = createBatches({ database, content, ...rest, onCancelled: nothing });
   const owner = { account: ACCOUNT, within: null };
   const asked: string[] = [];
   const single: string[] = [];
@@ -296,6 +308,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       const claim = new Claim(randomUUID(), (await world.find(id)).status, () => false);
       // As a runner, which finds only batches that are due.
       if ((await database.query(CLAIM, [id, claim.id])).length === 0) return true;
+      claims.set(id, claim);
       life.onEnd(() => claim.lose());
       const books = ledgerOf(ledger, life);
       const alone = engine === 'sqlite';
@@ -337,6 +350,11 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
     async sweep() {
       await files.sweep(100);
       await batches.sweep(100);
+    },
+    cancel: async (id, where) => (where === 'here' ? batches : elsewhere).cancel(await world.find(id)),
+    async end(id) {
+      const { account, lockId } = await world.find(id);
+      return lockId !== null && batches.end({ id, account, lockId }, 'it hung');
     },
     async steal(id) {
       await database.query(CLAIM, [id, 'another gateway']);

@@ -1,11 +1,15 @@
+import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { begin, chatLine, clientAt, ended, resultsOf } from '../openai/batches/support/batch-client.ts';
-import { startCluster, type Cluster } from '../support/cluster.ts';
+import { startCluster, until, type Cluster } from '../support/cluster.ts';
 import { UNHURRIED, type Spine } from '../support/spine.ts';
 
-// Two gateways work on batches of one account, and its client polls at both.
+// Two gateways work on batches of one account, and its client polls and cancels at both.
 
+/** Cancellations that wait for the row of their batch. */
+const WAITING = `SELECT count(*)::int AS count FROM pg_stat_activity
+  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%cancelling_at = $3%'`;
 /** 11 prompt tokens and 5 completion tokens at 1 and 2 USD per 1M: 21 micro-USD. */
 const PING = 'ping !tokens:5';
 const COST = 21n;
@@ -24,6 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster?.stop());
 afterEach(async () => {
+  cluster.provider.hold(null);
   cluster.provider.log.length = 0;
   expect(await gateways[0].faults()).toEqual([]);
 });
@@ -51,4 +56,46 @@ test('each line is called and charged once, and both gateways show the same end'
   expect(cluster.provider.log).toHaveLength(BATCHES * LINES);
   await gateways[0].quiet();
   expect(await balance()).toEqual({ available: FUNDS - BigInt(BATCHES * LINES) * COST, locked: 0n });
+});
+
+/** Cancels at both so that each has found the batch before either changes it. */
+async function cancelAtBoth({ clients }: Awaited<ReturnType<typeof newClient>>, id: string) {
+  const row = new Client({ connectionString: cluster.databaseUrl });
+  await row.connect();
+  try {
+    await row.query('BEGIN');
+    await row.query('SELECT id FROM batches WHERE id = $1 FOR UPDATE', [id]);
+    const cancelled = Promise.all(clients.map((client) => client.batches.cancel(id)));
+    // The statistics of a transaction are those of its first look.
+    await until(async () => {
+      await row.query('SELECT pg_stat_clear_snapshot()');
+      return (await row.query<{ count: number }>(WAITING)).rows[0]!.count === 2;
+    }, 'both wait for its row');
+    await row.query('COMMIT');
+    return await cancelled;
+  } finally {
+    await row.end();
+  }
+}
+
+test('a batch that is cancelled at both at once while its lines run charges what ran, and gives back the rest', async () => {
+  const client = await newClient('cancelling');
+  const { clients, balance } = client;
+  const gate = Promise.withResolvers<void>();
+  cluster.provider.hold(gate.promise);
+  const { id } = await begin(clients[0], lines);
+  try {
+    await until(() => cluster.provider.log.length > 0, 'lines run');
+    for (const { status } of await cancelAtBoth(client, id)) expect(['cancelling', 'cancelled']).toContain(status);
+  } finally {
+    // What is held would keep its lock, and hide the failure behind that of the books.
+    gate.resolve();
+  }
+  const [first, second] = await Promise.all(clients.map((each) => ended(each, id)));
+  expect(first).toEqual(second);
+  await gateways[0].quiet();
+  const { completed } = first!.request_counts!;
+  const { output } = await resultsOf(clients[1], first!);
+  expect(output).toHaveLength(completed);
+  expect(await balance()).toEqual({ available: FUNDS - BigInt(completed) * COST, locked: 0n });
 });

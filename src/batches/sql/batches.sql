@@ -28,9 +28,9 @@ SELECT id, account, status, amount FROM (
 WHERE turn <= $2 ORDER BY turn, due_at, id LIMIT $3
 
 -- name: endBatch
--- $5: its faults. The operator's words for one that he has ended are there already.
-UPDATE batches SET status = $3, ended_at = $4, errors = COALESCE($5, errors), completed = $6, failed = $7, usage = $8
-WHERE id = $1 AND claim = $2 AND ended_at IS NULL RETURNING id
+-- $5: its faults. The operator's words for one that he has ended are there already, perhaps since all its lines ended.
+UPDATE batches SET status = CASE WHEN status = 'cancelling' AND CAST($3 AS TEXT) = 'completed' THEN 'cancelled' ELSE CAST($3 AS TEXT) END, ended_at = $4, errors = COALESCE($5, errors), completed = $6, failed = $7, usage = $8
+WHERE id = $1 AND claim = $2 AND ended_at IS NULL RETURNING status
 
 -- name: endBatchLine
 -- Once, and only by the call that the line has now.
@@ -67,9 +67,9 @@ UPDATE batches SET lock_id = $3, amount = $4, total = $5, model = $6 WHERE id = 
 UPDATE batches SET claim = NULL, due_at = $1 WHERE due_at IS NOT NULL
 
 -- name: operatorEndsBatch
--- As cancelBatch, also if its consumer has cancelled it. $4: the words for its consumer.
+-- As cancelBatch, also if its consumer has cancelled it, or if its lock is all that is left of it. $4: the words for its consumer.
 UPDATE batches SET status = 'cancelling', cancelling_at = COALESCE(cancelling_at, $3), errors = $4, due_at = CASE WHEN claim IS NULL THEN $3 ELSE due_at END
-WHERE id = $1 AND lock_id = $2 AND errors IS NULL AND status IN ('validating', 'in_progress', 'cancelling') RETURNING id
+WHERE id = $1 AND lock_id = $2 AND errors IS NULL AND status IN ('validating', 'in_progress', 'finalizing', 'cancelling') RETURNING id
 
 -- name: postponeLine
 -- It got no lock, and waits until other lines give back what they do not use.

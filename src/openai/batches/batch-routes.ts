@@ -182,15 +182,14 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
       },
       async (request) => {
         const batch = await find(request);
-        if (!(await batches.cancel(batch)) && batch.status !== 'cancelling')
-          throw new GatewayError(
-            'invalid_request',
-            `Cannot cancel a batch with status '${(await find(request)).status}'.`,
-            {
-              param: 'batch_id',
-            },
-          );
-        return toBatchObject(await find(request));
+        const isCancelled = await batches.cancel(batch);
+        const after = await find(request);
+        // Another request may have cancelled it since it was found, at any gateway. It may even have ended by now.
+        if (!isCancelled && after.status !== 'cancelling' && (after.status !== 'cancelled' || batch.endedAt !== null))
+          throw new GatewayError('invalid_request', `Cannot cancel a batch with status '${after.status}'.`, {
+            param: 'batch_id',
+          });
+        return toBatchObject(after);
       },
     );
   };
