@@ -158,9 +158,8 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
   }
 
   /**
-   * The key of a message consists of its account, service, `messageId`, `taskId` and `contextId`. A message that begins
-   * a task also has its content in the key, because the messageId alone could make two such messages one. A message
-   * that is paid in place has its payment as key.
+   * The key of a message consists of its account, service, `messageId`, `taskId`, `contextId` and content, because a
+   * client may use a messageId again for other words. A message that is paid in place has its payment as key.
    */
   function repeatsOf(
     ask: A2aRequest,
@@ -241,8 +240,7 @@ function identityOf(
   const words = hash('sha256', JSON.stringify([version, said]));
   if (caller.paying && payment)
     return { named: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
-  const taskId = taskIdOf(message);
-  return { named: [messageId, taskId, idIn(message, 'contextId'), taskId === null ? words : null], bodyHash: words };
+  return { named: [messageId, taskIdOf(message), idIn(message, 'contextId'), words], bodyHash: words };
 }
 
 const taskIdOf = (message: unknown): string | null => idIn(message, 'taskId');
@@ -255,14 +253,14 @@ function idIn(message: unknown, name: string): string | null {
 function repeatError(kind: TakenKey['kind']): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
   const said = {
-    conflict: 'This messageId was already used for another message to this task. Use a new messageId',
+    conflict: 'This payment was already used for another message. Make a new payment',
     running: 'The message with this messageId is still being answered. Read its task, or send the message again later',
     unkept:
       'The answer to this message is not stored, because it was too long or newer answers replaced it. To run the message again, send it with a new messageId',
     lost: 'This message was charged once, but has no answer that could be repeated: its agent answered with an error after it had made calls, or its gateway stopped. To run it again, send it with a new messageId',
   }[kind];
   return new GatewayError(code, said, {
-    param: 'message.messageId',
+    param: kind === 'conflict' ? 'message' : 'message.messageId',
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
   });
 }
