@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import {
+  charsOf,
   isObject,
   type JsonObject,
   lengthOf,
@@ -129,7 +130,7 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
   ): Promise<ResponseRecord> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
     const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
-    const isLarge = text !== null && (typeof text === 'string' ? text : text.text).length > OWN_TURN_BYTES;
+    const isLarge = text !== null && charsOf(text) > OWN_TURN_BYTES;
     // It was just written to the client, in this turn.
     if (isLarge) await ownTurn();
     const pieces = text === null ? null : piecesOfText(text);
