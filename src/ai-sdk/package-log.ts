@@ -1,6 +1,7 @@
-/** Texts of each kind that are logged at once, and then one in so many milliseconds. */
-const TEXTS_MAX = 100;
-const TEXT_MS = 60_000;
+import { type BudgetSize, createBudget } from '#wire/budgets';
+
+/** Texts of each kind that are logged at once, and then one in a minute. */
+const TEXTS: BudgetSize = { atOnce: 100, perSecond: 1 / 60 };
 
 /** Logs a package over all its processes: it could end for a new budget. */
 export interface PackageLog {
@@ -18,14 +19,10 @@ export function createPackageLog(log: (text: string) => void, now = () => perfor
 
 /** Passes texts on within the budget, and drops all others. */
 function bounded(log: (text: string) => void, now: () => number): (text: string) => void {
-  let left = TEXTS_MAX;
-  let at = now();
+  const budget = createBudget(TEXTS, now);
   return (text) => {
-    const present = now();
-    left = Math.min(TEXTS_MAX, left + (present - at) / TEXT_MS);
-    at = present;
-    if (left < 1) return;
-    left -= 1;
+    if (budget.left() < 1) return;
+    budget.take(1);
     log(text);
   };
 }

@@ -4,7 +4,7 @@ import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
 import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
 import type { Egress } from './egress.ts';
-import { createPackageLog } from './package-log.ts';
+import type { PackageLog } from './package-log.ts';
 import type { Candidate } from './wall/candidates.ts';
 import type { Wall } from './wall/find-wall.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
@@ -78,13 +78,14 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
   };
   // Loaded with the first call, because most gateways have no package.
   const load = async (target: SdkTarget) => {
-    const [{ createEgress }, starting, around] = await Promise.all([
+    const [{ createEgress }, { createPackageLog }, starting, around] = await Promise.all([
       import('./egress.ts'),
+      import('./package-log.ts'),
       import('./start-worker.ts'),
       wallFor([target]),
     ]);
     egress ??= createEgress({ allowPrivate });
-    return { ...starting, egress, around };
+    return { ...starting, createPackageLog, egress, around };
   };
   const running = new Map<string, Shared>();
   const keys = new WeakMap<SdkTarget, string>();
@@ -122,12 +123,13 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     let failures = 0;
     let notBefore = 0;
     let stopped = false;
-    const said = createPackageLog((text) => log(target.sdk, text));
+    let kept: PackageLog | null = null;
 
     const connect = async (): Promise<Duplex> => {
       // Its pipe broke, and the process may go on: there is one for each package.
       worker?.kill();
-      const { startWorker, egress: way, around } = await load(target);
+      const { startWorker, createPackageLog, egress: way, around } = await load(target);
+      const said = (kept ??= createPackageLog((text) => log(target.sdk, text)));
       if (stopped || notBefore > performance.now())
         throw Object.assign(new Error('it failed a moment ago'), { code: PACKAGE_FAILED });
       worker = startWorker({ target, egress: way, wall: around, log: said, times });

@@ -6,6 +6,7 @@ import {
   createProxy,
   createReload,
   loadChecks,
+  loadOwnFailures,
   loadProvider,
   type ProviderConfig,
   secretsOf,
@@ -16,23 +17,25 @@ import { OWN_NAME } from './command-line.ts';
 import { createListedConfig, keepListed, offersInWords } from './listed-config.ts';
 import { type FileFlag, listenForReload, providerFile } from './provider-reload.ts';
 import { catchReload, catchSignals, isTerminalGone } from './signals.ts';
-import { painter, wantsColor } from './terminal.ts';
+import { CliError, failureTable, painter, wantsColor } from './terminal.ts';
 
 export interface ProvideFlags extends FileFlag {
   readonly validate?: boolean;
   readonly reload?: boolean;
+  readonly failures?: boolean;
   readonly probe: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
 /**
  * Runs a provider's proxy until a signal or the router ends it. With `--validate` it checks the file, and tries the
- * services in the file.
+ * services in the file. With `--failures` it asks the router which calls failed.
  */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
   const file = providerFile(flags);
   if (flags.validate) return validate(file, flags.probe);
+  if (flags.failures) return showFailures(file);
 
   const listed = createListedConfig({
     load: (text, offered) => loadProvider({ file, text, offered, env, program: OWN_NAME }),
@@ -117,4 +120,16 @@ async function validate(file: string, probe: boolean): Promise<void> {
     Date.now,
   );
   await printChecks(checks, runChecks, scrub);
+}
+
+/** Prints the newest failures at this provider's services. Nothing but the router is asked. */
+async function showFailures(file: string): Promise<void> {
+  const { config, wallet } = await loadProvider({ file, env: process.env, program: OWN_NAME });
+  const { ownFailures } = await loadOwnFailures();
+  const failures = await ownFailures(config.router, wallet, Date.now).catch((error: Error) => {
+    throw new CliError(`${config.router.url} ${createScrubber(secretsOf(config))(error.message)}`, { cause: error });
+  });
+  const shown =
+    failures.length === 0 ? 'No call has failed since the gateway started.' : failureTable(failures, painter());
+  process.stdout.write(`${shown}\n`);
 }

@@ -9,7 +9,7 @@ import {
   referenceOr,
 } from './admin-client.ts';
 import { OWN_NAME } from './command-line.ts';
-import { painter, table, type Paint } from './terminal.ts';
+import { type FailedCall, failureTable, painter, table, type Paint } from './terminal.ts';
 
 interface Provider {
   readonly provider: string;
@@ -25,15 +25,6 @@ interface CallsNow {
   readonly in_flight: number;
   readonly waiting: number;
   readonly oldest_wait_seconds: number;
-}
-interface Failure {
-  readonly provider: string;
-  readonly service: string;
-  readonly at: string;
-  readonly request_id: string;
-  readonly status: number | null;
-  readonly reason: string;
-  readonly said: string | null;
 }
 interface Ban {
   readonly provider: string;
@@ -154,24 +145,9 @@ function failuresCommand(paint: Paint): Command {
       .argument('[provider]', 'only of this one: its public key or its name'),
   ).action((name: string | undefined, flags: AdminFlags) =>
     administer(flags, {
-      run: (admin) => listAll<Failure>(admin, '/providers/failures', name === undefined ? {} : { provider: name }),
+      run: (admin) => listAll<FailedCall>(admin, '/providers/failures', name === undefined ? {} : { provider: name }),
       show: (failures) =>
-        failures.length === 0
-          ? 'No call has failed since the gateway started.'
-          : table(
-              ['WHEN', 'PROVIDER', 'SERVICE', 'STATUS', 'REQUEST', 'WHY', 'ITS WORDS'],
-              failures.map((each) => [
-                each.at.slice(0, 19),
-                each.provider,
-                each.service,
-                each.status === null ? '-' : String(each.status),
-                each.request_id,
-                each.reason,
-                each.said ?? '-',
-              ]),
-              paint,
-              ['STATUS'],
-            ),
+        failures.length === 0 ? 'No call has failed since the gateway started.' : failureTable(failures, paint),
     }),
   );
 }

@@ -42,6 +42,37 @@ export function table(
   return [paint('dim', line(headings)), ...rows.map(line)].join('\n');
 }
 
+/** A call that failed, as the router tells it to the operator and to its provider. */
+export interface FailedCall {
+  readonly provider?: string;
+  readonly service: string;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly request_id: string;
+  readonly status: number | null;
+  readonly reason: string;
+  readonly said: string | null;
+}
+
+/** Calls that failed, as a table. It names the providers if the calls do. */
+export function failureTable(failures: readonly FailedCall[], paint: Paint): string {
+  const named = failures.some(({ provider }) => provider !== undefined);
+  return table(
+    ['WHEN', ...(named ? ['PROVIDER'] : []), 'SERVICE', 'STATUS', 'REQUEST', 'WHY', 'ITS WORDS'],
+    failures.map((each) => [
+      each.at.slice(0, 19),
+      ...(named ? [each.provider ?? '-'] : []),
+      each.service,
+      each.status === null ? '-' : String(each.status),
+      each.request_id,
+      each.reason,
+      each.said ?? '-',
+    ]),
+    paint,
+    ['STATUS'],
+  );
+}
+
 /** Facts as aligned lines of `name  value`. */
 export function facts(pairs: readonly (readonly [name: string, value: string])[], paint: Paint, indent = ''): string {
   const width = Math.max(...pairs.map(([name]) => name.length));

@@ -44,8 +44,6 @@ export function errorOfAttempt(
       `The reply of provider ${name} cannot be used: ${failure.message}. Ask for less in one request`,
       { cause: failure },
     );
-  if (failure.attributedTo === 'account')
-    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   if (failure.absent)
     return new GatewayError('no_provider_healthy', `Provider ${name} is not connected at the moment`, {
       cause: failure,
@@ -58,6 +56,8 @@ export function errorOfAttempt(
       retryAfterS: failure.retryAfterS,
     });
   }
+  if (failure.attributedTo === 'account')
+    return new GatewayError('rate_limit_exceeded', failure.message, { cause: failure, retryAfterS: 1 });
   return new GatewayError('provider_unavailable', `Provider ${name} failed: ${failure.message}${detail}`, {
     cause: failure,
     retryAfterS: failure.retryAfterS,

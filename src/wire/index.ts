@@ -51,6 +51,7 @@ export { EventError, type SseEvent, createEventReader, eventText } from './reply
 export {
   LargeStrings,
   type MarkedText,
+  charsOf,
   editText,
   inTurns,
   lengthOf,

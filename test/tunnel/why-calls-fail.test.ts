@@ -1,13 +1,17 @@
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { createTalk } from '../a2a/contract/client-calls.ts';
 import { callTool, toolToml } from '../mcp/calls/modern-post.ts';
 import { agentBlock } from '../support/a2a-agent/agent-spine.ts';
+import { DOMAIN, solanaWallet } from '../support/wallets.ts';
 import { offeredModel } from '../support/dial-in.ts';
-import { askTunnel, startTunnelSpine } from '../support/tunnel-spine.ts';
+import { askTunnel, startTunnelSpine, TUNNEL_MODEL } from '../support/tunnel-spine.ts';
 
 // A provider whose service refuses its calls learns why, at its own page and in the log of its proxy.
 
@@ -129,3 +133,41 @@ test.each([401, 403, 407])(
     expect(await spine.faults()).toEqual([]);
   },
 );
+
+test('`provide --failures` prints its own failures, and none of another provider', async () => {
+  const world = await startTunnelSpine();
+  const { spine } = world;
+  const folder = await mkdtemp(join(tmpdir(), 'tollgate-failures-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const wallet = solanaWallet();
+  await writeFile(join(folder, 'wallet.json'), JSON.stringify([...wallet.secret]), { mode: 0o600 });
+  const { proxy, upstream } = await world.supply('Mine', { wallet });
+  const { pinned: other } = await world.supply('Other');
+  const config = join(folder, 'provider.toml');
+  const write = (url: string) =>
+    writeFile(
+      config,
+      `[router]\nurl = "${url}"\n[router.siwx]\nchain_id = "${wallet.chainId}"\nkeypair_file = "wallet.json"\ndomain = "${DOMAIN}"\n` +
+        offeredModel({ url: upstream.url, provider: 'Mine' }),
+    );
+  const run = () =>
+    promisify(execFile)(process.execPath, ['bin/tollgate.mjs', 'provide', '--config', config, '--failures'], {
+      env: { ...process.env, TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
+    });
+  await write(spine.origin);
+  expect((await run()).stdout).toBe('No call has failed since the gateway started.\n');
+  for (const pinned of [`${proxy.id}:${TUNNEL_MODEL}`, other])
+    await (await spine.post('/chat/completions', { ...askTunnel('hello !status:401'), model: pinned })).text();
+  const id = upstream.log.at(-1)!.headers['x-request-id'] as string;
+  const { stdout } = await run();
+  expect(stdout.split('\n').filter((line) => line.includes(TUNNEL_MODEL))).toHaveLength(1);
+  expect(stdout).toMatch(
+    new RegExp(`${TUNNEL_MODEL} +401  ${id} +it answered with status 401 +the test provider was told to answer 401`),
+  );
+  expect(stdout).not.toContain('canary');
+  // A proxy that is away can ask too.
+  await proxy.close();
+  expect((await run()).stdout).toBe(stdout);
+  await write('http://127.0.0.1:9');
+  await expect(run()).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('127.0.0.1:9') as string });
+});

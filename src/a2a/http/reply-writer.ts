@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { aroundResult, errorText, resultText } from '#json-rpc';
 import { type ClientSink, slicesOf, type Answer, toGatewayError } from '#http';
-import { editText, eventText, isObject, type MarkedText, OWN_TURN_BYTES, ownTurn } from '#wire';
+import { charsOf, editText, eventText, isObject, type MarkedText, OWN_TURN_BYTES, ownTurn } from '#wire';
 import type { Around } from '#blobs';
 import {
   A2A_ERRORS,
@@ -126,7 +126,7 @@ export function createReplyWriter({
         }
     },
     async result(text, headers = {}) {
-      if ((typeof text === 'string' ? text : text.text).length > OWN_TURN_BYTES) await ownTurn();
+      if (charsOf(text) > OWN_TURN_BYTES) await ownTurn();
       if (streams) {
         // A client that asked for a stream gets a stream even for a single event.
         if (!begun) head = headers;

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import {
+  charsOf,
   isObject,
   type JsonObject,
   lengthOf,
@@ -129,7 +130,7 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
   ): Promise<ResponseRecord> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
     const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
-    const isLarge = text !== null && (typeof text === 'string' ? text : text.text).length > OWN_TURN_BYTES;
+    const isLarge = text !== null && charsOf(text) > OWN_TURN_BYTES;
     // It was just written to the client, in this turn.
     if (isLarge) await ownTurn();
     const pieces = text === null ? null : piecesOfText(text);
@@ -158,9 +159,8 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
   }
 
   /**
-   * The key of a message consists of its account, service, `messageId`, `taskId` and `contextId`. A message that begins
-   * a task also has its content in the key, because the messageId alone could make two such messages one. A message
-   * that is paid in place has its payment as key.
+   * The key of a message consists of its account, service, `messageId`, `taskId`, `contextId` and content, because a
+   * client may use a messageId again for other words. A message that is paid in place has its payment as key.
    */
   function repeatsOf(
     ask: A2aRequest,
@@ -241,8 +241,7 @@ function identityOf(
   const words = hash('sha256', JSON.stringify([version, said]));
   if (caller.paying && payment)
     return { named: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
-  const taskId = taskIdOf(message);
-  return { named: [messageId, taskId, idIn(message, 'contextId'), taskId === null ? words : null], bodyHash: words };
+  return { named: [messageId, taskIdOf(message), idIn(message, 'contextId'), words], bodyHash: words };
 }
 
 const taskIdOf = (message: unknown): string | null => idIn(message, 'taskId');
@@ -255,14 +254,14 @@ function idIn(message: unknown, name: string): string | null {
 function repeatError(kind: TakenKey['kind']): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
   const said = {
-    conflict: 'This messageId was already used for another message to this task. Use a new messageId',
+    conflict: 'This payment was already used for another message. Make a new payment',
     running: 'The message with this messageId is still being answered. Read its task, or send the message again later',
     unkept:
       'The answer to this message is not stored, because it was too long or newer answers replaced it. To run the message again, send it with a new messageId',
     lost: 'This message was charged once, but has no answer that could be repeated: its agent answered with an error after it had made calls, or its gateway stopped. To run it again, send it with a new messageId',
   }[kind];
   return new GatewayError(code, said, {
-    param: 'message.messageId',
+    param: kind === 'conflict' ? 'message' : 'message.messageId',
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
   });
 }

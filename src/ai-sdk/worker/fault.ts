@@ -5,10 +5,15 @@ export class RequestFault extends Error {
   override readonly name = 'RequestFault';
   readonly status: number;
   readonly param: string | null;
-  constructor(message: string, { status = 400, param = null }: { status?: number; param?: string | null } = {}) {
+  readonly code: string | null;
+  constructor(
+    message: string,
+    { status = 400, param = null, code = null }: { status?: number; param?: string | null; code?: string | null } = {},
+  ) {
     super(message);
     this.status = status;
     this.param = param;
+    this.code = code;
   }
 }
 
@@ -37,7 +42,8 @@ const OF_THE_SETTINGS: ReadonlySet<string> = new Set(['AI_LoadAPIKeyError', 'AI_
  * before another try. An error without an answer is 502, which the gateway takes as a failure of the provider.
  */
 export function toErrorReply(thrown: unknown): ErrorReply {
-  if (thrown instanceof RequestFault) return reply(thrown.status, thrown.message, { param: thrown.param });
+  if (thrown instanceof RequestFault)
+    return reply(thrown.status, thrown.message, { param: thrown.param, ...(thrown.code && { code: thrown.code }) });
   const { name, message, statusCode, responseHeaders, data, lastError } = isRecord(thrown) ? thrown : {};
   // Some packages try again themselves, and throw what they met last.
   if (name === 'AI_RetryError' && lastError !== undefined) return toErrorReply(lastError);

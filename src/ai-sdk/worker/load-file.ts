@@ -92,6 +92,8 @@ export class RequestFiles {
       const whose = own === 0 ? 'all running calls' : 'your running calls, and those of others,';
       throw new RequestFault(`The files of ${whose} leave too few of ${HELD_BYTES_MAX} bytes. Try it again`, {
         status: 429,
+        // SHARE_TAKEN of `wire`, which this program cannot import.
+        code: 'share_taken',
       });
     }
     this.#bytes += bytes;

@@ -212,6 +212,10 @@ export const lengthOf = (pieces: readonly Uint8Array[]): number =>
 export const piecesOfText = (said: string | MarkedText): readonly Uint8Array[] =>
   typeof said === 'string' ? [Buffer.from(said)] : said.large.piecesOf(said.text);
 
+/** The number of characters of a text, in which each mark counts as itself. */
+export const charsOf = (said: string | MarkedText): number =>
+  typeof said === 'string' ? said.length : said.text.length;
+
 /** All pieces as one buffer; null if they are longer than `bytesMax`. A single piece is not copied. */
 export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buffer | null {
   const [first, ...more] = pieces;

@@ -150,6 +150,11 @@ const BUSY: ReadonlyMap<unknown, 'rate' | 'load'> = new Map<unknown, 'rate' | 'l
   ['overloaded_error', 'load'],
   ['overloaded', 'load'],
 ]);
+/**
+ * The code of a 429 by which a package, also behind a provider's proxy, says that the consumer's own calls, or those of
+ * all, have taken what is shared out. The provider has not failed then.
+ */
+const SHARE_TAKEN = 'share_taken';
 /** Codes by which a provider says that the account is used up. Waiting does not help then. */
 const UNPAID = /quota|billing|credit|balance/i;
 /** Ids of the operator's account at the provider, which messages about limits contain. */
@@ -169,16 +174,17 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
   const refusal = policy || REFUSALS.has(status);
   const busy = refusal ? null : busyOf(status, errorIn(parsed) ?? parsed);
   const unpaid = unpaidOf(errorIn(parsed) ?? parsed);
+  const isShare = status === 429 && codeOf(errorIn(parsed), null) === SHARE_TAKEN;
   return new UpstreamFailure(`it answered with status ${status}`, {
     status,
     retryable: !refusal,
-    attributedTo: refusal ? 'request' : 'provider',
+    attributedTo: refusal ? 'request' : isShare ? 'account' : 'provider',
     policy,
     busy,
     unpaid: unpaid === null ? null : { code: unpaid, words: withoutAccount(words) },
     detail: refusal ? words : busy && withoutAccount(words),
     code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
-    retryAfterS,
+    retryAfterS: isShare ? (retryAfterS ?? 1) : retryAfterS,
     said: words ?? firstWords(Buffer.from(body.subarray(0, WORDS_BYTES_MAX)).toString()),
     cause: words === null ? undefined : new Error(words),
   });

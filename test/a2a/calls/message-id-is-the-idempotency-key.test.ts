@@ -1,14 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  heldBy,
-  LEGACY_RPC,
-  MESSAGE_PRICE,
-  refusalOf,
-  REST,
-  RPC,
-  useCallsWorld,
-  WIRES,
-} from './support/calls-world.ts';
+import { heldBy, LEGACY_RPC, MESSAGE_PRICE, REST, RPC, useCallsWorld, WIRES } from './support/calls-world.ts';
+import { createTalk } from '../contract/client-calls.ts';
 import { serveRaw, statusEvent, taskResult, writeEvent } from './support/raw-served.ts';
 
 const calls = useCallsWorld();
@@ -102,21 +94,31 @@ test.each(WIRES)('the same id in another task or context is another message: $na
   expect(sends(agent.received)).toBe(3);
 });
 
-test.each(WIRES)('in one task a messageId is one message, whatever it says: $name', async (wire) => {
+test.each(WIRES)('in one task, too, an id with other words is another message: $name', async (wire) => {
   const { url, agent } = await calls.serve({ version: 'both' });
   const talk = calls.talk(url, wire);
+  const direct = createTalk({ url: `${agent.url}${wire.below}`, headers: {} }, wire.version, wire.binding);
   expect(
     await calls.spent(async () => {
       const { id, contextId } = heldBy(await talk.sent('ask', saying('question')));
       const more = { message: { messageId: 'answer', taskId: id, contextId } };
-      const first = await talk.sent('blue', more);
-      expect(heldBy(await talk.sent('blue', more))).toEqual(heldBy(first));
-      const refused = refusalOf(await talk.sent('green', more));
-      expect(refused?.message).toMatch(/already used for another message to this task\. Use a new messageId/);
-      expect(refused?.status).toBe(wire.binding === 'JSONRPC' ? 200 : 409);
+      for (const words of ['ask blue', 'ask green', 'done']) {
+        const first = await talk.sent(words, more);
+        expect(heldBy(first)['id'], first.text).toBe(id);
+        // The same words are a repeat.
+        expect(heldBy(await talk.sent(words, more))).toEqual(heldBy(first));
+      }
+      const historyOf = async (of: typeof talk, historyLength?: number) =>
+        heldBy(await of.call('GetTask', { id, ...(historyLength === undefined ? {} : { historyLength }) }))['history'];
+      for (const length of [undefined, 0, 1, 3, 100])
+        expect(await historyOf(talk, length)).toEqual(await historyOf(direct, length));
+      const said = JSON.stringify(await historyOf(talk));
+      const places = ['"ask"', 'ask blue', 'ask green', '"done"'].map((words) => said.indexOf(words));
+      expect(places, said).not.toContain(-1);
+      expect(places).toEqual(places.toSorted((a, b) => a - b));
     }),
-  ).toBe(2n * MESSAGE_PRICE);
-  expect(sends(agent.received)).toBe(2);
+  ).toBe(4n * MESSAGE_PRICE);
+  expect(sends(agent.received)).toBe(4);
 });
 
 test('once its question was answered, or its task canceled, the same message begins another task', async () => {
