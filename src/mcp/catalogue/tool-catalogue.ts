@@ -48,7 +48,10 @@ export interface ToolCatalogue extends ToolListings {
    */
   renewed(offer: Offer): Promise<void>;
   onChanged(listener: (change: Change) => void): () => void;
-  /** Resolves when all servers of a service were asked once, even if they could not be reached. */
+  /**
+   * Resolves when all servers of a service were asked once, even if they could not be reached. A server that did not
+   * answer is asked again, unless it was asked a short time ago.
+   */
   tried(service: string): Promise<void>;
   /** Resolves when every offer that can be reached was asked once. */
   settled(): Promise<void>;
@@ -60,6 +63,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly pins: ToolPins;
   /** Whether the provider of an offer is connected. Default: always. */
   readonly present?: (offer: Offer) => boolean;
+  /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
+  readonly networkOf?: ((offer: Offer) => string | null) | undefined;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
@@ -71,6 +76,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly gapMs?: number;
   readonly timeoutMs?: number;
   readonly concurrency?: number;
+  readonly longMs?: number;
+  readonly longMax?: number;
   readonly tickMs?: number;
   readonly limits?: Partial<CatalogueLimits>;
 }
@@ -219,6 +226,7 @@ const refreshing = (
   refresh,
   idOf: ({ id }) => id,
   ownerOf: ({ provider }) => provider.id,
+  networkOf: options.networkOf,
   present,
   now: elapsed,
   random,
@@ -227,6 +235,8 @@ const refreshing = (
   timeoutMs: options.timeoutMs ?? 30_000,
   concurrency: options.concurrency ?? 8,
   concurrencyOfOwner: 2,
+  longMs: options.longMs ?? 1_000,
+  longMax: options.longMax ?? 24,
   tickMs: options.tickMs ?? 1_000,
   onFailed: (offer, error) => onError(error, offer),
 });

@@ -28,6 +28,8 @@ export interface Tunnels {
    * or is ending.
    */
   session(connection: string): CallSession | null;
+  /** The network that a connection was dialled from; null if the connection is not here. */
+  network(connection: string): string | null;
   /** For metrics: the number of proxies that have registered here, and of running calls through them. */
   count(): { readonly connections: number; readonly streams: number };
   /**
@@ -88,6 +90,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     listed,
   });
   const tunnels = new Map<string, Tunnel>();
+  /** By connection. */
+  const dialledFrom = new Map<string, string>();
   const sockets = new WebSocketServer({
     ...SOCKET_OPTIONS,
     noServer: true,
@@ -106,7 +110,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
-      const place = networks.enter(networkOf(address));
+      const network = networkOf(address);
+      const place = networks.enter(network);
       const tunnel = openTunnel({
         socket,
         wire,
@@ -123,8 +128,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         stillAdmitted: () => stillSells(admitted, options, () => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
+      dialledFrom.set(tunnel.connection.id, network);
       void tunnel.closed.then(() => {
         tunnels.delete(tunnel.connection.id);
+        dialledFrom.delete(tunnel.connection.id);
         place.leave();
       });
       observer.connected?.(tunnel.connection, address);
@@ -184,6 +191,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       for (const tunnel of tunnels.values()) if (!listed.has(tunnel.names)) tunnel.drain(BANNED_DRAIN_MS, UNLISTED);
     },
     session: (connection) => tunnels.get(connection)?.session() ?? null,
+    network: (connection) => dialledFrom.get(connection) ?? null,
     count: () => countOf([...tunnels.values()]),
     async close(drainMs) {
       closing = true;
