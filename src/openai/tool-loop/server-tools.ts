@@ -40,7 +40,8 @@ const HASH_LENGTH = 8;
 
 /**
  * Looks up the tools of the services that a request names. Rejects with GatewayError `not_found` for an unknown
- * service, and `invalid_request` for a tool that the service does not have, or for more tools than a model takes.
+ * service, `no_provider_healthy` for one whose tools are not known, and `invalid_request` for a tool that the service
+ * does not have, or for more tools than a model takes.
  */
 export async function resolveServerTools(
   tools: readonly ChatTool[],
