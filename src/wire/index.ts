@@ -60,7 +60,7 @@ export {
 } from './reply/large-strings.ts';
 export { type Place, Places } from './places.ts';
 export { retryAfterOf } from './retry-after.ts';
-export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
+export { createPace, OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { readElsewhere } from './reply/reading-thread.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';

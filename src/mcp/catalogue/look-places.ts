@@ -1,13 +1,13 @@
-import { Shares } from '#wire';
+import { dropOldest, Shares } from '#wire';
 
 interface LookPlacesOptions {
   /** Most looks that are not long. They are divided between networks by `Shares`. */
   readonly total: number;
   /** Most looks of one owner, with those that are long. */
   readonly ofOwner: number;
-  /** Milliseconds after which a look is long: its place is free for another one. */
+  /** Milliseconds of waiting for its server after which a look is long: its place is free for another one. */
   readonly longMs: number;
-  /** Most looks that are long. */
+  /** Most looks that are long. Beyond it, those that wait for `GIVE_UP_TIMES` as long are given up. */
   readonly longTotal: number;
   /** Called when a look has become long. */
   readonly onFree: () => void;
@@ -20,9 +20,25 @@ export interface Party {
   readonly owner: string;
 }
 
+/** The place of a look. */
+export interface LookPlace {
+  /**
+   * Waits for an answer of the server. Only this time makes a look long: what the gateway itself takes to read an
+   * answer is nobody's fault, and more looks would make it longer.
+   */
+  wait<T>(answer: Promise<T>): Promise<T>;
+  /** Must be called at the end of the look. */
+  leave(): void;
+}
+
 interface Look extends Party {
   readonly giveUp: () => void;
+  /** Since when it waits for its server, in milliseconds of a monotonic clock; null while it does not. */
+  waitsSince: number | null;
 }
+
+/** One wait of so many times `longMs` is needed before a look may be given up. */
+const GIVE_UP_TIMES = 5;
 
 /**
  * Places for looks at servers of many owners, which may answer late or never. Networks take turns, and so do the owners
@@ -35,6 +51,7 @@ export class LookPlaces {
   readonly #ofOwners = new Map<string, number>();
   /** Oldest first. */
   readonly #long = new Set<Look>();
+  #later: NodeJS.Timeout | undefined;
   readonly #networks = new Turns();
   readonly #owners = new Turns();
 
@@ -72,32 +89,62 @@ export class LookPlaces {
 
   #of = (owner: string) => this.#ofOwners.get(owner) ?? 0;
 
-  /** Takes a place. `giveUp` must end the look. Returns what must be called at its end. */
-  take({ network, owner }: Party, giveUp: () => void): () => void {
-    const look: Look = { network, owner, giveUp };
+  /** Takes a place. `giveUp` must end the look. */
+  take({ network, owner }: Party, giveUp: () => void): LookPlace {
+    const look: Look = { network, owner, giveUp, waitsSince: null };
     this.#short.take(network);
     this.#ofOwners.set(owner, this.#of(owner) + 1);
     this.#networks.took(network);
     this.#owners.took(owner);
-    const timer = setTimeout(() => this.#becomeLong(look), this.#options.longMs).unref();
-    return () => {
-      clearTimeout(timer);
-      if (!this.#long.delete(look)) this.#short.leave(network);
-      const left = this.#of(owner) - 1;
-      if (left > 0) this.#ofOwners.set(owner, left);
-      else this.#ofOwners.delete(owner);
+    let left = this.#options.longMs;
+    let timer: NodeJS.Timeout | undefined;
+    let isOver = false;
+    return {
+      wait: async (answer) => {
+        const began = performance.now();
+        look.waitsSince = began;
+        if (!isOver && !this.#long.has(look)) timer = setTimeout(() => this.#becomeLong(look), left).unref();
+        try {
+          return await answer;
+        } finally {
+          clearTimeout(timer);
+          look.waitsSince = null;
+          left = Math.max(0, left - (performance.now() - began));
+        }
+      },
+      leave: () => {
+        // An answer that nobody wants any more may still be waited for.
+        isOver = true;
+        clearTimeout(timer);
+        if (!this.#long.delete(look)) this.#short.leave(network);
+        const others = this.#of(owner) - 1;
+        if (others > 0) this.#ofOwners.set(owner, others);
+        else this.#ofOwners.delete(owner);
+      },
     };
   }
 
   #becomeLong(look: Look): void {
     this.#short.leave(look.network);
     this.#long.add(look);
-    if (this.#long.size > this.#options.longTotal) {
-      const ofNetwork = mostOf([...this.#long], ({ network }) => network);
-      mostOf(ofNetwork, ({ owner }) => owner)[0]!.giveUp();
-    }
+    this.#giveUpSome();
     this.#options.onFree();
   }
+
+  #giveUpSome = (): void => {
+    clearTimeout(this.#later);
+    const { longMs, longTotal } = this.#options;
+    const least = performance.now() - GIVE_UP_TIMES * longMs;
+    let over = this.#long.size - longTotal;
+    const late = new Set([...this.#long].filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least));
+    for (; over > 0 && late.size > 0; over--) {
+      const ofNetwork = mostOf([...late], ({ network }) => network);
+      const [oldest] = mostOf(ofNetwork, ({ owner }) => owner);
+      late.delete(oldest!);
+      oldest!.giveUp();
+    }
+    if (over > 0) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
+  };
 }
 
 /** The looks of whoever has most of them, in their order. */
@@ -122,6 +169,6 @@ class Turns {
   took(party: string): void {
     this.#last.delete(party);
     this.#last.set(party, ++this.#count);
-    if (this.#last.size > KNOWN_MAX) this.#last.delete(this.#last.keys().next().value!);
+    dropOldest(this.#last, KNOWN_MAX);
   }
 }

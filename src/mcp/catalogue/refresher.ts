@@ -1,13 +1,13 @@
 import { getOrInsert } from '#wire';
 import { orAbort } from '../request/waiting.ts';
-import { LookPlaces, type Party } from './look-places.ts';
+import { type LookPlace, LookPlaces, type Party } from './look-places.ts';
 
 export interface RefresherOptions<T> {
   /**
    * Does the work for an item. Rejects on failure. Not called again for the item until it has ended or `timeoutMs` have
-   * passed.
+   * passed. It must pass each wait for others through `wait`.
    */
-  readonly refresh: (item: T, signal: AbortSignal) => Promise<void>;
+  readonly refresh: (item: T, signal: AbortSignal, wait: LookPlace['wait']) => Promise<void>;
   readonly idOf: (item: T) => string;
   /** The owner of an item. Owners take turns. */
   readonly ownerOf: (item: T) => string;
@@ -34,9 +34,9 @@ export interface RefresherOptions<T> {
   /** Most items that are refreshed at the same time, without those that take long, and of one owner with those. */
   readonly concurrency: number;
   readonly concurrencyOfOwner: number;
-  /** A refresh that takes longer than this leaves its place to others, and goes on. */
+  /** A refresh that has waited longer than this leaves its place to others, and goes on. */
   readonly longMs: number;
-  /** Most refreshes that take long. The oldest of those who have most of them is aborted for one more. */
+  /** Most refreshes that take long. For one more, the oldest of those who have most of them is aborted. */
   readonly longMax: number;
   /** How often the refresher looks for due items. */
   readonly tickMs: number;
@@ -127,14 +127,14 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   async function run(state: State<T>, party: Party): Promise<void> {
     const { item } = state;
     const controller = new AbortController();
-    const leave = places.take(party, () => controller.abort(new Error('no answer yet, and other servers wait')));
+    const place = places.take(party, () => controller.abort(new Error('no answer yet, and other servers wait')));
     const at = now();
     state.early = at - state.startedAt < everyMs / 2 ? state.early + 1 : 0;
     state.startedAt = at;
     state.running = controller;
     state.again = false;
     try {
-      await inTime(refresh(item, controller.signal), controller, timeoutMs);
+      await inTime(refresh(item, controller.signal, place.wait), controller, timeoutMs);
       state.failures = 0;
       state.due = at + jittered(everyMs);
     } catch (error) {
@@ -142,7 +142,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       state.due = at + jittered(Math.min(FIRST_RETRY_MS * 2 ** (state.failures - 1), everyMs * ROUNDS_MAX));
       if (!closed && states.get(idOf(item)) === state) onFailed(item, error as Error);
     } finally {
-      leave();
+      place.leave();
       state.running = null;
       state.tried = true;
       wake(state.waiting);

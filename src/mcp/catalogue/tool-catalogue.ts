@@ -4,7 +4,7 @@ import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from '.
 import { KINDS, type Kind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
-import { searchTools } from './search-index.ts';
+import { type Searched, searchTools } from './search-index.ts';
 
 export interface FoundTool extends ServiceTool {
   readonly service: string;
@@ -39,7 +39,7 @@ export interface ToolCatalogue extends ToolListings {
    * The tools that match the query's words best, best first. The same query on the same tools always gives the same
    * order.
    */
-  find(query: string, options: FindOptions): readonly FoundTool[];
+  find(query: string, options: FindOptions): Promise<readonly FoundTool[]>;
   /** Reports that the offer's server lists something new. The catalogue asks it soon. */
   stale(offer: Offer): void;
   /**
@@ -125,9 +125,13 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
 
   const refresher = createRefresher(refreshing(options, refresh));
 
-  async function refresh(offer: Offer, signal: AbortSignal): Promise<void> {
+  async function refresh(...[offer, signal, wait]: Parameters<RefresherOptions<Offer>['refresh']>): Promise<void> {
     const sizeMax = roomOf(offer, listings, offers, limits);
-    const fetched = await fetchLists(offer, options, { ...limits, sizeMax }, signal);
+    const waiting: FetchDeps = {
+      facts: (...asked) => wait(options.facts(...asked)),
+      list: (...asked) => wait(options.list(...asked)),
+    };
+    const fetched = await fetchLists(offer, waiting, { ...limits, sizeMax }, signal);
     const before = listings.get(offer.id) ?? null;
     const pin = (definitions: ReadonlyMap<string, string>) =>
       pins.note(offer.provider.id, offer.service, definitions).catch((error: unknown) => {
@@ -193,8 +197,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     service,
     find(query, { limit, services }) {
       sync();
-      const searched = (services ?? names).flatMap((name) => service(name) ?? []);
-      return findTools(query, limit, searched);
+      return findTools(query, limit, (services ?? names).values().map(service));
     },
     stale: ({ id }) => void refresher.stale(id),
     renewed: ({ id }) => refresher.stale(id),
@@ -260,25 +263,27 @@ function roomOf(
 }
 
 /** The tools of the services that match a query best, at most `limit`. */
-function findTools(query: string, limit: number, services: readonly ServiceListing[]): readonly FoundTool[] {
-  const searched = services.flatMap((view) =>
-    view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])),
-  );
-  const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
-  // Several providers may list the same tool, but it is found once.
-  const providers = searched.reduce((most, [{ offers }]) => Math.max(most, offers.length), 1);
-  for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
-    const tool = of.tools.get(name);
-    if (tool && (best.get(tool)?.score ?? -1) < score)
-      best.set(tool, { found: { ...tool, service: of.service }, score });
-  }
-  return [...best.values()]
-    .sort(
-      (a, b) =>
-        b.score - a.score || compare(a.found.service, b.found.service) || compare(a.found.tool.name, b.found.tool.name),
-    )
-    .slice(0, limit)
-    .map(({ found }) => found);
+async function findTools(
+  query: string,
+  limit: number,
+  services: Iterable<ServiceListing | null>,
+): Promise<readonly FoundTool[]> {
+  const found = await searchTools(query, searchedOf(services), {
+    limit,
+    order: (a, b) => compare(a.of.service, b.of.service) || compare(a.name, b.name),
+  });
+  return found.map(({ of, name }) => ({ ...firstWith(of, name), service: of.service }));
+}
+
+/** A tool that a service has, without `tools` of the whole service. */
+function firstWith({ listings, offers }: ServiceListing, name: string): ServiceTool {
+  const at = listings.findIndex((listing) => listing?.tools.has(name));
+  return { tool: listings[at]!.tools.get(name)!, offer: offers[at]! };
+}
+
+function* searchedOf(services: Iterable<ServiceListing | null>): Generator<Searched<ServiceListing>> {
+  for (const view of services)
+    if (view) yield [view, view.listings.filter((one) => one !== null).map(({ index }) => index)];
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
@@ -310,8 +315,11 @@ export interface ServiceListing {
   readonly offers: readonly Offer[];
   /** One listing for each offer; null if it is not known yet. */
   readonly listings: readonly (ServerListing | null)[];
-  /** By name. */
+  /** By name. Made at its first use, because most services are only counted or searched. */
   readonly tools: ReadonlyMap<string, ServiceTool>;
+  readonly toolCount: number;
+  /** The tools that have to be merged before `toolCount` is known; 0 if only one server is. */
+  readonly mergeWork: number;
   readonly resources: readonly ListedItem[];
   readonly resourceTemplates: readonly ListedItem[];
   readonly prompts: readonly ListedItem[];
@@ -324,26 +332,43 @@ export function mergeListings(
 ): ServiceListing {
   const ordered = byPrice(offers);
   const listings = ordered.map(listingOf);
-  const tools = new Map<string, ServiceTool>();
-  for (const [index, listing] of listings.entries())
-    for (const [name, tool] of listing?.tools ?? [])
-      if (!tools.has(name)) tools.set(name, { tool, offer: ordered[index]! });
+  const known = listings.filter((listing) => listing !== null);
+  let tools: ReadonlyMap<string, ServiceTool> | null = null;
   return {
     service: ordered[0]!.service,
     offers: ordered,
     listings,
-    tools,
-    resources: merge(listings, 'resources'),
-    resourceTemplates: merge(listings, 'resourceTemplates'),
-    prompts: merge(listings, 'prompts'),
+    get tools() {
+      return (tools ??= mergeTools(ordered, listings));
+    },
+    get toolCount() {
+      return known.length <= 1 ? (known[0]?.tools.size ?? 0) : this.tools.size;
+    },
+    get mergeWork() {
+      return tools || known.length <= 1 ? 0 : known.reduce((sum, listing) => sum + listing.tools.size, 0);
+    },
+    resources: merge(known, 'resources'),
+    resourceTemplates: merge(known, 'resourceTemplates'),
+    prompts: merge(known, 'prompts'),
   };
 }
 
-function merge(
+/** Each tool with the cheapest offer whose server lists it. `listings`: one for each offer, cheapest first. */
+function mergeTools(
+  offers: readonly Offer[],
   listings: readonly (ServerListing | null)[],
+): ReadonlyMap<string, ServiceTool> {
+  const tools = new Map<string, ServiceTool>();
+  for (const [index, listing] of listings.entries())
+    for (const [name, tool] of listing?.tools ?? [])
+      if (!tools.has(name)) tools.set(name, { tool, offer: offers[index]! });
+  return tools;
+}
+
+function merge(
+  known: readonly ServerListing[],
   kind: 'resources' | 'resourceTemplates' | 'prompts',
 ): readonly ListedItem[] {
-  const known = listings.filter((listing) => listing !== null);
   if (known.length <= 1) return known[0]?.[kind] ?? [];
   const items = new Map<string, ListedItem>();
   for (const listing of known) for (const item of listing[kind]) if (!items.has(item.key)) items.set(item.key, item);
