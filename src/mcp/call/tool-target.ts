@@ -49,7 +49,7 @@ const NAME_MAX = 512;
 const LISTED_WITHIN_MS = 5_000;
 /** A server that did not answer is asked again at a request after this time at the earliest. */
 const UNLISTED_RETRY_S = 10;
-/** A service with more tools is read in its own turn of the event loop, because a request may name many such services. */
+/** A service with more tools gets its own turn of the event loop, because a request may name many such services. */
 const TOOLS_PER_TURN = 128;
 /** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;

@@ -70,7 +70,7 @@ interface Match<T> {
   readonly score: number;
 }
 
-/** What is searched together: the indexes of servers that list the same tools, of which a tool is found once. */
+/** The indexes of servers that list tools of one `of`. A tool that several of them have is found once. */
 export type Searched<T> = readonly [of: T, indexes: readonly SearchIndex[]];
 
 interface Wanted<T> {

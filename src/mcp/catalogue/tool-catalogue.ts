@@ -331,26 +331,41 @@ export function mergeListings(
   listingOf: (offer: Offer) => ServerListing | null,
 ): ServiceListing {
   const ordered = byPrice(offers);
-  const listings = ordered.map(listingOf);
-  const known = listings.filter((listing) => listing !== null);
-  let tools: ReadonlyMap<string, ServiceTool> | null = null;
-  return {
-    service: ordered[0]!.service,
-    offers: ordered,
-    listings,
-    get tools() {
-      return (tools ??= mergeTools(ordered, listings));
-    },
-    get toolCount() {
-      return known.length <= 1 ? (known[0]?.tools.size ?? 0) : this.tools.size;
-    },
-    get mergeWork() {
-      return tools || known.length <= 1 ? 0 : known.reduce((sum, listing) => sum + listing.tools.size, 0);
-    },
-    resources: merge(known, 'resources'),
-    resourceTemplates: merge(known, 'resourceTemplates'),
-    prompts: merge(known, 'prompts'),
-  };
+  return new Merged(ordered, ordered.map(listingOf));
+}
+
+class Merged implements ServiceListing {
+  readonly service: string;
+  readonly offers: readonly Offer[];
+  readonly listings: readonly (ServerListing | null)[];
+  readonly resources: readonly ListedItem[];
+  readonly resourceTemplates: readonly ListedItem[];
+  readonly prompts: readonly ListedItem[];
+  readonly #known: readonly ServerListing[];
+  #tools: ReadonlyMap<string, ServiceTool> | null = null;
+
+  constructor(offers: readonly Offer[], listings: readonly (ServerListing | null)[]) {
+    const known = listings.filter((listing) => listing !== null);
+    this.service = offers[0]!.service;
+    this.offers = offers;
+    this.listings = listings;
+    this.resources = merge(known, 'resources');
+    this.resourceTemplates = merge(known, 'resourceTemplates');
+    this.prompts = merge(known, 'prompts');
+    this.#known = known;
+  }
+
+  get tools(): ReadonlyMap<string, ServiceTool> {
+    return (this.#tools ??= mergeTools(this.offers, this.listings));
+  }
+
+  get toolCount(): number {
+    return this.#known.length <= 1 ? (this.#known[0]?.tools.size ?? 0) : this.tools.size;
+  }
+
+  get mergeWork(): number {
+    return this.#tools || this.#known.length <= 1 ? 0 : this.#known.reduce((sum, { tools }) => sum + tools.size, 0);
+  }
 }
 
 /** Each tool with the cheapest offer whose server lists it. `listings`: one for each offer, cheapest first. */

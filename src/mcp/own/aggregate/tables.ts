@@ -88,7 +88,7 @@ export function createTables(
       if (!listing || slug === undefined || prefix === undefined) return null;
       let table = tables.get(listing);
       if (table?.slug !== slug || table.prefix !== prefix)
-        tables.set(listing, (table = toTable(listing, slug, prefix)));
+        tables.set(listing, (table = new Table(listing, slug, prefix)));
       return table;
     },
     slug(service) {
@@ -106,34 +106,54 @@ export function createTables(
   };
 }
 
-function toTable(listing: ServiceListing, slug: string, prefix: string): ServiceTable {
-  const byUri = (items: readonly ListedItem[]) => ordered(items.map((item) => [exposeUri(slug, item.key), item]));
-  let toolNames: ServiceTable['toolNames'] | null = null;
-  let tools: ServiceTable['tools'] | null = null;
-  const items: { [kind in Exclude<TableKind, 'tools'>]?: ReadonlyMap<string, ListedItem> } = {};
-  return {
-    service: listing.service,
-    slug,
-    prefix,
-    listing,
-    get toolNames() {
-      return (toolNames ??= exposedNames(prefix, [...listing.tools.keys()]));
-    },
-    get tools() {
-      return (tools ??= ordered([...listing.tools].map(([name, tool]) => [this.toolNames.get(name)!, tool])));
-    },
-    get prompts() {
-      return (items.prompts ??= promptsOf(listing.prompts, prefix));
-    },
-    get resources() {
-      return (items.resources ??= byUri(listing.resources));
-    },
-    get resourceTemplates() {
-      return (items.resourceTemplates ??= byUri(listing.resourceTemplates));
-    },
-    work: (kind) => (kind === 'tools' ? (toolNames ? 0 : listing.toolCount) : items[kind] ? 0 : listing[kind].length),
-  };
+class Table implements ServiceTable {
+  readonly service: string;
+  readonly slug: string;
+  readonly prefix: string;
+  readonly listing: ServiceListing;
+  #toolNames: ServiceTable['toolNames'] | null = null;
+  #tools: ServiceTable['tools'] | null = null;
+  #prompts: ServiceTable['prompts'] | null = null;
+  #resources: ServiceTable['resources'] | null = null;
+  #resourceTemplates: ServiceTable['resourceTemplates'] | null = null;
+
+  constructor(listing: ServiceListing, slug: string, prefix: string) {
+    this.service = listing.service;
+    this.slug = slug;
+    this.prefix = prefix;
+    this.listing = listing;
+  }
+
+  get toolNames() {
+    return (this.#toolNames ??= exposedNames(this.prefix, [...this.listing.tools.keys()]));
+  }
+
+  get tools() {
+    const { listing, toolNames } = this;
+    return (this.#tools ??= ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])));
+  }
+
+  get prompts() {
+    return (this.#prompts ??= promptsOf(this.listing.prompts, this.prefix));
+  }
+
+  get resources() {
+    return (this.#resources ??= byUri(this.listing.resources, this.slug));
+  }
+
+  get resourceTemplates() {
+    return (this.#resourceTemplates ??= byUri(this.listing.resourceTemplates, this.slug));
+  }
+
+  work(kind: TableKind): number {
+    if (kind === 'tools') return this.#toolNames ? 0 : this.listing.toolCount;
+    const made = { prompts: this.#prompts, resources: this.#resources, resourceTemplates: this.#resourceTemplates };
+    return made[kind] ? 0 : this.listing[kind].length;
+  }
 }
+
+const byUri = (items: readonly ListedItem[], slug: string): ReadonlyMap<string, ListedItem> =>
+  ordered(items.map((item) => [exposeUri(slug, item.key), item]));
 
 function promptsOf(prompts: readonly ListedItem[], prefix: string): ReadonlyMap<string, ListedItem> {
   const names = exposedNames(
