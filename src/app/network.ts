@@ -83,6 +83,11 @@ export async function openNetwork(access: Access) {
     packages,
     cluster,
     admitProviders: tunnels.admitOnly,
+    /** The network that the provider of an offer dials this gateway from; null if it does not. */
+    providerNetwork({ endpoint }: Offer): string | null {
+      const found = endpoint.kind === 'tunnel' ? registry.locate(endpoint.provider) : null;
+      return found?.kind === 'here' ? tunnels.network(found.connection) : null;
+    },
     closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
   };
 }

@@ -228,6 +228,7 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
     blobs,
     receiptOf: parts.pastReceipts.ofCall,
     present: parts.present,
+    networkOf: parts.providerNetwork,
     random,
     onUnlisted: (error, { service, provider }) =>
       logger.debug({ err: error, service, provider: provider.name }, 'the tools of a service could not be listed'),

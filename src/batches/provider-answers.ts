@@ -1,5 +1,6 @@
 import { loadStatements, type Database } from '#store';
-import { OWN_TURN_BYTES, readElsewhere } from '#wire';
+import { OWN_TURN_BYTES } from '#wire';
+import { readElsewhere } from '#wire/replies';
 import { readLine, type SaidLine } from './read-answer-worker.ts';
 import { oneLine, type Scrub } from '#security';
 import type { Batch } from './batch.ts';

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
-import { withoutCredentials } from '#wire';
+import { withoutCredentials } from '#security';
 import type { Config } from '#config';
 
 /** Posts important lines of the log to the operator's URL. */

@@ -1,4 +1,4 @@
-import { withoutCredentials } from '#wire';
+import { withoutCredentials } from '#security';
 import { otlpHeaderPairs, type Config } from '#config';
 
 /** The attributes that identify this process to a collector. They go with everything that is sent. */

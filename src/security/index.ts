@@ -9,7 +9,7 @@ export {
   isLoopback,
   parseHost,
 } from './origins.ts';
-export { hostOf, isPublicAddress, namesPrivateHost, outboundUrlFault } from './outbound-url.ts';
+export { hostOf, isPublicAddress, namesPrivateHost, outboundUrlFault, withoutCredentials } from './outbound-url.ts';
 export {
   SERVICE_NAME_MAX,
   CREDENTIAL_HEADERS,

@@ -130,3 +130,19 @@ function lastFourBytes(address: string): string {
   const [high = 0, low = 0] = [0, 0, ...tail.map((group) => Number.parseInt(group || '0', 16))].slice(-2);
   return [high >> 8, high & 0xff, low >> 8, low & 0xff].join('.');
 }
+
+/**
+ * Moves the credentials of `https://user:password@host` into a header, because fetch refuses such a URL and writes it
+ * into its error. They must be percent-encoded, else it throws URIError.
+ */
+export function withoutCredentials(from: string | URL): {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+} {
+  const url = new URL(from);
+  const { username, password } = url;
+  if (username === '' && password === '') return { url: url.href, headers: {} };
+  [url.username, url.password] = ['', ''];
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } };
+}

@@ -1,3 +1,5 @@
+import { withoutCredentials } from '#security';
+
 /** Reads a body to its end. If it is longer than `bytesMax`, cancels it and throws the error of `tooLong`. */
 export async function readBounded(
   body: AsyncIterable<Uint8Array> | null,
@@ -72,22 +74,6 @@ export async function fetchText(
   });
   const bytes = await readBounded(response.body as AsyncIterable<Uint8Array> | null, bytesMax, tooLong);
   return { status: response.status, text: bytes.toString('utf8') };
-}
-
-/**
- * Moves the credentials of `https://user:password@host` into a header, because fetch refuses such a URL and writes it
- * into its error. They must be percent-encoded, else it throws URIError.
- */
-export function withoutCredentials(from: string | URL): {
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string>>;
-} {
-  const url = new URL(from);
-  const { username, password } = url;
-  if (username === '' && password === '') return { url: url.href, headers: {} };
-  [url.username, url.password] = ['', ''];
-  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
-  return { url: url.href, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } };
 }
 
 /**

@@ -1,4 +1,4 @@
-export { bodyLengthOf, fetchText, readBounded, readStart, withoutCredentials } from './bounded-body.ts';
+export { bodyLengthOf, fetchText, readBounded, readStart } from './bounded-body.ts';
 export { BOUNDS, type Bound } from './bounds.ts';
 export { foreignObject, parseForeign, readForeign } from './foreign.ts';
 export { CodingFault, contentCoding } from './content-coding.ts';
@@ -61,8 +61,7 @@ export {
 } from './reply/large-strings.ts';
 export { type Place, Places } from './places.ts';
 export { retryAfterOf } from './retry-after.ts';
-export { OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
-export { readElsewhere } from './reply/reading-thread.ts';
+export { createPace, OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';
 export { Shares } from './shares.ts';

@@ -167,7 +167,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'gateway'], packages: [] },
   responses: { modules: ['errors', 'security', 'store', 'wire', 'gateway', 'tasks'], packages: [] },
   batches: {
-    modules: ['errors', 'security', 'store', 'wire', 'billing', 'accounts', 'gateway', 'tasks'],
+    modules: ['errors', 'security', 'store', 'wire', 'wire/replies', 'billing', 'accounts', 'gateway', 'tasks'],
     packages: [],
   },
   delivery: {

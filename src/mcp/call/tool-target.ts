@@ -5,6 +5,7 @@ import type { RequestMessage } from '#json-rpc';
 import { type Catalog, nearestHint } from '#catalog';
 import { newCallId } from '#gateway';
 import type { TargetAdapter, Part, TargetRequest } from '#bridge';
+import type { ToolEntry } from '../catalogue/listing.ts';
 import type { ToolCatalogue, ServiceListing } from '../catalogue/tool-catalogue.ts';
 import { allWithin } from '../request/waiting.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';
@@ -29,7 +30,7 @@ interface DescribedTool {
   readonly name: string;
   readonly description: string;
   /** Parses it, so it is called for those tools that a request takes. */
-  readonly inputSchema: () => JsonObject;
+  inputSchema(): JsonObject;
 }
 
 export interface ToolTarget {
@@ -37,7 +38,8 @@ export interface ToolTarget {
   readonly target: TargetAdapter;
   /**
    * The tools of a service, as its servers list them. If the service was never reached, waits some seconds for its
-   * lists. Rejects with GatewayError `not_found`.
+   * lists. Rejects with GatewayError `not_found`, and with `no_provider_healthy` for a service whose lists are not
+   * known by then.
    */
   toolsOf(service: string): Promise<readonly DescribedTool[]>;
 }
@@ -45,6 +47,10 @@ export interface ToolTarget {
 /** Most characters of a name: a pinned service with its tool. */
 const NAME_MAX = 512;
 const LISTED_WITHIN_MS = 5_000;
+/** A server that did not answer is asked again at a request after this time at the earliest. */
+const UNLISTED_RETRY_S = 10;
+/** A service with more tools gets its own turn of the event loop, because a request may name many such services. */
+const TOOLS_PER_TURN = 128;
 /** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
@@ -100,7 +106,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
   /** Waits for the lists of a service that was never reached. Resolves to null for an unknown service. */
   async function listed(service: string): Promise<ServiceListing | null> {
     const listing = catalogue.service(service);
-    if (listing === null || listing.listings.some((one) => one !== null)) return listing;
+    if (listing === null || isKnown(listing)) return listing;
     await allWithin(LISTED_WITHIN_MS, [catalogue.tried(service)]);
     return catalogue.service(service);
   }
@@ -176,16 +182,46 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
     async toolsOf(service) {
       const listing = await listed(service);
       if (listing === null) throw new GatewayError('not_found', `Service not found: ${printable(service)}`);
+      // Without its tools, the request would be another one, and its client would pay for it.
+      if (!isKnown(listing)) throw unlisted(service);
       // A model's provider refuses the whole request because of one schema that it cannot read.
+      if (listing.toolCount > TOOLS_PER_TURN) await ownTurn();
       const usable = [...listing.tools.values()].filter(({ tool }) => tool.shown.legacy !== null);
-      return usable.map(({ tool }) => ({
-        name: tool.name,
-        description: tool.description,
-        inputSchema: () => tool.inputSchema ?? { type: 'object' },
-      }));
+      return usable.map(({ tool }) => new Described(tool));
     },
   };
 }
+
+/** Reads its schema only when it is asked for it. */
+class Described implements DescribedTool {
+  readonly #tool: ToolEntry;
+
+  constructor(tool: ToolEntry) {
+    this.#tool = tool;
+  }
+
+  get name(): string {
+    return this.#tool.name;
+  }
+
+  get description(): string {
+    return this.#tool.description;
+  }
+
+  inputSchema(): JsonObject {
+    return this.#tool.inputSchema ?? { type: 'object' };
+  }
+}
+
+/** Whether any server of a service was reached. One that was reached may list no tools. */
+const isKnown = ({ listings }: ServiceListing): boolean => listings.some((one) => one !== null);
+
+const unlisted = (service: string) =>
+  new GatewayError(
+    'no_provider_healthy',
+    `The tools of ${printable(service)} are not known yet, because no provider of this service has answered. Try again in a few seconds, or leave the service out`,
+    { retryAfterS: UNLISTED_RETRY_S },
+  );
 
 function toolsCall(id: string, tool: string, given: string, progress: boolean): RequestMessage {
   const meta = progress ? `,"_meta":{"progressToken":${JSON.stringify(id)}}` : '';

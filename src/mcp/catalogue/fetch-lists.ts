@@ -1,5 +1,5 @@
 import type { LeftOut, Offer } from '#catalog';
-import { elementsOf, membersOf, ownTurn, RawJsonError } from '#wire';
+import { createPace, elementsOf, membersOf, ownTurn, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
 import { FORMS, type Form, keyOf, leftOut, type ListMethod, LISTS, readableItem, SAME_NAME } from '../shapes/lists.ts';
@@ -171,7 +171,7 @@ async function readPage(
   const broken: LeftOut[] = [];
   const spans = elementsOf(text, list.start, itemsMax + 1);
   let truncated = spans.length > itemsMax;
-  const pace = createPace();
+  const pace = createPace(CHARACTERS_PER_TURN);
   for (const { start, end } of spans.slice(0, itemsMax)) {
     // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(end - start);
@@ -191,18 +191,7 @@ async function readPage(
 }
 
 /** Characters of elements that are read in one turn of the event loop. Each is parsed, checked and written twice. */
-const CHARACTERS_PER_TURN = 128 * 1024;
-
-/** A function that waits for a turn of the event loop before more elements are read than fit into this one. */
-export function createPace(): (characters: number) => Promise<void> | undefined {
-  let left = CHARACTERS_PER_TURN;
-  return (characters) => {
-    left -= characters;
-    if (left >= 0) return undefined;
-    left = CHARACTERS_PER_TURN - characters;
-    return ownTurn();
-  };
-}
+export const CHARACTERS_PER_TURN = 128 * 1024;
 
 /** Reads an element for all clients. It is left out if none of them can read it. */
 function readElement(text: string, method: ListMethod): ListedItem | LeftOut {

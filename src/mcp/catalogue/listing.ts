@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import { type JsonObject, isObject, membersOf, type Members } from '#wire';
+import { createPace, type JsonObject, isObject, membersOf, type Members } from '#wire';
 import type { LeftOut, ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import type { Kind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';
-import { createPace, type FetchedLists, type ListedItem, type Shown } from './fetch-lists.ts';
+import { CHARACTERS_PER_TURN, type FetchedLists, type ListedItem, type Shown } from './fetch-lists.ts';
 
 // The lists of one server as the gateway keeps them: read, pinned and indexed.
 
@@ -64,7 +64,7 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
   const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
   const prompts = others['prompts/list'] ?? kept(before?.prompts);
   const read: (ShownTool | ToolEntry)[] = [];
-  const pace = createPace();
+  const pace = createPace(CHARACTERS_PER_TURN);
   for (const { key, text, shown } of fetched.tools) {
     // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(text.length);

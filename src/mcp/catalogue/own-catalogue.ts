@@ -20,7 +20,7 @@ import type { EraTranslator, McpEnd, McpResponse, Place, ServerFacts, McpRequest
 
 interface OwnCatalogueOptions extends Pick<
   ToolCatalogueOptions,
-  'catalog' | 'pins' | 'present' | 'now' | 'elapsed' | 'random' | 'onLeftOut'
+  'catalog' | 'pins' | 'present' | 'networkOf' | 'now' | 'elapsed' | 'random' | 'onLeftOut'
 > {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly servers: Servers;

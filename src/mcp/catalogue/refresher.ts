@@ -1,15 +1,18 @@
-import { Shares } from '#wire';
+import { getOrInsert } from '#wire';
 import { orAbort } from '../request/waiting.ts';
+import { type LookPlace, LookPlaces, type Party } from './look-places.ts';
 
 export interface RefresherOptions<T> {
   /**
    * Does the work for an item. Rejects on failure. Not called again for the item until it has ended or `timeoutMs` have
-   * passed.
+   * passed. It must pass each wait for others through `wait`.
    */
-  readonly refresh: (item: T, signal: AbortSignal) => Promise<void>;
+  readonly refresh: (item: T, signal: AbortSignal, wait: LookPlace['wait']) => Promise<void>;
   readonly idOf: (item: T) => string;
-  /** The owner of an item. An owner cannot take all places. */
+  /** The owner of an item. Owners take turns. */
   readonly ownerOf: (item: T) => string;
+  /** The network of an item's owner, whose owners get together what one owner gets. Default: the owner alone. */
+  readonly networkOf?: ((item: T) => string | null) | undefined;
   /**
    * Whether an item can be reached. An item that cannot is not tried. When it can be reached again, it is tried soon.
    */
@@ -28,9 +31,13 @@ export interface RefresherOptions<T> {
    */
   readonly gapMs: number;
   readonly timeoutMs: number;
-  /** Most items that are refreshed at the same time, of all owners and of one owner. */
+  /** Most items that are refreshed at the same time, without those that take long, and of one owner with those. */
   readonly concurrency: number;
   readonly concurrencyOfOwner: number;
+  /** A refresh that has waited longer than this leaves its place to others, and goes on. */
+  readonly longMs: number;
+  /** Most refreshes that take long. For one more, the oldest of those who have most of them is aborted. */
+  readonly longMax: number;
   /** How often the refresher looks for due items. */
   readonly tickMs: number;
   readonly onFailed: (item: T, error: Error) => void;
@@ -51,8 +58,8 @@ interface Refresher<T> {
   /** Resolves when no present item waits for its first refresh. */
   settled(): Promise<void>;
   /**
-   * Resolves when the first refresh of the item has succeeded or failed. Resolves at once if the item is unknown or
-   * away.
+   * Resolves when an item that was never refreshed, or whose last refresh failed, was tried once more. It is tried as
+   * soon as `gapMs` allows; if that is later, this resolves at once. So it does if the item is unknown or away.
    */
   tried(id: string): Promise<void>;
   /** Aborts the running refreshes. */
@@ -84,10 +91,16 @@ const ROUNDS_MAX = 6;
  * refreshed less often.
  */
 export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
-  const { refresh, idOf, ownerOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
+  const { refresh, idOf, ownerOf, networkOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
   const states = new Map<string, State<T>>();
   const waiting: (() => void)[] = [];
-  const places = new Shares(options.concurrency, options.concurrencyOfOwner);
+  const places = new LookPlaces({
+    total: options.concurrency,
+    ofOwner: options.concurrencyOfOwner,
+    longMs: options.longMs,
+    longTotal: options.longMax,
+    onFree: tick,
+  });
   let closed = false;
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
@@ -111,16 +124,17 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     wake(waiting);
   };
 
-  async function run(state: State<T>): Promise<void> {
+  async function run(state: State<T>, party: Party): Promise<void> {
     const { item } = state;
     const controller = new AbortController();
+    const place = places.take(party, () => controller.abort(new Error('no answer yet, and other servers wait')));
     const at = now();
     state.early = at - state.startedAt < everyMs / 2 ? state.early + 1 : 0;
     state.startedAt = at;
     state.running = controller;
     state.again = false;
     try {
-      await inTime(refresh(item, controller.signal), controller, timeoutMs);
+      await inTime(refresh(item, controller.signal, place.wait), controller, timeoutMs);
       state.failures = 0;
       state.due = at + jittered(everyMs);
     } catch (error) {
@@ -128,7 +142,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
       state.due = at + jittered(Math.min(FIRST_RETRY_MS * 2 ** (state.failures - 1), everyMs * ROUNDS_MAX));
       if (!closed && states.get(idOf(item)) === state) onFailed(item, error as Error);
     } finally {
-      places.leave(ownerOf(item));
+      place.leave();
       state.running = null;
       state.tried = true;
       wake(state.waiting);
@@ -142,13 +156,23 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   function tick(): void {
     if (closed) return;
     const at = now();
-    for (const state of states.values()) if (!state.running) poll(state);
-    const due = [...states.values()].filter((state) => !state.running && !state.away && state.due <= at);
-    for (const state of due.sort((a, b) => a.due - b.due)) {
+    /** By network and owner. */
+    const waiting = new Map<string, Map<string, State<T>[]>>();
+    for (const state of states.values()) {
+      if (state.running) continue;
+      poll(state);
+      if (state.away || state.due > at) continue;
       const owner = ownerOf(state.item);
-      if (!places.mayTake(owner)) continue;
-      places.take(owner);
-      void run(state);
+      const owners = getOrInsert(waiting, networkOf?.(state.item) ?? owner, () => new Map<string, State<T>[]>());
+      getOrInsert(owners, owner, () => []).push(state);
+    }
+    for (let next = places.next(waiting); next !== null; next = places.next(waiting)) {
+      const owners = waiting.get(next.network)!;
+      const own = owners.get(next.owner)!;
+      const first = own.reduce((earliest, one) => (one.due < earliest.due ? one : earliest));
+      own.splice(own.indexOf(first), 1);
+      if (own.length === 0) owners.delete(next.owner);
+      void run(first, next);
     }
     tellSettled();
   }
@@ -190,9 +214,11 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
         tick();
       }),
     async tried(id) {
-      tick();
       const state = states.get(id);
-      if (state && !state.tried && !state.away && !closed) await endOf(state);
+      // Somebody waits for it, so the pause after its failures is cut short.
+      if (state && state.failures > 0 && !state.running) hasten(state);
+      tick();
+      if (state && (state.running || !state.tried) && !state.away && !closed) await endOf(state);
     },
     close() {
       closed = true;

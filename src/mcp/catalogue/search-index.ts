@@ -1,4 +1,4 @@
-import { ownTurn } from '#wire';
+import { createPace, ownTurn } from '#wire';
 
 /** An index of the words of one server's tools. A search can use many such indexes. */
 export interface SearchIndex {
@@ -70,60 +70,117 @@ interface Match<T> {
   readonly score: number;
 }
 
+/** The indexes of servers that list tools of one `of`. A tool that several of them have is found once. */
+export type Searched<T> = readonly [of: T, indexes: readonly SearchIndex[]];
+
+interface Wanted<T> {
+  /** Most matches. */
+  readonly limit: number;
+  /** The order of matches with the same score. Two with the same name differ in `of`. */
+  readonly order: (a: Match<T>, b: Match<T>) => number;
+}
+
 /** Most words of a query. Further words are ignored. */
 const QUERY_WORDS_MAX = 32;
 /** Parameters of BM25: how fast repetitions of a word stop counting, and how much a long text lowers its score. */
 const SATURATION = 1.2;
 const LENGTH = 0.75;
+/** Look-ups of words and additions to scores in one turn of the event loop: some milliseconds. */
+const STEPS_PER_TURN = 150_000;
 
-/**
- * The tools that match words of the query, scored by BM25 over all searched tools: the `atLeast` best, and all with the
- * same score as the last of these. They are in no particular order.
- */
-export function searchTools<T>(
+/** The tools that match words of the query best, best first, scored by BM25 over all searched tools. */
+export async function searchTools<T>(
   query: string,
-  searched: readonly (readonly [T, SearchIndex])[],
-  atLeast: number,
-): readonly Match<T>[] {
+  searched: Iterable<Searched<T>>,
+  { limit, order }: Wanted<T>,
+): Promise<readonly Match<T>[]> {
   const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX);
+  const pace = createPace(STEPS_PER_TURN);
+  const all: Searched<T>[] = [];
   let count = 0;
   let length = 0;
-  const having = new Map<string, number>();
-  for (const [, index] of searched) {
-    count += index.names.length;
-    length += index.totalLength;
-    for (const word of words) having.set(word, (having.get(word) ?? 0) + (index.postings.get(word)?.length ?? 0) / 2);
+  const having = new Map<string, number>(words.map((word) => [word, 0]));
+  for (const one of searched) {
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(OF_ONE + words.length * one[1].length);
+    all.push(one);
+    for (const { names, totalLength, postings } of one[1]) {
+      count += names.length;
+      length += totalLength;
+      for (const word of words) having.set(word, having.get(word)! + (postings.get(word)?.length ?? 0) / 2);
+    }
   }
   const mean = length / Math.max(1, count);
-  // One score for each tool of all indexes, in their order.
-  const scores = new Float64Array(count);
-  let begin = 0;
-  for (const [, { names, lengths, postings }] of searched) {
-    for (const word of words) {
-      const places = postings.get(word);
-      if (!places) continue;
-      const many = having.get(word)!;
-      const rarity = Math.log(1 + (count - many + 0.5) / (many + 0.5));
-      for (let i = 0; i < places.length; i += 2) {
-        const place = places[i]!;
-        const weight = places[i + 1]!;
-        const norm = 1 - LENGTH + (LENGTH * lengths[place]!) / mean;
-        scores[begin + place]! += (rarity * weight * (SATURATION + 1)) / (weight + SATURATION * norm);
+  const rarities = words.map((word) => Math.log(1 + (count - having.get(word)! + 0.5) / (having.get(word)! + 0.5)));
+  const best = new Best<Match<T>>(limit, (a, b) => b.score - a.score || order(a, b));
+  for (const [of, indexes] of all) {
+    const offered = indexes.length === 1 ? null : new Map<string, number>();
+    for (const { names, lengths, postings } of indexes) {
+      const places = words.map((word) => postings.get(word) ?? NONE);
+      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+      await pace(places.reduce((sum, one) => sum + one.length / 2, OF_ONE + words.length + names.length));
+      const scores = new Float64Array(names.length);
+      for (const [i, ofWord] of places.entries()) addScores(scores, ofWord, { rarity: rarities[i]!, lengths, mean });
+      for (let i = 0; i < names.length; i++) {
+        const [name, score] = [names[i]!, scores[i]!];
+        if (score === 0) continue;
+        if (offered === null) best.offer({ of, name, score });
+        else offered.set(name, Math.max(score, offered.get(name) ?? 0));
       }
     }
-    begin += names.length;
+    for (const [name, score] of offered ?? []) best.offer({ of, name, score });
   }
-  const least = count > atLeast ? scores.toSorted()[count - atLeast]! : 0;
-  const matches: Match<T>[] = [];
-  begin = 0;
-  for (const [of, { names }] of searched) {
-    for (const [i, name] of names.entries()) {
-      const score = scores[begin + i]!;
-      if (score > 0 && score >= least) matches.push({ of, name, score });
+  return best.all;
+}
+
+/** The work of getting what is searched, and of each of its indexes, in the steps of a turn. */
+const OF_ONE = 100;
+const NONE: readonly number[] = [];
+
+interface Scoring {
+  readonly rarity: number;
+  readonly lengths: readonly number[];
+  /** The length of a tool on average. */
+  readonly mean: number;
+}
+
+/** Adds the scores of one word. `places` are its postings. */
+function addScores(scores: Float64Array, places: readonly number[], { rarity, lengths, mean }: Scoring): void {
+  for (let i = 0; i < places.length; i += 2) {
+    const place = places[i]!;
+    const weight = places[i + 1]!;
+    const norm = 1 - LENGTH + (LENGTH * lengths[place]!) / mean;
+    scores[place]! += (rarity * weight * (SATURATION + 1)) / (weight + SATURATION * norm);
+  }
+}
+
+/** The first of many items in an order. */
+class Best<T> {
+  readonly #limit: number;
+  readonly #order: (a: T, b: T) => number;
+  readonly #kept: T[] = [];
+
+  constructor(limit: number, order: (a: T, b: T) => number) {
+    this.#limit = limit;
+    this.#order = order;
+  }
+
+  get all(): readonly T[] {
+    return this.#kept;
+  }
+
+  offer(item: T): void {
+    const kept = this.#kept;
+    if (kept.length >= this.#limit && (this.#limit === 0 || this.#order(item, kept.at(-1)!) >= 0)) return;
+    let [from, to] = [0, kept.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.#order(item, kept[middle]!) < 0) to = middle;
+      else from = middle + 1;
     }
-    begin += names.length;
+    kept.splice(from, 0, item);
+    if (kept.length > this.#limit) kept.pop();
   }
-  return matches;
 }
 
 const WORD = /[\p{L}\p{M}\p{N}]+/gu;

@@ -4,7 +4,7 @@ import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from '.
 import { KINDS, type Kind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
-import { searchTools } from './search-index.ts';
+import { type Searched, searchTools } from './search-index.ts';
 
 export interface FoundTool extends ServiceTool {
   readonly service: string;
@@ -39,7 +39,7 @@ export interface ToolCatalogue extends ToolListings {
    * The tools that match the query's words best, best first. The same query on the same tools always gives the same
    * order.
    */
-  find(query: string, options: FindOptions): readonly FoundTool[];
+  find(query: string, options: FindOptions): Promise<readonly FoundTool[]>;
   /** Reports that the offer's server lists something new. The catalogue asks it soon. */
   stale(offer: Offer): void;
   /**
@@ -48,7 +48,10 @@ export interface ToolCatalogue extends ToolListings {
    */
   renewed(offer: Offer): Promise<void>;
   onChanged(listener: (change: Change) => void): () => void;
-  /** Resolves when all servers of a service were asked once, even if they could not be reached. */
+  /**
+   * Resolves when all servers of a service were asked once, even if they could not be reached. A server that did not
+   * answer is asked again, unless it was asked a short time ago.
+   */
   tried(service: string): Promise<void>;
   /** Resolves when every offer that can be reached was asked once. */
   settled(): Promise<void>;
@@ -60,6 +63,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly pins: ToolPins;
   /** Whether the provider of an offer is connected. Default: always. */
   readonly present?: (offer: Offer) => boolean;
+  /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
+  readonly networkOf?: ((offer: Offer) => string | null) | undefined;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
   readonly elapsed: () => number;
@@ -71,6 +76,8 @@ export interface ToolCatalogueOptions extends FetchDeps {
   readonly gapMs?: number;
   readonly timeoutMs?: number;
   readonly concurrency?: number;
+  readonly longMs?: number;
+  readonly longMax?: number;
   readonly tickMs?: number;
   readonly limits?: Partial<CatalogueLimits>;
 }
@@ -118,9 +125,13 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
 
   const refresher = createRefresher(refreshing(options, refresh));
 
-  async function refresh(offer: Offer, signal: AbortSignal): Promise<void> {
+  async function refresh(...[offer, signal, wait]: Parameters<RefresherOptions<Offer>['refresh']>): Promise<void> {
     const sizeMax = roomOf(offer, listings, offers, limits);
-    const fetched = await fetchLists(offer, options, { ...limits, sizeMax }, signal);
+    const waiting: FetchDeps = {
+      facts: (...asked) => wait(options.facts(...asked)),
+      list: (...asked) => wait(options.list(...asked)),
+    };
+    const fetched = await fetchLists(offer, waiting, { ...limits, sizeMax }, signal);
     const before = listings.get(offer.id) ?? null;
     const pin = (definitions: ReadonlyMap<string, string>) =>
       pins.note(offer.provider.id, offer.service, definitions).catch((error: unknown) => {
@@ -186,8 +197,7 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     service,
     find(query, { limit, services }) {
       sync();
-      const searched = (services ?? names).flatMap((name) => service(name) ?? []);
-      return findTools(query, limit, searched);
+      return findTools(query, limit, (services ?? names).values().map(service));
     },
     stale: ({ id }) => void refresher.stale(id),
     renewed: ({ id }) => refresher.stale(id),
@@ -219,6 +229,7 @@ const refreshing = (
   refresh,
   idOf: ({ id }) => id,
   ownerOf: ({ provider }) => provider.id,
+  networkOf: options.networkOf,
   present,
   now: elapsed,
   random,
@@ -227,6 +238,8 @@ const refreshing = (
   timeoutMs: options.timeoutMs ?? 30_000,
   concurrency: options.concurrency ?? 8,
   concurrencyOfOwner: 2,
+  longMs: options.longMs ?? 1_000,
+  longMax: options.longMax ?? 24,
   tickMs: options.tickMs ?? 1_000,
   onFailed: (offer, error) => onError(error, offer),
 });
@@ -250,25 +263,27 @@ function roomOf(
 }
 
 /** The tools of the services that match a query best, at most `limit`. */
-function findTools(query: string, limit: number, services: readonly ServiceListing[]): readonly FoundTool[] {
-  const searched = services.flatMap((view) =>
-    view.listings.flatMap((listing) => (listing ? [[view, listing.index] as const] : [])),
-  );
-  const best = new Map<ServiceTool, { readonly found: FoundTool; readonly score: number }>();
-  // Several providers may list the same tool, but it is found once.
-  const providers = searched.reduce((most, [{ offers }]) => Math.max(most, offers.length), 1);
-  for (const { of, name, score } of searchTools(query, searched, limit * providers)) {
-    const tool = of.tools.get(name);
-    if (tool && (best.get(tool)?.score ?? -1) < score)
-      best.set(tool, { found: { ...tool, service: of.service }, score });
-  }
-  return [...best.values()]
-    .sort(
-      (a, b) =>
-        b.score - a.score || compare(a.found.service, b.found.service) || compare(a.found.tool.name, b.found.tool.name),
-    )
-    .slice(0, limit)
-    .map(({ found }) => found);
+async function findTools(
+  query: string,
+  limit: number,
+  services: Iterable<ServiceListing | null>,
+): Promise<readonly FoundTool[]> {
+  const found = await searchTools(query, searchedOf(services), {
+    limit,
+    order: (a, b) => compare(a.of.service, b.of.service) || compare(a.name, b.name),
+  });
+  return found.map(({ of, name }) => ({ ...firstWith(of, name), service: of.service }));
+}
+
+/** A tool that a service has, without `tools` of the whole service. */
+function firstWith({ listings, offers }: ServiceListing, name: string): ServiceTool {
+  const at = listings.findIndex((listing) => listing?.tools.has(name));
+  return { tool: listings[at]!.tools.get(name)!, offer: offers[at]! };
+}
+
+function* searchedOf(services: Iterable<ServiceListing | null>): Generator<Searched<ServiceListing>> {
+  for (const view of services)
+    if (view) yield [view, view.listings.filter((one) => one !== null).map(({ index }) => index)];
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
@@ -300,8 +315,11 @@ export interface ServiceListing {
   readonly offers: readonly Offer[];
   /** One listing for each offer; null if it is not known yet. */
   readonly listings: readonly (ServerListing | null)[];
-  /** By name. */
+  /** By name. Made at its first use, because most services are only counted or searched. */
   readonly tools: ReadonlyMap<string, ServiceTool>;
+  readonly toolCount: number;
+  /** The tools that have to be merged before `toolCount` is known; 0 if only one server is. */
+  readonly mergeWork: number;
   readonly resources: readonly ListedItem[];
   readonly resourceTemplates: readonly ListedItem[];
   readonly prompts: readonly ListedItem[];
@@ -313,27 +331,59 @@ export function mergeListings(
   listingOf: (offer: Offer) => ServerListing | null,
 ): ServiceListing {
   const ordered = byPrice(offers);
-  const listings = ordered.map(listingOf);
+  return new Merged(ordered, ordered.map(listingOf));
+}
+
+class Merged implements ServiceListing {
+  readonly service: string;
+  readonly offers: readonly Offer[];
+  readonly listings: readonly (ServerListing | null)[];
+  readonly resources: readonly ListedItem[];
+  readonly resourceTemplates: readonly ListedItem[];
+  readonly prompts: readonly ListedItem[];
+  readonly #known: readonly ServerListing[];
+  #tools: ReadonlyMap<string, ServiceTool> | null = null;
+
+  constructor(offers: readonly Offer[], listings: readonly (ServerListing | null)[]) {
+    const known = listings.filter((listing) => listing !== null);
+    this.service = offers[0]!.service;
+    this.offers = offers;
+    this.listings = listings;
+    this.resources = merge(known, 'resources');
+    this.resourceTemplates = merge(known, 'resourceTemplates');
+    this.prompts = merge(known, 'prompts');
+    this.#known = known;
+  }
+
+  get tools(): ReadonlyMap<string, ServiceTool> {
+    return (this.#tools ??= mergeTools(this.offers, this.listings));
+  }
+
+  get toolCount(): number {
+    return this.#known.length <= 1 ? (this.#known[0]?.tools.size ?? 0) : this.tools.size;
+  }
+
+  get mergeWork(): number {
+    return this.#tools || this.#known.length <= 1 ? 0 : this.#known.reduce((sum, { tools }) => sum + tools.size, 0);
+  }
+}
+
+/** Each tool with the cheapest offer whose server lists it. `listings`: one for each offer, cheapest first. */
+function mergeTools(
+  offers: readonly Offer[],
+  listings: readonly (ServerListing | null)[],
+): ReadonlyMap<string, ServiceTool> {
   const tools = new Map<string, ServiceTool>();
   for (const [index, listing] of listings.entries())
     for (const [name, tool] of listing?.tools ?? [])
-      if (!tools.has(name)) tools.set(name, { tool, offer: ordered[index]! });
-  return {
-    service: ordered[0]!.service,
-    offers: ordered,
-    listings,
-    tools,
-    resources: merge(listings, 'resources'),
-    resourceTemplates: merge(listings, 'resourceTemplates'),
-    prompts: merge(listings, 'prompts'),
-  };
+      if (!tools.has(name)) tools.set(name, { tool, offer: offers[index]! });
+  return tools;
 }
 
 function merge(
-  listings: readonly (ServerListing | null)[],
+  known: readonly ServerListing[],
   kind: 'resources' | 'resourceTemplates' | 'prompts',
 ): readonly ListedItem[] {
-  const known = listings.filter((listing) => listing !== null);
   if (known.length <= 1) return known[0]?.[kind] ?? [];
   const items = new Map<string, ListedItem>();
   for (const listing of known) for (const item of listing[kind]) if (!items.has(item.key)) items.set(item.key, item);

@@ -23,6 +23,8 @@ export interface Tunnels {
    * or is ending.
    */
   session(connection: string): CallSession | null;
+  /** The network that a connection was dialled from; null if the connection is not here. */
+  network(connection: string): string | null;
   /** For metrics: the number of proxies that have registered here, and of running calls through them. */
   count(): { readonly connections: number; readonly streams: number };
   /**
@@ -81,6 +83,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     listed,
   });
   const tunnels = new Map<string, Tunnel>();
+  /** By connection. */
+  const dialledFrom = new Map<string, string>();
   const sockets = new WebSocketServer({
     ...SOCKET_OPTIONS,
     noServer: true,
@@ -99,7 +103,8 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
 
   const open = (admitted: AdmittedProvider, request: IncomingMessage, wire: Socket, head: Buffer, address: string) => {
     sockets.handleUpgrade(request, wire, head, (socket) => {
-      const place = networks.enter(networkOf(address), admitted.provider);
+      const network = networkOf(address);
+      const place = networks.enter(network, admitted.provider);
       const tunnel = openTunnel({
         socket,
         wire,
@@ -116,8 +121,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
         stillAdmitted: () => stillSells(admitted, options, () => admit(request, address)),
       });
       tunnels.set(tunnel.connection.id, tunnel);
+      dialledFrom.set(tunnel.connection.id, network);
       void tunnel.closed.then(() => {
         tunnels.delete(tunnel.connection.id);
+        dialledFrom.delete(tunnel.connection.id);
         place.leave();
       });
       observer.connected?.(tunnel.connection, address);
@@ -179,6 +186,7 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
       for (const tunnel of tunnels.values()) if (!listed.has(tunnel.names)) tunnel.drain(BANNED_DRAIN_MS, UNLISTED);
     },
     session: (connection) => tunnels.get(connection)?.session() ?? null,
+    network: (connection) => dialledFrom.get(connection) ?? null,
     count: () => countOf([...tunnels.values()]),
     async close(drainMs) {
       closing = true;

@@ -18,7 +18,7 @@ import { measurePrompt } from '../chat/prompt-size.ts';
 export interface ToolLoopDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly runs: Runs;
-  /** The tools of a service. Rejects with GatewayError `not_found`. */
+  /** The tools of a service. Rejects with GatewayError `not_found`, or `no_provider_healthy` if they are not known. */
   readonly toolsOf: (service: string) => Promise<readonly ToolFacts[]>;
   /** Highest budget of a run whose client sends no `max_cost`. */
   readonly budgetMax: MicroUsd;

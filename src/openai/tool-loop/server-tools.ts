@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { unknownMember } from '#http';
+import { createPace, getOrInsert, OWN_TURN_BYTES, ownTurn } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
 
 /** A tool as the model sees it. All of it comes from the tool's server. */
@@ -9,7 +10,7 @@ export interface ToolFacts {
   readonly name: string;
   readonly description: string;
   /** Parses it, so it is called for those tools that a request takes. */
-  readonly inputSchema: () => Readonly<Record<string, unknown>>;
+  inputSchema(): Readonly<Record<string, unknown>>;
 }
 
 /** A tool that the gateway calls. */
@@ -40,7 +41,8 @@ const HASH_LENGTH = 8;
 
 /**
  * Looks up the tools of the services that a request names. Rejects with GatewayError `not_found` for an unknown
- * service, and `invalid_request` for a tool that the service does not have, or for more tools than a model takes.
+ * service, `no_provider_healthy` for one whose tools are not known, and `invalid_request` for a tool that the service
+ * does not have, or for more tools than a model takes.
  */
 export async function resolveServerTools(
   tools: readonly ChatTool[],
@@ -50,25 +52,29 @@ export async function resolveServerTools(
   const taken = new Set(own.flatMap(({ function: named }) => (named ? [named.name] : [])));
   const named = new Map<string, ServerTool>();
   const all: ChatTool[] = [...own];
-  const wanted = await select(tools, toolsOf);
-  if (own.length + wanted.length > TOOLS_MAX)
+  const { wanted, count } = await select(tools, toolsOf);
+  if (own.length + count > TOOLS_MAX)
     throw invalid(
-      `There are ${own.length + wanted.length} tools, but a model takes at most ${TOOLS_MAX}. Select some with allowed_tools`,
+      `There are ${own.length + count} tools, but a model takes at most ${TOOLS_MAX}. Select some with allowed_tools`,
       'tools',
     );
   let bytes = 0;
+  const pace = createPace(OWN_TURN_BYTES);
   for (const { service, facts } of wanted) {
     const name = functionName(service, facts.name, taken);
     taken.add(name);
     named.set(name, { service, tool: facts.name });
     const shown = { name, description: facts.description, parameters: facts.inputSchema() };
-    bytes += Buffer.byteLength(JSON.stringify(shown));
+    const size = Buffer.byteLength(JSON.stringify(shown));
+    bytes += size;
     if (bytes > TOOL_BYTES_MAX)
       throw invalid(
         `The descriptions of the tools have more than ${TOOL_BYTES_MAX} bytes. Select fewer tools with allowed_tools`,
         'tools',
       );
     all.push({ type: 'function', function: shown });
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(size);
   }
   return { all, own, named };
 }
@@ -80,11 +86,11 @@ interface Wanted {
   readonly facts: ToolFacts;
 }
 
+/** The tools that a request asks for, up to the most that a model takes, and how many there are. */
 async function select(
   tools: readonly ChatTool[],
   toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
-): Promise<readonly Wanted[]> {
-  const wanted = new Map<string, Wanted>();
+): Promise<{ readonly wanted: readonly Wanted[]; readonly count: number }> {
   const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
   if (asked.length > SERVICES_MAX)
     throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
@@ -95,14 +101,27 @@ async function select(
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
   }
   const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
-  asked.forEach(({ tool: { service, allowed_tools: allowed, disallowed_tools: disallowed }, at }, index) => {
+  const wanted: Wanted[] = [];
+  const seen = new Map<string, Set<string>>();
+  let count = 0;
+  for (const [index, { tool, at }] of asked.entries()) {
+    const { allowed_tools: allowed, disallowed_tools: disallowed } = tool;
+    const service = tool.service!;
     const all = listed[index]!;
-    const allowedHere = namedIn(all, service!, allowed, `${at}.allowed_tools`) ?? all;
-    const notHere = namedIn(all, service!, disallowed, `${at}.disallowed_tools`) ?? [];
-    for (const facts of allowedHere)
-      if (!notHere.includes(facts)) wanted.set(JSON.stringify([service, facts.name]), { service: service!, facts });
-  });
-  return [...wanted.values()];
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    if (all.length > TOOLS_MAX) await ownTurn();
+    const allowedHere = namedIn(all, service, allowed, `${at}.allowed_tools`) ?? all;
+    const notHere = new Set(namedIn(all, service, disallowed, `${at}.disallowed_tools`));
+    const names = getOrInsert(seen, service, () => new Set<string>());
+    for (const facts of allowedHere) {
+      if (notHere.has(facts) || names.has(facts.name)) continue;
+      names.add(facts.name);
+      count++;
+      // More are refused.
+      if (count <= TOOLS_MAX) wanted.push({ service, facts });
+    }
+  }
+  return { wanted, count };
 }
 
 /** The tools with these names; null without names. Throws GatewayError for a name that the service does not have. */

@@ -49,7 +49,7 @@ async function ownPage(router: RouterConfig, wallet: Wallet | null, now: () => n
 }
 
 /** A call that failed at a service of this provider, as the router saw it. */
-export interface OwnFailure {
+interface OwnFailure {
   readonly service: string;
   /** ISO 8601. */
   readonly at: string;

@@ -30,3 +30,17 @@ export function ownTurn(): Promise<void> {
 }
 
 const NOTICED_MS = 4;
+
+/**
+ * A function that waits for a turn of the event loop before more work is done than fits into this one. `perTurn` and
+ * `work` are in any unit, such as characters. Work that is more than a turn alone is not divided.
+ */
+export function createPace(perTurn: number): (work: number) => Promise<void> | undefined {
+  let left = perTurn;
+  return (work) => {
+    left -= work;
+    if (left >= 0) return undefined;
+    left = perTurn - work;
+    return ownTurn();
+  };
+}

@@ -58,14 +58,17 @@ test('what a service has is fetched where it is not known yet', async () => {
     { read: { description: 'Reads.', properties: { path: { type: 'string' } } }, bare: {} },
     () => text('done'),
   );
+  const bare = await startTools({}, () => text('done'));
   const { mcp, say } = await startBridgeWorld({
-    tools: { files: { url: server.url }, gone: { url: 'http://127.0.0.1:9' } },
+    tools: { files: { url: server.url }, bare: { url: bare.url }, gone: { url: 'http://127.0.0.1:9' } },
   });
   // Nobody has listed anything before: the first text waits for the schema.
   expect((await say('files/read', '/etc/motd')).end.finish).toBe('stop');
   expect(server.asked.at(-1)!.params['arguments']).toEqual({ path: '/etc/motd' });
   const tools = await mcp.toolsOf('files');
-  expect(tools.map((tool) => ({ ...tool, inputSchema: tool.inputSchema() }))).toEqual([
+  expect(
+    tools.map((tool) => ({ name: tool.name, description: tool.description, inputSchema: tool.inputSchema() })),
+  ).toEqual([
     {
       name: 'read',
       description: 'Reads.',
@@ -74,8 +77,13 @@ test('what a service has is fetched where it is not known yet', async () => {
     { name: 'bare', description: '', inputSchema: { type: 'object', properties: {}, required: [] } },
   ]);
   await expect(mcp.toolsOf('files/read')).rejects.toMatchObject({ code: 'not_found' });
-  // One that is not reached has nothing, and nobody waits for it for ever.
-  expect(await mcp.toolsOf('gone')).toEqual([]);
+  // One that has no tools is known. One that is not reached is not, and nobody waits for it for ever.
+  expect(await mcp.toolsOf('bare')).toEqual([]);
+  await expect(mcp.toolsOf('gone')).rejects.toMatchObject({
+    code: 'no_provider_healthy',
+    message: expect.stringMatching(/^The tools of gone are not known yet, .* Try again in a few seconds/),
+    retryAfterS: 10,
+  });
   await expect(say('gone/read', 'hello')).rejects.toMatchObject({
     code: 'unprocessable',
     message: expect.stringContaining('not known yet'),

@@ -53,6 +53,17 @@ test('a proxy with an API key registers without a signature', async () => {
   expect((await textOf(world.send(peer.welcome.provider))).text).toBe('ok');
 });
 
+test('the network that a proxy dials from is known while it is connected', async () => {
+  const world = await startWorld();
+  const peer = await world.peer(ECHO);
+  const located = world.registry.locate(peer.welcome.provider);
+  const { connection } = located as { connection: string };
+  expect(world.tunnels.network(connection)).toBe('127.0.0.1');
+  peer.kill();
+  await until(() => world.told.some((one) => one.startsWith('left')));
+  expect(world.tunnels.network(connection)).toBeNull();
+});
+
 test('a document with problems is refused as a whole with all of them, and what was registered before stays', async () => {
   const world = await startWorld();
   const peer = await world.peer(ECHO);

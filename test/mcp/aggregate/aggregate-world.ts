@@ -67,7 +67,10 @@ export function request(method: string, params: object | string): RequestMessage
 }
 
 /** The parsed result of a list, which must be one. */
-export function resultOf(answer: ReturnType<Aggregate['list']>): Record<string, unknown> & { nextCursor?: string } {
+export async function resultOf(
+  asked: Awaited<ReturnType<Aggregate['list']>> | ReturnType<Aggregate['list']>,
+): Promise<Record<string, unknown> & { nextCursor?: string }> {
+  const answer = await asked;
   if ('error' in answer) throw new Error(answer.error.message);
   return JSON.parse(answer.result) as Record<string, unknown>;
 }

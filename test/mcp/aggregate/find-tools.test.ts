@@ -25,14 +25,19 @@ test('above 200 tools, two of the gateway are listed in their stead; a selection
   const { aggregate } = await startAggregate(SERVICES);
   const list = (selection: string | null) =>
     resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, selection), true));
-  expect(namesIn(list(null)['tools'])).toEqual(['find_tools', 'call_tool']);
-  expect(ListToolsResultSchema.safeParse(list(null)).error).toBeUndefined();
-  expect(list(null)['tools']).toMatchObject([{ _meta: { 'tollgate/price': { per_call: '0', currency: 'USDC' } } }, {}]);
-  expect(namesIn(list('acme/weather')['tools'])).toEqual(['acme_weather__forecast']);
+  expect(namesIn((await list(null))['tools'])).toEqual(['find_tools', 'call_tool']);
+  expect(ListToolsResultSchema.safeParse(await list(null)).error).toBeUndefined();
+  expect((await list(null))['tools']).toMatchObject([
+    { _meta: { 'tollgate/price': { per_call: '0', currency: 'USDC' } } },
+    {},
+  ]);
+  expect(namesIn((await list('acme/weather'))['tools'])).toEqual(['acme_weather__forecast']);
   expect(
     namesIn(
-      resultOf(
-        aggregate.list('tools/list', undefined, aggregate.scope(keyFor('acme/weather', 'acme/secret'), null), true),
+      (
+        await resultOf(
+          aggregate.list('tools/list', undefined, aggregate.scope(keyFor('acme/weather', 'acme/secret'), null), true),
+        )
       )['tools'],
     ),
   ).toHaveLength(2);
@@ -59,7 +64,7 @@ test('find_tools gives what the words say with schema and price, of the services
   });
   const { content } = JSON.parse(result) as { content: { text: string }[] };
   expect(JSON.parse(content[0]!.text)).toEqual(found(result));
-  const { tools } = resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, null), true)) as {
+  const { tools } = (await resultOf(aggregate.list('tools/list', undefined, aggregate.scope(ANYONE, null), true))) as {
     tools: { outputSchema: object }[];
   };
   expect(new Ajv().validate(tools[0]!.outputSchema, found(result))).toBe(true);

@@ -26,7 +26,7 @@ test('a name is that of the service, and everything else in the message stays as
   const [read] = aggregate.scope(ANYONE, null).services;
   expect(read).toBe('acme/files');
   const exposed = /acme_files__read_file_[0-9][0-9a-z]{12}/.exec(
-    JSON.stringify(aggregate.list('tools/list', null, aggregate.scope(ANYONE, null), false)),
+    JSON.stringify(await aggregate.list('tools/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const params = (name: string) =>
     `{"_meta":{ "k":1.0 }, "n\\u0061me" : ${JSON.stringify(name)},"arguments":{"name":"x" ,"big":12345678901234567890}, "requestState":"s"}`;
@@ -54,10 +54,10 @@ test('a dash stays, and the name with a digest that it was written with before i
   };
   const { aggregate } = await startAggregate(services);
   const scope = aggregate.scope(ANYONE, null);
-  const listed = (kind: 'tools' | 'prompts') =>
-    namesIn(resultOf(aggregate.list(`${kind}/list`, null, scope, false))[kind]);
-  expect(listed('tools')).toEqual(['acme_files__get-env', 'acme_files__get_env']);
-  expect(listed('prompts')).toEqual(['acme_files__tidy-up']);
+  const listed = async (kind: 'tools' | 'prompts') =>
+    namesIn((await resultOf(aggregate.list(`${kind}/list`, null, scope, false)))[kind]);
+  expect(await listed('tools')).toEqual(['acme_files__get-env', 'acme_files__get_env']);
+  expect(await listed('prompts')).toEqual(['acme_files__tidy-up']);
   const resolve = (method: string, name: string) => aggregate.resolve(request(method, { name }), scope);
   const to = (method: string, name: string) => ({
     kind: 'service',
@@ -84,7 +84,7 @@ test('a service whose short digest is that of another takes no call from it', as
     const resolution = aggregate.resolve(request('tools/call', { name }), scope);
     return resolution.kind === 'service' ? resolution.service : null;
   };
-  const names = namesIn(resultOf(aggregate.list('tools/list', null, scope, false))['tools']) as string[];
+  const names = namesIn((await resultOf(aggregate.list('tools/list', null, scope, false)))['tools']) as string[];
   expect(
     names
       .map(serviceOf)
@@ -99,7 +99,7 @@ test('a service whose short digest is that of another takes no call from it', as
 test('prompts, resources, subscriptions and completions are those of their service', async () => {
   const { aggregate, resolve } = await start();
   const prompt = /acme_files__tidy_up_[0-9][0-9a-z]{12}/.exec(
-    JSON.stringify(aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
+    JSON.stringify(await aggregate.list('prompts/list', null, aggregate.scope(ANYONE, null), false)),
   )![0];
   const to = (method: string, params: object) => ({
     kind: 'service',

@@ -142,6 +142,25 @@ test('a server that is down keeps what it listed and is asked less and less ofte
   expect([...catalogue.listingOf(offer)!.tools.keys()]).toEqual(['two']);
 });
 
+test('a server that did not answer is asked again for somebody who waits for its list, before its pause is over', async () => {
+  const { state, server, facts, lists } = await serveChanging();
+  state.down = true;
+  const { catalogue, now, failed } = await startCatalogue([toolOffer(server.url)], { facts, gapMs: 3_000 });
+  await failed(1);
+  for (let failures = 2; failures < 9; failures++) {
+    now.advance(1_000_000);
+    await failed(failures);
+  }
+  // Its pause is minutes now.
+  const asked = lists();
+  state.down = false;
+  await catalogue.tried('acme/tools');
+  expect(lists()).toBe(asked);
+  now.advance(10_000);
+  await catalogue.tried('acme/tools');
+  expect([...catalogue.service('acme/tools')!.tools.keys()]).toEqual(['one']);
+});
+
 test('a server whose prompts or resources cannot be read has its tools, and is asked again for the rest', async () => {
   let broken = true;
   const server = await serveRaw((method) => {

@@ -9,7 +9,7 @@ import { type BridgedSearch, admitsIn } from '../builtin/bridged-services.ts';
 import { askToolTexts, OWN_TOOLS, OWN } from './own-tools.ts';
 import { resolveRequest, type Resolution } from './resolve.ts';
 import { ownResult, type ServerInfo, type OwnAnswer } from '../own-answer.ts';
-import { scopeOf, type Scope, createTables } from './tables.ts';
+import { countTools, scopeOf, type Scope, createTables } from './tables.ts';
 import { type OnShared, exposeUri, splitUri } from './names.ts';
 import { toClientText } from './uri-edits.ts';
 import { TASKS } from '../../tasks/extension.ts';
@@ -23,7 +23,7 @@ export interface Aggregate {
   /** `selection` is the value of `?services=`; null without one. */
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
   /** One page of a list. */
-  list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): OwnAnswer;
+  list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): Promise<OwnAnswer>;
   /** Finds the service of a request that names a tool, a prompt or a resource. */
   resolve(message: RequestMessage, scope: Scope): Resolution;
   /** The result of a call of `find_tools`, as JSON text. */
@@ -59,19 +59,14 @@ export function createAggregate({
   const tables = createTables(catalogue, onShared);
   const info = { name: 'tollgate', title: 'tollgate', version };
 
-  const tooMany = (scope: Scope) => {
-    let tools = 0;
-    for (const service of scope.services)
-      if ((tools += catalogue.service(service)?.tools.size ?? 0) > findAbove) return true;
-    return false;
-  };
+  const tooMany = async (scope: Scope) => (await countTools(scope.services, catalogue, findAbove)) > findAbove;
 
   const asksIn = (scope: Scope) => bridged.kinds(admitsIn(scope));
 
   return {
     info,
     scope: (caller, selection) => scopeOf(catalogue.services(), caller, selection),
-    list(method, cursor, scope, modern) {
+    async list(method, cursor, scope, modern) {
       const after =
         cursor === undefined || cursor === null ? null : typeof cursor === 'string' ? fromCursor(cursor) : undefined;
       if (after === undefined || (after === null && typeof cursor === 'string'))
@@ -81,15 +76,10 @@ export function createAggregate({
             message: 'Unknown cursor. Repeat the request without a cursor',
           },
         };
-      const found = method === 'tools/list' && tooMany(scope);
+      const found = method === 'tools/list' && (await tooMany(scope));
       const { items, nextCursor } = found
         ? { items: OWN_TOOLS, nextCursor: null }
-        : mergedPage(
-            scope.services.flatMap((service) => tables.of(service) ?? []),
-            method,
-            modern ? 'modern' : 'legacy',
-            after,
-          );
+        : await mergedPage(scope.services, tables, { method, form: modern ? 'modern' : 'legacy', after });
       const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !found) : [];
       const members = {
         [LISTS[method].member]: `[${[...items, ...asks].join()}]`,

@@ -1,4 +1,4 @@
-import { isObject, membersOf } from '#wire';
+import { createPace, isObject, membersOf } from '#wire';
 import { viewDefinition, viewToolCallPrice } from '#catalog';
 import { readableText } from '../../catalogue/listing.ts';
 import type { FoundTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
@@ -11,7 +11,7 @@ import {
   type BridgedSearch,
 } from '../builtin/bridged-services.ts';
 import { ASK, FIND_LIMIT, QUERY_MAX } from './own-tools.ts';
-import type { Scope, Tables } from './tables.ts';
+import { countTools, type Scope, type ServiceTable, type Tables, WORK } from './tables.ts';
 
 /** Most characters of all tools in an answer, because a model has to read them. The first tool may be longer. */
 const ANSWER_MAX = 128 * 1024;
@@ -43,19 +43,26 @@ export async function findTools(
 
   const among = services ? new Set(services as readonly string[]) : null;
   const wanted = among ? scope.services.filter((name) => among.has(name)) : scope.services;
+  const searched = await countTools(wanted, deps.catalogue);
   const found =
     query.trim() === ''
       ? listed(wanted, limit, deps.catalogue)
-      : deps.catalogue.find(query, { limit, services: wanted });
+      : await deps.catalogue.find(query, { limit, services: wanted });
   const tools: string[] = [];
   let characters = 0;
+  const pace = createPace(WORK.turn);
   for (const one of found) {
-    const text = render(one, deps.tables);
+    const table = deps.tables.of(one.service);
+    // Its last provider has left in an earlier turn.
+    if (table === null) continue;
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(WORK.name * table.work('tools'));
+    const text = render(one, table);
+    if (text === null) continue;
     if (tools.length > 0 && characters + text.length > ANSWER_MAX) break;
     tools.push(text);
     characters += text.length;
   }
-  const searched = wanted.reduce((sum, service) => sum + (deps.catalogue.service(service)?.tools.size ?? 0), 0);
   const admits = admitsIn(scope);
   const asked: string[] = [];
   for (const kind of deps.bridged.kinds(admits)) {
@@ -101,8 +108,10 @@ function listed(
   return found;
 }
 
-function render({ service, tool, offer }: FoundTool, tables: Tables): string {
-  const { listing, toolNames } = tables.of(service)!;
+/** null for a tool that its service has no more. */
+function render({ service, tool, offer }: FoundTool, { listing, toolNames }: ServiceTable): string | null {
+  const exposed = toolNames.get(tool.name);
+  if (exposed === undefined) return null;
   const text = readableText(tool.shown);
   const members = membersOf(text);
   const raw = (key: string) => {
@@ -111,7 +120,7 @@ function render({ service, tool, offer }: FoundTool, tables: Tables): string {
   };
   const price = JSON.stringify(viewToolCallPrice(offer, tool.name, listing.offers));
   const definition = JSON.stringify(viewDefinition(tool.definition));
-  const name = JSON.stringify(toolNames.get(tool.name));
+  const name = JSON.stringify(exposed);
   return `{"name":${name},"service":${JSON.stringify(service)}${['title', 'description', 'inputSchema'].map(raw).join('')},"price":${price},"definition":${definition}}`;
 }
 

@@ -1,7 +1,7 @@
-import { membersOf, splice, withMembers } from '#wire';
+import { createPace, membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
 import { type Form, type ListMethod, LISTS } from '../../shapes/lists.ts';
-import type { ServiceTable } from './tables.ts';
+import { type ServiceTable, type Tables, WORK } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
 import { createUriEdits } from './uri-edits.ts';
@@ -17,30 +17,49 @@ const PAGE_SIZE = 200;
 /** Most characters of a page. Its first element may be longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
 
-/** One page of a list over services, sorted by slug and then by exposed name. `tables` may be in any order. */
-export function mergedPage(
-  tables: readonly ServiceTable[],
-  method: ListMethod,
-  form: Form,
-  after: Position | null,
-): MergedPage {
+/**
+ * One page of a list over services, sorted by slug and then by exposed name. `services` may be in any order. Names are
+ * made for the services up to the end of the page, in turns.
+ */
+export async function mergedPage(
+  services: readonly string[],
+  tables: Pick<Tables, 'of' | 'slug'>,
+  { method, form, after }: PageOptions,
+): Promise<MergedPage> {
+  const pace = createPace(WORK.turn);
   const items: string[] = [];
   let characters = 0;
   let last: Position | null = null;
-  for (const table of tables.toSorted((a, b) => (a.slug < b.slug ? -1 : 1))) {
-    if (after && table.slug < after.slug) continue;
+  const kind = LISTS[method].member;
+  const bySlug = services.map((service) => [tables.slug(service), service] as const);
+  for (const [slug, service] of bySlug.sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (after && slug < after.slug) continue;
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(WORK.service);
+    const table = tables.of(service);
+    if (table === null) continue;
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(WORK.name * table.work(kind));
     for (const [key, render] of entriesOf(table, method, form)) {
-      if (after && table.slug === after.slug && key <= after.key) continue;
+      if (after && slug === after.slug && key <= after.key) continue;
       const full = items.length === PAGE_SIZE || characters >= PAGE_CHARACTERS;
       if (full) return { items, nextCursor: toCursor(last!) };
       const text = render();
       if (items.length > 0 && characters + text.length > PAGE_CHARACTERS) return { items, nextCursor: toCursor(last!) };
       items.push(text);
       characters += text.length;
-      last = { slug: table.slug, key };
+      last = { slug, key };
+      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+      await pace(text.length);
     }
   }
   return { items, nextCursor: null };
+}
+
+interface PageOptions {
+  readonly method: ListMethod;
+  readonly form: Form;
+  readonly after: Position | null;
 }
 
 /** The elements that a client of this form can read. */

@@ -68,7 +68,7 @@ export async function routeRequest(
   const { method, params } = message;
   const modern = client === 'modern';
   if (isListMethod(method)) {
-    endOwn(answer, message, aggregate.list(method, params?.['cursor'], scope, modern), modern);
+    endOwn(answer, message, await aggregate.list(method, params?.['cursor'], scope, modern), modern);
     return null;
   }
   const resolved = aggregate.resolve(message, scope);

@@ -1,9 +1,19 @@
 import type { Caller } from '#accounts';
+import { createPace } from '#wire';
 import type { ListedItem } from '../../catalogue/fetch-lists.ts';
 import type { ServiceListing, ServiceTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
 import { exposedNames, prefixOf, distinct, type NameOf, type OnShared, slugOf, exposeUri } from './names.ts';
 
-/** The tools, prompts and resources of a service by their names in the aggregate, sorted by these names. */
+/**
+ * Work in characters of text that is written: what fits into one turn of the event loop (some milliseconds), a name
+ * that has to be made, a service that is looked at, and a tool that is merged with those of other providers.
+ */
+export const WORK = { turn: 128 * 1024, name: 100, service: 20, merged: 5 } as const;
+
+/**
+ * The tools, prompts and resources of a service by their names in the aggregate, sorted by these names. Each of them is
+ * made at its first use.
+ */
 export interface ServiceTable {
   readonly service: string;
   /** The beginning of its URIs. */
@@ -17,7 +27,11 @@ export interface ServiceTable {
   readonly resourceTemplates: ReadonlyMap<string, ListedItem>;
   /** Exposed names of tools by their own names. */
   readonly toolNames: ReadonlyMap<string, string>;
+  /** How many names have to be made for the elements of a kind; 0 if they are there. */
+  work(kind: TableKind): number;
 }
+
+type TableKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
 
 export interface Tables {
   /** null for an unknown service. */
@@ -74,7 +88,7 @@ export function createTables(
       if (!listing || slug === undefined || prefix === undefined) return null;
       let table = tables.get(listing);
       if (table?.slug !== slug || table.prefix !== prefix)
-        tables.set(listing, (table = toTable(listing, slug, prefix)));
+        tables.set(listing, (table = new Table(listing, slug, prefix)));
       return table;
     },
     slug(service) {
@@ -92,28 +106,83 @@ export function createTables(
   };
 }
 
-function toTable(listing: ServiceListing, slug: string, prefix: string): ServiceTable {
-  const toolNames = exposedNames(prefix, [...listing.tools.keys()]);
-  const promptNames = exposedNames(
+class Table implements ServiceTable {
+  readonly service: string;
+  readonly slug: string;
+  readonly prefix: string;
+  readonly listing: ServiceListing;
+  #toolNames: ServiceTable['toolNames'] | null = null;
+  #tools: ServiceTable['tools'] | null = null;
+  #prompts: ServiceTable['prompts'] | null = null;
+  #resources: ServiceTable['resources'] | null = null;
+  #resourceTemplates: ServiceTable['resourceTemplates'] | null = null;
+
+  constructor(listing: ServiceListing, slug: string, prefix: string) {
+    this.service = listing.service;
+    this.slug = slug;
+    this.prefix = prefix;
+    this.listing = listing;
+  }
+
+  get toolNames() {
+    return (this.#toolNames ??= exposedNames(this.prefix, [...this.listing.tools.keys()]));
+  }
+
+  get tools() {
+    const { listing, toolNames } = this;
+    return (this.#tools ??= ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])));
+  }
+
+  get prompts() {
+    return (this.#prompts ??= promptsOf(this.listing.prompts, this.prefix));
+  }
+
+  get resources() {
+    return (this.#resources ??= byUri(this.listing.resources, this.slug));
+  }
+
+  get resourceTemplates() {
+    return (this.#resourceTemplates ??= byUri(this.listing.resourceTemplates, this.slug));
+  }
+
+  work(kind: TableKind): number {
+    if (kind === 'tools') return this.#toolNames ? 0 : this.listing.toolCount;
+    const made = { prompts: this.#prompts, resources: this.#resources, resourceTemplates: this.#resourceTemplates };
+    return made[kind] ? 0 : this.listing[kind].length;
+  }
+}
+
+const byUri = (items: readonly ListedItem[], slug: string): ReadonlyMap<string, ListedItem> =>
+  ordered(items.map((item) => [exposeUri(slug, item.key), item]));
+
+function promptsOf(prompts: readonly ListedItem[], prefix: string): ReadonlyMap<string, ListedItem> {
+  const names = exposedNames(
     prefix,
-    listing.prompts.map(({ key }) => key),
+    prompts.map(({ key }) => key),
   );
-  const byUri = (items: readonly ListedItem[]) => ordered(items.map((item) => [exposeUri(slug, item.key), item]));
-  return {
-    service: listing.service,
-    slug,
-    prefix,
-    listing,
-    toolNames,
-    tools: ordered([...listing.tools].map(([name, tool]) => [toolNames.get(name)!, tool])),
-    prompts: ordered(listing.prompts.map((prompt) => [promptNames.get(prompt.key)!, prompt])),
-    resources: byUri(listing.resources),
-    resourceTemplates: byUri(listing.resourceTemplates),
-  };
+  return ordered(prompts.map((prompt) => [names.get(prompt.key)!, prompt]));
 }
 
 function ordered<T>(entries: readonly (readonly [string, T])[]): ReadonlyMap<string, T> {
   return new Map(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
+}
+
+/** How many tools services have together; more than `enough` need not be counted. Many services take several turns. */
+export async function countTools(
+  services: readonly string[],
+  catalogue: Pick<ToolCatalogue, 'service'>,
+  enough: number = Infinity,
+): Promise<number> {
+  const pace = createPace(WORK.turn);
+  let tools = 0;
+  for (const name of services) {
+    if (tools > enough) break;
+    const service = catalogue.service(name);
+    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
+    await pace(WORK.service + (service?.mergeWork ?? 0) * WORK.merged);
+    tools += service?.toolCount ?? 0;
+  }
+  return tools;
 }
 
 /** The services that the caller may use and that the address selects, in no particular order. */

@@ -3,7 +3,7 @@ import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
 import type { TargetAdapter, TargetAdapters } from '#bridge';
 import { getOrInsert, ownTurn } from '#wire';
 import { GatewayError } from '#errors';
-import { indexTools, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
+import { indexTools, type Searched, searchTools, type SearchIndex } from '../../catalogue/search-index.ts';
 
 /** Primitives that a tool call can ask: agents, and models of all kinds. Each is the prefix of its full names. */
 export const BRIDGED_KINDS = ['a2a', 'model', 'image', 'video'] as const;
@@ -134,7 +134,7 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
     // Requests at the same time share what each of them has made.
     const kept = getOrInsert(indexes, kind, () => new Map<string, SearchIndex>());
     const present = new Set<string>();
-    const all: (readonly [BridgedEntry, SearchIndex])[] = [];
+    const all: Searched<BridgedEntry>[] = [];
     let made = 0;
     for (const entry of entries.values()) {
       const { name, displayName: title, description } = entry;
@@ -148,7 +148,7 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
       }
       kept.set(text, index);
       present.add(text);
-      all.push([entry, index]);
+      all.push([entry, [index]]);
     }
     for (const text of kept.keys()) if (!present.has(text)) kept.delete(text);
     return all;
@@ -167,11 +167,9 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
     async find(kind, query, limit, admits) {
       const { entries } = of(kind);
       if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
-      return searchTools(query, await indexed(kind, entries), entries.size)
-        .toSorted((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1))
-        .map(({ of: entry }) => entry)
-        .filter(admits)
-        .slice(0, limit);
+      const searched = (await indexed(kind, entries)).filter(([entry]) => admits(entry));
+      const order = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1);
+      return (await searchTools(query, searched, { limit, order })).map(({ of: entry }) => entry);
     },
     kinds: (admits) => BRIDGED_KINDS.filter((kind) => of(kind).entries.values().some(admits)),
     price(entry) {

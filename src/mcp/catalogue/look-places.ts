@@ -1,0 +1,174 @@
+import { dropOldest, Shares } from '#wire';
+
+interface LookPlacesOptions {
+  /** Most looks that are not long. They are divided between networks by `Shares`. */
+  readonly total: number;
+  /** Most looks of one owner, with those that are long. */
+  readonly ofOwner: number;
+  /** Milliseconds of waiting for its server after which a look is long: its place is free for another one. */
+  readonly longMs: number;
+  /** Most looks that are long. Beyond it, those that wait for `GIVE_UP_TIMES` as long are given up. */
+  readonly longTotal: number;
+  /** Called when a look has become long. */
+  readonly onFree: () => void;
+}
+
+/** Whose server is looked at. */
+export interface Party {
+  /** The network that the owner dials from, or the owner if that is not known. */
+  readonly network: string;
+  readonly owner: string;
+}
+
+/** The place of a look. */
+export interface LookPlace {
+  /**
+   * Waits for an answer of the server. Only this time makes a look long: what the gateway itself takes to read an
+   * answer is nobody's fault, and more looks would make it longer.
+   */
+  wait<T>(answer: Promise<T>): Promise<T>;
+  /** Must be called at the end of the look. */
+  leave(): void;
+}
+
+interface Look extends Party {
+  readonly giveUp: () => void;
+  /** Since when it waits for its server, in milliseconds of a monotonic clock; null while it does not. */
+  waitsSince: number | null;
+}
+
+/** One wait of so many times `longMs` is needed before a look may be given up. */
+const GIVE_UP_TIMES = 5;
+
+/**
+ * Places for looks at servers of many owners, which may answer late or never. Networks take turns, and so do the owners
+ * of one network, so that no number of wallets or services is served before somebody who has waited longer. A look that
+ * takes long leaves its place and goes on. If too many do, one of whoever has most of them is given up.
+ */
+export class LookPlaces {
+  readonly #options: LookPlacesOptions;
+  readonly #short: Shares;
+  readonly #ofOwners = new Map<string, number>();
+  /** Oldest first. */
+  readonly #long = new Set<Look>();
+  #later: NodeJS.Timeout | undefined;
+  readonly #networks = new Turns();
+  readonly #owners = new Turns();
+
+  constructor(options: LookPlacesOptions) {
+    this.#options = options;
+    this.#short = new Shares(options.total);
+  }
+
+  /** Whose turn is next, of the owners that wait in each network; null if none of them may take a place now. */
+  next(waiting: ReadonlyMap<string, { keys(): Iterable<string> }>): Party | null {
+    let next: Party | null = null;
+    let first = Infinity;
+    for (const [network, owners] of waiting) {
+      const turn = this.#networks.of(network);
+      if (turn >= first || !this.#short.mayTake(network)) continue;
+      const owner = this.#nextOf(owners.keys());
+      if (owner === null) continue;
+      next = { network, owner };
+      first = turn;
+    }
+    return next;
+  }
+
+  #nextOf(owners: Iterable<string>): string | null {
+    let next: string | null = null;
+    let first = Infinity;
+    for (const owner of owners) {
+      const turn = this.#owners.of(owner);
+      if (turn >= first || this.#of(owner) >= this.#options.ofOwner) continue;
+      next = owner;
+      first = turn;
+    }
+    return next;
+  }
+
+  #of = (owner: string) => this.#ofOwners.get(owner) ?? 0;
+
+  /** Takes a place. `giveUp` must end the look. */
+  take({ network, owner }: Party, giveUp: () => void): LookPlace {
+    const look: Look = { network, owner, giveUp, waitsSince: null };
+    this.#short.take(network);
+    this.#ofOwners.set(owner, this.#of(owner) + 1);
+    this.#networks.took(network);
+    this.#owners.took(owner);
+    let left = this.#options.longMs;
+    let timer: NodeJS.Timeout | undefined;
+    let isOver = false;
+    return {
+      wait: async (answer) => {
+        const began = performance.now();
+        look.waitsSince = began;
+        if (!isOver && !this.#long.has(look)) timer = setTimeout(() => this.#becomeLong(look), left).unref();
+        try {
+          return await answer;
+        } finally {
+          clearTimeout(timer);
+          look.waitsSince = null;
+          left = Math.max(0, left - (performance.now() - began));
+        }
+      },
+      leave: () => {
+        // An answer that nobody wants any more may still be waited for.
+        isOver = true;
+        clearTimeout(timer);
+        if (!this.#long.delete(look)) this.#short.leave(network);
+        const others = this.#of(owner) - 1;
+        if (others > 0) this.#ofOwners.set(owner, others);
+        else this.#ofOwners.delete(owner);
+      },
+    };
+  }
+
+  #becomeLong(look: Look): void {
+    this.#short.leave(look.network);
+    this.#long.add(look);
+    this.#giveUpSome();
+    this.#options.onFree();
+  }
+
+  #giveUpSome = (): void => {
+    clearTimeout(this.#later);
+    const { longMs, longTotal } = this.#options;
+    const least = performance.now() - GIVE_UP_TIMES * longMs;
+    let over = this.#long.size - longTotal;
+    const late = new Set([...this.#long].filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least));
+    for (; over > 0 && late.size > 0; over--) {
+      const ofNetwork = mostOf([...late], ({ network }) => network);
+      const [oldest] = mostOf(ofNetwork, ({ owner }) => owner);
+      late.delete(oldest!);
+      oldest!.giveUp();
+    }
+    if (over > 0) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
+  };
+}
+
+/** The looks of whoever has most of them, in their order. */
+function mostOf(looks: readonly Look[], whose: (look: Look) => string): readonly Look[] {
+  return [...Map.groupBy(looks, whose).values()].reduce((most, one) => (one.length > most.length ? one : most));
+}
+
+/** Most parties whose last turn is known. The others count as those that had none. */
+const KNOWN_MAX = 10_000;
+
+/** When each party had its last turn. */
+class Turns {
+  /** Oldest first. */
+  readonly #last = new Map<string, number>();
+  #count = 0;
+
+  /** Lower for those whose last turn was earlier; 0 for those that had none. */
+  of(party: string): number {
+    return this.#last.get(party) ?? 0;
+  }
+
+  took(party: string): void {
+    this.#last.delete(party);
+    this.#last.set(party, ++this.#count);
+    dropOldest(this.#last, KNOWN_MAX);
+  }
+}
