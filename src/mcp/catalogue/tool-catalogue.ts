@@ -141,6 +141,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
       });
     const listing = await makeListing({ offer, fetched, sizeMax, before, pin, now });
     if (signal.aborted || !offers.has(offer.id)) return;
+    // Another list of the same provider, which was read at the same time, may have taken the room.
+    if (listing.size > roomOf(offer, listings, offers, limits)) return refresh(offer, signal, wait);
     listings.set(offer.id, listing);
     const changed = KINDS.filter((kind) => listing.digests[kind] !== before?.digests[kind]);
     if (changed.length > 0) tell(offer.service, changed);

@@ -44,6 +44,23 @@ describe('what a hostile server lists is cut', () => {
     expect(sizes.at(-1)).toBeLessThan(100_000);
   });
 
+  test('two lists of one provider that are read at the same time share its room', async () => {
+    const tools = Array.from({ length: 150 }, (_, i) => tool(`tool_${i}`, { description: 'x'.repeat(2_000) }));
+    const both = Promise.withResolvers<void>();
+    const server = await serveRaw(async (method) => {
+      if (method !== 'tools/list') return null;
+      await both.promise;
+      return toolsText(tools);
+    });
+    void server.came('tools/list', 2).then(both.resolve);
+    const offers = Array.from({ length: 2 }, (_, i) => toolOffer(server.url, { service: `acme/s${i}` }));
+    const { catalogue, errors } = await startCatalogue(offers, { limits: { providerSizeMax: 400_000 } });
+    expect(errors).toEqual([]);
+    const sizes = offers.map((offer) => catalogue.listingOf(offer)!.size).sort((a, b) => a - b);
+    expect(sizes[1]).toBeGreaterThan(300_000);
+    expect(sizes[0]! + sizes[1]!).toBeLessThanOrEqual(400_000);
+  });
+
   test('cursors without end end after 50 pages, or where one comes again', async () => {
     let page = 0;
     const endless = await serveRaw((method) =>
