@@ -63,8 +63,8 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly receiptOf: (callId: string) => Promise<string | null>;
   /** Whether the provider of an offer is connected. */
   readonly present: (offer: Offer) => boolean;
-  /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
-  readonly networkOf?: (offer: Offer) => string | null;
+  /** The network that the provider of an offer dials from; null if it is not known. */
+  readonly networkOf: (offer: Offer) => string | null;
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
   /** The agents and models that can be called. Asked for again with each request. Default: none. */

@@ -185,6 +185,7 @@ async function startGateway(options: WorldOptions, { now, database, ledger, offe
     onUnseen: () => {},
     onShared: () => {},
     present: () => true,
+    networkOf: () => null,
     payments: NO_PAYMENTS,
     config: {
       limits: LIMITS,

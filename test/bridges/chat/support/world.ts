@@ -207,6 +207,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
     onUnseen: () => {},
     onShared: () => {},
     present,
+    networkOf: () => null,
     random: NOTHING_LEFT_TO_LUCK.random,
     onUnlisted: () => {},
     idempotency,
