@@ -272,9 +272,9 @@ const LINES = {
   ...within({ ...BOUNDS.message, bytesMax: LINE_BYTES }),
   'a line that is too long': BEYOND['empty objects']!,
 };
-const inLine = (act: Row['act'], answer: Row['answer'], shapes: Row['shapes'] = LINES): Row => ({
+const inLine = (act: Row['act'], answer: Row['answer'], shapes: NonNullable<Row['shapes']> = LINES): Row => ({
   ...row(act, answer),
-  shapes: shapes!,
+  shapes,
 });
 /** For rows that have the worst of their own. */
 const AS_MANY = { 'as many as fit': () => '1' };
