@@ -159,7 +159,7 @@ export const BOUNDS = {
   },
   message: {
     of: 'A message of an MCP server or an A2A agent: an answer, an event, a page of a list',
-    bytesBy: REPLY,
+    bytesBy: '`upstream.reply_bytes_max`; a line of at most 4 MiB if the proxy of a provider runs the server',
     jsonDepthMax: 256,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,

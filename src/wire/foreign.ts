@@ -1,5 +1,5 @@
 import type { Bound } from './bounds.ts';
-import { guardStructure, isObject, type JsonObject, jsonText, readJson } from './json-guard.ts';
+import { guardInTurns, guardStructure, isObject, type JsonObject, jsonText, readJson } from './json-guard.ts';
 
 /* The way in for JSON that others wrote and that is only read here. Its values are those of JSON.parse. */
 
@@ -14,6 +14,17 @@ export function parseForeign(said: string | Uint8Array, bound: Bound, bytes?: Ui
   if (typeof said !== 'string') return JSON.parse(jsonText(said, bound)) as unknown;
   if (said.length >= UNGUARDED_BYTES) guardStructure(bytes ?? Buffer.from(said), bound);
   return JSON.parse(said) as unknown;
+}
+
+/**
+ * Checks a text that another parser builds values of. Throws GatewayError for more than its bound. A large text gives a
+ * promise: it is checked over several turns of the event loop.
+ */
+export function guardForeign(said: string, bound: Bound): Promise<void> | void {
+  if (said.length < UNGUARDED_BYTES) return;
+  const bytes = Buffer.from(said);
+  if (said.length >= IN_TURNS_CHARS) return guardInTurns(bytes, bound);
+  guardStructure(bytes, bound);
 }
 
 /** As parseForeign; null for anything but an object. */

@@ -1,6 +1,6 @@
 export { bodyLengthOf, fetchText, readBounded, readStart } from './bounded-body.ts';
 export { BOUNDS, type Bound } from './bounds.ts';
-export { foreignObject, parseForeign, readForeign } from './foreign.ts';
+export { foreignObject, guardForeign, parseForeign, readForeign } from './foreign.ts';
 export { CodingFault, contentCoding } from './content-coding.ts';
 export { type Placed, PlacedList, dropOldest, getOrInsert } from './collections.ts';
 export {

@@ -442,7 +442,14 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
 }
 
 /** The JSON is nested deeper, or has more keys, objects or elements, than allowed. It may be valid but too large. */
-export class TooMuchStructure extends GatewayError {}
+export class TooMuchStructure extends GatewayError {
+  /** What is too much, to be read behind the name of the text: `has more than 100 keys`. */
+  readonly what: string;
 
-const tooMuch = (what: string, position: number) =>
-  new TooMuchStructure('invalid_request', `The body ${what} (at position ${position})`);
+  constructor(what: string, position: number) {
+    super('invalid_request', `The body ${what} (at position ${position})`);
+    this.what = what;
+  }
+}
+
+const tooMuch = (what: string, position: number) => new TooMuchStructure(what, position);

@@ -105,6 +105,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'ai-sdk/worker/transcriptions': 1,
     'ai-sdk/worker/videos': 1,
   },
+  // Lines of a server that a proxy runs are bounded by src/provide/stdio/message-process.ts.
   'a message or a part of one, whose structure its reader bounded when it came': {
     'a2a/http/parse-request': 2,
     'a2a/send/handle-message': 2,

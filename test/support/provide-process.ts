@@ -31,6 +31,7 @@ export async function startProvide(options: {
   readonly router: string;
   readonly services: string;
   readonly wallet?: TestWallet;
+  readonly env?: Readonly<Record<string, string>>;
 }): Promise<ProvideProcess> {
   const wallet = options.wallet ?? solanaWallet();
   const home = mkdtempSync(join(tmpdir(), 'tollgate-provide-'));
@@ -52,6 +53,7 @@ export async function startProvide(options: {
       NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
       HOME: home,
       TEST_UPSTREAM_KEY: 'upstream-secret-canary',
+      ...options.env,
     },
   });
   try {

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createLines } from '#wire';
 import type { CommandTarget } from '#config';
+import { createInOrder } from './in-order.ts';
 
 /** Longest message in either direction, in bytes. */
 export const MESSAGE_BYTES_MAX = 4 * 1024 * 1024;
@@ -16,10 +17,10 @@ interface ChildOptions {
   readonly target: CommandTarget;
   /** The proxy's own environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Called with each line of stdout. */
-  readonly line: (text: string) => void;
+  /** Called with each line of stdout. While a promise of it or of `tooLong` is open, stdout is not read. */
+  readonly line: (text: string) => Promise<void> | void;
   /** Called with the beginning of a line of stdout that is longer than MESSAGE_BYTES_MAX. */
-  readonly tooLong: (beginning: string) => void;
+  readonly tooLong: (beginning: string) => Promise<void> | void;
   /** Called with the last bytes of such a line. */
   readonly tooLongEnd: (ending: string) => void;
   /** Called with each line of stderr, shortened. */
@@ -64,7 +65,14 @@ export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }
   };
 
   child.stdin.on('error', () => {});
-  const output = createLines({ bytesMax: MESSAGE_BYTES_MAX, line, tooLong, tooLongEnd });
+  // What waits is one line of the most bytes, and the rest of the chunk in which it ended.
+  const order = createInOrder({ hold: () => child.stdout.pause(), release: () => child.stdout.resume() });
+  const output = createLines({
+    bytesMax: MESSAGE_BYTES_MAX,
+    line: (text) => order.add(text.length, () => line(text)),
+    tooLong: (beginning) => order.add(beginning.length, () => tooLong(beginning)),
+    tooLongEnd: (ending) => order.add(ending.length, () => tooLongEnd(ending)),
+  });
   child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
   child.stdout.on('end', () => output.end());
   const complaints = createLines({
@@ -82,10 +90,12 @@ export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }
     const how = by === null ? `exited with code ${code}` : `was ended by ${by}`;
     // Children that the process left behind would keep its output open.
     signal('SIGKILL');
-    const flush = setTimeout(() => ended.resolve(how), FLUSH_MS);
+    const settle = () => order.idle().then(() => ended.resolve(how));
+    let flush: NodeJS.Timeout | undefined;
+    void order.idle().then(() => (flush = setTimeout(settle, FLUSH_MS)));
     child.on('close', () => {
       clearTimeout(flush);
-      ended.resolve(how);
+      void settle();
     });
   });
 

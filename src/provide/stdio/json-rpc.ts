@@ -40,8 +40,7 @@ export const ERROR = {
  * the gateway, which has already checked the messages that it sends.
  */
 export function parseMessage(written: string): Message | null | undefined {
-  // A line break in JSON is only white space, but it would end a message on a pipe and a field of an event.
-  const raw = parseRaw(/[\r\n]/.test(written) ? written.replaceAll(/[\r\n]+/g, ' ') : written);
+  const raw = parseRaw(LINE_BREAK.test(written) ? inOneLine(written) : written);
   if (!raw) return raw;
   const { text, value, members } = raw;
   const { method } = value;
@@ -54,14 +53,40 @@ export function parseMessage(written: string): Message | null | undefined {
   return keyOf(value['id']) === null ? null : { kind: 'request', idText: text.slice(id.start, id.end), method, ...raw };
 }
 
+const LINE_BREAK = /[\r\n]/;
+const [LF, CR, SPACE] = [0x0a, 0x0d, 0x20];
+
+/**
+ * A line break in JSON is only white space, but it would end a message on a pipe and a field of an event. Replaced in
+ * the bytes, because millions of them take a regular expression a quarter of a second.
+ */
+function inOneLine(written: string): string {
+  const bytes = Buffer.from(written);
+  let length = 0;
+  let wasBreak = false;
+  // An iterator takes five times as long.
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!;
+    const isBreak = byte === CR || byte === LF;
+    if (!isBreak) bytes[length++] = byte;
+    else if (!wasBreak) bytes[length++] = SPACE;
+    wasBreak = isBreak;
+  }
+  return bytes.toString('utf8', 0, length);
+}
+
+/** The most messages of a batch that are read. */
+export const BATCH_MESSAGES_MAX = 1_000;
+
 /**
  * The texts of the messages of a batch, which servers of 2025-03-26 may write. Any other text is returned as the only
- * element.
+ * element. null for more than BATCH_MESSAGES_MAX.
  */
-export function elementsOfBatch(text: string): readonly string[] {
+export function elementsOfBatch(text: string): readonly string[] | null {
   if (!/^\s*\[\s*\{/.test(text)) return [text];
   try {
-    return elementsOf(text, 0).map(({ start, end }) => text.slice(start, end));
+    const spans = elementsOf(text, 0, BATCH_MESSAGES_MAX + 1);
+    return spans.length > BATCH_MESSAGES_MAX ? null : spans.map(({ start, end }) => text.slice(start, end));
   } catch (error) {
     if (error instanceof RawJsonError) return [text];
     throw error;

@@ -132,10 +132,11 @@ function isKey(text: string, start: number, end: number, key: string): boolean {
 
 /**
  * The members of the object that begins `text`, up to the first fault or the end of the text. The values are JSON text.
- * The value at the fault is empty. Of duplicate keys the last counts, as in JSON.parse.
+ * The value at the fault is empty. Of duplicate keys the last counts, as in JSON.parse. At most `countMax` are read.
  */
-export function readableMembers(text: string): ReadonlyMap<string, string> {
+export function readableMembers(text: string, countMax = Infinity): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
+  let left = countMax;
   let i = skipSpace(text, 0);
   if (text.charCodeAt(i) !== OPEN_BRACE) return members;
   try {
@@ -149,7 +150,7 @@ export function readableMembers(text: string): ReadonlyMap<string, string> {
       i = skipSpace(text, end);
       // A number at the end of the text may go on behind it.
       if (i < text.length) members.set(key, text.slice(start, end));
-    } while (text.charCodeAt(i) === COMMA);
+    } while (--left > 0 && text.charCodeAt(i) === COMMA);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
   }
@@ -158,15 +159,20 @@ export function readableMembers(text: string): ReadonlyMap<string, string> {
 
 /**
  * The elements of the array that begins `text`, as JSON text, up to the first fault or the end of the text. The last
- * one may be incomplete. Empty if `text` does not begin an array.
+ * one may be incomplete. Behind `countMax` elements, one more has all that follows, without its comma. Empty if `text` does
+ * not begin an array.
  */
-export function readableElements(text: string): readonly string[] {
+export function readableElements(text: string, countMax = Infinity): readonly string[] {
   const elements: string[] = [];
   let i = skipSpace(text, 0);
   if (text.charCodeAt(i) !== OPEN_BRACKET || text.charCodeAt(skipSpace(text, i + 1)) === CLOSE_BRACKET) return elements;
   try {
     do {
       i = skipSpace(text, i + 1);
+      if (elements.length === countMax) {
+        elements.push(text.slice(i));
+        break;
+      }
       const end = valueEnd(text, i);
       elements.push(text.slice(i, end));
       i = skipSpace(text, end);

@@ -3,24 +3,34 @@ import type { Bound } from '#wire';
 /* The JSON that takes longest to read, as one value that stands somewhere in what a stranger sends. */
 
 export const WORST_BYTES = 8_200_000;
+/** A little less than a line of a server may have that a provider's proxy starts. */
+export const LINE_BYTES = 4_190_000;
 
-const filled = (piece: string, bytes = WORST_BYTES): string =>
-  piece.repeat(Math.floor(bytes / piece.length)).slice(0, -1);
+const filled = (piece: string, bytes: number): string => piece.repeat(Math.floor(bytes / piece.length)).slice(0, -1);
 const names = (count: number): string =>
   `{${Array.from({ length: count }, (_, i) => `"k${i.toString(36)}":1`).join()}}`;
 
-/** 8 MiB each, far beyond what is read. */
-export const BEYOND: Readonly<Record<string, () => string>> = {
-  'empty objects': () => `[${filled('{},')}]`,
-  'deep arrays': () => '['.repeat(WORST_BYTES / 2) + ']'.repeat(WORST_BYTES / 2),
-  names: () => names(WORST_BYTES / 14),
-  'the same name': () => `{${filled('"a":1,')}}`,
-  'short numbers': () => `[${filled('1,')}]`,
-  'long numbers': () => `[${filled(`${'7'.repeat(60)},`)}]`,
-  'white space': () => `[${' '.repeat(WORST_BYTES)}0]`,
-  'a long text that is no ASCII': () => `"${'a'.repeat(WORST_BYTES)}\u00e9"`,
-  'quotes in a text': () => `"${String.raw`\"`.repeat(WORST_BYTES / 4)}"`,
-  'one text of escapes': () => `"${String.raw`\n`.repeat(WORST_BYTES / 2)}"`,
+/** Far beyond what is read. */
+const beyond = (bytes: number): Readonly<Record<string, () => string>> => ({
+  'empty objects': () => `[${filled('{},', bytes)}]`,
+  'deep arrays': () => '['.repeat(bytes / 2) + ']'.repeat(bytes / 2),
+  names: () => names(bytes / 14),
+  'the same name': () => `{${filled('"a":1,', bytes)}}`,
+  'short numbers': () => `[${filled('1,', bytes)}]`,
+  'long numbers': () => `[${filled(`${'7'.repeat(60)},`, bytes)}]`,
+  'white space': () => `[${' '.repeat(bytes)}0]`,
+  'a long text that is no ASCII': () => `"${'a'.repeat(bytes)}\u00e9"`,
+  'quotes in a text': () => `"${String.raw`\"`.repeat(bytes / 4)}"`,
+  'one text of escapes': () => `"${String.raw`\n`.repeat(bytes / 2)}"`,
+});
+
+/** 8 MiB each. */
+export const BEYOND = beyond(WORST_BYTES);
+
+/** The same, but as long as a line of a server that a provider's proxy starts may be. */
+export const BEYOND_IN_A_LINE: typeof BEYOND = {
+  ...Object.fromEntries(Object.entries(beyond(LINE_BYTES)).map(([shape, make]) => [`${shape} in a line`, make])),
+  'returns of the carriage in a line': () => `[${'\r '.repeat(LINE_BYTES / 2)}0]`,
 };
 
 /** The most members of one object, if it is read in pieces. */

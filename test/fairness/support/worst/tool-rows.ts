@@ -1,4 +1,6 @@
 import { SIGN_IN_TOML } from '../../../support/wallets.ts';
+import { BOUNDS } from '#wire';
+import { BEYOND, BEYOND_IN_A_LINE, LINE_BYTES, within } from './shapes.ts';
 import type { Answer, Asked, Row, Usual, World } from './world.ts';
 
 /* MCP servers and A2A agents. */
@@ -256,6 +258,77 @@ export const TUNNEL_ROWS: Readonly<Record<string, Row>> = {
   'a message of an agent': row(message('far-agent'), agentSays(said)),
   'a task of an agent': row(message('far-agent'), agentSays(task)),
 };
+
+/** The answer and some messages behind it, in one line. */
+const inBatch = (messages: (junk: string) => string): Row['answer'] => {
+  const alone = answersTo('tools/call', called);
+  return (asked, junk) => {
+    const answer = alone(asked, '0');
+    return answer === null ? null : { body: `[${answer.body},${messages(junk)}]` };
+  };
+};
+const LINES = {
+  ...BEYOND_IN_A_LINE,
+  ...within({ ...BOUNDS.message, bytesMax: LINE_BYTES }),
+  'a line that is too long': BEYOND['empty objects']!,
+};
+const inLine = (act: Row['act'], answer: Row['answer'], shapes: NonNullable<Row['shapes']> = LINES): Row => ({
+  ...row(act, answer),
+  shapes,
+});
+/** For rows that have the worst of their own. */
+const AS_MANY = { 'as many as fit': () => '1' };
+const NOTE = '{"jsonrpc":"2.0","method":"notifications/x"}';
+const LARGE_NOTE = `{"jsonrpc":"2.0","method":"notifications/x","params":[${Array(1_200).fill('{}').join()}]}`;
+const notes = (note: string, count: number) =>
+  inLine(
+    dialledIn.modern,
+    inBatch((junk) =>
+      Array(junk === '0' ? 1 : count)
+        .fill(note)
+        .join(),
+    ),
+    AS_MANY,
+  );
+
+/** What a server says that the proxy of a provider runs, in lines. */
+export const STDIO_ROWS: Readonly<Record<string, Row>> = {
+  'a result of a tool': inLine(dialledIn.modern, answersTo('tools/call', called)),
+  'a result of an older server': inLine(
+    inSession('far-legacy', 'tools/call', { name: 'read', arguments: {} }),
+    answersTo('tools/call', called),
+  ),
+  'members of an answer': inLine(
+    dialledIn.modern,
+    (asked, junk) => {
+      const answer = answersTo('tools/call', called)(asked, '0');
+      return answer && (junk === '0' ? answer : { body: `${answer.body.slice(0, -1)},${junk.slice(1)}` });
+    },
+    { names: BEYOND_IN_A_LINE['names in a line']! },
+  ),
+  'a message of a batch': inLine(
+    dialledIn.modern,
+    inBatch((junk) => `{"jsonrpc":"2.0","method":"notifications/x","params":{"x":${junk}}}`),
+    BEYOND_IN_A_LINE,
+  ),
+  'many messages': notes(NOTE, 90_000),
+  'many messages that are large': notes(LARGE_NOTE, 900),
+};
+
+/** The blocks of servers that the proxy runs, with the program that asks `url` for each line. */
+export const stdioServices = (url: string, program: readonly string[]): string =>
+  ['far-modern', 'far-legacy']
+    .map(
+      (name) => `
+[[tools]]
+name = "m/${name}"
+provider_name = "Far"
+command = ${JSON.stringify(program[0])}
+args = ${JSON.stringify([...program.slice(1), `${url}/mcp/${name}`])}
+pricing = { per_call = 0 }
+`,
+    )
+    .join('');
 
 export const tunnelServices = (url: string): string =>
   tool(url, 'far-modern', 'Far') + tool(url, 'far-legacy', 'Far') + agent(url, 'far-agent', 'Far');
