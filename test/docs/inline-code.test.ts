@@ -85,7 +85,6 @@ describe('code in the sentences of the guide', () => {
       '--library',
       '--trace-gc',
       '--max-semi-space-size',
-      '--external-memory-accounted-in-global-limit',
     ]);
     // `parseArgs` names an option without its dashes.
     const isKnown = (option: string) =>
