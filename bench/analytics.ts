@@ -8,9 +8,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { findMarket } from '../src/analytics/index.ts';
-import { createFigurePages } from '../src/pages/figures/public-routes.ts';
-import { loadStatements, openDatabase, type Statement } from '../src/store/index.ts';
+import { findMarket } from '../src/billing/analytics/index.ts';
+import { createFigurePages } from '../src/console/pages/figures/public-routes.ts';
+import { loadStatements, openDatabase, type Statement } from '../src/foundation/store/index.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 
 const ROUNDS = 9;
@@ -61,11 +61,11 @@ async function readFigures(): Promise<void> {
     'known',
     `INSERT INTO known_users SELECT account_hash, 1, MIN(day), -2 FROM user_days GROUP BY account_hash`,
   );
-  const ofUsers = loadStatements(import.meta.url, '../src/analytics/sql/roll-up.sql', [
+  const ofUsers = loadStatements(import.meta.url, '../src/billing/analytics/sql/roll-up.sql', [
     'countActiveUsers',
     'noteCountedUsers',
   ]);
-  const ofAccounts = loadStatements(import.meta.url, '../src/analytics/sql/known-accounts.sql', [
+  const ofAccounts = loadStatements(import.meta.url, '../src/billing/analytics/sql/known-accounts.sql', [
     'countKnownAccounts',
     'noteCountedAccounts',
   ]);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { createReceiptSigner } from '../src/billing/compose.ts';
 import { archivePeriod, RECENT_DAYS, verifyArchive } from '../src/billing/archive/index.ts';
-import { openDatabase } from '../src/store/index.ts';
-import { receiptOfRecord } from '../src/pages/index.ts';
+import { openDatabase } from '../src/foundation/store/index.ts';
+import { receiptOfRecord } from '../src/console/pages/index.ts';
 import { startProvider } from '../test/support/provider.ts';
 import { ask, startSpine, UNHURRIED } from '../test/support/spine.ts';
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { audit } from '../src/billing/index.ts';
-import { openDatabase } from '../src/store/open.ts';
+import { openDatabase } from '../src/foundation/store/open.ts';
 import { openLoaded } from './ledger-load.ts';
 
 const [first = '100000', dataDir] = process.argv.slice(2);

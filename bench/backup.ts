@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { audit, createLedger, createPriceBook } from '../src/billing/compose.ts';
 import { escrowOf, type Ledger, treasuryOf } from '../src/billing/index.ts';
-import { openDatabase } from '../src/store/index.ts';
-import { restoreBackup } from '../src/store/backup/index.ts';
+import { openDatabase } from '../src/foundation/store/index.ts';
+import { restoreBackup } from '../src/foundation/store/backup/index.ts';
 import { CRASH_PRICE } from '../test/support/crash-price.ts';
 
 /* `node bench/backup.ts --calls 50000`: the time of a backup of the embedded database and of its restore, and by how

@@ -1,6 +1,6 @@
 import type { createLedger as CreateLedger } from '../src/billing/ledger-create.ts';
 import type { Ledger } from '../src/billing/ledger.ts';
-import type { openDatabase as OpenDatabase } from '../src/store/open.ts';
+import type { openDatabase as OpenDatabase } from '../src/foundation/store/open.ts';
 
 const ACCOUNTS = 200;
 
@@ -40,7 +40,7 @@ export async function openLoaded(
   checkout: URL = new URL('../', import.meta.url),
   { accounts = ACCOUNTS, kept = false }: { readonly accounts?: number; readonly kept?: boolean } = {},
 ): Promise<Loaded> {
-  const { openDatabase } = (await import(new URL('src/store/open.ts', checkout).href)) as {
+  const { openDatabase } = (await import(new URL('src/foundation/store/open.ts', checkout).href)) as {
     openDatabase: typeof OpenDatabase;
   };
   const { createLedger } = (await import(new URL('src/billing/ledger-create.ts', checkout).href)) as {

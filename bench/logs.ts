@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseArgs } from 'node:util';
-import { toLogRecord } from '../src/observe/otlp.ts';
+import { toLogRecord } from '../src/console/observe/otlp.ts';
 import { chatInTurns, middle } from './in-turns.ts';
 
 /** Lines wait up to a second for more lines before they are sent. */

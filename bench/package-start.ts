@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createWallet, writeKeypairFile } from '../src/provide/wallet/index.ts';
+import { createWallet, writeKeypairFile } from '../src/providers/proxy/wallet/index.ts';
 import { percentile } from './ledger-load.ts';
 import { cpuMicros, type Program, residentBytes, startProgram } from './program.ts';
 

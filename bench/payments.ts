@@ -1,8 +1,8 @@
 import { verify, createPublicKey } from 'node:crypto';
 import nacl from 'tweetnacl';
-import { loadRecovery, personalDigest, viemRecovery } from '../src/auth/siwx/wallet-signature.ts';
-import { createEvmChain } from '../src/chains/evm/evm-chain.ts';
-import { createSolanaChain } from '../src/chains/solana/solana-chain.ts';
+import { loadRecovery, personalDigest, viemRecovery } from '../src/gateway/auth/siwx/wallet-signature.ts';
+import { createEvmChain } from '../src/billing/chains/evm/evm-chain.ts';
+import { createSolanaChain } from '../src/billing/chains/solana/solana-chain.ts';
 import { evmMoney, solanaMoney } from '../test/support/chain/money-chain.ts';
 import { evmWallet } from '../test/support/wallets.ts';
 

@@ -1,8 +1,8 @@
-import { createAttempts } from '../src/auth/attempts.ts';
-import { keccak } from '../src/config/evm-address.ts';
-import { personalDigest, viemRecovery } from '../src/auth/siwx/wallet-signature.ts';
-import { createNonces } from '../src/auth/siwx/nonces.ts';
-import { createSignIn } from '../src/auth/siwx/sign-in.ts';
+import { createAttempts } from '../src/gateway/auth/attempts.ts';
+import { keccak } from '../src/server/config/evm-address.ts';
+import { personalDigest, viemRecovery } from '../src/gateway/auth/siwx/wallet-signature.ts';
+import { createNonces } from '../src/gateway/auth/siwx/nonces.ts';
+import { createSignIn } from '../src/gateway/auth/siwx/sign-in.ts';
 import {
   encode,
   evmWallet,

@@ -9,13 +9,13 @@ import { join, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
-import type * as RollUp from '../src/analytics/roll-up-program.ts';
+import type * as RollUp from '../src/billing/analytics/roll-up-program.ts';
 import type * as Following from '../src/billing/ledger-follower.ts';
-import type * as Follow from '../src/store/log/follow.ts';
-import type * as Progress from '../src/store/log/shared-progress.ts';
-import { readRecords } from '../src/store/log/reader.ts';
-import { MIGRATED_BY_TABLE, MIGRATIONS_TABLE } from '../src/store/migrations.ts';
-import type { Prepare } from '../src/store/statement.ts';
+import type * as Follow from '../src/foundation/store/log/follow.ts';
+import type * as Progress from '../src/foundation/store/log/shared-progress.ts';
+import { readRecords } from '../src/foundation/store/log/reader.ts';
+import { MIGRATED_BY_TABLE, MIGRATIONS_TABLE } from '../src/foundation/store/migrations.ts';
+import type { Prepare } from '../src/foundation/store/statement.ts';
 import { openLoaded, percentile } from './ledger-load.ts';
 
 const HELP = `node bench/tables.ts [--before FOLDER] [--pairs 20000] [--rounds 7] [--step 700000] [--log FOLDER]
@@ -122,7 +122,7 @@ function measure(tree: Tree, log: string, length: number) {
   const database = new DatabaseSync(join(dataDir, 'tollgate.db'), { timeout: 5_000, readBigInts: true });
   database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000');
   database.exec(`${MIGRATIONS_TABLE};${MIGRATED_BY_TABLE}`);
-  const migrations = new URL('src/store/migrations/', tree.root);
+  const migrations = new URL('src/foundation/store/migrations/', tree.root);
   for (const name of readdirSync(migrations).toSorted()) database.exec(readFileSync(new URL(name, migrations), 'utf8'));
   database.exec('PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY');
   const prepare = preparer(database);

@@ -15,7 +15,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 /** The path, quoted for a shell if necessary. */
 const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`)}'`;
 /** The package of a provider's proxy has another entry and no gateway. */
-const main = ['src/main.js', 'src/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
+const main =
+  ['src/main.js', 'src/program/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
 const packed = main.endsWith('.js');
 const install = `cd ${quoted} && npm ci`;
 

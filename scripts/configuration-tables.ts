@@ -1,13 +1,13 @@
 // `npm run docs` uses this to write the tables of docs/configuration.md from the options in the code. A test compares
 // them.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { COMMON_OPTIONS } from '../src/config/blocks/block.ts';
-import { BLOCKS } from '../src/config/blocks/blocks.ts';
-import { PROVIDER_OPTIONS } from '../src/config/blocks/provider-block.ts';
-import { CHAIN_OPTIONS } from '../src/config/chains.ts';
-import type { OptionTable } from '../src/config/option.ts';
-import { SECTIONS } from '../src/config/options.ts';
-import { ROUTER_OPTIONS } from '../src/provide/provider-file.ts';
+import { COMMON_OPTIONS } from '../src/server/config/blocks/block.ts';
+import { BLOCKS } from '../src/server/config/blocks/blocks.ts';
+import { PROVIDER_OPTIONS } from '../src/server/config/blocks/provider-block.ts';
+import { CHAIN_OPTIONS } from '../src/server/config/chains.ts';
+import type { OptionTable } from '../src/server/config/option.ts';
+import { SECTIONS } from '../src/server/config/options.ts';
+import { ROUTER_OPTIONS } from '../src/providers/proxy/provider-file.ts';
 
 const PAGE = new URL('../docs/configuration.md', import.meta.url);
 const HEAD = '| option | takes | default | meaning |\n|---|---|---|---|\n';

@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { chromium } from 'playwright-core';
-import { diagramFile, diagramMark, diagramsOf } from '../src/pages/guide/guide-document.ts';
+import { diagramFile, diagramMark, diagramsOf } from '../src/console/pages/guide/guide-document.ts';
 import { findChromium } from '../test/support/find-chromium.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..');

@@ -21,25 +21,25 @@ const EVERYDAY_TOO = ['test/docs/pages-run-as-written.test.ts'];
 /** Files that need nothing else, but take long. What they ask with large counts and waits, faster files ask as well. */
 const FULL_TOO = [
   // They start a process for each package.
-  'test/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
+  'test/providers/ai-sdk/{audio,endings,every-provider,failures-and-fidelity,packages-are-confined,behind-a-proxy,reach}.test.ts',
   // recheck takes 20 to 60 s for all of them.
   'test/architecture/regular-expressions.test.ts',
   'test/a2a/calls/{agents-that-break,large-files,large-results-repeated,tasks-that-outlast-their-call}.test.ts',
   'test/billing/ledger-model.test.ts',
   'test/fairness/**/*.test.ts',
-  'test/gateway/registry/{document-fuzz,grace,prices-that-jump}.test.ts',
+  'test/gateway/network/registry/{document-fuzz,grace,prices-that-jump}.test.ts',
   'test/gateway/webhooks/{queues-are-bounded,slow-receivers-hold-up-nobody}.test.ts',
   'test/openai/embeddings/two-thousand-inputs.test.ts',
   'test/mcp/attacks/hostile-servers.test.ts',
   'test/mcp/calls/large-outcomes-repeated.test.ts',
   'test/mcp/sessions/abandoned.test.ts',
-  'test/provide/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
+  'test/providers/proxy/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
   'test/media/{blobs-in-s3,files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
   'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
   // It waits until a line of a batch is asked for again.
   'test/spine/endings/batch-lines.test.ts',
   'test/spine/{abandoned-reasoning,answers-before-the-body,cut-replies,slow-senders,stalled-readers}.test.ts',
-  'test/tunnel/prices-that-jump.test.ts',
+  'test/gateway/network/through-tunnels/prices-that-jump.test.ts',
 ];
 
 /**
@@ -50,17 +50,17 @@ const FULL_TOO = [
 const DEEP_ONLY = [
   'test/a2a/contract/across-versions.test.ts',
   'test/a2a/faults/{gateways-are-killed,nothing-is-left}.test.ts',
-  'test/billing/chain/{evm-payout-far-back,transactions-that-vanish}.test.ts',
+  'test/billing/chains/{evm-payout-far-back,transactions-that-vanish}.test.ts',
   'test/billing/ledger-races-without-guards.test.ts',
-  'test/cli/log-reader-gone.test.ts',
+  'test/program/cli/log-reader-gone.test.ts',
   'test/clients/generated/generated-clients.test.ts',
   'test/clients/schemathesis/schemathesis.test.ts',
   'test/cluster/{gateway-freezes,patroni-fails-over}.test.ts',
   'test/deploy/{chart,dashboard,rolling-restart}.test.ts',
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
-  'test/gateway/reference/{docs-in-a-browser,document-is-linted}.test.ts',
-  'test/gateway/registry/flapping.test.ts',
+  'test/console/pages/reference/{docs-in-a-browser,document-is-linted}.test.ts',
+  'test/gateway/network/registry/flapping.test.ts',
   'test/ambiguous-keys/servers-in-go.test.ts',
   'test/mcp/clients/{coding-agents,frameworks,inspector}.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
@@ -70,23 +70,23 @@ const DEEP_ONLY = [
   'test/openai/clients/*.test.ts',
   'test/spine/chains/killed-with-money-under-way.test.ts',
   'test/release/{package-installs,provider-package,sources-of-a-package}.test.ts',
-  'test/rpc/nothing-is-left.test.ts',
+  'test/console/rpc/nothing-is-left.test.ts',
   'test/spine/soak.test.ts',
-  'test/store/{a-backup-of-many-files,behind-a-pooler,upgrade-with-calls-under-way}.test.ts',
+  'test/foundation/store/{a-backup-of-many-files,behind-a-pooler,upgrade-with-calls-under-way}.test.ts',
   'test/support-tests/{gateway-process,no-orphans}.test.ts',
-  'test/web/guide-in-a-browser.test.ts',
-  'test/tunnel/five-hundred-streams.test.ts',
-  'test/tunnel/two-hundred-proxies.test.ts',
+  'test/console/pages/guide-in-a-browser.test.ts',
+  'test/gateway/network/through-tunnels/five-hundred-streams.test.ts',
+  'test/gateway/network/through-tunnels/two-hundred-proxies.test.ts',
 ];
 
 /**
  * They start packages of the AI SDK. Node 24, which a checkout brings where Node 26 does not start, cannot confine
- * them, and so tollgate refuses them there: `test/ai-sdk/refused-on-old-node` asks for that.
+ * them, and so tollgate refuses them there: `test/providers/ai-sdk/refused-on-old-node` asks for that.
  */
 const NEEDS_NODE_25 = [
-  'test/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
-  'test/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
-  'test/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,reach,second-wall}.test.ts',
+  'test/providers/ai-sdk/{audio,behind-a-proxy,endings,every-provider,failures-and-fidelity,packages-are-confined}.test.ts',
+  'test/providers/ai-sdk/{films-of-every-provider,films-outlive-a-kill,sound-of-every-provider}.test.ts',
+  'test/providers/ai-sdk/{a-package-floods-its-pipes,a-wall-is-required,flags-of-node,reach,second-wall}.test.ts',
   'test/release/{provider-package,sources-of-a-package}.test.ts',
 ];
 /** Whether a Node with these flags can confine them. */

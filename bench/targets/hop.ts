@@ -7,16 +7,16 @@
 import { createServer, type ServerResponse } from 'node:http';
 import { parseArgs } from 'node:util';
 import fastify from 'fastify';
-import type { DirectEndpoint, TunnelEndpoint } from '../../src/catalog/offers.ts';
-import type { Location } from '../../src/network/registry/presence.ts';
-import { createPeerListener } from '../../src/network/peer-listener.ts';
-import { createPeers } from '../../src/network/peers.ts';
-import { createIdentity } from '../../src/auth/identity.ts';
-import { createTunnels } from '../../src/network/tunnel/tunnels.ts';
-import { servicePath } from '../../src/network/tunnel/wire.ts';
-import { createTunnelUpstream } from '../../src/network/upstream/tunnel-upstream.ts';
-import { createHttpUpstream } from '../../src/network/upstream/http-upstream.ts';
-import type { UpstreamExchange } from '../../src/gateway/upstream.ts';
+import type { DirectEndpoint, TunnelEndpoint } from '../../src/server/catalog/offers.ts';
+import type { Location } from '../../src/gateway/network/registry/presence.ts';
+import { createPeerListener } from '../../src/gateway/network/peer-listener.ts';
+import { createPeers } from '../../src/gateway/network/peers.ts';
+import { createIdentity } from '../../src/gateway/auth/identity.ts';
+import { createTunnels } from '../../src/gateway/network/tunnel/tunnels.ts';
+import { servicePath } from '../../src/gateway/network/tunnel/wire.ts';
+import { createTunnelUpstream } from '../../src/gateway/network/upstream/tunnel-upstream.ts';
+import { createHttpUpstream } from '../../src/gateway/network/upstream/http-upstream.ts';
+import type { UpstreamExchange } from '../../src/gateway/call/upstream.ts';
 import { MODELS } from '../upstream/replies.ts';
 import { announce } from './announce.ts';
 

@@ -40,10 +40,10 @@ export const GATEWAY: Program = {
 
 /** The provider's proxy alone. None of its packages is native or reads files, so none must be installed. */
 export const PROVIDER: Program = {
-  main: 'src/cli/provider-main.ts',
+  main: 'src/program/cli/provider-main.ts',
   folder: 'provider',
   packages: 'all',
-  programs: ['src/ai-sdk/worker/main.ts'],
+  programs: ['src/providers/ai-sdk/worker/main.ts'],
 };
 
 /** What bundled packages import at most later, or starts threads from its own files. These stay installed. */

@@ -1,4 +1,4 @@
-/** The parts that `src/app` makes the ledger and the billing middleware of. Other modules use `#billing`. */
+/** The parts that `src/program/app` makes the ledger and the billing middleware of. Other modules use `#billing`. */
 
 export { accountTotals, countHeldLocks, findLocks, listMovements } from './account-records.ts';
 export { type AuditCheck, type AuditOptions, audit } from './audit.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
-import { type CallRequest, quoteSchema, type QuoteView, type Quotable, singleRequest } from '#gateway';
+import { type CallRequest, quoteSchema, type QuoteView, type Quotable, singleRequest } from '#call';
 import { NO_PAYMENTS } from '#payments';
 import { MEDIA_ERROR } from '#http/error-schemas';
 import type { ImageRoute } from './image-route-list.ts';

@@ -23,7 +23,7 @@ import {
   toPreferences,
   wantsReceipt,
   type RequestAdapter,
-} from '#gateway';
+} from '#call';
 import type { Offer } from '#catalog';
 import type { ImageRoute } from './image-route-list.ts';
 import { byNameIn, withOwnNames, type EventForm, type ImageAsk, toImageAsk } from './request/image-ask.ts';

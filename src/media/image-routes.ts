@@ -18,10 +18,10 @@ import {
   singleRequest,
   type StartedProviderCall,
   takeBytes,
-} from '#gateway';
+} from '#call';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
-import { type Blobs, createKeptReplies } from '#blobs';
+import { type Blobs, createKeptReplies } from '#files';
 import { imageToCall, createReadImage, type ImageRequest } from './image-request.ts';
 import { addImageQuotes } from './image-quotes.ts';
 import { type ImageRoute, IMAGE_ROUTES, imageAnswerOf } from './image-route-list.ts';

@@ -10,7 +10,7 @@ import {
   type ReplyReader,
   type RequestAdapter,
   singleRequest,
-} from '#gateway';
+} from '#call';
 import { type ContentResult, type EventBatch, type FilePart, lastOf, NO_TASK, type TargetAdapter } from '#bridge';
 import { imageToCall } from './image-request.ts';
 import { unprocessable } from './media-error.ts';

@@ -1,7 +1,7 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, wasCharged } from '#call';
 import type { Answer, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';

@@ -1,6 +1,6 @@
 import type { Config } from '#config';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
-import { type Cut, type Quotable, type ReplyEnd, type ReplyReader, singleRequest, withModel } from '#gateway';
+import { type Cut, type Quotable, type ReplyEnd, type ReplyReader, singleRequest, withModel } from '#call';
 import {
   type TargetAdapter,
   type FilePart,

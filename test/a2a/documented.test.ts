@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { indexLines, parseToml, readBlocks } from '#config';
-import { MAX_COST_META } from '#gateway';
+import { MAX_COST_META } from '#call';
 import { A2A_ERRORS, A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -33,7 +33,7 @@ test('and every name of metadata that is read or written', () => {
     if (!file.endsWith('.ts')) continue;
     const source = readFileSync(new URL(`src/a2a/${file}`, root), 'utf8');
     for (const [, name] of source.matchAll(/['"`](tollgate\/[a-z_]+)['"`]/g)) named.add(name!);
-    // Every wire has this one, by its name in src/gateway.
+    // Every wire has this one, by its name in src/gateway/call.
     if (source.includes('MAX_COST_META')) named.add(MAX_COST_META);
   }
   // What is kept of a message that was answered is nobody's to see.

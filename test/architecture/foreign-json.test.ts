@@ -14,10 +14,10 @@ const PARSES = /\bJSON\s*(?:\?\.|\.)\s*parse\b|\bJSON\s*\[|\bparse\b[^;]*\}\s*=\
 
 const parsesIn = (text: string): number => mask(text).code.match(PARSES)?.length ?? 0;
 
-test('JSON of others is parsed by src/wire alone, and the other places are judged', () => {
+test('JSON of others is parsed by src/foundation/wire alone, and the other places are judged', () => {
   const judged = Object.assign({}, ...Object.values(JUDGED)) as Record<string, number>;
   const found = readTree(['src'], ['.ts'])
-    .filter(({ path }) => !path.startsWith('src/wire/'))
+    .filter(({ path }) => !path.startsWith('src/foundation/wire/'))
     .map(({ path, text }) => [path.slice('src/'.length, -'.ts'.length), parsesIn(text)] as const)
     .filter(([, count]) => count > 0);
   // A text of others: parseForeign, foreignObject, readForeign or parseReplyObject, with its row of BOUNDS.

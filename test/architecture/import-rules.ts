@@ -416,7 +416,7 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
   if (specifier.startsWith('node:')) return;
   if (specifier.startsWith('.')) {
     const target = posix.normalize(posix.join(posix.dirname(path), specifier));
-    if (path === 'src/version.ts' && target === 'package.json') return;
+    if (path === 'src/foundation/version.ts' && target === 'package.json') return;
     if (!target.startsWith('src/')) return complain('it leads out of src', 'src stands alone; pass the value in');
     const other = moduleOf(target);
     if (other === module) return;
@@ -457,7 +457,7 @@ function checkWords(file: SourceFile): Finding[] {
   if (!matches(MOUNTS_BILLING, file.path))
     for (const match of code.matchAll(/\bcreateBill\b/g))
       findings.push(
-        `${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/app/billing.ts`,
+        `${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/program/app/billing.ts`,
       );
   return findings;
 }

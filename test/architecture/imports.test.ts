@@ -53,13 +53,13 @@ test('at most two files of a module import each other in a circle', () => {
 
 test('a circle of three files is found, also of types, and a file beside it is not in it', () => {
   const files = Object.entries({
-    'src/chains/a.ts': `import { b } from './b.ts';`,
-    'src/chains/b.ts': `import type { C } from './inner/c.ts';`,
-    'src/chains/inner/c.ts': `export { a } from '../a.ts';`,
-    'src/chains/beside.ts': `import { a } from './a.ts';`,
+    'src/billing/chains/a.ts': `import { b } from './b.ts';`,
+    'src/billing/chains/b.ts': `import type { C } from './inner/c.ts';`,
+    'src/billing/chains/inner/c.ts': `export { a } from '../a.ts';`,
+    'src/billing/chains/beside.ts': `import { a } from './a.ts';`,
   }).map(([path, text]) => ({ path, text }));
   expect(findCircles(files).map((circle) => circle.toSorted())).toEqual([
-    ['src/chains/a.ts', 'src/chains/b.ts', 'src/chains/inner/c.ts'],
+    ['src/billing/chains/a.ts', 'src/billing/chains/b.ts', 'src/billing/chains/inner/c.ts'],
   ]);
   expect(findCircles(files.slice(1))).toEqual([]);
 });
@@ -85,10 +85,10 @@ test(`a public API gives at most ${NAMES_MAX} names`, () => {
 
 describe('an import that breaks the table is found', () => {
   test.each([
-    ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#gateway';`, 'billing may not know gateway'],
+    ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#call';`, 'billing may not know gateway'],
     [
       'billing knows no gateway by a path',
-      'src/chains/evm/x.ts',
+      'src/billing/chains/evm/x.ts',
       `import type { A } from '../../gateway/call.ts';`,
       'chains may not know gateway',
     ],
@@ -101,14 +101,14 @@ describe('an import that breaks the table is found', () => {
     ],
     [
       'gateway knows no protocol',
-      'src/gateway/x.ts',
+      'src/gateway/call/x.ts',
       `export * from '../openai/chat.ts';`,
       'gateway may not know openai',
     ],
     [
       'gateway does not import its own public API',
-      'src/gateway/x.ts',
-      `import '#gateway';`,
+      'src/gateway/call/x.ts',
+      `import '#call';`,
       'import the file relatively',
     ],
     [
@@ -119,26 +119,31 @@ describe('an import that breaks the table is found', () => {
     ],
     [
       'a proxy loads no network',
-      'src/provide/x.ts',
+      'src/providers/proxy/x.ts',
       `import { createUpstream } from '#network';`,
       'provide may not know network',
     ],
-    ['imports run downward', 'src/wire/x.ts', `import { a } from '../config/names.ts';`, 'wire may not know config'],
+    [
+      'imports run downward',
+      'src/foundation/wire/x.ts',
+      `import { a } from '../config/names.ts';`,
+      'wire may not know config',
+    ],
     [
       'a narrower public API is one',
-      'src/accounts/x.ts',
+      'src/server/accounts/x.ts',
       `import { a } from '#accounts/names';`,
       'import the file relatively',
     ],
     [
       'the command line only starts the demo',
-      'src/cli/x.ts',
+      'src/program/cli/x.ts',
       `import { a } from '../demo/provider.ts';`,
       'imports nothing of it',
     ],
     [
       'the composition uses public APIs',
-      'src/app/app.ts',
+      'src/program/app/app.ts',
       `import { createChat } from '../openai/chat.ts';`,
       `import its public API: '#openai'`,
     ],
@@ -151,13 +156,13 @@ describe('an import that breaks the table is found', () => {
     ['protocols do not know each other', 'src/mcp/x.ts', `import { a } from '../a2a/card.ts';`, 'mcp may not know a2a'],
     [
       'the store is the lowest module',
-      'src/store/x.ts',
+      'src/foundation/store/x.ts',
       `import type { A } from '#billing';`,
       'store may not know billing',
     ],
     [
       'the demo knows nothing of ours',
-      'src/demo/x.ts',
+      'src/program/demo/x.ts',
       `import { a } from '../gateway/errors.ts';`,
       'demo may not know gateway',
     ],
@@ -180,23 +185,23 @@ describe('an import that breaks the table is found', () => {
       `import 'node:fs';`,
       'not a module of the import table',
     ],
-    ['src stands alone', 'src/store/x.ts', `import '../../test/support/postgres.ts';`, 'leads out of src'],
+    ['src stands alone', 'src/foundation/store/x.ts', `import '../support/postgres.ts';`, 'leads out of src'],
     ['an alias exists', 'src/openai/x.ts', `import { a } from '#medium';`, 'no such alias'],
     [
       'only the edges read the environment',
-      'src/gateway/x.ts',
+      'src/gateway/call/x.ts',
       `const home = process.env['HOME'];`,
       'take the value as an argument',
     ],
     [
       'only the edges read the environment by name',
-      'src/gateway/x.ts',
+      'src/gateway/call/x.ts',
       `import { env } from 'node:process';`,
       'take the value as an argument',
     ],
     [
       'only the edges read the command line',
-      'src/app/app.ts',
+      'src/program/app/app.ts',
       `const [, , verb] = process.argv;`,
       'take the value as an argument',
     ],
@@ -208,13 +213,13 @@ describe('an import that breaks the table is found', () => {
     ],
     [
       'pages use no chain',
-      'src/pages/funds/x.ts',
+      'src/console/pages/funds/x.ts',
       `import { x402Client } from '@x402/core/client';`,
       'pages may not use @x402/core',
     ],
     [
       'chains bring no other package',
-      'src/chains/x.ts',
+      'src/billing/chains/x.ts',
       `import { request } from 'undici';`,
       'chains may not use undici',
     ],
@@ -228,29 +233,33 @@ describe('an import that breaks the table is found', () => {
 
 describe('what the table allows is not found', () => {
   test.each([
-    ['a public API', 'src/openai/x.ts', `import { a, type B } from '#gateway';\nimport fastify from 'fastify';`],
-    ['own files', 'src/gateway/routing/x.ts', `import { a } from '../call.ts';`],
-    ['node', 'src/demo/main.ts', `import { createServer } from 'node:http';\nconst port = process.env['PORT'];`],
+    ['a public API', 'src/openai/x.ts', `import { a, type B } from '#call';\nimport fastify from 'fastify';`],
+    ['own files', 'src/gateway/call/routing/x.ts', `import { a } from '../call.ts';`],
+    [
+      'node',
+      'src/program/demo/main.ts',
+      `import { createServer } from 'node:http';\nconst port = process.env['PORT'];`,
+    ],
     [
       'composition',
-      'src/app/app.ts',
+      'src/program/app/app.ts',
       `import { createChat } from '#openai';\nimport { VERSION } from '../version.ts';\nimport { openLedger } from '#billing';`,
     ],
-    ['a program by its path', 'src/cli/x.ts', `const program = new URL('../demo/provider.ts', import.meta.url);`],
+    [
+      'a program by its path',
+      'src/program/cli/x.ts',
+      `const program = new URL('../demo/provider.ts', import.meta.url);`,
+    ],
     ['amounts', 'src/mcp/x.ts', `import type { MicroUsd } from '#billing/amounts';`],
-    ['the one place of billing', 'src/app/billing.ts', `import { createBill } from '#billing';`],
+    ['the one place of billing', 'src/program/app/billing.ts', `import { createBill } from '#billing';`],
     [
       'the packages of chains',
-      'src/chains/x.ts',
+      'src/billing/chains/x.ts',
       `import { getAddress } from 'viem';\nimport { a } from '@x402/evm/exact/client';`,
     ],
-    ['scoped packages', 'src/observe/x.ts', `import { trace } from '@opentelemetry/api';`],
-    ['a comment', 'src/billing/x.ts', `// import { a } from '#gateway';\n/* process.env */ const x = 1;`],
-    [
-      'a string',
-      'src/billing/x.ts',
-      `const text = "import { a } from '#gateway'"; const t = \`\${text} process.env\`;`,
-    ],
+    ['scoped packages', 'src/console/observe/x.ts', `import { trace } from '@opentelemetry/api';`],
+    ['a comment', 'src/billing/x.ts', `// import { a } from '#call';\n/* process.env */ const x = 1;`],
+    ['a string', 'src/billing/x.ts', `const text = "import { a } from '#call'"; const t = \`\${text} process.env\`;`],
     ['a regular expression', 'src/billing/x.ts', `const quote = /['"]/; const x = 4 / 2; // '`],
   ])('%s', (_name, path, text) => {
     expect(check(path, text)).toEqual([]);

@@ -14,25 +14,25 @@ interface PrivateParts {
  * what it uses and why.
  */
 export const PRIVATE_PARTS: Readonly<Record<string, PrivateParts>> = {
-  'src/auth/siwx/wallet-signature.ts': { of: 'secp256k1', test: 'test/gateway/auth/siwx/signatures.test.ts' },
-  'src/http/connections.ts': { of: 'node:http', test: 'test/gateway/http-private-parts.test.ts' },
-  'src/http/server.ts': { of: 'fastify', test: 'test/gateway/plugins-have-names.test.ts' },
-  'src/network/tunnel/http2-streams.ts': {
+  'src/gateway/auth/siwx/wallet-signature.ts': { of: 'secp256k1', test: 'test/gateway/auth/siwx/signatures.test.ts' },
+  'src/server/http/connections.ts': { of: 'node:http', test: 'test/server/http/http-private-parts.test.ts' },
+  'src/server/http/server.ts': { of: 'fastify', test: 'test/server/http/plugins-have-names.test.ts' },
+  'src/gateway/network/tunnel/http2-streams.ts': {
     of: 'node:http2',
-    test: 'test/gateway/tunnel/http2-private-parts.test.ts',
+    test: 'test/gateway/network/tunnel/http2-private-parts.test.ts',
   },
-  'src/observe/logger.ts': { of: 'pino', test: 'test/gateway/observe/log-at-exit.test.ts' },
-  'src/observe/prometheus.ts': { of: 'prom-client', test: 'test/gateway/observe/prom-series.test.ts' },
-  'src/pages/reference/docs-page.ts': {
+  'src/console/observe/logger.ts': { of: 'pino', test: 'test/console/observe/log-at-exit.test.ts' },
+  'src/console/observe/prometheus.ts': { of: 'prom-client', test: 'test/console/observe/prom-series.test.ts' },
+  'src/console/pages/reference/docs-page.ts': {
     of: '@fastify/swagger-ui',
-    test: 'test/gateway/reference/swagger-private-parts.test.ts',
+    test: 'test/console/pages/reference/swagger-private-parts.test.ts',
   },
-  'src/pages/reference/openapi.ts': {
+  'src/console/pages/reference/openapi.ts': {
     of: '@fastify/swagger',
-    test: 'test/gateway/reference/swagger-private-parts.test.ts',
+    test: 'test/console/pages/reference/swagger-private-parts.test.ts',
   },
-  'src/store/postgres.ts': { of: 'pg', test: 'test/store/pg-private-parts.test.ts' },
-  'src/wire/undici.ts': { of: 'undici', test: 'test/gateway/upstream/undici-private-parts.test.ts' },
+  'src/foundation/store/postgres.ts': { of: 'pg', test: 'test/foundation/store/pg-private-parts.test.ts' },
+  'src/foundation/wire/undici.ts': { of: 'undici', test: 'test/gateway/network/upstream/undici-private-parts.test.ts' },
 };
 
 /** Methods of streams, servers and loggers. A package whose method is replaced may call another one next time. */

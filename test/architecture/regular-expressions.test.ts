@@ -13,47 +13,47 @@ const JUDGED: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     {
       'src/billing/money.ts': ['/0+$/'],
       'src/billing/price-text.ts': ['/0+$/'],
-      'src/cli/admin-client.ts': [String.raw`/\.?0+$/`],
-      'src/config/blocks/price.ts': ['/0+$/'],
-      'src/config/image-tokens.ts': [String.raw`/(?:^|[-/.:])(?:gpt-|o\d).*(?:mini|nano)/`],
-      'src/http/message-socket.ts': [String.raw`/\uFFFD+$/`],
+      'src/program/cli/admin-client.ts': [String.raw`/\.?0+$/`],
+      'src/server/config/blocks/price.ts': ['/0+$/'],
+      'src/server/config/image-tokens.ts': [String.raw`/(?:^|[-/.:])(?:gpt-|o\d).*(?:mini|nano)/`],
+      'src/server/http/message-socket.ts': [String.raw`/\uFFFD+$/`],
       'src/mcp/own/aggregate/names.ts': ['/_+$/'],
-      'src/provide/forward.ts': [String.raw`/[^\s"']*$/`],
-      'src/provide/stdio/message-process.ts': [
+      'src/providers/proxy/forward.ts': [String.raw`/[^\s"']*$/`],
+      'src/providers/proxy/stdio/message-process.ts': [
         String.raw`/[,{]\s*"id"\s*:\s*(-?\d[\d.eE+-]*|"(?:[^"\\]|\\.)*")\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\]?\s*$/`,
       ],
-      'src/provider-models/model-facts.ts': [
+      'src/providers/list-prices/model-facts.ts': [
         String.raw`/dall-e|(?:^|[-/])(?:imagen|sora|veo|flux|lyria)|stable-diffusion|(?:^|[-/.])(?:gpt|chatgpt|grok)-.*(?:image|imagine)|-image(?:-|$)|nano-banana/`,
       ],
-      'src/provider-models/price-match.ts': [String.raw`/\d+$/`],
+      'src/providers/list-prices/price-match.ts': [String.raw`/\d+$/`],
     },
   'an address or a key in a file, a command or the environment of the one who runs the program': {
-    'src/chains/ask-json.ts': [String.raw`/\/+$/`],
-    'src/cli/connect/connection.ts': [String.raw`/\/+$/`],
-    'src/cli/connect/formats.ts': [
+    'src/billing/chains/ask-json.ts': [String.raw`/\/+$/`],
+    'src/program/cli/connect/connection.ts': [String.raw`/\/+$/`],
+    'src/program/cli/connect/formats.ts': [
       String.raw`/\s*(?:([\w-]+)|"([^"]*)"|'([^']*)')\s*(?:\.|$)/g`,
       String.raw`/^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/`,
     ],
-    'src/cli/gateway-process.ts': [String.raw`/\/+$/`],
-    'src/cli/local-providers.ts': [String.raw`/\/+$/`],
-    'src/cli/target.ts': [String.raw`/\/+$/`],
-    'src/config/blocks/block.ts': [String.raw`/\/+$/`],
-    'src/observe/otlp.ts': [String.raw`/\/+$/`],
-    'src/security/safe-text.ts': [String.raw`/^(\w+) +(.+)$/`, '/=+$/'],
+    'src/program/cli/gateway-process.ts': [String.raw`/\/+$/`],
+    'src/program/cli/local-providers.ts': [String.raw`/\/+$/`],
+    'src/program/cli/target.ts': [String.raw`/\/+$/`],
+    'src/server/config/blocks/block.ts': [String.raw`/\/+$/`],
+    'src/console/observe/otlp.ts': [String.raw`/\/+$/`],
+    'src/foundation/security/safe-text.ts': [String.raw`/^(\w+) +(.+)$/`, '/=+$/'],
   },
   'our own text: the address of a route, a statement, metrics, a page of the guide': {
-    'src/http/unknown-routes.ts': ['/[:*][^/]*$/'],
-    'src/observe/calls-now.ts': [String.raw`/(\w+)="((?:[^"\\]|\\.)*)"/g`],
-    'src/pages/guide/guide-document.ts': ['/<[^>]+>/g', '/<!--[^]*?-->/g', '/^```mermaid\\n([^]*?)^```$/gm'],
-    'src/pages/guide/guide-pages.ts': [
+    'src/server/http/unknown-routes.ts': ['/[:*][^/]*$/'],
+    'src/console/observe/calls-now.ts': [String.raw`/(\w+)="((?:[^"\\]|\\.)*)"/g`],
+    'src/console/pages/guide/guide-document.ts': ['/<[^>]+>/g', '/<!--[^]*?-->/g', '/^```mermaid\\n([^]*?)^```$/gm'],
+    'src/console/pages/guide/guide-pages.ts': [
       String.raw`/!?\[([^\]]*)\]\([^)]*\)/g`,
       String.raw`/^- \[[^\]]+\]\(([^)#]+)\)/gm`,
     ],
-    'src/pages/guide/search-index.ts': ['/^```mermaid$[^]*?^```$|<!--[^]*?-->/gm'],
-    'src/store/log/shared-progress.ts': [String.raw`/^\s*--.*$/gm`],
+    'src/console/pages/guide/search-index.ts': ['/^```mermaid$[^]*?^```$|<!--[^]*?-->/gm'],
+    'src/foundation/store/log/shared-progress.ts': [String.raw`/^\s*--.*$/gm`],
   },
   'at most 60 characters are tried for each beginning': {
-    'src/chains/evm/rpc.ts': [
+    'src/billing/chains/evm/rpc.ts': [
       '/missing trie node|pruned|historical state|state .{0,60}(?:not|un)[ -]?available|old data not available|distance to target block|archive/i',
     ],
   },
@@ -76,7 +76,7 @@ test(
   'every regular expression of src takes a time that grows with its text, or is judged',
   { timeout: 600_000 },
   async () => {
-    const files = readTree(['src'], ['.ts']).filter(({ path }) => !path.startsWith('src/demo/'));
+    const files = readTree(['src'], ['.ts']).filter(({ path }) => !path.startsWith('src/program/demo/'));
     const judged = new Map(Object.values(JUDGED).flatMap((one) => Object.entries(one)));
     const known = new Map<string, Promise<string | null>>();
     const slow: string[] = [];

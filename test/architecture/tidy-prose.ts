@@ -20,22 +20,22 @@ const COLUMNS_MAX = 120;
  * a command.
  */
 export const MADE_ONCE: readonly string[] = [
-  'src/analytics/roll-up.ts',
-  'src/chains/evm/log-search.ts',
-  'src/limits/stream-quota.ts',
+  'src/billing/analytics/roll-up.ts',
+  'src/billing/chains/evm/log-search.ts',
+  'src/server/limits/stream-quota.ts',
   'src/mcp/servers/held-calls.ts',
   'src/mcp/translators/legacy-to-modern.ts',
   'src/mcp/servers/upstream-sessions.ts',
   'src/mcp/request/cancellation.ts',
-  'src/network/peer-listener.ts',
-  'src/store/backup/archive.ts',
-  'src/store/backup/copy-files.ts',
-  'src/store/backup/make-backup.ts',
-  'src/store/due-worker.ts',
-  'src/store/log/ledger-log.ts',
-  'src/store/log/shared-progress.ts',
-  'src/store/log/ledger-log.ts',
-  'src/store/postgres.ts',
+  'src/gateway/network/peer-listener.ts',
+  'src/foundation/store/backup/archive.ts',
+  'src/foundation/store/backup/copy-files.ts',
+  'src/foundation/store/backup/make-backup.ts',
+  'src/foundation/store/due-worker.ts',
+  'src/foundation/store/log/ledger-log.ts',
+  'src/foundation/store/log/shared-progress.ts',
+  'src/foundation/store/log/ledger-log.ts',
+  'src/foundation/store/postgres.ts',
 ];
 
 /**
@@ -66,10 +66,10 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
 
 /** Files that assign functions to properties once: for the process, a gateway or a thread. */
 export const ASSIGNED_ONCE: readonly string[] = [
-  'src/app/tasks.ts',
-  'src/observe/logger.ts',
-  'src/rpc/dispatch.ts',
-  'src/store/sqlite-thread.ts',
+  'src/program/app/tasks.ts',
+  'src/console/observe/logger.ts',
+  'src/console/rpc/dispatch.ts',
+  'src/foundation/store/sqlite-thread.ts',
 ];
 
 /**
@@ -99,7 +99,7 @@ export function assignedFunctions({ path, text }: SourceFile): Finding[] {
 /** Files whose inner generator functions are made once: for a gateway, a network or a command. */
 export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/a2a/create-a2a.ts',
-  'src/demo/croupier-game.ts',
+  'src/program/demo/croupier-game.ts',
   'src/mcp/call/tool-target.ts',
   'src/mcp/http/known-address.ts',
   'src/mcp/http/listen.ts',
@@ -108,9 +108,9 @@ export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/mcp/translators/legacy-to-modern-listen.ts',
   'src/mcp/translators/modern-to-legacy.ts',
   'src/mcp/translators/modern-to-modern.ts',
-  'src/store/backup/copy-files.ts',
-  'src/store/backup/copy-files.ts',
-  'src/store/backup/make-backup.ts',
+  'src/foundation/store/backup/copy-files.ts',
+  'src/foundation/store/backup/copy-files.ts',
+  'src/foundation/store/backup/make-backup.ts',
 ];
 
 /**

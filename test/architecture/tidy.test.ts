@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { HTTP_ERRORS } from '../../src/http/error-table.ts';
-import { ERROR_CODES } from '../../src/errors.ts';
+import { HTTP_ERRORS } from '../../src/server/http/error-table.ts';
+import { ERROR_CODES } from '../../src/foundation/errors.ts';
 import { readTree, ROOT, type SourceFile } from './source.ts';
 import {
   checkPage,
@@ -188,7 +188,7 @@ describe('what is untidy is found', () => {
 });
 
 describe('words and shapes that are untidy are found', () => {
-  const known = knownNames(['src/wire/lines.ts', 'docs/mcp.md']);
+  const known = knownNames(['src/foundation/wire/lines.ts', 'docs/mcp.md']);
   test.each([
     ['a private word', privateWords(file('const taskDoors = 1;')), ':1 has the word doors?: the field says route'],
     [
@@ -247,10 +247,17 @@ describe('words and shapes that are untidy are found', () => {
       ':2 has "must NOT have"',
     ],
     ['a wide comment', wideComments(file(`  // ${'x '.repeat(60)}x`)), 'a comment of 126 columns'],
-    ['a path that a page names', staleNames(file('see src/wire/gone', 'docs/x.md'), known), 'src/wire/gone'],
+    [
+      'a path that a page names',
+      staleNames(file('see src/foundation/wire/gone', 'docs/x.md'), known),
+      'src/foundation/wire/gone',
+    ],
     [
       'a file of its module that a page names',
-      staleNames(file('see `json/lines.ts` and `src/wire/lines.ts`', 'src/wire/README.md'), known),
+      staleNames(
+        file('see `json/lines.ts` and `src/foundation/wire/lines.ts`', 'src/foundation/wire/README.md'),
+        known,
+      ),
       ':1 names `json/lines.ts`',
     ],
     ['a file that a comment names', staleNames(file('\n// as in old-errors.ts'), known), ':2 names old-errors.ts'],
@@ -276,8 +283,8 @@ describe('words and shapes that are untidy are found', () => {
       assignedFunctions(file('const wake = () => {};\nthis.wake = wake;\nlet run = null;\nrun = () => {};')),
     ).toEqual([]);
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
-    expect(staleNames(file('// src/wire/lines.ts, lines.ts, test/model, ./my-own.ts'), known)).toEqual([]);
-    expect(staleNames(file('[MCP](docs/mcp.md) in src/wire/', 'README.md'), known)).toEqual([]);
+    expect(staleNames(file('// src/foundation/wire/lines.ts, lines.ts, test/model, ./my-own.ts'), known)).toEqual([]);
+    expect(staleNames(file('[MCP](docs/mcp.md) in src/foundation/wire/', 'README.md'), known)).toEqual([]);
   });
 });
 
@@ -285,7 +292,7 @@ describe('what is tidy is not found', () => {
   test.each([
     'src/billing/sql/lock-insert.sql',
     'test/openai/stream.test.ts',
-    'src/http/error-table.ts',
+    'src/server/http/error-table.ts',
     'src/mcp/v2025.ts',
     'src/x.sqlite.sql',
   ])('%s', (path) => expect(checkName(path)).toEqual([]));

@@ -180,7 +180,7 @@ describe.each(ENGINES)('%s', (name) => {
     ]);
     try {
       const { createLedger: make } = (await import(mutant.url('src/billing/compose.ts'))) as { createLedger: Make };
-      const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
+      const store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof import('#store');
       const other = await openEngine(name, store.openDatabase);
       await fill(other, make);
       expect(await failing(other)).toEqual(['locks under locks']);

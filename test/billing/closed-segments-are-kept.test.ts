@@ -14,13 +14,13 @@ let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
 beforeAll(async () => {
   mutant = createMutant([
     {
-      file: 'src/store/log/segments.ts',
+      file: 'src/foundation/store/log/segments.ts',
       find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
       put: 'SEGMENT_BYTES = 3_000',
     },
   ]);
-  store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
-  backups = (await import(mutant.url('src/store/backup/index.ts'))) as typeof backups;
+  store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof store;
+  backups = (await import(mutant.url('src/foundation/store/backup/index.ts'))) as typeof backups;
   billing = (await import(mutant.url('src/billing/compose.ts'))) as typeof billing;
 });
 afterAll(() => mutant.dispose());

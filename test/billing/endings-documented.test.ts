@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Charge, ENDINGS } from '../../src/gateway/endings.ts';
+import { type Charge, ENDINGS } from '../../src/gateway/call/endings.ts';
 
 // billing.md shows the table by which calls are charged.
 

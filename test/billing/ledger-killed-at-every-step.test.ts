@@ -12,8 +12,8 @@ const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 40 : 1;
 const ACKNOWLEDGEMENTS = 100_000;
 
 const COMMIT = 'src/billing/ledger-sqlite.ts';
-const WRITER = 'src/store/log/ledger-log.ts';
-const FOLLOW = 'src/store/log/follow.ts';
+const WRITER = 'src/foundation/store/log/ledger-log.ts';
+const FOLLOW = 'src/foundation/store/log/follow.ts';
 /** One copy of the sources dies at all steps: what tells it at which is the environment of its process. */
 const kill = (step: string, chance: number) =>
   `if (process.env['DIES'] === '${step}' && Math.random() < ${chance}) process.kill(process.pid, 'SIGKILL');`;
@@ -39,7 +39,7 @@ const BEGIN = 'file = await open(path, OPEN | O_CREAT | O_EXCL, 0o600);';
 const BEGUN = 'segment = head.position;\n    filled = 0;';
 /** A segment of a few records, where a step is one of segments. */
 const SMALL: Mutation = {
-  file: 'src/store/log/segments.ts',
+  file: 'src/foundation/store/log/segments.ts',
   find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
   put: "SEGMENT_BYTES = process.env['DIES']?.includes('segment') ? 20_000 : 64 * 1024 * 1024",
 };

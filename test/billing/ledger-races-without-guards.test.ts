@@ -33,12 +33,12 @@ const LEASED_ROOM: Mutation = {
   put: 'spent + locked + amount > budget.limit',
 };
 const STRIPE_CHECK: Mutation = {
-  file: 'src/store/migrations/0053_account-stripes.sql',
+  file: 'src/foundation/store/migrations/0053_account-stripes.sql',
   find: 'CHECK (available >= 0)',
   put: 'CHECK (available IS NOT NULL)',
 };
 const CHECK: Mutation = {
-  file: 'src/store/migrations/0001_ledger.sql',
+  file: 'src/foundation/store/migrations/0001_ledger.sql',
   find: "CHECK (available >= 0 OR id LIKE 'treasury:%')",
   put: 'CHECK (available IS NOT NULL)',
 };
@@ -55,7 +55,7 @@ const EMBEDDED_LENDING_CHECK: Mutation = {
 };
 const LENDING_COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'left < amount', put: 'false' };
 const LENDING_CHECK: Mutation = {
-  file: 'src/store/migrations/0009_runs.sql',
+  file: 'src/foundation/store/migrations/0009_runs.sql',
   find: 'CHECK (lent >= 0 AND lent <= lendable)',
   put: 'CHECK (lent >= 0)',
 };
@@ -81,7 +81,7 @@ async function raceBy<T>(
   const { createLedger } = (await import(mutant.url('src/billing/compose.ts'))) as {
     createLedger: typeof CreateLedger;
   };
-  const store = (await import(mutant.url('src/store/index.ts'))) as typeof import('#store');
+  const store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof import('#store');
   const engine = await openEngine(engineName, store.openDatabase);
   const ledgers: Ledger[] = [await createLedger({ database: engine.database })];
   for (let more = 1; engineName === 'postgres' && more < 3; more += 1)

@@ -15,10 +15,10 @@ let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
 /** The tables follow only when they have to, and may be a few records behind. */
 beforeAll(async () => {
   mutant = createMutant([
-    { file: 'src/store/sqlite-worker.ts', find: 'GATHER_MS_BUSY = 250', put: 'GATHER_MS_BUSY = 100_000' },
-    { file: 'src/store/log/ledger-log.ts', find: 'BEHIND_MAX = 8 * 1024 * 1024', put: 'BEHIND_MAX = 2_000' },
+    { file: 'src/foundation/store/sqlite-worker.ts', find: 'GATHER_MS_BUSY = 250', put: 'GATHER_MS_BUSY = 100_000' },
+    { file: 'src/foundation/store/log/ledger-log.ts', find: 'BEHIND_MAX = 8 * 1024 * 1024', put: 'BEHIND_MAX = 2_000' },
   ]);
-  store = (await import(mutant.url('src/store/index.ts'))) as typeof store;
+  store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof store;
   billing = (await import(mutant.url('src/billing/compose.ts'))) as typeof billing;
 });
 afterAll(() => mutant.dispose());

@@ -84,7 +84,9 @@ test('nothing that was acknowledged is lost when the power is cut', { timeout: 3
 
 test('without the flush something is lost, so that the test above can fail', { timeout: 600_000 }, async () => {
   if (disk === null) return;
-  const mutant = createMutant([{ file: 'src/store/log/ledger-log.ts', find: 'O_RDWR | O_DSYNC', put: 'O_RDWR' }]);
+  const mutant = createMutant([
+    { file: 'src/foundation/store/log/ledger-log.ts', find: 'O_RDWR | O_DSYNC', put: 'O_RDWR' },
+  ]);
   let isLost = false;
   for (let round = 0; round < CONTROL_ROUNDS && !isLost; round += 1) {
     const dataDir = join(disk.folder, `unflushed-${round}`);

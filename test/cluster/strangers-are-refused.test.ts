@@ -4,7 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createIdentity } from '#auth';
 import { createPeers } from '#network';
-import { CONNECTION_HEADER } from '../../src/network/peers.ts';
+import { CONNECTION_HEADER } from '../../src/gateway/network/peers.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CLUSTER_TOML, reachable, startCluster, type Cluster } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';

@@ -29,7 +29,7 @@ it('has each alert in the table of the guide', () => {
 });
 
 it('asks for metrics that a gateway has', () => {
-  const known = readTree(['src/observe'], ['.ts'])
+  const known = readTree(['src/console/observe'], ['.ts'])
     .map(({ text }) => text)
     .join('\n');
   for (const file of ['prometheus/alerts.yml', 'grafana/tollgate.json']) {

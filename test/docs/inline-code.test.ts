@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
-import { createProgram } from '../../src/cli/program.ts';
+import { createProgram } from '../../src/program/cli/program.ts';
 import { ROOT, readTree, type SourceFile } from '../architecture/source.ts';
 
 // What the guide names in code exists: commands, options and files. And it is what its readers meet, and no name of the

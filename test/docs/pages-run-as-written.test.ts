@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../architecture/source.ts';
 import { findProgram } from '../support/find-program.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { makePlace, type Place } from '../cli/tollgate.ts';
+import { makePlace, type Place } from '../program/cli/tollgate.ts';
 import { runPage } from './run-page.ts';
 import { snippetsOf, type Snippet } from './snippets.ts';
 

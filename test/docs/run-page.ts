@@ -74,7 +74,7 @@ export async function runPage(
 const MARK = '@@@';
 const mark = (index: number) => `${MARK} ${index}`;
 
-const CURL = JSON.stringify(join(import.meta.dirname, '../cli/curl.ts'));
+const CURL = JSON.stringify(join(import.meta.dirname, '../program/cli/curl.ts'));
 
 /** Processes that go on end with the shell. Not every machine has curl and jq. */
 const PRELUDE = `

@@ -57,14 +57,14 @@ const COMPARED =
   /\b(?:\w*[cC]ount|taken|running|active|waiting|pending|open|making|underWay|jobs|queue|slots)(?:\.(?:size|length|all))? >=? [A-Z][A-Z0-9_]*\b/;
 /** Files with such a number that accounts do not divide among them. */
 const NOT_SHARED: Readonly<Record<string, string>> = {
-  'src/ai-sdk/worker/images.ts': 'images of one request',
+  'src/providers/ai-sdk/worker/images.ts': 'images of one request',
   'src/mcp/call/tool-target.ts': 'tools of one service',
   'src/mcp/wire/param-headers.ts': 'headers of one schema',
   'src/openai/messages/message-blocks.ts': 'deltas of one stream',
   'src/openai/realtime/realtime-session.ts': 'responses of one session',
   'src/openai/stream/event-forms.ts': 'events of one stream',
   'src/openai/tool-loop/server-tools.ts': 'tools of one request',
-  'src/security/safe-text.ts': 'members of one value',
+  'src/foundation/security/safe-text.ts': 'members of one value',
 };
 
 describe('the table of shares', () => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { openTestDatabase } from '../gateway/test-database.ts';
-import { createFigurePages } from '../../src/pages/figures/public-routes.ts';
+import { createFigurePages } from '../../src/console/pages/figures/public-routes.ts';
 
 // Pages of figures are made one at a time, and anybody may ask for them.
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createBudgetNotices } from '../../src/delivery/budget-notices.ts';
-import { checkPlaces, linePlaces, runPlaces, uploadPlace } from '../../src/batches/batch-places.ts';
-import { createGuardedFetch } from '../../src/network/upstream/guarded-fetch.ts';
+import { createBudgetNotices } from '../../src/gateway/webhooks/budget-notices.ts';
+import { checkPlaces, linePlaces, runPlaces, uploadPlace } from '../../src/openai/batch-jobs/batch-places.ts';
+import { createGuardedFetch } from '../../src/gateway/network/upstream/guarded-fetch.ts';
 import type { Place, Places } from '#wire';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type EngineName } from '../support/engines.ts';

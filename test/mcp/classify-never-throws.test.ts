@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { classify, type InboundHeaders } from '../../src/mcp/wire/classify.ts';
 import { paramHeaderFault, standardHeaders } from '../../src/mcp/wire/param-headers.ts';
 import { ENVELOPE, requestText } from './support/inbound.ts';
-import { object, value } from '../gateway/json/json-text.ts';
+import { object, value } from '../foundation/wire/json/json-text.ts';
 import { anyCharacter } from '../support/any-character.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 200;

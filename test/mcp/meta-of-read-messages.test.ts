@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject } from '../../src/wire/json-guard.ts';
-import { parseMessage } from '../../src/json-rpc/message.ts';
+import { isObject } from '../../src/foundation/wire/json-guard.ts';
+import { parseMessage } from '../../src/gateway/json-rpc/message.ts';
 import { withMeta } from '../../src/mcp/wire/meta.ts';
-import { object, value } from '../gateway/json/json-text.ts';
+import { object, value } from '../foundation/wire/json/json-text.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 300;
 const space = fc.constantFrom('', ' ', '\n\t', '\r\n  ');

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Blob, type Blobs, BlobUnreachable, createBlobs, openS3Files, removeOrphans, sourceOf } from '#blobs';
+import { type Blob, type Blobs, BlobUnreachable, createBlobs, openS3Files, removeOrphans, sourceOf } from '#files';
 import { type OpenedEngine, openEngine } from '../support/engines.ts';
 import { type S3Server, startS3Server } from '../support/s3-server.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type Blobs, createBlobs, openBlobFiles, removeOrphans, sourceOf } from '#blobs';
+import { type Blobs, createBlobs, openBlobFiles, removeOrphans, sourceOf } from '#files';
 import { ENGINES, type OpenedEngine, openEngine } from '../support/engines.ts';
 
 // Files of large results: written whole or not at all, by one at a time, read in ranges, and gone when they expire.

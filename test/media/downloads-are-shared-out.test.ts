@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { Task } from '../../src/tasks/index.ts';
-import { UpstreamFailure } from '../../src/wire/index.ts';
+import type { Task } from '../../src/gateway/tasks/index.ts';
+import { UpstreamFailure } from '../../src/foundation/wire/index.ts';
 import { createDownloadQueue } from '../../src/media/video/run/download-queue.ts';
 import { createFetchVideos, watchPace } from '../../src/media/video/run/fetch-video.ts';
 

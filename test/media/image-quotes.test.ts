@@ -1,6 +1,6 @@
 import { inject, afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
-import { createQuotes } from '#gateway/compose';
+import { createQuotes } from '#call/compose';
 import { ENGINES } from '../support/engines.ts';
 import { freshDatabase, type FreshDatabase } from '../support/fresh-database.ts';
 import { accountOf, createPaperChain, payWith, toHeader } from '../support/paper-chain.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { checkBase64, headOf, readImageHead } from '../../src/media/reply/image-file.ts';
-import { createReplyBytes } from '../../src/wire/reply/reply-bytes.ts';
-import { bytesOfString, textOfString, withoutLongStrings } from '../../src/wire/reply/large-strings.ts';
+import { createReplyBytes } from '../../src/foundation/wire/reply/reply-bytes.ts';
+import { bytesOfString, textOfString, withoutLongStrings } from '../../src/foundation/wire/reply/large-strings.ts';
 import { parseImageReply } from '../../src/media/reply/image-reader.ts';
 import { png } from './support/image-provider.ts';
 
@@ -173,7 +173,7 @@ test.each([
 
 /** A module of its own, which counts no memory of the tests before: what they used is free when V8 collects it. */
 async function ownReplyBytes(): Promise<typeof createReplyBytes> {
-  const file = new URL('../../src/wire/reply/reply-bytes.ts', import.meta.url);
+  const file = new URL('../../src/foundation/wire/reply/reply-bytes.ts', import.meta.url);
   return ((await import(`${file.href}?${Math.random()}`)) as { createReplyBytes: typeof createReplyBytes })
     .createReplyBytes;
 }

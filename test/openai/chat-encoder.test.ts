@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type CallEvent, textDelta } from '../../src/bridge/call-event.ts';
+import { type CallEvent, textDelta } from '../../src/gateway/bridge/call-event.ts';
 import { decodeChunk, createToolCallIds } from '../../src/openai/chat/chat-decoder.ts';
 import { createChatEncoder } from '../../src/openai/chat/chat-encoder.ts';
 import type { StartedChat } from '../../src/openai/chat/chat-reply.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { createKeepAlive, createSilent } from '../../src/http/keep-alive.ts';
+import { createKeepAlive, createSilent } from '../../src/server/http/keep-alive.ts';
 import { gate, startGateway } from './support/gateway.ts';
 import { usualStream } from './support/replies.ts';
 

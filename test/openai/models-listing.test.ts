@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCatalog, type Offer } from '#catalog';
 import { createServer } from '#http';
-import type { OfferStats } from '../../src/catalog/health/offer-figures.ts';
+import type { OfferStats } from '../../src/server/catalog/health/offer-figures.ts';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
 import { makeOffer } from './support/offers.ts';

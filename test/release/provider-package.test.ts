@@ -130,7 +130,9 @@ it('has the modules of a proxy and its packages, and nothing of a gateway', () =
     'version.ts',
     'wire',
   ]);
-  expect(sources.filter((path) => path.startsWith('src/store/'))).toEqual(['src/store/database-name.ts']);
+  expect(sources.filter((path) => path.startsWith('src/foundation/store/'))).toEqual([
+    'src/foundation/store/database-name.ts',
+  ]);
   expect(sources.filter((path) => !existsSync(join(CHECKOUT, path)))).toEqual([]);
   expect(bundle.bundled).toEqual(
     expect.arrayContaining(['commander', 'undici', 'viem', 'ws'].map((name) => `node_modules/${name}`)),
@@ -252,5 +254,5 @@ it('names its own program in its hints, because the name `tollgate` on the regis
 it('names the source and its line in stack traces', () => {
   const { stderr } = runBroken(stage, [program, '--version']);
   expect(stderr).toContain('Error: no folder');
-  expect(stderr).toContain(placeInSource(stage, 'src/cli/command-line.ts', 'process.cwd()'));
+  expect(stderr).toContain(placeInSource(stage, 'src/program/cli/command-line.ts', 'process.cwd()'));
 });

@@ -41,7 +41,7 @@ it('leaves no TypeScript, and has each program and each file that a module names
   const files = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
   expect(files.filter((name) => name.endsWith('.ts'))).toEqual([]);
   const named = namedFiles(root, bundle.files);
-  expect(named).toContain('src/store/sqlite-worker.js');
+  expect(named).toContain('src/foundation/store/sqlite-worker.js');
   expect(named).toContain('src/billing/sql/ledger.sql');
   expect(named.filter((path) => !existsSync(join(root, path)))).toEqual([]);
 });
@@ -94,13 +94,13 @@ it('loads few files at a start, and nothing that only some gateways need', async
 it('names the source and its line in stack traces, of the process and of its threads', () => {
   const { stderr } = runBroken(root, [join(root, 'bin', 'tollgate.mjs'), '--version']);
   expect(stderr).toContain('Error: no folder');
-  expect(stderr).toContain(placeInSource(root, 'src/cli/command-line.ts', 'process.cwd()'));
+  expect(stderr).toContain(placeInSource(root, 'src/program/cli/command-line.ts', 'process.cwd()'));
 
-  const thread = JSON.stringify(join(root, 'src/wire/reply/reading-worker.js'));
+  const thread = JSON.stringify(join(root, 'src/foundation/wire/reply/reading-worker.js'));
   const started = `new (require('node:worker_threads').Worker)(${thread}).on('error', (e) => console.log(e.stack))`;
   const { stdout } = runBroken(root, ['-e', started]);
   expect(stdout).toContain('Error: no priority');
-  expect(stdout).toContain(placeInSource(root, 'src/wire/reply/reading-worker.ts', 'setPriority(NICENESS)'));
+  expect(stdout).toContain(placeInSource(root, 'src/foundation/wire/reply/reading-worker.ts', 'setPriority(NICENESS)'));
 });
 
 it('runs: a development gateway answers calls, with its threads, its demo and a package of the AI SDK', async () => {

@@ -42,7 +42,7 @@ export function placeInSource(stage: string, path: string, text: string): string
 
 /** The environment of a program that writes the addresses of the modules that it loaded to the file `to`. */
 export const notingLoads = (to: string): NodeJS.ProcessEnv => ({
-  NODE_OPTIONS: `--import=${new URL('../cli/note-loads.mjs', import.meta.url).href}`,
+  NODE_OPTIONS: `--import=${new URL('../program/cli/note-loads.mjs', import.meta.url).href}`,
   LOADS: to,
 });
 

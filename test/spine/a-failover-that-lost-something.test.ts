@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { JournalLost } from '../../src/app/journal.ts';
-import { makePlace } from '../cli/tollgate.ts';
+import { JournalLost } from '../../src/program/app/journal.ts';
+import { makePlace } from '../program/cli/tollgate.ts';
 import { askServer, cutOff, startAddress, startServer, startStandby } from '../support/standby.ts';
 import { ask, IDENTITY_SEED, MODEL, startSpine, type Spine } from '../support/spine.ts';
 

@@ -3,8 +3,8 @@ import { escrowOf } from '#billing';
 import { ENDPOINTS } from '../peers/routes.ts';
 import { peerServices } from '../peers/services.ts';
 import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts';
-import { startScriptedModel, type ScriptedModel } from '../bridges/chat/support/scripted-model.ts';
-import { modelToml } from '../bridges/chat/support/toml.ts';
+import { startScriptedModel, type ScriptedModel } from '../gateway/bridge/chat/support/scripted-model.ts';
+import { modelToml } from '../gateway/bridge/chat/support/toml.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 // An administrator ends a call that runs. Its client gets an error in the form of its route, and nobody pays.

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createServer } from '#http';
-import { LIMITS } from '../gateway/account/gateway-world.ts';
+import { LIMITS } from '../server/accounts/gateway-world.ts';
 import type { Posts } from '../support/http-request-worker.ts';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';

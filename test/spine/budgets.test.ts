@@ -8,7 +8,7 @@ import { freshDatabase } from '../support/fresh-database.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
 import { escrowOf, treasuryOf } from '#billing';
-import { createBudgetPolls } from '../../src/delivery/budget-polls.ts';
+import { createBudgetPolls } from '../../src/gateway/webhooks/budget-polls.ts';
 
 // What an account may spend in all, whoever calls for it, and who is told when much of it is spent.
 

@@ -210,7 +210,7 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: 'an account that becomes a member: an account is no secret', places: /members body account$/ },
   { why: 'members, by their accounts: see organisations.test.ts', places: /members\/:member path member$/ },
   {
-    why: 'money on chains, see test/gateway/funds: restricted keys are refused',
+    why: 'money on chains, see test/console/pages/funds: restricted keys are refused',
     places: /\/(deposits|withdrawals|wallets)(\/:id(\/\w+)?)? (path id|query before)$/,
   },
   { why: 'sessions of MCP: see "MCP"', places: /^\w+ \/mcp(\/:name)? header mcp-session-id$/ },

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createGuardedFetch } from '../../src/network/upstream/guarded-fetch.ts';
-import { ask as probe } from '../../src/provide/probe/ask.ts';
+import { createGuardedFetch } from '../../src/gateway/network/upstream/guarded-fetch.ts';
+import { ask as probe } from '../../src/providers/proxy/probe/ask.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { dialPeer, documentOf, type TunnelPeer } from '../support/tunnel-peer.ts';

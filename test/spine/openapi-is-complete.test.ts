@@ -190,7 +190,7 @@ describe('examples', () => {
       }
     expect(
       { missing, wrong },
-      'src/pages/reference/answer-examples.json has the examples, by the titles of schemas',
+      'src/console/pages/reference/answer-examples.json has the examples, by the titles of schemas',
     ).toEqual({ missing: [], wrong: [] });
   });
 

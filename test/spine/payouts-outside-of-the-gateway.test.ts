@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startSupplied } from '../gateway/market/supplied-spine.ts';
-import { model } from '../gateway/registry/registry-world.ts';
+import { startSupplied } from '../console/pages/market/supplied-spine.ts';
+import { model } from '../gateway/network/registry/registry-world.ts';
 import { ask } from '../support/spine.ts';
 
 // The operator pays earnings by bank transfer and books it. The books, the provider's pages and the admin log know it.

@@ -29,7 +29,7 @@ test('what a file imports decides: a program, a browser, a server of the run', (
   expect(filesOfTier('full', checkout)).toEqual([
     'test/on-both.test.ts',
     'test/on-postgres.test.ts',
-    'test/web/page.test.ts',
+    'test/console/pages/page.test.ts',
     'test/with-a-process.test.ts',
     'test/with-a-server.test.ts',
   ]);

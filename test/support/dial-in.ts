@@ -1,8 +1,8 @@
-import { createLog } from '../../src/provide/log.ts';
-import type { OfferingOutcome } from '../../src/provide/offering.ts';
-import { loadProviderFile } from '../../src/provide/provider-file.ts';
-import { createProxy, type ProxyLimits } from '../../src/provide/proxy.ts';
-import type { ExitCode } from '../../src/provide/redial.ts';
+import { createLog } from '../../src/providers/proxy/log.ts';
+import type { OfferingOutcome } from '../../src/providers/proxy/offering.ts';
+import { loadProviderFile } from '../../src/providers/proxy/provider-file.ts';
+import { createProxy, type ProxyLimits } from '../../src/providers/proxy/proxy.ts';
+import type { ExitCode } from '../../src/providers/proxy/redial.ts';
 import { DOMAIN, solanaWallet, type TestWallet } from './wallets.ts';
 
 /** A provider's proxy in this process, connected to a gateway under test. */

@@ -1,6 +1,6 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import bs58 from 'bs58';
-import type { Wallet } from '../../src/provide/wallet/wallet.ts';
+import type { Wallet } from '../../src/providers/proxy/wallet/wallet.ts';
 
 const CHAIN = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 /** The DER form of an Ed25519 private key (RFC 8410), before its 32 bytes. */

@@ -1,7 +1,7 @@
 import { anyProvider } from './any-provider.ts';
 import { rm } from 'node:fs/promises';
 import { loadConfig } from '#config';
-import { createApp, type App } from '../../src/app/app.ts';
+import { createApp, type App } from '../../src/program/app/app.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { findFreePort } from './free-port.ts';
 import { operatorOf, type Gateway, type GatewayOptions } from './gateway.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
 import { openDatabase } from '#store';
-import { findBuilt, ROOT } from '../../src/pages/web/page-files.ts';
+import { findBuilt, ROOT } from '../../src/console/pages/web/page-files.ts';
 import { MEMORY, prepareDataDirectories } from './data-directory.ts';
 import { prepareFreshDatabases } from './fresh-database.ts';
 import { allowNamedProgramsOnly } from './named-programs.ts';

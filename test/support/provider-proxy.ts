@@ -1,6 +1,6 @@
-import { createProxy, type Proxy, type ProxyOptions } from '../../src/provide/proxy.ts';
-import { createLog } from '../../src/provide/log.ts';
-import type { ModelFacts, CommandTarget, ServiceConfig, Target } from '../../src/config/service.ts';
+import { createProxy, type Proxy, type ProxyOptions } from '../../src/providers/proxy/proxy.ts';
+import { createLog } from '../../src/providers/proxy/log.ts';
+import type { ModelFacts, CommandTarget, ServiceConfig, Target } from '../../src/server/config/service.ts';
 import { COMPILED_ONCE } from './compiled-once.ts';
 import { seededRandom } from './provider/random.ts';
 

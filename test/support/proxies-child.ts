@@ -1,6 +1,6 @@
-import { createLog } from '../../src/provide/log.ts';
-import { loadProviderFile } from '../../src/provide/provider-file.ts';
-import { createProxy, type Proxy } from '../../src/provide/proxy.ts';
+import { createLog } from '../../src/providers/proxy/log.ts';
+import { loadProviderFile } from '../../src/providers/proxy/provider-file.ts';
+import { createProxy, type Proxy } from '../../src/providers/proxy/proxy.ts';
 import { fleetWallet } from './fleet-wallet.ts';
 import { seededRandom } from './provider/random.ts';
 

@@ -1,6 +1,6 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { parseMessage } from '../../src/json-rpc/message.ts';
+import { parseMessage } from '../../src/gateway/json-rpc/message.ts';
 
 /** A request to a raw MCP server. */
 export interface Asked {

@@ -8,10 +8,15 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import { createWebSocketStream, WebSocket } from 'ws';
-import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
-import { readEmptyRequest } from '../../src/network/tunnel/http2-streams.ts';
-import { CONTROL_PATH, registrationText, TUNNEL_PROTOCOL, type GatewayMessage } from '../../src/network/tunnel/wire.ts';
-import { TUNNEL_PATH } from '../../src/config/names.ts';
+import { createSocketStream } from '../../src/gateway/network/tunnel/socket-stream.ts';
+import { readEmptyRequest } from '../../src/gateway/network/tunnel/http2-streams.ts';
+import {
+  CONTROL_PATH,
+  registrationText,
+  TUNNEL_PROTOCOL,
+  type GatewayMessage,
+} from '../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PATH } from '../../src/server/config/names.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 
 /** Only the proxy's side of a tunnel, on real sockets. The test decides every message to the gateway. */

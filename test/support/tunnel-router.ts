@@ -11,14 +11,14 @@ import {
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import { createSocketStream } from '../../src/network/tunnel/socket-stream.ts';
+import { createSocketStream } from '../../src/gateway/network/tunnel/socket-stream.ts';
 import {
   CONTROL_PATH,
   TUNNEL_PROTOCOL,
   type GatewayMessage,
   type ProxyMessage,
-} from '../../src/network/tunnel/wire.ts';
-import { TUNNEL_PATH } from '../../src/config/names.ts';
+} from '../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PATH } from '../../src/server/config/names.ts';
 import { findFreePort } from './free-port.ts';
 
 /** Only the gateway's side of tunnels, on real sockets. The test decides every message to a proxy. */

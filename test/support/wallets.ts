@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, randomBytes, sign } from 'node:crypto';
 import bs58 from 'bs58';
 import { privateKeyToAccount } from 'viem/accounts';
-import type { Wallet } from '../../src/provide/wallet/wallet.ts';
+import type { Wallet } from '../../src/providers/proxy/wallet/wallet.ts';
 
 export const SOLANA_MAINNET = 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp';
 export const BASE = 'eip155:8453';

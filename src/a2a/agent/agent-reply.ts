@@ -13,7 +13,7 @@ import {
   hasEvents,
   type LargeReply,
 } from '#json-rpc';
-import type { UpstreamReply } from '#gateway';
+import type { UpstreamReply } from '#call';
 import type { Link } from './resolve.ts';
 import { withoutMoney } from '../http/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/errors.ts';

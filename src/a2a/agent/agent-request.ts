@@ -1,5 +1,5 @@
 import { isObject, membersOf, splice, withMembers, type JsonObject } from '#wire';
-import type { UpstreamRequest } from '#gateway';
+import type { UpstreamRequest } from '#call';
 import type { Link } from './resolve.ts';
 import { A2aError } from '../wire/errors.ts';
 import { bareFromSend } from '../wire/bare-body.ts';

@@ -1,4 +1,4 @@
-import type { Send } from '#gateway';
+import type { Send } from '#call';
 import type { Offer } from '#catalog';
 import { UpstreamFailure } from '#wire';
 import type { Task } from '#tasks';

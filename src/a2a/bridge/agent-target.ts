@@ -12,7 +12,7 @@ import {
   type TargetAdapter,
   type TargetRequest,
 } from '#bridge';
-import { NO_PREFERENCES, type Call, type ReplyEnd } from '#gateway';
+import { NO_PREFERENCES, type Call, type ReplyEnd } from '#call';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
 import type { A2aResult, EventTexts } from '../send/ending.ts';

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { type CallEvent, type ContentResult, eventOf, type Part } from '#bridge';
-import type { ReplyEnd } from '#gateway';
+import type { ReplyEnd } from '#call';
 import type { Task } from '#tasks';
 import { fromA2aParts, wordsOf } from './parts.ts';
 import { USAGE_KEY, isInterrupted, isTerminal, stateOf, type TaskState } from '../wire/events.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { type JsonObject, LargeStrings, wholePiece } from '#wire';
-import { capCost, KEPT_BYTES_MAX, wasCharged, openCall, type StartedProviderCall, type Pipeline } from '#gateway';
+import { capCost, KEPT_BYTES_MAX, wasCharged, openCall, type StartedProviderCall, type Pipeline } from '#call';
 import {
   type CallEvent,
   type ContentResult,

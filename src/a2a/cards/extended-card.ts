@@ -1,4 +1,4 @@
-import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#call';
 import { pinned, type Catalog } from '#catalog';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { BOUNDS, parseForeign } from '#wire';
 import { type Offer, pinned } from '#catalog';
-import { endOnly, runFree, type Pipeline, type Send } from '#gateway';
+import { endOnly, runFree, type Pipeline, type Send } from '#call';
 import { OWN_ACCOUNT } from '#accounts';
 import { readContent, type CardContent, membersOfValue } from './card-content.ts';
 import { readCard, type CardFacts } from './read-card.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { authorise } from '#gateway';
+import { authorise } from '#call';
 import type { Catalog } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
 import type { A2aRequest } from './parse-request.ts';

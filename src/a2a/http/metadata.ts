@@ -9,7 +9,7 @@ import {
   type Span,
 } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing/amounts';
-import { costOf } from '#gateway';
+import { costOf } from '#call';
 import type { PaymentAttempt } from '#payments';
 import type { CallCost, TaskCost } from '#tasks';
 import { X402 } from '../wire/protocol.ts';

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { parseMessage, readClientMessage, messageFault } from '#json-rpc';
 import type { Caller } from '#accounts';
 import type { PaymentAttempt } from '#payments';
-import type { RequestedQuote } from '#gateway';
+import type { RequestedQuote } from '#call';
 import { nearestHint } from '#catalog';
 import type { Config } from '#config';
 import type { CardOrigin } from '../cards/card-pages.ts';

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { aroundResult, errorText, resultText } from '#json-rpc';
 import { type ClientSink, slicesOf, type Answer, toGatewayError } from '#http';
 import { charsOf, editText, eventText, isObject, type MarkedText, OWN_TURN_BYTES, ownTurn } from '#wire';
-import type { Around } from '#blobs';
+import type { Around } from '#files';
 import {
   A2A_ERRORS,
   A2aError,

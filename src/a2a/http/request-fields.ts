@@ -8,7 +8,7 @@ import {
   isObject,
 } from '#wire';
 import { namesPrivateHost } from '#security';
-import { MAX_COST_META } from '#gateway';
+import { MAX_COST_META } from '#call';
 import { X402 } from '../wire/protocol.ts';
 import { A2aError } from '../wire/errors.ts';
 import { protoName } from '../wire/rest.ts';

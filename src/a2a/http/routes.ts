@@ -12,7 +12,7 @@ import {
   DOCUMENTED,
 } from '#http';
 import { A2A_ERROR } from '#http/error-schemas';
-import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#gateway';
+import { type Pipeline, MAX_COST_HEADER, requestedQuote } from '#call';
 import { needsCredential } from '#accounts';
 import { rateHeaders, type Admission } from '#limits';
 import { receiptHeaders, type Payments, type PaymentAttempt } from '#payments';

@@ -4,7 +4,7 @@ import type { ErrorCode, GatewayError, PaymentRefusal } from '#errors';
 import type { Seals } from '#security';
 import { paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
 import { type Caller, ANONYMOUS_ACCOUNT } from '#accounts';
-import type { Refusal } from '#gateway';
+import type { Refusal } from '#call';
 import { formatUsd } from '#billing/amounts';
 import type { A2aRequest } from './parse-request.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';

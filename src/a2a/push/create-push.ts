@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Offer, Catalog } from '#catalog';
 import type { TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
-import type { Webhooks } from '#delivery';
+import type { Webhooks } from '#webhooks';
 import type { JsonLimits } from '#wire';
 import type { Link } from '../agent/resolve.ts';
 import { taskMoney } from '../http/metadata.ts';

@@ -1,6 +1,6 @@
 import { type JsonObject, isObject, type LargeStrings } from '#wire';
 import type { TaskKey } from '#tasks';
-import { type Webhooks, WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#delivery';
+import { type Webhooks, WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#webhooks';
 import type { A2aVersion } from '../wire/protocol.ts';
 import { isTerminal, stateOf, eventOf, KIND_NAMES, WRAPPERS, type EventKind, type EventValue } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';

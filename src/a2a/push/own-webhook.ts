@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import { isObject, readJson, type JsonLimits } from '#wire';
 import { createSealedTexts } from '#security';
 import { PARSED_JSON, readBytes } from '#http';
-import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#gateway';
+import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#call';
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned, type Catalog, type Offer } from '#catalog';
 import type { TaskKey, Poll, Observation, Tasks, TaskOwner, Task } from '#tasks';

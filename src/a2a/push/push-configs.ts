@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isObject, type JsonObject } from '#wire';
 import { outboundUrlFault } from '#security';
 import { ownerOf, type Task, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
-import { WEBHOOK_NAME_CHARS_MAX, WEBHOOKS_PER_TASK_MAX, type Webhook, type Webhooks } from '#delivery';
+import { WEBHOOK_NAME_CHARS_MAX, WEBHOOKS_PER_TASK_MAX, type Webhook, type Webhooks } from '#webhooks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';
 import { keyOf } from '../tasks/agent-tasks.ts';

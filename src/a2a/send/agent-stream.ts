@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import { onceOnly } from '#json-rpc';
 import type { StreamSlot } from '#limits';
 import type { Offer } from '#catalog';
-import type { ReplyEnd, Send, UpstreamExchange } from '#gateway';
+import type { ReplyEnd, Send, UpstreamExchange } from '#call';
 import { ownerOf } from '#tasks';
 import { type AgentSaid, broken } from '../agent/agent-reply.ts';
 import { bytesOfTask } from '../agent/ask-for-task.ts';

@@ -8,7 +8,7 @@ import {
   type ReplyEnd,
   type ReportedUsage,
   cutReply,
-} from '#gateway';
+} from '#call';
 import { isOwn, type Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';

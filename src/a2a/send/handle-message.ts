@@ -20,9 +20,9 @@ import {
   type HandlePaidRequest,
   type TakenKey,
   type ResponseRecord,
-} from '#gateway';
+} from '#call';
 import { paymentKey } from '#payments';
-import type { KeptReplies } from '#blobs';
+import type { KeptReplies } from '#files';
 import { ownerOf, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

@@ -15,7 +15,7 @@ import {
   openCall,
   type StartedProviderCall,
   type Pipeline,
-} from '#gateway';
+} from '#call';
 import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type LargeStrings, UpstreamFailure } from '#wire';
 import type { Offer } from '#catalog';
-import type { GeneratedAdapter, ReplyEnd, Send } from '#gateway';
+import type { GeneratedAdapter, ReplyEnd, Send } from '#call';
 import { broken, readAgentBatches } from '../agent/agent-reply.ts';
 import { chooseLink } from '../agent/resolve.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';

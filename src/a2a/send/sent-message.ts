@@ -1,6 +1,6 @@
 import type { CutReply } from '#billing/amounts';
 import { LargeStrings, UpstreamFailure } from '#wire';
-import { type Call, cutReply, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#gateway';
+import { type Call, cutReply, type ReplyEnd, type Send, measuredUse, ONE_CALL, type ReportedUsage } from '#call';
 import type { Offer } from '#catalog';
 import type { StreamQuota } from '#limits';
 import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';

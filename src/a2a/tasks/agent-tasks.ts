@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { ONE_CALL } from '#gateway';
+import { ONE_CALL } from '#call';
 import type { JsonObject } from '#wire';
 import type { Caller } from '#accounts';
 import { pinned, type Catalog } from '#catalog';

@@ -1,6 +1,6 @@
 import { pinned } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
-import { endOnly, type FreeCall, runFree, type Pipeline } from '#gateway';
+import { endOnly, type FreeCall, runFree, type Pipeline } from '#call';
 import { NEVER_ABORTED } from '#wire';
 import type { EndTask, Tasks } from '#tasks';
 import { cancelAtAgent } from '../agent/ask-for-task.ts';

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { pinned } from '#catalog';
-import { runFree } from '#gateway';
+import { runFree } from '#call';
 import { ownerOf, type Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import { LISTEN_MS, type StreamQuota } from '#limits';
 import { pinned } from '#catalog';
-import { runFree, type Pipeline } from '#gateway';
+import { runFree, type Pipeline } from '#call';
 import type { Task } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

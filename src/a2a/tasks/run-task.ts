@@ -1,7 +1,7 @@
 import { editText, type JsonObject } from '#wire';
 import { pinned } from '#catalog';
 import { OWN_ACCOUNT, type Caller } from '#accounts';
-import { runFree, type Pipeline } from '#gateway';
+import { runFree, type Pipeline } from '#call';
 import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { A2aRequest } from '../http/parse-request.ts';
 import type { ReplyWriter } from '../http/reply-writer.ts';

@@ -1,6 +1,6 @@
 import { LargeStrings, UpstreamFailure } from '#wire';
 import { onceOnly } from '#json-rpc';
-import type { ProviderAdapter, ReplyEnd, Send } from '#gateway';
+import type { ProviderAdapter, ReplyEnd, Send } from '#call';
 import type { Offer } from '#catalog';
 import type { Task, Tasks, TaskKey } from '#tasks';
 import { bytesOfTask } from '../agent/ask-for-task.ts';

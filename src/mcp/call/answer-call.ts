@@ -29,9 +29,9 @@ import {
   type ResponseRecord,
   type GivenReply,
   KEPT_BYTES_MAX,
-} from '#gateway';
+} from '#call';
 import { requestKey } from '#payments';
-import type { KeptReplies, Around } from '#blobs';
+import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
 import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';

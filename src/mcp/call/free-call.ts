@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
 import { type Caller, OWN_ACCOUNT } from '#accounts';
-import { endOnly, runFree, type FreeCall, type Pipeline, type Send } from '#gateway';
+import { endOnly, runFree, type FreeCall, type Pipeline, type Send } from '#call';
 import { pinned } from '#catalog';
 import type { FreeRequest } from '../sessions/sessions.ts';
 import { freeEnd } from '../request/ending.ts';

@@ -3,7 +3,7 @@ import type { RequestMessage } from '#json-rpc';
 import { membersOf } from '#wire';
 import { keyedRequest, paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
-import type { Refusal } from '#gateway';
+import type { Refusal } from '#call';
 import { formatUsd } from '#billing/amounts';
 import type { McpRequest } from '../request/mcp-request.ts';
 

@@ -9,7 +9,7 @@ import {
 } from '#wire';
 import type { ErrorCode } from '#errors';
 import { parseMessage } from '#json-rpc';
-import type { GeneratedAdapter, ReplyEnd } from '#gateway';
+import type { GeneratedAdapter, ReplyEnd } from '#call';
 import { type CallEvent, type ContentResult, type EventBatch, eventBatch, eventOf } from '#bridge';
 import { ERROR } from '../wire/revisions.ts';
 import { freeEnd } from '../request/ending.ts';

@@ -13,7 +13,7 @@ import {
   NO_PREFERENCES,
   type ProviderAdapter,
   type RequestedQuote,
-} from '#gateway';
+} from '#call';
 import { LISTEN_MS } from '#limits';
 import type { PaymentAttempt } from '#payments';
 import type { AnswerCall } from './answer-call.ts';

@@ -16,7 +16,7 @@ import {
   refuseCapBeside,
   type RequestedQuote,
   requestedQuote,
-} from '#gateway';
+} from '#call';
 import type { StreamQuota } from '#limits';
 import { OURS } from '../wire/interpreted-fields.ts';
 import { withoutMeta } from '../wire/meta.ts';

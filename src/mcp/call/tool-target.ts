@@ -3,7 +3,7 @@ import { type JsonLimits, type JsonObject, guardInTurns, isObject, OWN_TURN_BYTE
 import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
 import { type Catalog, nearestHint } from '#catalog';
-import { newCallId } from '#gateway';
+import { newCallId } from '#call';
 import type { TargetAdapter, Part, TargetRequest } from '#bridge';
 import type { ToolEntry } from '../catalogue/listing.ts';
 import type { ToolCatalogue, ServiceListing } from '../catalogue/tool-catalogue.ts';

@@ -1,6 +1,6 @@
 import { elementsOf, inTurns, membersOf, OWN_TURN_BYTES, ownTurn, RawJsonError, splice, UpstreamFailure } from '#wire';
 import { errorText, onceOnly } from '#json-rpc';
-import type { Call, GeneratedAdapter, Send } from '#gateway';
+import type { Call, GeneratedAdapter, Send } from '#call';
 import type { Offer } from '#catalog';
 import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '../request/ending.ts';
 import { paramHeaderFault } from '../wire/param-headers.ts';

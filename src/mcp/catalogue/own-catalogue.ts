@@ -1,7 +1,7 @@
 import type { Seals } from '#security';
 import { parseMessage } from '#json-rpc';
 import { UpstreamFailure } from '#wire';
-import { endOnly, type Pipeline } from '#gateway';
+import { endOnly, type Pipeline } from '#call';
 import { pinned, type Offer } from '#catalog';
 import type { HeldCalls } from '../servers/held-calls.ts';
 import { createModernToLegacy } from '../translators/modern-to-legacy.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { type Catalog, nearestHint } from '#catalog';
-import type { Pipeline } from '#gateway';
+import type { Pipeline } from '#call';
 import type { TargetAdapters } from '#bridge';
 import { BRIDGED_KINDS, fullName, WORD } from '../own/builtin/bridged-services.ts';
 

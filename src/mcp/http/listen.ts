@@ -1,7 +1,7 @@
 import { createEventReader, EventError, type SseEvent, UpstreamFailure } from '#wire';
 import { errorText, hasEvents, parseGuarded } from '#json-rpc';
 import { type StreamQuota, OVER } from '#limits';
-import type { UpstreamExchange, UpstreamReply } from '#gateway';
+import type { UpstreamExchange, UpstreamReply } from '#call';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
 import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
 import { LISTENING, type LegacySession, type McpEnd, type McpResponse, type Place } from '../request/mcp-request.ts';

@@ -16,7 +16,7 @@ import { jsonText } from '#wire';
 import { CancelSource } from '#billing/amounts';
 import type { Config } from '#config';
 import { needsCredential, type Caller } from '#accounts';
-import type { Pipeline } from '#gateway';
+import type { Pipeline } from '#call';
 import { rateHeaders } from '#limits';
 import { requireAdmission } from '#auth';
 import { NO_SESSION } from '../request/mcp-request.ts';

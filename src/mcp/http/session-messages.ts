@@ -1,6 +1,6 @@
 import type { Answer } from '#http';
 import type { RequestId, RequestMessage } from '#json-rpc';
-import { endOnly, type Pipeline } from '#gateway';
+import { endOnly, type Pipeline } from '#call';
 import { LISTEN_MS } from '#limits';
 import { pinned } from '#catalog';
 import { ownerOf } from '#tasks';

@@ -19,7 +19,7 @@ import {
   type ReportedUsage,
   type UpstreamReply,
   cutReply,
-} from '#gateway';
+} from '#call';
 import type { Offer } from '#catalog';
 import type { Price } from '#billing/amounts';
 import { resultShape } from '../shapes/results.ts';

@@ -13,7 +13,7 @@ import {
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
-import type { ReplyEnd, Send } from '#gateway';
+import type { ReplyEnd, Send } from '#call';
 import { ERROR } from '../wire/revisions.ts';
 
 /** One request of a client on its way to one server and back. */

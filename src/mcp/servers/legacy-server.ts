@@ -3,7 +3,7 @@
 
 import { isObject, type JsonObject, UpstreamFailure, setMember, splice } from '#wire';
 import { type ResponseMessage, type RequestMessage, resultText, readReply } from '#json-rpc';
-import type { Send, UpstreamReply } from '#gateway';
+import type { Send, UpstreamReply } from '#call';
 import { readableFacts } from '../shapes/results.ts';
 import { withoutTasksIn } from '../tasks/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { tooLarge, UpstreamFailure } from '#wire';
 import { hasEvents, type Marker, readReply, type Received } from '#json-rpc';
-import type { Send, UpstreamExchange, UpstreamReply } from '#gateway';
+import type { Send, UpstreamExchange, UpstreamReply } from '#call';
 import { providerFailure } from '../request/ending.ts';
 import { sessionHeaders } from './legacy-server.ts';
 import type { LegacySession } from '../request/mcp-request.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { UpstreamFailure } from '#wire';
 import { readReply, type Received } from '#json-rpc';
-import type { Send, UpstreamExchange } from '#gateway';
+import type { Send, UpstreamExchange } from '#call';
 import { isSessionLost, readRefusal } from './legacy-server.ts';
 import { createStreamPosition } from './resumable-stream.ts';
 

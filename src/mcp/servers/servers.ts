@@ -1,7 +1,7 @@
 import { isObject, type JsonObject, NEVER_ABORTED, UpstreamFailure } from '#wire';
 import type { ResponseMessage } from '#json-rpc';
 import type { Offer } from '#catalog';
-import type { Send } from '#gateway';
+import type { Send } from '#call';
 import { readableFacts } from '../shapes/results.ts';
 import { requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type RequestMessage, readReply, type Received } from '#json-rpc';
 import { UpstreamFailure } from '#wire';
-import type { Send, UpstreamExchange, UpstreamReply } from '#gateway';
+import type { Send, UpstreamExchange, UpstreamReply } from '#call';
 import { createMailbox, type LATE } from '../request/waiting.ts';
 import { createStreamPosition } from './resumable-stream.ts';
 import { toLegacyRequest } from '../translators/modern-to-legacy-text.ts';

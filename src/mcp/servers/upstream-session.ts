@@ -1,6 +1,6 @@
 import { errorText, type ResponseMessage, resultText, type Received } from '#json-rpc';
 import { isObject, type JsonObject, UpstreamFailure } from '#wire';
-import type { Send, UpstreamExchange, UpstreamRequest } from '#gateway';
+import type { Send, UpstreamExchange, UpstreamRequest } from '#call';
 import type { Mailbox } from '../request/waiting.ts';
 import { notificationText, requestText, KINDS, listChanged } from '../wire/own-messages.ts';
 import { ERROR, rankOfLevel, isLegacyRevision, LEGACY } from '../wire/revisions.ts';

@@ -1,6 +1,6 @@
 import { type ResponseMessage, type RequestId, onlyAnswerTo, parseMessage } from '#json-rpc';
 import { isObject, spanAt, splice, UpstreamFailure } from '#wire';
-import { measuredUse, type Send, endOnly, type Pipeline } from '#gateway';
+import { measuredUse, type Send, endOnly, type Pipeline } from '#call';
 import { type Offer, pinned } from '#catalog';
 import type { Observation, Task, Tasks, Poll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';

@@ -1,5 +1,5 @@
 import { pinned } from '#catalog';
-import { endOnly, type Pipeline } from '#gateway';
+import { endOnly, type Pipeline } from '#call';
 import { NEVER_ABORTED } from '#wire';
 import type { EndTask, Task, Tasks } from '#tasks';
 import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';

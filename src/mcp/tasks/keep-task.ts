@@ -1,5 +1,5 @@
 import { membersOf, splice, withMembers } from '#wire';
-import type { Call, ReplyEnd } from '#gateway';
+import type { Call, ReplyEnd } from '#call';
 import type { Offer } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';

@@ -2,7 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { isObject, type JsonObject, membersOf, parseExact, RawJsonError, splice, withMembers } from '#wire';
-import { clampReportedUsage, costOf } from '#gateway';
+import { clampReportedUsage, costOf } from '#call';
 import type { Offer } from '#catalog';
 import { type Observation, isStorable, type SeenTask } from '#tasks';
 import { usageOf } from '../request/ending.ts';

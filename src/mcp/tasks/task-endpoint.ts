@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { splice, withMembers, type UpstreamFailure } from '#wire';
 import type { Config } from '#config';
 import { pinned, type Offer } from '#catalog';
-import { type Pipeline, endOnly, type Send } from '#gateway';
+import { type Pipeline, endOnly, type Send } from '#call';
 import { ownerOf, type Task, type Tasks } from '#tasks';
 import { type McpFreeCall, runFreeCall } from '../call/free-call.ts';
 import { readOwnRequest } from '../wire/own-messages.ts';

@@ -11,7 +11,7 @@ import {
   answerTo,
 } from '#json-rpc';
 import { replaceAt, splice, UpstreamFailure } from '#wire';
-import type { UpstreamExchange, UpstreamReply } from '#gateway';
+import type { UpstreamExchange, UpstreamReply } from '#call';
 import { freeEnd, toServerEnd, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import {
   isUnaskedProgress,

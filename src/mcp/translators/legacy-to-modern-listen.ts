@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { type JsonRpcMessage, readReply } from '#json-rpc';
-import type { UpstreamExchange } from '#gateway';
+import type { UpstreamExchange } from '#call';
 import { freeEnd, providerFailure } from '../request/ending.ts';
 import {
   eventBytes,

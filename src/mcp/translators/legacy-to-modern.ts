@@ -11,7 +11,7 @@ import {
   readReply,
 } from '#json-rpc';
 import { isObject, RawJsonError, membersOf, splice, UpstreamFailure, withMembers } from '#wire';
-import type { UpstreamRequest } from '#gateway';
+import type { UpstreamRequest } from '#call';
 import type { Offer } from '#catalog';
 import { NoAnswer, type ClientRequests } from '../request/client-requests.ts';
 import {

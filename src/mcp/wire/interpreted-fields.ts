@@ -6,7 +6,7 @@ import {
   type AmbiguousKeyFault,
   WRITTEN_NAMES,
 } from '#wire';
-import { MAX_COST_META } from '#gateway';
+import { MAX_COST_META } from '#call';
 import { X402 } from '../call/paid-request.ts';
 import { META } from './revisions.ts';
 

@@ -13,7 +13,7 @@ import {
   tooLarge,
 } from '#wire/replies';
 import type { MicroUsd, Usage } from '#billing/amounts';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { reportedWords, type WordTokens } from '../image-words.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
 

@@ -11,7 +11,7 @@ import {
   numberField,
   objectField,
 } from '#http';
-import { routingFields, type ProviderPreferences } from '#gateway';
+import { routingFields, type ProviderPreferences } from '#call';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
 import { IMAGE_FORMATS } from '../reply/image-file.ts';
 

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { GatewayError } from '#errors';
 import { getOrInsert, UpstreamFailure } from '#wire';
-import { authorise, type Pipeline } from '#gateway';
+import { authorise, type Pipeline } from '#call';
 import type { Caller } from '#accounts';
-import type { Blobs } from '#blobs';
+import type { Blobs } from '#files';
 import { type EndTask, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider, askForJson } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';

@@ -2,7 +2,7 @@ import { isObject } from '#wire';
 import { malformed } from '#wire/replies';
 import type { Offer } from '#catalog';
 import { FormBody } from '#http';
-import type { UpstreamRequest } from '#gateway';
+import type { UpstreamRequest } from '#call';
 import { VIDEO_API } from '#config';
 import type { MediaInput } from './request/media-input.ts';
 import { sizeIn, type VideoAsk, WIRE_NAMES } from './request/video-ask.ts';

@@ -1,7 +1,7 @@
 import type { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { Config } from '#config';
-import type { GeneratedAdapter, ReplyEnd } from '#gateway';
+import type { GeneratedAdapter, ReplyEnd } from '#call';
 import type { Caller } from '#accounts';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { createCheck } from '#http';
@@ -16,7 +16,7 @@ import {
   lastOf,
   textDelta,
 } from '#bridge';
-import type { Blobs } from '#blobs';
+import type { Blobs } from '#files';
 import type { Task, Tasks } from '#tasks';
 import { videoToCall } from './http/video-request.ts';
 import type { Videos } from './create-videos.ts';

@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { sourceOf } from '#blobs';
+import { sourceOf } from '#files';
 import type { Task, TaskKey } from '#tasks';
 import type { VideoPlan } from './video-price.ts';
 

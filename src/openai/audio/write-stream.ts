@@ -1,7 +1,7 @@
 import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#gateway';
+import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#call';
 import { addAlteredHeaders } from '../chat/altered-headers.ts';
 
 /** An answer of this kind, which is written as it comes. */

@@ -1,8 +1,8 @@
 import { GatewayError } from '#errors';
 import { outboundUrlFault } from '#security';
 import type { TaskKey, TaskOwner } from '#tasks';
-import { signingKeyOf, type Webhooks } from '#delivery';
-import type { Batch } from '#batches';
+import { signingKeyOf, type Webhooks } from '#webhooks';
+import type { Batch } from '#batch-jobs';
 
 /** The addresses that are told of the ends of batches. */
 export interface BatchCallbacks {

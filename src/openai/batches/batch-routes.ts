@@ -5,17 +5,10 @@ import { dialectOf } from '#http';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
-import {
-  idempotencyError,
-  lowestCap,
-  MAX_COST_HEADER,
-  MAX_COST_META,
-  parseIdempotencyKey,
-  type Pipeline,
-} from '#gateway';
+import { idempotencyError, lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey, type Pipeline } from '#call';
 import { requireAdmission } from '#auth';
 import { ownerOf } from '#tasks';
-import type { Batch, Batches, StoredFiles } from '#batches';
+import type { Batch, Batches, StoredFiles } from '#batch-jobs';
 import type { BatchCallbacks } from './batch-callbacks.ts';
 import { batchBody, type BatchBody, batchSchema, ENDPOINTS } from './batch-schema.ts';
 import { described, idParams, keepMsOf } from './shared-schema.ts';

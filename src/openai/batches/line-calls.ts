@@ -3,7 +3,7 @@ import { isObject } from '#wire';
 import { GatewayError, GatewayStopping } from '#errors';
 import type { Caller } from '#accounts';
 import { type Admission, UNLIMITED } from '#limits';
-import { type Call, type CallRequest, newCallId, type Pipeline, type UpstreamRequest } from '#gateway';
+import { type Call, type CallRequest, newCallId, type Pipeline, type UpstreamRequest } from '#call';
 import { BATCH_TIER, type MicroUsd, type Piece } from '#billing/amounts';
 import { batchPriceOf } from '#catalog';
 import {
@@ -14,7 +14,7 @@ import {
   type LineError,
   type LineReply,
   locksUntil,
-} from '#batches';
+} from '#batch-jobs';
 
 interface LineCallsOptions {
   readonly pipeline: Pipeline;

@@ -2,8 +2,8 @@ import { BOUNDS, foreignObject, isObject, UpstreamFailure } from '#wire';
 import { oneLine, type Scrub, scrubNothing, scrubOf } from '#security';
 import { FormBody } from '#http';
 import { batchPriceOf, type DirectEndpoint, type Offer } from '#catalog';
-import type { Upstream, UpstreamReply, UpstreamRequest } from '#gateway';
-import { type ProviderApi, ProviderFailure, type ProviderPlace, type RemoteBatch } from '#batches';
+import type { Upstream, UpstreamReply, UpstreamRequest } from '#call';
+import { type ProviderApi, ProviderFailure, type ProviderPlace, type RemoteBatch } from '#batch-jobs';
 
 interface ProviderBatchApiOptions {
   readonly upstream: Pick<Upstream, 'send'>;

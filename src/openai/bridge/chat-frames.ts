@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { LargeStrings } from '#wire';
 import { toHttpError } from '#http';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import type { Call } from '#gateway';
+import type { Call } from '#call';
 import {
   type CallEvent,
   type ContentResult,

@@ -12,7 +12,7 @@ import {
   requestedSession,
   toPreferences,
   wantsReceipt,
-} from '#gateway';
+} from '#call';
 import type { Caller } from '#accounts';
 import type { Offer, Provider } from '#catalog';
 import type { ContentResult, EventBatch, TargetAdapter } from '#bridge';

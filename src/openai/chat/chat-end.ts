@@ -18,7 +18,7 @@ import {
   type Usage,
 } from '#billing/amounts';
 import { completionTokens } from '#billing/amounts';
-import { type Cut, cutReply, type ProviderFlag, errorOfCut, type ReplyEnd } from '#gateway';
+import { type Cut, cutReply, type ProviderFlag, errorOfCut, type ReplyEnd } from '#call';
 import {
   claimedCompletion,
   cutUsage,

@@ -1,5 +1,5 @@
 import { WholeHeadReader, malformed, readElsewhere, tooLarge, UpstreamFailure } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import { type ChatResult, cutEnd, type ReplyContext } from './chat-end.ts';
 import { CHAT_NAMES, partialCompletion, partialElsewhere, partialOf, type PartialReply } from './partial-reply.ts';
 import { endHere, type ReplyForm } from './whole-reply.ts';

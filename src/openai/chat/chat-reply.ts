@@ -2,10 +2,10 @@ import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplyS
 import { GatewayError } from '#errors';
 import { type LargeStrings, lengthOf } from '#wire';
 import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#gateway';
+import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#call';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
-import { type Blobs, createKeptReplies } from '#blobs';
+import { type Blobs, createKeptReplies } from '#files';
 import type { ChatPiece, ChatResult } from './chat-end.ts';
 import { addAlteredHeaders, type SentRequest } from './altered-headers.ts';
 

@@ -2,7 +2,7 @@ import { isObject } from '#wire';
 import type { Price } from '#billing/amounts';
 import type { Dialect } from '#http';
 import { type CapField, type CapName, readCapRefusal } from '#config';
-import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
+import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
 import type { Offer } from '#catalog';
 import {
   requestedCap,

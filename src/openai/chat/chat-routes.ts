@@ -19,7 +19,7 @@ import {
   type StartedProviderCall,
   takeBytes,
   withModel,
-} from '#gateway';
+} from '#call';
 import type { Caller } from '#accounts';
 import type { Catalog } from '#catalog';
 import { NO_PAYMENTS, type Payments } from '#payments';

@@ -1,4 +1,4 @@
-import { type ProviderPreferences, routingFields } from '#gateway';
+import { type ProviderPreferences, routingFields } from '#call';
 import { EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, tokensField } from '#http';
 
 /**

@@ -12,7 +12,7 @@ import {
   lowestCap,
   MAX_COST_HEADER,
   type CostCap,
-} from '#gateway';
+} from '#call';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';

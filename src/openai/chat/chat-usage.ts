@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
-import { chargeOfCut, type Cut, type ProviderFlag } from '#gateway';
+import { chargeOfCut, type Cut, type ProviderFlag } from '#call';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
 import { PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';

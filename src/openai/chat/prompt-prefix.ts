@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import type { CallRequest } from '#gateway';
+import type { CallRequest } from '#call';
 import type { ChatBody, ContentPart } from './chat-schema.ts';
 import { BYTES_PER_TOKEN, type PromptSize } from './prompt-size.ts';
 

@@ -1,5 +1,5 @@
 import { BOUNDS, UpstreamFailure } from '#wire/replies';
-import type { ReplyEnd } from '#gateway';
+import type { ReplyEnd } from '#call';
 import type { ChatResult, ReplyContext } from './chat-end.ts';
 import { completeStrictly, endHere, type ReplyForm } from './whole-reply.ts';
 

@@ -8,7 +8,7 @@ import {
   readReplyObject,
   type JsonLimits,
 } from '#wire/replies';
-import type { ReplyEnd } from '#gateway';
+import type { ReplyEnd } from '#call';
 import { argumentsText } from '../stream/tool-call-deltas.ts';
 import { withoutList } from './content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';

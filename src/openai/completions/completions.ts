@@ -10,7 +10,7 @@ import {
   PARSED_JSON,
   toHttpError,
 } from '#http';
-import { type ProviderPreferences, takeBytes } from '#gateway';
+import { type ProviderPreferences, takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';

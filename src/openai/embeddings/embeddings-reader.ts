@@ -1,6 +1,6 @@
 import { BOUNDS, foreignObject } from '#wire';
 import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { tokensOf } from '../chat/prompt-size.ts';
 import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 

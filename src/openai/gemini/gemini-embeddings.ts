@@ -13,7 +13,7 @@ import {
   payerOf,
   routingFields,
   type StartedProviderCall,
-} from '#gateway';
+} from '#call';
 import { OWN_TURN_BYTES } from '#wire';
 import { readElsewhere } from '#wire/replies';
 import { embeddingsIn } from './embeddings-worker.ts';

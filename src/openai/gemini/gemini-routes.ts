@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
 import { GEMINI_ERROR } from '#http/error-schemas';
-import { takeBytes } from '#gateway';
+import { takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { isObject } from '#wire';
 import { hostOfUrl, isBridged, serviceAtAddress, withoutAlias } from '../translated/service-names.ts';

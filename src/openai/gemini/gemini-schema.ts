@@ -1,5 +1,5 @@
 import { DOCUMENTED, MUST_BE, nameSchema, numberField, objectField, tokensField } from '#http';
-import type { ProviderPreferences } from '#gateway';
+import type { ProviderPreferences } from '#call';
 import { gatewayFields } from '../chat/chat-schema.ts';
 
 export type Json = Readonly<Record<string, unknown>>;

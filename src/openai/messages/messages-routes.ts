@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
 import { ANTHROPIC_ERROR } from '#http/error-schemas';
-import { takeBytes } from '#gateway';
+import { takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { MESSAGES_PATH } from '#config';
 import { measurePrompt, tokensOf } from '../chat/prompt-size.ts';

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastif
 import { clientNetworkOf, dialectOf, ListedPages, sendPage, tagPage, type TaggedPage } from '#http';
 import { MODELS_ERROR } from '#http/error-schemas';
 import { GatewayError } from '#errors';
-import type { Pipeline } from '#gateway';
+import type { Pipeline } from '#call';
 import type { Catalog, HealthSources } from '#catalog';
 import { requireAdmission } from '#auth';
 import {

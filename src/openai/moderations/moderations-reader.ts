@@ -1,6 +1,6 @@
 import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed, tooLarge } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
 /** A provider's reply, and the tokens that are charged. */

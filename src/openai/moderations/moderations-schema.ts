@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE, nameSchema, objectField } from '#http';
-import { type ProviderPreferences, routingFields } from '#gateway';
+import { type ProviderPreferences, routingFields } from '#call';
 import { isObject } from '#wire';
 
 const INPUTS_MAX = 2_048;

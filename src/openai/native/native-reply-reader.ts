@@ -1,6 +1,6 @@
 import { OWN_TURN_BYTES } from '#wire';
 import { WholeHeadReader } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
 import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
 import { Collector } from '../chat/chat-reply-reader.ts';

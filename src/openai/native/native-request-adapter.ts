@@ -1,6 +1,6 @@
 import type { Price } from '#billing/amounts';
 import { readCapRefusal } from '#config';
-import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#gateway';
+import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
 import type { Offer } from '#catalog';
 import {
   chatBudget,

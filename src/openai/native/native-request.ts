@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
 import type { NativeWireName } from '#config';
 import { TextSize, type Catalog, type Offer } from '#catalog';
-import type { ProviderPreferences } from '#gateway';
+import type { ProviderPreferences } from '#call';
 import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
 import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
 import {

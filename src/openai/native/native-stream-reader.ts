@@ -1,5 +1,5 @@
 import { BOUNDS, contentTypeOf, lastObjectInRest, malformed } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import type { ChatResult, ReplyContext } from '../chat/chat-end.ts';
 import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
 import { endOfString } from '../stream/chunk-forms.ts';

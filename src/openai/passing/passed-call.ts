@@ -11,7 +11,7 @@ import {
   singleRequest,
   toPreferences,
   wantsReceipt,
-} from '#gateway';
+} from '#call';
 import type { Offer } from '#catalog';
 import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';

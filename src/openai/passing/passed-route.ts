@@ -14,7 +14,7 @@ import {
   payerOf,
   type StartedProviderCall,
   takeBytes,
-} from '#gateway';
+} from '#call';
 import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
 import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
 import { isLine } from '../chat/priced-parts.ts';

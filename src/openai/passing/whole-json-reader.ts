@@ -1,6 +1,6 @@
 import { OWN_TURN_BYTES, type Bound } from '#wire';
 import { lastObjectIn, parseReplyObject, readReplyObject, tooLarge, WholeHeadReader } from '#wire/replies';
-import type { ReplyEnd } from '#gateway';
+import type { ReplyEnd } from '#call';
 
 /** Reads a reply that is a JSON object in one piece. A large one is parsed over several turns of the event loop. */
 export abstract class WholeJsonReader<R> extends WholeHeadReader {

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { servesRealtime } from '#config';
 import { type ClientSecrets, requireAdmission } from '#auth';
 import type { Catalog, Offer } from '#catalog';
-import { authorise, type Pipeline } from '#gateway';
+import { authorise, type Pipeline } from '#call';
 import { MUST_BE, nameSchema } from '#http';
 import { REALTIME_PATH } from './realtime-routes.ts';
 

@@ -16,7 +16,7 @@ import {
   type Pipeline,
   wantsReceipt,
   type CallRequest,
-} from '#gateway';
+} from '#call';
 import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';

@@ -9,7 +9,7 @@ import {
   type ProviderAdapter,
   type ReplyEnd,
   type Send,
-} from '#gateway';
+} from '#call';
 import type { Offer } from '#catalog';
 import { boundsAt, type Growth, NO_GROWTH, type ResponseBounds } from './conversation-size.ts';
 import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } from './response-end.ts';

@@ -1,7 +1,7 @@
 import { isObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
 import { imageTokensMax } from '#config';
-import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#gateway';
+import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#call';
 import { isOwn, type Offer } from '#catalog';
 import { unseenTokens } from '../chat/chat-budget.ts';
 import { isCount, readUsage } from '../chat/chat-usage.ts';

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import type { Offer } from '#catalog';
-import type { Call } from '#gateway';
+import type { Call } from '#call';
 import { boundsAt, covers, type Growth, NO_GROWTH, plus, type ResponseBounds } from './conversation-size.ts';
 import type { ResponseCall } from './response-call.ts';
 

@@ -1,6 +1,6 @@
 import { BOUNDS, isObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
-import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import type { Usage } from '#billing/amounts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 

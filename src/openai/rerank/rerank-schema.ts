@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE, nameSchema, objectField } from '#http';
-import { type ProviderPreferences, routingFields } from '#gateway';
+import { type ProviderPreferences, routingFields } from '#call';
 
 const DOCUMENTS_MAX = 10_000;
 const DOCUMENT_RIGHT = 'a text, or an object with text or image';

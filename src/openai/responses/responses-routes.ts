@@ -1,9 +1,9 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
-import { takeBytes } from '#gateway';
+import { takeBytes } from '#call';
 import type { Counter } from '#limits';
 import { requireAdmission } from '#auth';
-import type { KeptResponses } from '#responses';
+import type { KeptResponses } from '#kept-responses';
 import { RESPONSES_PATH } from '#config';
 import type { ChatDeps } from '../chat/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';

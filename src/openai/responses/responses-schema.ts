@@ -1,4 +1,4 @@
-import type { ProviderPreferences } from '#gateway';
+import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
 import { gatewayFields } from '../chat/chat-schema.ts';
 import { IMAGE_URL } from '../chat/chat-schema.ts';

@@ -1,5 +1,5 @@
 import { contentTypeOf, lastObjectInRest, malformed } from '#wire/replies';
-import type { Cut, ReplyEnd, ReplyReader } from '#gateway';
+import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import {
   type ChatPiece,
   type ChatResult,

@@ -3,7 +3,7 @@ import type { JsonLimits } from '#wire';
 import { printable } from '#security';
 import type { CancelSignal } from '#billing/amounts';
 import { contentResultOf, type Part, partOf, type TargetAdapter, type TargetContext } from '#bridge';
-import { newCallId, type Pipeline } from '#gateway';
+import { newCallId, type Pipeline } from '#call';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { ToolCall } from './model-turn.ts';
 import type { RunCounter } from './run-reply.ts';

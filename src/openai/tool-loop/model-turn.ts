@@ -1,6 +1,6 @@
 import type { GatewayError } from '#errors';
 import type { Frame, SettledFrame } from '#billing/amounts';
-import type { Call } from '#gateway';
+import type { Call } from '#call';
 import { type CallEvent, type EventBatch, eventBatch } from '#bridge';
 import { CALLS_MAX } from '../chat/chat-decoder.ts';
 import { type ChatPiece, type ChatResult, resultOf } from '../chat/chat-end.ts';

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { type MicroUsd, cost, costAtMost } from '#billing/amounts';
 import type { Config } from '#config';
-import { requestedModels, type Pipeline, type Runs } from '#gateway';
+import { requestedModels, type Pipeline, type Runs } from '#call';
 import { type Catalog, resolveAny, type Offer } from '#catalog';
 import type { TargetAdapter } from '#bridge';
 import type { SentRequest } from '../chat/altered-headers.ts';

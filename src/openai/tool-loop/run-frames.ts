@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { Frame, CancelSignal, MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import type { EventBatch, TargetContext, TargetAdapter } from '#bridge';
-import { newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#gateway';
+import { newCallId, type Pipeline, type Run, type Runs, wantsReceipt } from '#call';
 import { toGatewayError } from '#http';
 import { type ChatResult, resultOf } from '../chat/chat-end.ts';
 import { ChunkObjects } from '../stream/chunk-output.ts';

@@ -8,7 +8,7 @@ import {
   type MicroUsd,
   type Settlement,
 } from '#billing/amounts';
-import type { Call } from '#gateway';
+import type { Call } from '#call';
 import { type EventBatch, eventBatch } from '#bridge';
 import { type ChatResult, partsOfCharge } from '../chat/chat-end.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';

@@ -3,7 +3,7 @@ import { after } from '#wire';
 import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
 import { GatewayError } from '#errors';
-import { requestedModels } from '#gateway';
+import { requestedModels } from '#call';
 import { tokenizedBytes, resolveAny } from '#catalog';
 import { targetOf } from '#bridge';
 import type { ChatBody } from '../chat/chat-schema.ts';

@@ -6,7 +6,7 @@ import { createCheck, createKeepAlive, dialectOf, type MoreMemory, toGatewayErro
 import { GatewayError, isOfProvider } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Admission } from '#limits';
-import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, withModel } from '#gateway';
+import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, withModel } from '#call';
 import type { Caller } from '#accounts';
 import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';

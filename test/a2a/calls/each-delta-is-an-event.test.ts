@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startScriptedModel, type ScriptedModel } from '../../bridges/chat/support/scripted-model.ts';
-import { modelToml } from '../../bridges/chat/support/toml.ts';
+import { startScriptedModel, type ScriptedModel } from '../../gateway/bridge/chat/support/scripted-model.ts';
+import { modelToml } from '../../gateway/bridge/chat/support/toml.ts';
 import { startAgentSpine, type AgentSpine } from '../../support/a2a-agent/index.ts';
 
 // A model that is called as an agent, whose deltas come in one read: its client gets them as they were, one by one.

@@ -1,6 +1,6 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createCardKey, createIdentity } from '../../../src/auth/identity.ts';
+import { createCardKey, createIdentity } from '../../../src/gateway/auth/identity.ts';
 
 const SEED = '000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f';
 

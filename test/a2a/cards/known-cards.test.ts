@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Offer } from '../../../src/catalog/offers.ts';
+import type { Offer } from '../../../src/server/catalog/offers.ts';
 import { CardUnavailable, type CardReply } from '../../../src/a2a/cards/fetch-card.ts';
 import { createKnownCards, type KnownCardsOptions } from '../../../src/a2a/cards/known-cards.ts';
 import { agentOffer } from './support/card-world.ts';

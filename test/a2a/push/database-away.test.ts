@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TaskKey } from '#tasks';
-import type { WebhookEvent } from '#delivery';
+import type { WebhookEvent } from '#webhooks';
 import { createPushRelay } from '../../../src/a2a/push/notifications.ts';
 
 const KEY: TaskKey = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { WEBHOOK_BODY_BYTES_MAX } from '#delivery';
+import { WEBHOOK_BODY_BYTES_MAX } from '#webhooks';
 import { notificationOf } from '../../../src/a2a/push/notifications.ts';
 import type { A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';

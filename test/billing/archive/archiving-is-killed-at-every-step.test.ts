@@ -32,7 +32,7 @@ const SMALL: readonly Mutation[] = [
   { file: ROWS, find: 'const STEP_ROWS = 200;', put: 'const STEP_ROWS = 2;' },
   { file: FILE, find: 'const PIECE_BYTES = 64 * 1024;', put: 'const PIECE_BYTES = 2_000;' },
   {
-    file: 'src/store/log/segments.ts',
+    file: 'src/foundation/store/log/segments.ts',
     find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
     put: 'SEGMENT_BYTES = 3_000',
   },

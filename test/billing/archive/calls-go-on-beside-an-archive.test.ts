@@ -3,7 +3,7 @@ import type { Ledger } from '#billing';
 import { createRollUp, COMPARE_TEMPORARY, compareSums, findCursors } from '#analytics';
 import { audit } from '#billing/compose';
 import { readCarriedSum } from '#billing';
-import { createEarnings } from '../../../src/pages/market/earnings.ts';
+import { createEarnings } from '../../../src/console/pages/market/earnings.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import {
   aDay,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '#config';
-import { createApp } from '../../../src/app/app.ts';
+import { createApp } from '../../../src/program/app/app.ts';
 import { createPaperChain } from '../../support/paper-chain.ts';
 
 // A gateway in its own process that takes payments of a simulated chain: `paper-gateway.ts <toml> <data> <admin key>`.

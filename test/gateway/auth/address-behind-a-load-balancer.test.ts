@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKey } from '../../../src/auth/api-key.ts';
+import { createKey } from '../../../src/gateway/auth/api-key.ts';
 import { startSpine } from '../../support/spine.ts';
 
 test.each([

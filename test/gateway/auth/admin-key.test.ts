@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createAdminGuard } from '../../../src/auth/administrators/admin-gate.ts';
-import { createKey } from '../../../src/auth/api-key.ts';
+import { createAdminGuard } from '../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createKey } from '../../../src/gateway/auth/api-key.ts';
 
 const adminKey = createKey('admin').text;
 

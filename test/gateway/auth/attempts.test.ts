@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createAttempts } from '../../../src/auth/attempts.ts';
-import { GatewayError } from '../../../src/errors.ts';
-import { DatabaseError } from '../../../src/store/database.ts';
+import { createAttempts } from '../../../src/gateway/auth/attempts.ts';
+import { GatewayError } from '../../../src/foundation/errors.ts';
+import { DatabaseError } from '../../../src/foundation/store/database.ts';
 
 const START = Date.parse('2026-03-04T05:06:07Z');
 

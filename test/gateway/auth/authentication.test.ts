@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKey } from '../../../src/auth/api-key.ts';
-import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/auth/key-store.ts';
-import { DatabaseError } from '../../../src/store/database.ts';
+import { createKey } from '../../../src/gateway/auth/api-key.ts';
+import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
+import { DatabaseError } from '../../../src/foundation/store/database.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../test-database.ts';
 import { createKeyAuthenticator } from './key-authenticator.ts';
 import { anyCharacter } from '../../support/any-character.ts';

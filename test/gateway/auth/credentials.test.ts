@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createKey } from '../../../src/auth/api-key.ts';
-import { readCredential, refuseRepeatedCredentials } from '../../../src/auth/credential.ts';
+import { createKey } from '../../../src/gateway/auth/api-key.ts';
+import { readCredential, refuseRepeatedCredentials } from '../../../src/gateway/auth/credential.ts';
 
 const one = createKey('live').text;
 const two = createKey('development').text;

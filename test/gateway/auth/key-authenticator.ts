@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Caller } from '../../../src/accounts/caller.ts';
-import { createAttempts } from '../../../src/auth/attempts.ts';
-import { createAuthenticator, type AuthenticatorOptions } from '../../../src/auth/authenticator.ts';
-import { signInError } from '../../../src/auth/siwx/message.ts';
+import type { Caller } from '../../../src/server/accounts/caller.ts';
+import { createAttempts } from '../../../src/gateway/auth/attempts.ts';
+import { createAuthenticator, type AuthenticatorOptions } from '../../../src/gateway/auth/authenticator.ts';
+import { signInError } from '../../../src/gateway/auth/siwx/message.ts';
 
 /** An authenticator of a gateway at which no wallet can sign in, and any number of keys may fail. */
 export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts' | 'limits'>) {

@@ -1,7 +1,7 @@
 import bs58 from 'bs58';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createKey, hashKey, parseKey } from '../../../src/auth/api-key.ts';
+import { createKey, hashKey, parseKey } from '../../../src/gateway/auth/api-key.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 600;

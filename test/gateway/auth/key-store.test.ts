@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createKeyStore, KEYS_PER_ACCOUNT_MAX } from '../../../src/auth/key-store.ts';
-import { parseKey } from '../../../src/auth/api-key.ts';
+import { createKeyStore, KEYS_PER_ACCOUNT_MAX } from '../../../src/gateway/auth/key-store.ts';
+import { parseKey } from '../../../src/gateway/auth/api-key.ts';
 import { allAtOnce, ENGINES, openTestDatabase } from '../test-database.ts';
 
 const NOW = Date.parse('2026-03-04T05:06:07.089Z');

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Caller } from '#accounts';
-import type { LimitsOf } from '../../../src/accounts/budgets.ts';
-import { createLimitedAccounts } from '../../../src/accounts/caller-limits.ts';
+import type { LimitsOf } from '../../../src/server/accounts/budgets.ts';
+import { createLimitedAccounts } from '../../../src/server/accounts/caller-limits.ts';
 
 const rates = (requestsPerMinute: number): readonly LimitsOf[] => [
   { subject: 'account', limits: { budgets: [], requestsPerMinute, tokensPerMinute: null } },

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest';
-import { createAttempts } from '../../../src/auth/attempts.ts';
-import { createKeyCallers } from '../../../src/auth/key-callers.ts';
-import { createKeyStore } from '../../../src/auth/key-store.ts';
-import { createLimitsStore } from '../../../src/accounts/limits-store.ts';
-import { createMemberStore, MEMBERS_MAX } from '../../../src/accounts/member-store.ts';
+import { createAttempts } from '../../../src/gateway/auth/attempts.ts';
+import { createKeyCallers } from '../../../src/gateway/auth/key-callers.ts';
+import { createKeyStore } from '../../../src/gateway/auth/key-store.ts';
+import { createLimitsStore } from '../../../src/server/accounts/limits-store.ts';
+import { createMemberStore, MEMBERS_MAX } from '../../../src/server/accounts/member-store.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { allAtOnce, ENGINES, openTestDatabase } from '../test-database.ts';
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createRunTokens, RUN_TOKEN_PREFIX } from '../../../src/auth/credential.ts';
+import { createRunTokens, RUN_TOKEN_PREFIX } from '../../../src/gateway/auth/credential.ts';
 
 const GRANT = { parent: 'gen-1', account: 'solana:7S3P4HxJpyyigGzodYwHtCxZyUQe9JiBMHyRWXArAaKv', key: 'a'.repeat(64) };
 const secret = randomBytes(32);

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LIMIT_RESETS, budgetAt, periodAt } from '../../../src/accounts/budgets.ts';
+import { LIMIT_RESETS, budgetAt, periodAt } from '../../../src/server/accounts/budgets.ts';
 
 const at = (text: string) => Date.parse(text);
 const iso = ({ start, end }: { start: number; end: number }) => [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createConsumerStore } from '../../../src/accounts/consumer-store.ts';
+import { createConsumerStore } from '../../../src/server/accounts/consumer-store.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase } from '../test-database.ts';
 

@@ -7,8 +7,8 @@ import {
   parseMessage,
   resultText,
   resultTextOf,
-} from '../../../src/json-rpc/message.ts';
-import { object, space, value } from '../json/json-text.ts';
+} from '../../../src/gateway/json-rpc/message.ts';
+import { object, space, value } from '../../foundation/wire/json/json-text.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 

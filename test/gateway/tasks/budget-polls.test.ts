@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createBudgetPolls } from '../../../src/delivery/budget-polls.ts';
+import { createBudgetPolls } from '../../../src/gateway/webhooks/budget-polls.ts';
 
 test('each look reads a few past days, and all of a month in their turn', async () => {
   let at = Date.parse('2026-03-31T12:00:00Z');

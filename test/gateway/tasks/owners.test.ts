@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ownerOf } from '../../../src/tasks/task.ts';
+import { ownerOf } from '../../../src/gateway/tasks/task.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, bob, keyOf, newTask, tasksWorld } from './tasks-world.ts';
 

@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { describe, expect, it, vi } from 'vitest';
-import { countLiveTasks } from '../../../src/tasks/create-tasks.ts';
+import { countLiveTasks } from '../../../src/gateway/tasks/create-tasks.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { completed, newTask, PRICE, tasksWorld } from './tasks-world.ts';
 import { countPolls, HANGS_MS, startWatch } from './watch-world.ts';

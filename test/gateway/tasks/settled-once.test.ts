@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '#store';
-import type { ReportedUsage } from '#gateway';
-import type { TaskCall } from '../../../src/tasks/task.ts';
+import type { ReportedUsage } from '#call';
+import type { TaskCall } from '../../../src/gateway/tasks/task.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { canceled, completed, ESTIMATE, keyOf, MINUTE_MS, newTask, PRICE, tasksWorld, working } from './tasks-world.ts';
 

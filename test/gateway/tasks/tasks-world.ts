@@ -3,7 +3,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { audit, createSettlePendingCall, createLedger, createPriceBook } from '#billing/compose';
 import { earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
-import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/tasks/create-tasks.ts';
+import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/gateway/tasks/create-tasks.ts';
 import type {
   ConcludedCall,
   NewTask,
@@ -12,7 +12,7 @@ import type {
   TaskCall,
   TaskKey,
   TaskOwner,
-} from '../../../src/tasks/task.ts';
+} from '../../../src/gateway/tasks/task.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;

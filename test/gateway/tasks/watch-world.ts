@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
-import type { Poll, Observation, Task } from '../../../src/tasks/task.ts';
-import { createTaskWatch, type TaskWatch, type TaskWatchOptions } from '../../../src/tasks/watch.ts';
+import type { Poll, Observation, Task } from '../../../src/gateway/tasks/task.ts';
+import { createTaskWatch, type TaskWatch, type TaskWatchOptions } from '../../../src/gateway/tasks/watch.ts';
 import type { Gateway } from './tasks-world.ts';
 
 export const RETENTION_MS = 7 * 24 * 3_600_000;

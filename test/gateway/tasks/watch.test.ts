@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import type { Database } from '#store';
-import type { Observation } from '../../../src/tasks/task.ts';
+import type { Observation } from '../../../src/gateway/tasks/task.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { alice, completed, keyOf, newTask, PRICE, tasksWorld, working } from './tasks-world.ts';

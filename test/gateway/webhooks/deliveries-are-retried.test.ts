@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { createGuardedFetch } from '../../../src/network/upstream/guarded-fetch.ts';
-import { delayAfter, outcomeOf } from '../../../src/delivery/webhook-relay.ts';
+import { createGuardedFetch } from '../../../src/gateway/network/upstream/guarded-fetch.ts';
+import { delayAfter, outcomeOf } from '../../../src/gateway/webhooks/webhook-relay.ts';
 import { ALICE, event, hook, KEY, listenForNews, openWorld } from './webhook-world.ts';
 
 const MINUTE_MS = 60_000;

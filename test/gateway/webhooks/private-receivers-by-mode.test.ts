@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { load } from '../config/load.ts';
+import { load } from '../../server/config/load.ts';
 
 const SAYS_NO = '[webhooks]\nallow_private = false\n';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { WEBHOOK_BODY_BYTES_MAX } from '../../../src/delivery/webhook.ts';
+import { WEBHOOK_BODY_BYTES_MAX } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { ALICE, event, hook, KEY, listenForNews, openWorld } from './webhook-world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { WEBHOOKS_PER_TASK_MAX } from '../../../src/delivery/webhook.ts';
+import { WEBHOOKS_PER_TASK_MAX } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { ALICE, hook, KEY, openWorld } from './webhook-world.ts';

@@ -1,9 +1,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
-import { createGuardedFetch } from '../../../src/network/upstream/guarded-fetch.ts';
-import type { LostDelivery, Webhook } from '../../../src/delivery/webhook.ts';
-import { type Webhooks, type WebhooksOptions, createWebhooks } from '../../../src/delivery/webhooks.ts';
+import { createGuardedFetch } from '../../../src/gateway/network/upstream/guarded-fetch.ts';
+import type { LostDelivery, Webhook } from '../../../src/gateway/webhooks/webhook.ts';
+import { type Webhooks, type WebhooksOptions, createWebhooks } from '../../../src/gateway/webhooks/webhooks.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export interface Got {

@@ -1,5 +1,5 @@
 import { createAggregate, type Aggregate, type AggregateOptions } from '../../../src/mcp/own/aggregate/aggregate.ts';
-import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message.ts';
+import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { serveRaw, startCatalogue, toolOffer, type CatalogueWorld } from '../catalogue/catalogue-world.ts';
 
 /** What a server lists, by the member of the result; each list may be changed. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSeals } from '../../../src/security/seals.ts';
+import { createSeals } from '../../../src/foundation/security/seals.ts';
 import { startRawMcp } from '../../support/raw-mcp.ts';
 import { startSpine } from '../../support/spine.ts';
 import { callTool, toolToml } from './modern-post.ts';

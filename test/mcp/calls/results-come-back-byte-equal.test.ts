@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { wellFormedText } from '../../../src/wire/json/well-formed.ts';
-import { object, value } from '../../gateway/json/json-text.ts';
+import { wellFormedText } from '../../../src/foundation/wire/json/well-formed.ts';
+import { object, value } from '../../foundation/wire/json/json-text.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 100;

@@ -13,10 +13,10 @@ import {
   type ToolCatalogue,
   type ToolCatalogueOptions,
 } from '../../../src/mcp/catalogue/tool-catalogue.ts';
-import { parseMessage } from '../../../src/json-rpc/message.ts';
+import { parseMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { META, MODERN } from '../../../src/mcp/wire/revisions.ts';
 import { openEngine } from '../../support/engines.ts';
-import { clock, offer, seeded } from '../../gateway/routing/offers.ts';
+import { clock, offer, seeded } from '../../gateway/call/routing/offers.ts';
 
 export { clock, seeded };
 

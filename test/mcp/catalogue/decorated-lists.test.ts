@@ -4,7 +4,7 @@ import { parseRates } from '#billing';
 import type { Offer } from '#catalog';
 import { createDecorate } from '../../../src/mcp/catalogue/decorate.ts';
 import { toolOffer } from './catalogue-world.ts';
-import { variants } from '../../gateway/market/market-world.ts';
+import { variants } from '../../console/pages/market/market-world.ts';
 import { anyCharacter } from '../../support/any-character.ts';
 
 const offer = toolOffer('http://127.0.0.1:9/mcp', { call: 0.001 });

@@ -1,7 +1,7 @@
 import { setImmediate as endOfTurn, setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createUnlistedTool } from '../../../src/mcp/call/request-call.ts';
-import { parseMessage, type RequestMessage } from '../../../src/json-rpc/message.ts';
+import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { overHttp, serveRaw, startCatalogue, toolOffer, toolsText } from './catalogue-world.ts';
 
 async function serveChanging() {

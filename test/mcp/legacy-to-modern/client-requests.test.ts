@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import { createClientRequests, NoAnswer } from '../../../src/mcp/request/client-requests.ts';
-import { parseMessage, type ResponseMessage } from '../../../src/json-rpc/message.ts';
+import { parseMessage, type ResponseMessage } from '../../../src/gateway/json-rpc/message.ts';
 
 const response = (id: unknown, rest: object = { result: {} }) =>
   parseMessage(JSON.stringify({ jsonrpc: '2.0', id, ...rest })) as ResponseMessage;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseMessage, type ResponseMessage } from '../../../src/json-rpc/message.ts';
+import { parseMessage, type ResponseMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { startBridge } from './bridge-world.ts';
 import { startRawServer, toolCall } from './raw-server.ts';
 

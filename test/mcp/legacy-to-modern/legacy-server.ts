@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation } from '@modelcontextprotocol/node';
 import { onTestFinished } from 'vitest';
-import { eventText } from '../../../src/wire/reply/event-reader.ts';
-import { parseMessage, resultText, type RequestMessage } from '../../../src/json-rpc/message.ts';
+import { eventText } from '../../../src/foundation/wire/reply/event-reader.ts';
+import { parseMessage, resultText, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import type { LegacySession } from '../../../src/mcp/request/mcp-request.ts';
 import type { BridgeWorld, InitializeParams } from './bridge-world.ts';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { eventText } from '../../../src/wire/reply/event-reader.ts';
+import { eventText } from '../../../src/foundation/wire/reply/event-reader.ts';
 
 /** A request as a modern server got it. */
 export interface Got {

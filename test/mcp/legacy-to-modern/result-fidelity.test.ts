@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { startBridge } from './bridge-world.ts';
 import { startRawServer, toolCall } from './raw-server.ts';
-import { value } from '../../gateway/json/json-text.ts';
+import { value } from '../../foundation/wire/json/json-text.ts';
 
 test('results come back byte by byte, whatever stands in them', async () => {
   let result = '';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Answer } from '../../../src/http/answer.ts';
+import type { Answer } from '../../../src/server/http/answer.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
 
 /** An answer that keeps what it is given. */

@@ -15,16 +15,16 @@ import {
   createRetryBudget,
   createRouter,
   lockOf,
-} from '#gateway/compose';
-import { createHandlePaidRequest, type Call } from '#gateway';
+} from '#call/compose';
+import { createHandlePaidRequest, type Call } from '#call';
 import { createCatalog, createHealth, type Offer } from '#catalog';
 import { createStreamQuota } from '#limits';
 import { NO_PAYMENTS } from '#payments';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
-import { createLocalLimiter } from '../../../src/limits/rate-limiter.ts';
-import { refuseLock } from '../../../src/gateway/lock-payments.ts';
+import { createLocalLimiter } from '../../../src/server/limits/rate-limiter.ts';
+import { refuseLock } from '../../../src/gateway/call/lock-payments.ts';
 import { createAnswerCall } from '../../../src/mcp/call/answer-call.ts';
 import { createClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createFreeRequest } from '../../../src/mcp/call/free-call.ts';

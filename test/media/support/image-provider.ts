@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { toPng } from '../../../src/demo/png.ts';
+import { toPng } from '../../../src/program/demo/png.ts';
 
 /** A PNG of this size, of one colour. */
 export const png = (width: number, height: number): Buffer =>

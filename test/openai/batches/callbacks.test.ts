@@ -5,7 +5,7 @@ import type OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createIdentity } from '#auth/identity';
 import { createSealedTexts } from '#security';
-import { sealOf } from '../../../src/delivery/webhook.ts';
+import { sealOf } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { begin, CHAT, chatLine, clientAt, ended, jsonl, until, upload, type OwnBatch } from './support/batch-client.ts';

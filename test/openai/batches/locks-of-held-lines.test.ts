@@ -1,7 +1,7 @@
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { LedgerUnavailable } from '#billing';
-import { Claim } from '../../../src/batches/claim.ts';
+import { Claim } from '../../../src/openai/batch-jobs/claim.ts';
 import { startBatchProvider, type BatchProvider } from '../../support/batch-provider.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf } from './support/batch-client.ts';

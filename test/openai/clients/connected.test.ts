@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
-import { makePlace, type Place } from '../../cli/tollgate.ts';
+import { makePlace, type Place } from '../../program/cli/tollgate.ts';
 import { snippetsOf } from '../../docs/snippets.ts';
 import { createKeeper } from '../../support/server-process.ts';
 import { installStranger, type Stranger } from '../../support/stranger.ts';

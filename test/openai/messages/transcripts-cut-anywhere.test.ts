@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
 import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
 import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
-import { jsonInside } from '../../../src/bridge/call-event.ts';
+import { jsonInside } from '../../../src/gateway/bridge/call-event.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import {
   cutAt,

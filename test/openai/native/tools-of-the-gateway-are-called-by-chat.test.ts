@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startMcpFixture } from '../../support/mcp-fixture.ts';
-import { startScriptedModel, type ScriptedModel } from '../../bridges/chat/support/scripted-model.ts';
-import { toolToml } from '../../bridges/chat/support/toml.ts';
+import { startScriptedModel, type ScriptedModel } from '../../gateway/bridge/chat/support/scripted-model.ts';
+import { toolToml } from '../../gateway/bridge/chat/support/toml.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 
 // A run of turns is several chat calls: the client's own body, with the tokens of its tools, reaches no provider.

@@ -1,4 +1,4 @@
-import type { ReplyEnd, ReplyReader } from '#gateway';
+import type { ReplyEnd, ReplyReader } from '#call';
 import type { ChatResult, ReplyContext } from '../../../src/openai/chat/chat-end.ts';
 import { createChatStreamReader, type StreamReaderOptions } from '../../../src/openai/stream/chat-stream-reader.ts';
 

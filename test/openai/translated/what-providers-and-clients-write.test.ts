@@ -4,7 +4,7 @@ import { atThisLoad } from '../../support/at-this-load.ts';
 import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/chat-decoder.ts';
-import { type CallEvent, textOf } from '../../../src/bridge/call-event.ts';
+import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
 import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';

@@ -2,7 +2,7 @@ import { createKeyPairSignerFromBytes } from '@solana/kit';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import type { PaymentPayload } from '#chains';
-import type { PaymentRequirements } from '../../../src/chains/chain.ts';
+import type { PaymentRequirements } from '../../../src/billing/chains/chain.ts';
 import { solanaMoney, type SolanaMoney } from '../../support/chain/money-chain.ts';
 import { budget, build, pay, transfer, type Payer } from '../../support/chain/solana-wallet.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { begin, clientAt, ended, resultsOf } from '../../openai/batches/support/batch-client.ts';
-import { type Ending, ENDINGS } from '../../../src/gateway/endings.ts';
+import { type Ending, ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
 import { records } from './ends-of-calls.ts';

@@ -1,4 +1,4 @@
-import type { Ending } from '../../../src/gateway/endings.ts';
+import type { Ending } from '../../../src/gateway/call/endings.ts';
 import type { Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import type { Kind } from './kinds.ts';

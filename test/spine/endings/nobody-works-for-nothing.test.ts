@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ENDINGS } from '../../../src/gateway/endings.ts';
+import { ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { imageBlock, png } from '../../media/support/image-provider.ts';
 import { wavFile } from '../../openai/audio/support/audio-files.ts';
 import { modelBlock } from '../../support/spine.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Charge, type Ending, ENDINGS } from '../../../src/gateway/endings.ts';
+import { type Charge, type Ending, ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';

@@ -12,7 +12,7 @@ import {
 import type { Abi, Hex, LocalAccount } from 'viem';
 import { mnemonicToAccount, privateKeyToAccount } from 'viem/accounts';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
+import type { PaymentPayload, PaymentRequirements } from '../../../src/billing/chains/chain.ts';
 import type { Anvil } from './anvil.ts';
 import { receiptOf } from './evm-receipt.ts';
 

@@ -1,7 +1,7 @@
 import type { Hex } from 'viem';
 import type { PrivateKeyAccount } from 'viem/accounts';
-import type { Chain, ChainSetup, SignedPayment } from '../../../src/chains/chain.ts';
-import { createEvmChain } from '../../../src/chains/evm/evm-chain.ts';
+import type { Chain, ChainSetup, SignedPayment } from '../../../src/billing/chains/chain.ts';
+import { createEvmChain } from '../../../src/billing/chains/evm/evm-chain.ts';
 import { startAnvil } from './anvil.ts';
 import type { Anvil, AnvilOptions } from './anvil.ts';
 import { receiptOf } from './evm-receipt.ts';

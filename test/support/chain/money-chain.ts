@@ -3,7 +3,7 @@ import { toBytes, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 import type { MicroUsd } from '#billing';
 import type { PaymentPayload } from '#chains';
-import type { ChainSetup, PaymentRequirements } from '../../../src/chains/chain.ts';
+import type { ChainSetup, PaymentRequirements } from '../../../src/billing/chains/chain.ts';
 import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';
 import { deployEvmToken, type EvmToken, type TokenOptions } from './evm-token.ts';
 import { DEVNET, USDC } from './solana-accounts.ts';

@@ -1,5 +1,5 @@
-import { createSolanaChain } from '../../../src/chains/solana/solana-chain.ts';
-import type { Chain, ChainSetup } from '../../../src/chains/chain.ts';
+import { createSolanaChain } from '../../../src/billing/chains/solana/solana-chain.ts';
+import type { Chain, ChainSetup } from '../../../src/billing/chains/chain.ts';
 import { DEVNET, USDC } from './solana-accounts.ts';
 import { startSolanaTwin, type SolanaTwin, type TwinOptions } from './solana-twin.ts';
 import { newPayer, type Payer } from './solana-wallet.ts';

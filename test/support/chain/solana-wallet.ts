@@ -20,7 +20,7 @@ import {
   getTransferCheckedInstruction,
   getTransferInstruction,
 } from '@solana-program/token';
-import type { PaymentPayload, PaymentRequirements } from '../../../src/chains/chain.ts';
+import type { PaymentPayload, PaymentRequirements } from '../../../src/billing/chains/chain.ts';
 import { solanaWallet } from '../wallets.ts';
 import { ataOf, USDC } from './solana-accounts.ts';
 import type { SolanaTwin } from './solana-twin.ts';

@@ -4,7 +4,7 @@ import type { ComponentType } from 'react';
 export type Page = ComponentType<{ readonly params: Readonly<Record<string, string>> }>;
 
 export interface Route {
-  /** A pattern of wouter. The gateway serves the same paths, see `src/pages/web/page-paths.ts`. */
+  /** A pattern of wouter. The gateway serves the same paths, see `src/console/pages/web/page-paths.ts`. */
   readonly path: string;
   /** Title of the window, until the page sets a more precise one with `useTitle`. */
   readonly title: string;

@@ -5,7 +5,7 @@ import { type RequestMessage, resultText } from '#json-rpc';
 import { eventText, LargeStrings } from '#wire';
 import type { CancelSignal } from '#billing/amounts';
 import type { Config } from '#config';
-import { capCost } from '#gateway';
+import { capCost } from '#call';
 import { nearestHint } from '#catalog';
 import { type ContentResult, type EventBatch, partOf, type TargetAdapters } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
-import { type CallRequest, type ProviderAdapter, type Quotable, quoteSchema, type QuoteView } from '#gateway';
+import { type CallRequest, type ProviderAdapter, type Quotable, quoteSchema, type QuoteView } from '#call';
 import { NO_PAYMENTS } from '#payments';
 import { MEDIA_ERROR } from '#http/error-schemas';
 import type { MediaErrors } from '../../media-error.ts';

@@ -5,7 +5,7 @@ import { createHttpSink, type ClientSink } from '#http';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { type Admission, rateHeaders } from '#limits';
-import { type Blob, type Blobs, BlobUnreachable, type Piece, pieceLength, rangeOf, writePieces } from '#blobs';
+import { type Blob, type Blobs, BlobUnreachable, type Piece, pieceLength, rangeOf, writePieces } from '#files';
 import type { Task } from '#tasks';
 
 interface SendFilesDeps {

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import type { Task } from '#tasks';
 import type { ReplySink } from '#http';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#gateway';
+import { onceSettled, type StartedProviderCall, wasCharged } from '#call';
 import type { BegunVideo } from '../run/make-videos.ts';
 import type { VideoView } from '../run/video-view.ts';
 import { notesOf, toVideoId, type VideoNotes } from '../video-task.ts';

@@ -21,7 +21,7 @@ import {
   requestedSession,
   toPreferences,
   wantsReceipt,
-} from '#gateway';
+} from '#call';
 import type { Payments, PaymentAttempt } from '#payments';
 import { type BodyParts, InputBytes } from '../../request/input-images.ts';
 import { readJsonBody } from '../../request/read-body.ts';

@@ -16,10 +16,10 @@ import {
   type QuoteView,
   type StartedProviderCall,
   takeBytes,
-} from '#gateway';
+} from '#call';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { requireAdmission } from '#auth';
-import type { Blobs } from '#blobs';
+import type { Blobs } from '#files';
 import type { Tasks } from '#tasks';
 import { taskRoutes, type TaskRoutesDeps } from './task-routes.ts';
 import { mediaErrors } from '../../media-error.ts';

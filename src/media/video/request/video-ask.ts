@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { outboundUrlFault } from '#security';
-import type { ProviderPreferences } from '#gateway';
+import type { ProviderPreferences } from '#call';
 import { METADATA_BYTES_MAX } from '../../request/image-fields.ts';
 import type { BodyParts, FetchedInputs } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';

@@ -1,5 +1,5 @@
 import { DOCUMENTED, hasValue, MUST_BE, nameSchema, notTogether } from '#http';
-import { routingFields } from '#gateway';
+import { routingFields } from '#call';
 import {
   ADDRESS,
   BASE64,

@@ -1,4 +1,4 @@
-import { endOnly, type FreeCall, type Pipeline, runFree, type Send, type UpstreamRequest } from '#gateway';
+import { endOnly, type FreeCall, type Pipeline, runFree, type Send, type UpstreamRequest } from '#call';
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned } from '#catalog';
 import type { Task } from '#tasks';

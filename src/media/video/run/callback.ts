@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import type { Task, TaskKey, TaskOwner } from '#tasks';
-import { signingKeyOf, type Webhooks } from '#delivery';
+import { signingKeyOf, type Webhooks } from '#webhooks';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
 /** The callbacks of videos: stores their addresses, and sends their messages. */

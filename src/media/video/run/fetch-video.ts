@@ -1,8 +1,8 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
 import { checkHead, malformed, toFailure } from '#wire/replies';
-import type { Pipeline, Send } from '#gateway';
-import { type Blobs, type BlobWriter, FileTooLarge } from '#blobs';
+import type { Pipeline, Send } from '#call';
+import { type Blobs, type BlobWriter, FileTooLarge } from '#files';
 import type { Task } from '#tasks';
 import { createMp4Scan, type Mp4Facts, NotMp4 } from '../mp4.ts';
 import { fileOf, notesOf, type VideoResult } from '../video-task.ts';

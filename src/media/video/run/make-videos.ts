@@ -1,8 +1,8 @@
 import { UpstreamFailure } from '#wire';
-import { type Call, type GeneratedAdapter, endOnly, type ReplyEnd, type Send } from '#gateway';
+import { type Call, type GeneratedAdapter, endOnly, type ReplyEnd, type Send } from '#call';
 import type { Offer } from '#catalog';
 import { onceOnly } from '#json-rpc';
-import type { Blobs, WantedRoom } from '#blobs';
+import type { Blobs, WantedRoom } from '#files';
 import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import type { MicroUsd } from '#billing/amounts';
 import type { FetchInputs } from '../../request/input-images.ts';

@@ -1,6 +1,6 @@
 import { UpstreamFailure } from '#wire';
-import type { Pipeline, Send } from '#gateway';
-import type { Blob, Blobs } from '#blobs';
+import type { Pipeline, Send } from '#call';
+import type { Blob, Blobs } from '#files';
 import { POLL_MS, type Poll, type PollAtExpiry, type Observation, type Task } from '#tasks';
 import {
   billedSeconds,

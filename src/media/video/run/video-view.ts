@@ -1,4 +1,4 @@
-import type { Blob, Blobs } from '#blobs';
+import type { Blob, Blobs } from '#files';
 import type { Task } from '#tasks';
 import { fileOf, filesOf, resultOf, type VideoResult } from '../video-task.ts';
 import type { SeenJob } from '../openai-videos.ts';

@@ -8,7 +8,7 @@ import {
   parseReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 

@@ -10,10 +10,10 @@ import {
   payerOf,
   type StartedProviderCall,
   takeBytes,
-} from '#gateway';
+} from '#call';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
-import { createKeptReplies } from '#blobs';
+import { createKeptReplies } from '#files';
 import { type ChatDeps, paidRouteDeps } from '../../chat/chat-routes.ts';
 import { createReadBody } from '../../translated/translated-route.ts';
 import { usageSchema } from '../shown-usage.ts';

@@ -1,5 +1,5 @@
 import { MUST_BE, nameSchema, objectField } from '#http';
-import { type ProviderPreferences, routingFields } from '#gateway';
+import { type ProviderPreferences, routingFields } from '#call';
 
 /** The media types of the formats of speech. */
 export const SPEECH_TYPES = {

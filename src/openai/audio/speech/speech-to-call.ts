@@ -11,7 +11,7 @@ import {
   singleRequest,
   toPreferences,
   wantsReceipt,
-} from '#gateway';
+} from '#call';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { speaks, wrongKind } from '../../model-kinds.ts';

@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
-import type { ProviderFlag } from '#gateway';
+import type { ProviderFlag } from '#call';
 
 import { tokensOf } from '../../chat/prompt-size.ts';
 import { claimedNumber } from '../shown-usage.ts';

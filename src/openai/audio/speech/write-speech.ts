@@ -1,5 +1,5 @@
 import type { ClientSink, Dialect, ReplySink } from '#http';
-import type { StartedProviderCall } from '#gateway';
+import type { StartedProviderCall } from '#call';
 import { withCost } from '../shown-usage.ts';
 import { errorEvent, eventOf, EVENTS_TYPE, type StreamedAnswer, writeStream } from '../write-stream.ts';
 import { type SpeechFormat, speechType } from './speech-schema.ts';

@@ -10,7 +10,7 @@ import {
   readReplyObject,
   tooLarge,
 } from '#wire/replies';
-import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#gateway';
+import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import type { Offer } from '#catalog';
 import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';

@@ -9,7 +9,7 @@ import {
   payerOf,
   type StartedProviderCall,
   takeBytes,
-} from '#gateway';
+} from '#call';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
 import { type ChatDeps, paidRouteDeps } from '../../chat/chat-routes.ts';

@@ -1,5 +1,5 @@
 import { formSchema, MUST_BE, nameSchema, objectField } from '#http';
-import { type ProviderPreferences, routingFields } from '#gateway';
+import { type ProviderPreferences, routingFields } from '#call';
 import { FORMATS_IN_WORDS } from '../measure/measure-audio.ts';
 
 /** The formats of a transcript, with the media types of those that are no JSON. */

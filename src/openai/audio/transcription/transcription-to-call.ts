@@ -1,4 +1,4 @@
-import { type CallRequest, type RequestAdapter, requestedSession, singleRequest, wantsReceipt } from '#gateway';
+import { type CallRequest, type RequestAdapter, requestedSession, singleRequest, wantsReceipt } from '#call';
 import { FormBody, MUST_BE } from '#http';
 import { tokenizedBytes, type Offer } from '#catalog';
 

@@ -1,6 +1,6 @@
 import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
-import type { ProviderFlag } from '#gateway';
+import type { ProviderFlag } from '#call';
 import { isObject } from '#wire';
 import { tokensOf } from '../../chat/prompt-size.ts';
 import type { MeasuredAudio } from '../measure/measure-audio.ts';

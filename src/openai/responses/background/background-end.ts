@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { toHttpError, toGatewayError } from '#http';
-import type { KeptResponse, KeptResponses } from '#responses';
+import type { KeptResponse, KeptResponses } from '#kept-responses';
 import { errorOf } from '../response-object.ts';
 import type { Json } from '../responses-schema.ts';
 import type { EndEvent } from './background-sink.ts';

@@ -1,6 +1,6 @@
 import { createEventReader, isObject } from '#wire';
 import type { ReplySink } from '#http';
-import type { KeptEvents } from '#responses';
+import type { KeptEvents } from '#kept-responses';
 import type { Json } from '../responses-schema.ts';
 import { eventText, withMembersOf } from '../../native/native-wire.ts';
 

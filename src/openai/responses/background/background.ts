@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplySink } from '#http';
 import { GatewayError } from '#errors';
-import type { KeptResponse, KeptResponses, KeptEvents, RunningEnd } from '#responses';
+import type { KeptResponse, KeptResponses, KeptEvents, RunningEnd } from '#kept-responses';
 import { ownerOf } from '#tasks';
 import { CuttableCancelSource } from '#billing/amounts';
 import { type Caller, needsCredential } from '#accounts';

@@ -12,7 +12,7 @@ import {
   toGatewayError,
 } from '#http';
 import { type Admission, createStreamQuota, rateHeaders, type Counter } from '#limits';
-import type { KeptResponse, KeptResponses } from '#responses';
+import type { KeptResponse, KeptResponses } from '#kept-responses';
 import type { Config } from '#config';
 import { eventText } from '../../native/native-wire.ts';
 import { callIdOf } from '../kept/kept-ids.ts';

@@ -1,4 +1,4 @@
-import type { RunningResponses } from '#responses';
+import type { RunningResponses } from '#kept-responses';
 import type { CuttableCancelSource } from '#billing/amounts';
 import type { Stopped } from './background-end.ts';
 

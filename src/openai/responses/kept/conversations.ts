@@ -1,10 +1,10 @@
 import { GatewayError } from '#errors';
 import { isObject, OWN_TURN_BYTES, ownTurn, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
-import { authorise } from '#gateway';
+import { authorise } from '#call';
 import type { Caller } from '#accounts';
 import { type MoreMemory, PARSED_JSON } from '#http';
 import { isStorable, ownerOf } from '#tasks';
-import type { KeptContent, KeptResponse, KeptResponses, ReadContent } from '#responses';
+import type { KeptContent, KeptResponse, KeptResponses, ReadContent } from '#kept-responses';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { keepsNone, noItem, noPrevious, underWay } from './errors.ts';
 import { isResponseId, responseOfItem, typeOf } from './kept-ids.ts';

@@ -2,7 +2,7 @@ import type { ReplySink } from '#http';
 import { isObject } from '#wire';
 import type { Caller } from '#accounts';
 import { isStorable, ownerOf } from '#tasks';
-import type { KeptResponses } from '#responses';
+import type { KeptResponses } from '#kept-responses';
 import type { StartedChat } from '../../chat/chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';

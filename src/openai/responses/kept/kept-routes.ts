@@ -1,10 +1,10 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { authorise, type Pipeline } from '#gateway';
+import { authorise, type Pipeline } from '#call';
 import { type Caller, needsCredential } from '#accounts';
 import type { MoreMemory } from '#http';
 import { requireAdmission } from '#auth';
-import type { KeptResponse, KeptResponses } from '#responses';
+import type { KeptResponse, KeptResponses } from '#kept-responses';
 import { ownerOf } from '#tasks';
 import { answerError, EVENT_SCHEMA, refusesAs } from '../../translated/translated-route.ts';
 import type { ChatDeps } from '../../chat/chat-routes.ts';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from 'ws';
-import { toPng } from '../../../../src/demo/png.ts';
+import { toPng } from '../../../../src/program/demo/png.ts';
 import { wavFile } from '../../../openai/audio/support/audio-files.ts';
 import type { Row, Usual, World } from './world.ts';
 

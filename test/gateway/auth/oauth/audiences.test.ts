@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createOwnOrigin } from '#security';
-import { createResources } from '../../../../src/auth/oauth/resources.ts';
+import { createResources } from '../../../../src/gateway/auth/oauth/resources.ts';
 import { PUBLIC_URL } from './token-world.ts';
 
 const resources = createResources({

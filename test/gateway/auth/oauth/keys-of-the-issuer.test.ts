@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jwksUrlOf } from '../../../../src/auth/oauth/issuer-keys.ts';
+import { jwksUrlOf } from '../../../../src/gateway/auth/oauth/issuer-keys.ts';
 import { issuerKey, jwkOf, startIssuer } from './issuer.ts';
 import { openTokens } from './token-world.ts';
 

@@ -19,11 +19,11 @@ import {
 import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
-import { createAdminGuard } from '../../../../src/auth/administrators/admin-gate.ts';
-import { createAdmission, createProviderList } from '../../../../src/network/tunnel/admission.ts';
-import { TUNNEL_PROTOCOL } from '../../../../src/network/tunnel/wire.ts';
+import { createAdminGuard } from '../../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createAdmission, createProviderList } from '../../../../src/gateway/network/tunnel/admission.ts';
+import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel/wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
-import { LIMITS, NO_CALLS } from '../../account/gateway-world.ts';
+import { LIMITS, NO_CALLS } from '../../../server/accounts/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';
 import { DOMAIN, headerFor, solanaWallet } from '../siwx/wallets.ts';
 import { issuerKey, mint } from './issuer.ts';

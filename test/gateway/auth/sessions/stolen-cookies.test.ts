@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { encodeEnvelope, evmWallet, presign } from '../../../support/wallets.ts';
-import { bearer, openFundsWorld, type FundsWorld } from '../../funds/funds-world.ts';
+import { bearer, openFundsWorld, type FundsWorld } from '../../../console/pages/funds/funds-world.ts';
 import { openBrowser, type Browser } from './browser.ts';
 
 // Somebody has the cookie of another's browser, and nothing else: no key and no wallet.

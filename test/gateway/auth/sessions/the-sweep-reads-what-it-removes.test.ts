@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { loadStatements } from '../../../../src/store/statement.ts';
+import { loadStatements } from '../../../../src/foundation/store/statement.ts';
 import { ENGINES, openEngine } from '../../../support/engines.ts';
 
-const SESSIONS = new URL('../../../../src/auth/sessions/sql/sessions.sql', import.meta.url);
+const SESSIONS = new URL('../../../../src/gateway/auth/sessions/sql/sessions.sql', import.meta.url);
 const SQL = loadStatements(import.meta.url, SESSIONS.href, ['sweepSessions']);
 
 test.each(ENGINES)('on %s, the sweep of sessions finds those that are over by an index', async (engine) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createSiweMessage } from 'viem/siwe';
-import { decodeSignIn, readSignIn } from '../../../../src/auth/siwx/header.ts';
-import { refuseRepeatedCredentials } from '../../../../src/auth/credential.ts';
+import { decodeSignIn, readSignIn } from '../../../../src/gateway/auth/siwx/header.ts';
+import { refuseRepeatedCredentials } from '../../../../src/gateway/auth/credential.ts';
 import {
   BASE,
   DOMAIN,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import bs58 from 'bs58';
 import { createSiweMessage } from 'viem/siwe';
-import { parseMessage } from '../../../../src/auth/siwx/message.ts';
+import { parseMessage } from '../../../../src/gateway/auth/siwx/message.ts';
 import { DOMAIN, evmWallet, fieldsFor, iso, solanaWallet, START, textOf, type Fields } from './wallets.ts';
 
 const solana = solanaWallet();

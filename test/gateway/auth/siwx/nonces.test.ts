@@ -1,9 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import bs58 from 'bs58';
 import { describe, expect, it } from 'vitest';
-import { createNonces } from '../../../../src/auth/siwx/nonces.ts';
-import { requireFreshSignature } from '../../../../src/auth/full-rights.ts';
-import type { Caller } from '../../../../src/accounts/caller.ts';
+import { createNonces } from '../../../../src/gateway/auth/siwx/nonces.ts';
+import { requireFreshSignature } from '../../../../src/gateway/auth/full-rights.ts';
+import type { Caller } from '../../../../src/server/accounts/caller.ts';
 import { adHoc } from '../../../support/ad-hoc.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../../test-database.ts';
 import { START } from './wallets.ts';

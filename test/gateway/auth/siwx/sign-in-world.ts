@@ -1,5 +1,5 @@
-import { createAttempts } from '../../../../src/auth/attempts.ts';
-import { createSignIn, type SignIn, type SignInOptions } from '../../../../src/auth/siwx/sign-in.ts';
+import { createAttempts } from '../../../../src/gateway/auth/attempts.ts';
+import { createSignIn, type SignIn, type SignInOptions } from '../../../../src/gateway/auth/siwx/sign-in.ts';
 import { DOMAIN, START } from './wallets.ts';
 
 export interface SignInWorld {

@@ -12,8 +12,8 @@ import {
   solanaKey,
   verifySolanaSignature,
   verifyWalletSignature,
-} from '../../../../src/auth/siwx/wallet-signature.ts';
-import { parseEvmAddress } from '../../../../src/config/evm-address.ts';
+} from '../../../../src/gateway/auth/siwx/wallet-signature.ts';
+import { parseEvmAddress } from '../../../../src/server/config/evm-address.ts';
 import { evmWallet, solanaKeypair, solanaWallet } from './wallets.ts';
 import { anyCharacter } from '../../../support/any-character.ts';
 import { checkedWith } from '../../../support/checked-with.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseTime } from '../../../../src/auth/siwx/message.ts';
+import { parseTime } from '../../../../src/gateway/auth/siwx/message.ts';
 
 it('reads every time that JavaScript writes', () => {
   fc.assert(

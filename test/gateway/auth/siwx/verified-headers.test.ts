@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createVerified } from '../../../../src/auth/verified.ts';
-import type { Caller } from '../../../../src/accounts/caller.ts';
+import { createVerified } from '../../../../src/gateway/auth/verified.ts';
+import type { Caller } from '../../../../src/server/accounts/caller.ts';
 import { openSignIn } from './sign-in-world.ts';
 import { evmWallet, headerFor, iso, solanaWallet, START } from './wallets.ts';
 

@@ -16,7 +16,7 @@ import { createLimitsStore } from '#accounts';
 import { localAccount } from '#accounts/names';
 import { accountRoutes } from '#pages';
 import { sendRaw } from '../../../support/raw-http.ts';
-import { LIMITS } from '../../account/gateway-world.ts';
+import { LIMITS } from '../../../server/accounts/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';
 import {
   DOMAIN,

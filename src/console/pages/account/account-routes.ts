@@ -1,0 +1,313 @@
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import {
+  escrowOf,
+  formatUsd,
+  toUsdNumber,
+  type AccountTotals,
+  type FoundLocks,
+  type Ledger,
+  type LockRecord,
+  type LocksQuery,
+  type TransferRecord,
+} from '#billing';
+import type { Admission } from '#limits';
+import type { Pipeline } from '#call';
+import { isRestricted, requireAdmission, refuseRestricted, type KeyStore } from '#auth';
+import { type Tasks, waitsForClient } from '#tasks';
+import { callerCaip10 } from '#accounts/names';
+import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../figures/csv.ts';
+import { viewTree, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';
+import {
+  generationsCsv,
+  findGenerations,
+  generationsQuerySchema,
+  type GenerationsQuery,
+  ownKey,
+} from './generations.ts';
+import { dayOf, type FindArchived, refuseArchived } from './archived-calls.ts';
+import { addKeysRoutes, type OwnKeysDeps } from './key-routes.ts';
+
+interface AccountDeps extends OwnKeysDeps, MovementsDeps {
+  readonly admit: Pipeline['admit'];
+  readonly keys: OwnKeysDeps['keys'];
+  readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
+  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+  readonly findArchived: FindArchived;
+  /** The end of the newest archive in epoch milliseconds; 0 without one. */
+  readonly archivedUntil: () => Promise<number>;
+  readonly totals: (account: string) => Promise<AccountTotals>;
+  readonly tasks: Pick<Tasks, 'liveStatesOf'>;
+  /** Returns the signed receipt of a call, or null if it has none. */
+  readonly receipt: (record: LockRecord) => string | null;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
+}
+
+type CallerOf = (request: FastifyRequest) => Admission['caller'];
+
+const tags = ['Account'];
+
+/** The routes of a caller's own account: keys, balance, calls. Register it under `/api/v1`. */
+export function accountRoutes(deps: AccountDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf = requireAdmission(app, deps.admit);
+    const callerOf: CallerOf = (request) => admissionOf(request).caller;
+    addKeysRoutes(app, deps, admissionOf);
+    showBalance(app, deps, callerOf);
+    showCredits(app, deps, callerOf);
+    addMovementsRoute(app, deps, admissionOf);
+    showGeneration(app, deps, callerOf);
+    listGenerations(app, deps, callerOf);
+  };
+}
+
+function showBalance(app: FastifyInstance, { ledger, networks }: AccountDeps, callerOf: CallerOf): void {
+  const answer = objectOf({
+    caip_account_id: { type: 'string', description: 'CAIP-10.' },
+    balance_micro_usdc: { type: 'integer' },
+    balance_usd: { type: 'string', description: 'Decimal.' },
+    locked_micro_usdc: { type: 'integer', description: 'Locked by running calls; not part of the balance.' },
+  });
+  const schema = {
+    summary: 'Show your balance',
+    description:
+      'What is available in your escrow; 0 for an account that was never funded. It does not include the locks of running calls.',
+    tags,
+    response: { 200: answer },
+  };
+  app.get('/session/balance', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+    const caller = callerOf(request);
+    const { available = 0n, locked = 0n } = (await ledger.balance(escrowOf(caller.account))) ?? {};
+    return {
+      caip_account_id: callerCaip10(caller, networks),
+      balance_micro_usdc: Number(available),
+      balance_usd: formatUsd(available),
+      locked_micro_usdc: Number(locked),
+    };
+  });
+}
+
+function showCredits(app: FastifyInstance, { totals }: AccountDeps, callerOf: CallerOf): void {
+  const answer = objectOf({
+    total_credits: { type: 'number', description: 'Deposits minus withdrawals.' },
+    total_usage: { type: 'number', description: 'Charged for calls.' },
+  });
+  const schema = {
+    summary: 'Show your credits',
+    description:
+      'All-time figures of your account in USD. Their difference is what you have left, including the locks of running calls.',
+    tags,
+    response: { 200: dataOf(answer) },
+  };
+  app.get('/credits', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+    const { credits, usage } = await totals(callerOf(request).account);
+    return { data: { total_credits: toUsdNumber(credits), total_usage: toUsdNumber(usage) } };
+  });
+}
+
+function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
+  const { ledger, networks } = deps;
+  const id = { type: 'string', minLength: 1, maxLength: 128, description: 'Id of the call.' };
+  const schema = {
+    summary: 'Show one call',
+    description:
+      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls. The id is in the reply of the call.',
+    tags,
+    querystring: objectOf({ id }),
+    response: { 200: dataOf(generationSchema) },
+  };
+  app.get<{ Querystring: { readonly id: string } }>(
+    '/generation',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request) => {
+      const { account, key } = callerOf(request);
+      const record = await ledger.find(request.query.id);
+      const own =
+        record?.account === account &&
+        (viewCall(record, networks).api_key === key?.hash || !(await isRestricted(deps.keys, key)));
+      // The same answer for a call that doesn't exist and for a call of another account, because ids are in sequence
+      // and can be guessed.
+      if (!own) {
+        // A restricted key sees only its own calls, and an archive is not searched for those.
+        if (record === null && !(await isRestricted(deps.keys, key)))
+          refuseArchived(await deps.findArchived(request.query.id, account));
+        throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
+      }
+      const tree = await viewTree(record, ledger, deps.receipt, networks);
+      const [data] = await withWaiting([tree], account, deps.tasks);
+      return { data };
+    },
+  );
+}
+
+function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: CallerOf): void {
+  const answer = objectOf({
+    data: { type: 'array', items: callSchema },
+    next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
+    archived_before: {
+      type: ['string', 'null'],
+      description: 'Calls before this day are archived and not in the list; null without archives.',
+    },
+  });
+  const schema = {
+    summary: 'List your calls',
+    operationId: 'listGenerations',
+    description:
+      'Calls of your account, the newest first; a key with a spending limit, a rate, an expiry or a list of services sees only its own calls. ' +
+      'A page can have fewer calls than `limit`, or none, before the end of the list. Continue with `next_cursor` until it is null. With `format=csv` the answer is one file with all calls, and the header `x-tollgate-archived-before` names the day before which calls are archived.',
+    tags,
+    querystring: {
+      ...generationsQuerySchema,
+      properties: { ...generationsQuerySchema.properties, format: formatSchema },
+    },
+    response: { 200: jsonOrCsv('A page of calls; with `format=csv` a file of all.', answer) },
+  };
+  const archivedBefore = async () => {
+    const until = await deps.archivedUntil();
+    return until === 0 ? null : dayOf(until);
+  };
+  app.get<{ Querystring: ListQuery }>(
+    '/generations',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const caller = callerOf(request);
+      const { account } = caller;
+      const key = await ownKey(deps.keys, caller, request.query.key, 'key');
+      const query = key === undefined ? request.query : { ...request.query, key };
+      const view = (record: LockRecord) => viewCall(record, deps.networks);
+      if (query.format === 'json') {
+        const page = await findGenerations(deps.findLocks, view, account, query);
+        return {
+          ...page,
+          data: await withWaiting(page.data, account, deps.tasks),
+          archived_before: await archivedBefore(),
+        };
+      }
+      refusePages(request.url);
+      const day = await archivedBefore();
+      if (day !== null) reply.header('x-tollgate-archived-before', day);
+      const file = await generationsCsv(deps.findLocks, view, account, query);
+      // For HEAD the server would read the whole stream and discard it.
+      const sent = request.method === 'HEAD' ? Readable.from([]) : file;
+      return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
+    },
+  );
+}
+
+type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };
+
+/** A CSV file always contains all calls. Throws GatewayError `invalid_request` if the query asks for a page. */
+function refusePages(url: string): void {
+  const asked = new URLSearchParams(url.split('?', 2)[1]);
+  for (const param of ['cursor', 'limit'])
+    if (asked.has(param))
+      throw new GatewayError(
+        'invalid_request',
+        `${param} works only with JSON, because a CSV file always contains all calls`,
+        {
+          param,
+        },
+      );
+}
+
+interface MovementsDeps {
+  readonly keys: Pick<KeyStore, 'find'>;
+  readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
+  readonly movements: (
+    account: string,
+    before: Pick<TransferRecord, 'id' | 'at'> | null,
+    limit: number,
+  ) => Promise<readonly TransferRecord[]>;
+}
+
+/** The kind of a movement, by its id, or by the part of it before the first colon. */
+const KINDS: Readonly<Record<string, string>> = {
+  credit: 'credit',
+  debit: 'debit',
+  close: 'closing',
+  deposit: 'deposit',
+  'deposit-given': 'deposit',
+  withdrawal: 'withdrawal',
+  'withdrawal-back': 'withdrawal_returned',
+  'development-play-money': 'play_money',
+};
+/** Of these kinds the operator wrote the text for the owner of the account. */
+const WITH_REASON = new Set(['debit', 'closing']);
+
+const movementSchema = titled(
+  'Movement',
+  objectOf({
+    id: { type: 'string' },
+    kind: {
+      type: 'string',
+      enum: [...new Set(Object.values(KINDS)), 'other'],
+      description:
+        '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
+    },
+    amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
+    reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
+    reason: { type: ['string', 'null'], description: 'Why the operator took the money.' },
+    created_at: { type: 'string', description: 'RFC 3339' },
+  }),
+);
+
+/** Adds `/movements`, the movements of the caller's account besides calls. `app` must already admit callers. */
+function addMovementsRoute(
+  app: FastifyInstance,
+  { keys, findTransfer, movements }: MovementsDeps,
+  admissionOf: (request: FastifyRequest) => Admission,
+): void {
+  const schema = {
+    summary: 'List the movements of your money',
+    description:
+      'What came into your account and what left it, the newest first: credits and debits by the operator, deposits, withdrawals. Calls are not in this list: `/generations` has them.',
+    tags: ['Account'],
+    querystring: fundPageSchema,
+    response: { 200: pageOf(movementSchema) },
+  };
+  app.get<{ Querystring: FundPage }>('/movements', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+    const { account, key } = admissionOf(request).caller;
+    await refuseRestricted(keys, key, 'see the movements of the account');
+    const own = escrowOf(account);
+    const entryOf = (transfer: TransferRecord) => ({ ...transfer, createdAt: transfer.at });
+    const { entries, next } = await readPage(
+      request.query,
+      async (id) => {
+        const transfer = await findTransfer(id);
+        return transfer?.from === own || transfer?.to === own ? entryOf(transfer) : null;
+      },
+      async (before, limit) => {
+        const place = before === null ? null : { id: before.id, at: before.createdAt };
+        return (await movements(account, place, limit)).map(entryOf);
+      },
+    );
+    return { data: entries.map((transfer) => viewMovement(transfer, own)), next };
+  });
+}
+
+function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: string) {
+  const [prefix = ''] = id.split(':', 1);
+  const kind = KINDS[prefix] ?? 'other';
+  return {
+    id,
+    kind,
+    amount_micro_usdc: Number(from === own ? -amount : amount),
+    reference: ['credit', 'debit', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
+    reason: WITH_REASON.has(kind) ? memo : null,
+    created_at: new Date(at).toISOString(),
+  };
+}
+
+/** Adds to each call whether it waits for its client: it is held, and its task asks for input. */
+async function withWaiting<View extends Pick<CallView, 'id' | 'state'>>(
+  calls: readonly View[],
+  account: string,
+  tasks: Pick<Tasks, 'liveStatesOf'>,
+): Promise<readonly (View & { readonly waiting: boolean })[]> {
+  const held = calls.filter(({ state }) => state === 'held').map(({ id }) => id);
+  const states = await tasks.liveStatesOf(held, account);
+  return calls.map((call) => ({ ...call, waiting: waitsForClient(states.get(call.id) ?? '') }));
+}

@@ -1,0 +1,89 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#errors';
+import { type CallRequest, type Pipeline, type Quotable, quoteSchema, type QuoteView } from '#call';
+import { MUST_BE, DOCUMENTED, onlyIf } from '#http';
+import { requireAdmission } from '#auth';
+
+interface QuoteRoutesDeps {
+  readonly admit: Pipeline['admit'];
+  /** Reads the body of a call, by primitive. */
+  readonly quotables: Readonly<Record<string, Quotable>>;
+  /** See `quoteCall` of the gateway. */
+  readonly quote: (request: CallRequest) => Promise<QuoteView>;
+}
+
+const DESCRIPTION =
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, of embeddings, or to rerank), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
+
+const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
+const named = (name: string, more: readonly string[] = []) => ({
+  required: [name, ...more],
+  properties: { [name]: NAME },
+});
+const MEDIA = {
+  anyOf: [
+    named('model'),
+    { required: ['models'], properties: { models: { type: 'array', minItems: 1, items: NAME } } },
+  ],
+};
+
+const RERANK = {
+  required: ['model', 'query', 'documents'],
+  properties: {
+    model: NAME,
+    query: { type: 'string', minLength: 1 },
+    documents: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
+  },
+};
+
+/** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
+const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  model: { anyOf: [named('model', ['messages']), named('model', ['input']), RERANK] },
+  image: MEDIA,
+  video: { allOf: [MEDIA, { required: ['duration'] }] },
+  tool: named('tool'),
+  agent: named('agent'),
+};
+const of = (primitive: string) => ({ required: ['primitive'], properties: { primitive: { const: primitive } } });
+
+/** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */
+export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {
+  const names = Object.keys(quotables);
+  const schema = {
+    summary: 'Say what a call costs',
+    operationId: 'quoteCall',
+    description: DESCRIPTION,
+    tags: ['Account'],
+    body: {
+      type: 'object',
+      required: ['primitive'],
+      examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
+      additionalProperties: true,
+      [MUST_BE]: 'a JSON object',
+      [DOCUMENTED]: { allOf: Object.entries(NEEDED).map(([primitive, needed]) => onlyIf(of(primitive), needed)) },
+      properties: {
+        primitive: { enum: names, description: 'What is called.', [MUST_BE]: `one of ${names.join(', ')}` },
+      },
+    },
+    response: { 200: quoteSchema },
+  };
+  return async (app) => {
+    const admissionOf = requireAdmission(app, admit, true);
+    app.post<{ Body: { readonly primitive: string } & Record<string, unknown> }>(
+      '/quotes',
+      { schema },
+      async (request, reply) => {
+        const { primitive, ...body } = request.body;
+        const quotable = quotables[primitive];
+        if (quotable === undefined)
+          throw new GatewayError('invalid_request', `primitive must be one of ${names.join(', ')}`, {
+            param: 'primitive',
+          });
+        const { caller } = admissionOf(request);
+        const call = await quotable(body, { caller, requestId: request.id, headers: request.headers });
+        return reply.send(await quote({ ...call, quote: null }));
+      },
+    );
+  };
+}

@@ -1,0 +1,55 @@
+import { isPromise } from '#wire';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ACCOUNT_HEADER, letAct } from '#accounts';
+import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
+import { type Admission, rateHeaders } from '#limits';
+import type { Pipeline } from '#call';
+import { refuseRepeatedCredentials } from './credential.ts';
+import { noteAskedPath } from './oauth/resources.ts';
+
+/**
+ * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
+ * rate headers. Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for
+ * routes that make calls. `cookies`: whether the routes accept session cookies; false for the protocols of programs.
+ */
+export function requireAdmission(
+  app: FastifyInstance,
+  admit: Pipeline['admit'],
+  calls = false,
+  cookies = true,
+): (request: FastifyRequest) => Admission {
+  app.addHook('onRequest', (request, reply, done) => {
+    const admitted = (admission: Admission) => {
+      noteAdmission(request, admission);
+      done();
+    };
+    let admission: Admission | Promise<Admission>;
+    try {
+      refuseRepeatedCredentials(request.raw.rawHeaders);
+      // No cache on the way may store a response to a session. A route can override the header.
+      if (cookies && request.headers.cookie !== undefined && letCookieCount(request))
+        void reply.header('cache-control', 'no-store');
+      if (request.headers[ACCOUNT_HEADER] !== undefined) {
+        const { actsAs } = request.routeOptions.config;
+        if (actsAs !== undefined) letAct(request.headers, actsAs);
+      }
+      noteAskedPath(request);
+      admission = admit(request.headers, addressOf(request), calls);
+    } catch (error) {
+      return done(error as Error);
+    }
+    if (isPromise(admission)) void admission.then(admitted, done);
+    else admitted(admission);
+  });
+  // Responses that bypass Fastify add the rate headers themselves. See createHttpSink.
+  app.addHook('onSend', (request, reply, _payload, done) => {
+    const admission = admissionOf(request);
+    if (admission) reply.headers(rateHeaders(admission.rate));
+    done();
+  });
+  return (request) => {
+    const admission = admissionOf(request);
+    if (!admission) throw new Error('this route is not behind admission');
+    return admission;
+  };
+}

@@ -1,0 +1,272 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { GatewayError } from '#errors';
+import { after, orElse, dropOldest } from '#wire';
+import {
+  type Caller,
+  anonymousAt,
+  ACCOUNT_HEADER,
+  isDevelopment,
+  nobodyActs,
+  roleToAct,
+  stoppedAccount,
+  type AccountState,
+  type AccountStates,
+  createLimitedAccounts,
+  type LimitsStore,
+  type MemberStore,
+  reaches,
+  parseAccountId,
+} from '#accounts';
+import { hasCredentials } from '#call';
+import { webRequestOf } from '#http';
+import { kindOf } from './api-key.ts';
+import { grantOf } from './client-secrets.ts';
+import {
+  bearerOf,
+  CLIENT_SECRET_PREFIX,
+  hasKeyHeader,
+  readCredential,
+  RUN_TOKEN_PREFIX,
+  type RunTokens,
+  unauthorized,
+} from './credential.ts';
+import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
+import type { AccessTokens } from './oauth/access-tokens.ts';
+import { askedPathOf } from './oauth/resources.ts';
+import { createSessionCallers, type SessionCallers, type WebSessions } from './sessions/web-sessions.ts';
+import type { SessionCookies } from './sessions/session-cookie.ts';
+import { readSignIn } from './siwx/header.ts';
+import type { SignIn } from './siwx/sign-in.ts';
+import { refuseRestricted } from './full-rights.ts';
+import type { KeyStore } from './key-store.ts';
+
+const ENDED_RUNS_MAX = 20_000;
+
+export interface AuthenticatorOptions extends KeyCallersOptions {
+  readonly limits: Pick<LimitsStore, 'of' | 'onChange'>;
+  /** Default: no account is frozen or closed. */
+  readonly states?: Pick<AccountStates, 'of'>;
+  /** Default: nobody acts for another account. */
+  readonly members?: Pick<MemberStore, 'find'>;
+  readonly signIn: SignIn;
+  /** null or absent if no issuer is configured. */
+  readonly accessTokens?: AccessTokens | null;
+  /** Sessions of browsers, and their cookies. Default: cookies are ignored. */
+  readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
+  /** null or absent: every run token is refused. */
+  readonly runTokens?: RunTokens | null;
+  /** Whether the call of a run token still runs. Called for each request with a run token. Default: true. */
+  readonly runGoesOn?: (parent: string) => Promise<boolean>;
+  /**
+   * True if calls can be paid for in place. Routes for calls then admit clients without a credential. Default: false.
+   */
+  readonly anonymous?: boolean;
+}
+
+export interface Authenticator {
+  /**
+   * The caller of a request, by its first credential in this order: a client secret if the route takes it
+   * (letSecretCount), a wallet's sign-in, an API key, run token or access token, the cookie of a session if the route
+   * takes cookies (letCookieCount). `address` is the client's, for counting
+   * failures. `calls`: see Pipeline.admit. If it is false, a run token is refused with `permission_denied`. Throws or
+   * rejects with GatewayError `unauthorized`; the text is the same for a key that is unknown, mistyped, revoked,
+   * disabled or expired. Also with `rate_limit_exceeded` for an unknown credential from an address with too many
+   * failures, with the errors of AccessTokens.verify and SessionCallers, and with the database's error if the lookup of
+   * a key failed. Also with `permission_denied` for a closed account.
+   */
+  readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
+  /** The caller as a member that acts for the account in its header. See actFor. */
+  readonly act: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
+  /**
+   * Adds the budgets of the account to a caller who pays in place, and who became the caller of its wallet's account by
+   * the payment.
+   */
+  readonly withBudgets: (paying: Caller) => Promise<Caller>;
+  /**
+   * The caller of work that goes on after its request. `key`: the hash of its API key, null for a caller without one.
+   * Rejects with GatewayError `unauthorized` if the key is not valid any more, with `permission_denied` for a closed
+   * account.
+   */
+  readonly ofStored: (stored: { readonly account: string; readonly key: string | null }) => Promise<Caller>;
+  /** The caller by the session cookie alone. null without a cookie. See SessionCallers. */
+  readonly bySession: SessionCallers;
+  readonly close: () => void;
+}
+
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  const { signIn, accessTokens = null, anonymous = false } = options;
+  const keys = createKeyCallers(options);
+  const byRun = createRunCallers(options, keys);
+  const { attempts, acceptDevelopmentKeys: acceptDevelopment } = options;
+  const bySession: SessionCallers = options.browsers
+    ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
+    : () => null;
+
+  const accounts = createLimitedAccounts(options.limits, options.now);
+  const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> =>
+    after(proved(headers, address, calls), served);
+  const served = (caller: Caller): Caller | Promise<Caller> =>
+    after(caller.anonymous ? 'open' : (options.states?.of(caller.account) ?? 'open'), (state) =>
+      accounts.limited(unlessClosed(caller, state)),
+    );
+  const { members = { find: async () => null } } = options;
+  const ofKey = (account: string, key: string): Caller | Promise<Caller> =>
+    after(keys.callerOfHash(key), (caller) => {
+      if (caller.account !== account) throw invalidKey();
+      return caller;
+    });
+  const proved = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> => {
+    const granted = grantOf(headers);
+    if (granted !== undefined) return ofKey(granted.account, granted.key);
+    const signedIn = readSignIn(headers);
+    if (signedIn !== null) return signIn.known(signedIn) ?? signIn.verify(signedIn, address);
+    const web = webRequestOf(headers);
+    if (web !== undefined && headers.authorization === undefined && !hasKeyHeader(headers)) {
+      const caller = bySession(web, address);
+      if (caller !== null) return caller;
+    }
+    const text = readCredential(headers, signIn.domains.length > 0);
+    if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, calls);
+    if (text.startsWith(CLIENT_SECRET_PREFIX))
+      throw unauthorized('A client secret (ek_…) opens sessions at /realtime alone: send an API key here');
+    const kind = kindOf(text);
+    if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
+    if (kind === null || kind === 'admin') throw invalidKey();
+    return keys.callerOf(text, address);
+  };
+
+  return {
+    authenticate(headers, address, calls = false) {
+      if (!anonymous || !calls) return byCredential(headers, address, calls);
+      if (!hasCredentials(headers)) return anonymousAt(address);
+      return orElse(() => byCredential(headers, address, calls), orPay);
+    },
+    async withBudgets(paying) {
+      const { budgets } = await served(paying);
+      return budgets === undefined ? paying : { ...paying, budgets };
+    },
+    async ofStored({ account, key }) {
+      return served(key === null ? { account, key, wallet: null } : await ofKey(account, key));
+    },
+    async act(headers, own) {
+      const acting = await actFor(headers, own, options.keys, members);
+      return unlessClosed(acting, (await options.states?.of(acting.account)) ?? 'open');
+    },
+    bySession,
+    close() {
+      keys.close();
+      accounts.close();
+    },
+  };
+}
+
+function unlessClosed(caller: Caller, state: AccountState): Caller {
+  if (state === 'closed') throw stoppedAccount(state);
+  return caller;
+}
+
+/**
+ * The caller of the token in the Authorization header. The other headers are ignored, because clients may
+ * fill them with anything. A text that is not a token gets the error of an invalid key.
+ */
+function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
+  const token = bearerOf(headers.authorization ?? '');
+  const path = askedPathOf(headers);
+  const caller =
+    token === undefined ? null : (accessTokens.known(token, path) ?? accessTokens.verify(token, path, address));
+  if (caller === null) throw invalidKey();
+  return caller;
+}
+
+/**
+ * The callers of the run tokens that agents send. The agent has the rights of the key that made the call, as long as
+ * the key is valid.
+ */
+function createRunCallers(
+  { runTokens = null, runGoesOn = async () => true }: AuthenticatorOptions,
+  keys: KeyCallers,
+): (text: string, calls: boolean) => Promise<Caller> {
+  // This cache needs no expiry, because a call that has ended stays ended.
+  const endedRuns = new Set<string>();
+  const goesOn = async (parent: string): Promise<boolean> => {
+    if (endedRuns.has(parent)) return false;
+    if (await runGoesOn(parent)) return true;
+    dropOldest(endedRuns, ENDED_RUNS_MAX - 1);
+    endedRuns.add(parent);
+    return false;
+  };
+
+  return async (text, calls) => {
+    const grant = runTokens?.open(text) ?? null;
+    if (grant === null) throw invalidKey();
+    const { parent, account, key } = grant;
+    if (!calls)
+      throw new GatewayError(
+        'permission_denied',
+        'A run token is only for calls of models, tools and agents: use an API key here',
+      );
+    // This check covers free requests too, although they need no lock.
+    if (!(await goesOn(parent)))
+      throw new GatewayError(
+        'permission_denied',
+        'The call of this run token has ended, so the token is no longer valid',
+      );
+    const caller = key === null ? { account, key, wallet: null } : await keys.callerOfHash(key);
+    if (caller.account !== account) throw invalidKey();
+    return { ...caller, run: { parent } };
+  };
+}
+
+/**
+ * Throws the error of a credential, with the advice to send none: clients that want to pay in place may have sent a
+ * dummy key.
+ */
+function orPay(error: unknown): never {
+  if (!(error instanceof GatewayError) || error.code !== 'unauthorized') throw error;
+  const { message, headers } = error;
+  throw new GatewayError('unauthorized', `${message}. To pay for the call in place, send no credential`, {
+    headers,
+    cause: error,
+  });
+}
+
+/**
+ * The caller as a member that acts for the account in its header. The membership is looked up for each request, so that
+ * a removed member loses access at once. Rejects with GatewayError `not_found` if the caller is not a member of the
+ * account. Rejects with `permission_denied` if the role is too low, if the credential may not act for others, or if the
+ * route does not allow it.
+ */
+async function actFor(
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+  keys: Pick<KeyStore, 'findWithLimits'>,
+  members: Pick<MemberStore, 'find'>,
+): Promise<Caller> {
+  const needed = roleToAct(headers);
+  if (needed === undefined) throw nobodyActs();
+  if (caller.run || caller.anonymous || caller.paying)
+    throw new GatewayError('permission_denied', 'Only a wallet, a session or an API key acts for another account');
+  await refuseRestricted({ find: keys.findWithLimits }, caller.key, 'act for another account');
+  const asked = String(headers[ACCOUNT_HEADER]);
+  const member = await members.find(accountOf(asked), caller.account);
+  if (member === null) throw new GatewayError('not_found', 'Account not found', { param: ACCOUNT_HEADER });
+  const { account, role } = member;
+  if (!reaches(role, needed))
+    throw new GatewayError('permission_denied', `This needs the role ${needed} of the account: yours is ${role}`);
+  const { wallet, session } = caller;
+  const acting = {
+    account: caller.account,
+    role,
+    byKey: caller.key !== null && session === undefined,
+    development: isDevelopment(caller),
+  };
+  return { account, key: null, wallet, ...(session ? { session } : {}), member: acting };
+}
+
+function accountOf(text: string): string {
+  try {
+    return parseAccountId(text) ?? text;
+  } catch {
+    return text;
+  }
+}

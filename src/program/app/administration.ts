@@ -1,0 +1,131 @@
+import type { IncomingMessage } from 'node:http';
+import { accountTotals, createPayouts, createReceiptSigner, findLocks } from '#billing/compose';
+import { findArchivedCall, findTransfer } from '#billing';
+import type { Config } from '#config';
+import {
+  administratorRoutes,
+  adminProviderRoutes,
+  adminRoutes,
+  archiveRoutes,
+  createKeyUsage,
+  receiptOfRecord,
+} from '#pages/administration';
+import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
+import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { identityOf } from './known-identity.ts';
+import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
+import { createServer } from '#http/server';
+import { createSharedClock, followDatabase } from '#store';
+import { createArchives } from './archives.ts';
+import { openJournaled, openLedger } from './journal.ts';
+import { mount } from './mount.ts';
+// The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#call` would load a whole
+// gateway, which takes a second.
+
+export interface Administration {
+  /** Sends a request to the admin API inside this process; `path` is below `/admin/v1`. */
+  request(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: object,
+  ): Promise<{ readonly status: number; readonly text: string }>;
+  close(): Promise<void>;
+}
+
+/**
+ * The admin API for the accounts and keys of a database, without a gateway. No gateway of this machine may run on the
+ * database. The API listens on no port, so it asks for no key. Rejects like `createApp` if the database cannot be used.
+ */
+export async function openAdministration(
+  config: Config,
+  { warn }: { readonly warn: (text: string) => void },
+): Promise<Administration> {
+  await using opened = new AsyncDisposableStack();
+  const clock = createSharedClock();
+  opened.defer(() => clock.close());
+  const { now } = clock;
+  const logger = { warn: (_fields: object, text: string) => warn(text) };
+  const { database, journal } = await openJournaled({ config, logger, opened, now });
+  await followDatabase(clock, database);
+  const ledger = await openLedger({ database, journal, opened, now }, () => {});
+  const keys = createKeyStore(database, { now });
+  const limits = createLimitsStore(database, { now });
+  const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
+  opened.defer(() => server.close());
+  const own = new Set(config.services.map(({ service }) => service.name));
+  const registered = await registeredNames(database);
+  const gate = async ({ raw }: { readonly raw: IncomingMessage }) => noteAdministrator(raw, COMMAND);
+  const admin = adminRoutes({
+    gate,
+    networks: config.chains.map(({ network }) => network),
+    consumers: createConsumerStore(database, { now }),
+    keys,
+    limits,
+    members: createMemberStore(database, { keys, limits, now }),
+    offers: (name) => own.has(name) || registered.has(name),
+    keyRate: () => config.limits.requestsPerMinute,
+    ledger,
+    usage: createKeyUsage(database, now),
+    totals: (account) => accountTotals(database, account),
+    async seller(account) {
+      const seller = await findSeller(database, account);
+      // No gateway runs on the embedded database now, so an open connection in it is one that a killed gateway left.
+      return seller === null || database.engine === 'postgres' ? seller : { ...seller, isConnected: false };
+    },
+    findTransfer: (id) => findTransfer(database, id),
+    findLocks: (asked) => findLocks(database, asked),
+    findArchived: (id, account) => findArchivedCall(database.query, id, account),
+    now,
+    endCall: null,
+  });
+  const bans = createBanStore(database, { now });
+  const providers = adminProviderRoutes({
+    // No gateway runs.
+    callsNow: async () => [],
+    lastFailures: { all: () => [] },
+    gate,
+    // Read only for the provider of an account without a wallet, because it may create the file of the identity.
+    identity: { providerId: (name) => identityOf(config).providerId(name) },
+    ledger,
+    payouts: createPayouts(database, ledger),
+    list: (page) => listProviders(database, page),
+    isSeen: (provider) => isSeenProvider(database, provider),
+    // Also read only with services of the file, for the same reason.
+    isOwn: (provider) =>
+      config.services.some(({ service }) => identityOf(config).providerId(service.providerName) === provider),
+    ban: bans.put,
+    unban: bans.remove,
+    networks: config.chains.map(({ network }) => network),
+  });
+  const adminKeys = createAdminKeys(database, { now });
+  const log = createAdminLog(database, { now });
+  const administrators = administratorRoutes({ gate, adminKeys, log, now });
+  const networks = config.chains.map(({ network }) => network);
+  const archives = createArchives({
+    config,
+    database,
+    signer: () => createReceiptSigner(identityOf(config).receiptKey.privateKey),
+    receiptOf: (record) => receiptOfRecord(record, networks),
+    now,
+    restTimes: 0,
+  });
+  opened.defer(() => archives.close());
+  logActs(server, { log, onError: (error) => warn(String(error)) });
+  await mount(
+    server,
+    { admin, providers, administrators, archives: archiveRoutes({ gate, archives }) },
+    { prefix: '/admin/v1' },
+  );
+  const whole = opened.move();
+  return {
+    async request(method, path, body) {
+      const { statusCode, body: text } = await server.inject({
+        method,
+        url: `/admin/v1${path}`,
+        ...(body === undefined ? {} : { payload: body }),
+      });
+      return { status: statusCode, text };
+    },
+    close: () => whole.disposeAsync(),
+  };
+}

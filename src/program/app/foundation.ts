@@ -1,0 +1,226 @@
+import type { ServerHttp2Stream } from 'node:http2';
+import type { Payments } from '#payments';
+import type { ServerOptions } from '#http';
+import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
+import type { Config, NamedDifferences } from '#config';
+import { GatewayError, GatewayStopping } from '#errors';
+import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
+import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
+import type { Poll, Task } from '#tasks';
+import type { Batches } from '#batch-jobs';
+import type { Mcp } from '#mcp';
+import { LedgerUnavailable } from '#billing';
+import {
+  type Database,
+  DatabaseError,
+  connectRedis,
+  createSharedClock,
+  followDatabase,
+  type SharedClock,
+} from '#store';
+import type { Identity } from '#auth';
+import { VERSION } from '../../foundation/version.ts';
+import { NO_FUNDS, type OpenPayments } from './payments.ts';
+import { openJournaled } from './journal.ts';
+
+/** The outcome of a reload. */
+export interface ReloadReport {
+  readonly services: NamedDifferences;
+  /** Networks of chains that are open now. */
+  readonly chains: readonly string[];
+  /** Options that have their new value now. */
+  readonly options: readonly string[];
+  /**
+   * Options that changed in the file but keep their old value until a restart. Chains appear as `chains eip155:8453`.
+   */
+  readonly restart: readonly string[];
+}
+
+/** Options of a gateway beside its configuration. */
+export interface AppOptions {
+  readonly color?: boolean;
+  /** Receives complete log lines. Default: standard output. */
+  readonly writeLog?: (line: string) => void;
+  /** Epoch milliseconds, for times that are stored and shown. Default: the clock of the database. */
+  readonly now?: () => number;
+  /** The clock of this machine, in epoch milliseconds. Default: that of the system. */
+  readonly wall?: () => number;
+  /**
+   * Milliseconds of a monotonic clock, for limits, cooldowns and durations. Default: `now` if it is given, otherwise
+   * `performance.now`.
+   */
+  readonly elapsed?: () => number;
+  readonly random?: () => number;
+  /** Gives the text of `/metrics` if several processes form one gateway. */
+  readonly metricsText?: () => Promise<string>;
+  /** Reloads the configuration in all processes of this gateway, for `POST /admin/v1/reload`. */
+  readonly reloadAll?: () => Promise<ReloadReport>;
+  /** A stream that is silent for this time gets a comment as keep-alive. Default: 15 s. */
+  readonly keepAliveMs?: number;
+  /** Takes payments instead of the configured chains. */
+  readonly payments?: Payments;
+}
+
+/** The parts that every phase of a start uses. */
+interface Foundation {
+  readonly config: Config;
+  readonly options: AppOptions;
+  readonly logger: Logger;
+  /** Logs what fails again and again while something is away. */
+  readonly outages: OutageLog;
+  /** The number of log lines that never reached the log collector. */
+  readonly logLinesLost: () => number;
+  /** Also hides the secrets of a configuration that is loaded later. */
+  readonly hideInLogs: (config: Config) => void;
+  /** Closes what the phases opened, the last one first. */
+  readonly opened: AsyncDisposableStack;
+  readonly late: LateBound;
+  /** CAIP-2 ids of the configured chains. A reload may add some. */
+  readonly networks: string[];
+  /** The clock of the database. `now` is its time, unless the options have one. */
+  readonly clock: SharedClock;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Milliseconds of a monotonic clock. */
+  readonly elapsed: () => number;
+  readonly random: () => number;
+  readonly onError: ServerOptions['onError'];
+}
+
+/** The parts that a phase resolves with. */
+export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
+
+export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
+  const { random = Math.random } = options;
+  const receivers = createLogReceivers(config, VERSION, () => logger);
+  opened.defer(async () => {
+    await receivers.close();
+    await flush();
+  });
+  const { logger, flush, hide } = createLogger(config, {
+    also: receivers.take,
+    color: options.color ?? false,
+    ...(options.writeLog ? { write: options.writeLog } : {}),
+  });
+  const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
+  const outages = createOutageLog(logger, elapsed);
+  const clock = createSharedClock({
+    ...(options.wall ? { wall: options.wall } : {}),
+    onLook(aheadMs) {
+      const facts = { clock_ahead_s: Math.round(aheadMs / 1_000) };
+      if (isOff(aheadMs))
+        outages.failed(
+          'clock',
+          facts,
+          "the clock of this machine is not that of the database, which the gateway goes by: set this machine's clock",
+        );
+      else outages.works('clock', facts, 'the clock of this machine is that of the database again');
+    },
+  });
+  opened.defer(() => clock.close());
+  return {
+    config,
+    options,
+    logger,
+    outages,
+    logLinesLost: receivers.lost,
+    hideInLogs: hide,
+    opened,
+    late: createLateBound(),
+    networks: config.chains.map(({ network }) => network),
+    clock,
+    now: options.now ?? clock.now,
+    elapsed,
+    random,
+    onError(error, request) {
+      const facts = { err: error, request_id: request.id, method: request.method };
+      // Each call that comes during a stop gets this answer, and nobody has to do anything about it.
+      if (error instanceof GatewayStopping) {
+        const refused = { request_id: request.id, method: request.method, reason: error.message };
+        logger.info(refused, 'refused: the gateway is shutting down');
+        return;
+      }
+      // The attempt at its provider has a line of its own.
+      if (error instanceof GatewayError && error.code === 'provider_unavailable') {
+        logger.debug(facts, 'a request failed');
+        return;
+      }
+      // While the database is away, every request fails for the same reason.
+      if (isAway(error)) outages.failed('requests', facts, 'a request failed', { first: 'error' });
+      else logger.error(facts, 'a request failed');
+    },
+  };
+}
+
+/** How far this machine's clock may be from that of the database before its operator is told. */
+const OFF_MS = 60_000;
+export const isOff = (aheadMs: number): boolean => Math.abs(aheadMs) > OFF_MS;
+
+/**
+ * Modules that others use before they are open, because modules need each other in circles: metrics show the figures of
+ * tunnels, and tunnels report to metrics. Each has an empty stand-in until its phase replaces it.
+ */
+interface LateBound {
+  tunnels: Pick<Tunnels, 'session' | 'count'>;
+  mcp: Pick<Mcp, 'counts' | 'hasTool'>;
+  bodies: { heldBytes(): number; waitingCount(): number };
+  funds: Pick<OpenPayments, 'figures'>;
+  databaseWorks: () => Promise<boolean>;
+  pollAgent: Poll;
+  giveFile: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Whether the call was at work here. */
+  endCall: (call: CallToEnd) => boolean;
+  batchWasEnded: Batches['wasEnded'];
+  gaveUpVideo: (task: Task) => Promise<void>;
+}
+
+const createLateBound = (): LateBound => ({
+  tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
+  mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
+  bodies: { heldBytes: () => 0, waitingCount: () => 0 },
+  databaseWorks: async () => true,
+  funds: NO_FUNDS,
+  pollAgent: async () => null,
+  gaveUpVideo: async () => {},
+  endCall: () => false,
+  batchWasEnded() {},
+  giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
+});
+
+/** Whether an error says that the database does not answer. */
+export const isAway = (error: unknown): boolean =>
+  error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);
+
+export type Store = Opened<typeof openStore>;
+
+/** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
+export async function openStore(foundation: Foundation) {
+  const { config, logger, opened, clock, now } = foundation;
+  // The database comes first: it holds the truth, and the rest can be rebuilt from it.
+  const { database, journal, identity } = await openJournaled({ ...foundation, isGateway: true });
+  // Before anything has a time that other gateways compare with theirs.
+  await followDatabase(clock, database);
+  const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
+  const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
+  if (redis) opened.defer(() => redis.disconnect());
+  const offers = await offersOf(config, { database, identity, now });
+  return { ...foundation, database, journal, identity, redis, offers };
+}
+
+/** The offers of a configuration, with what the database knows of them. Rejects with its error. */
+export async function offersOf(
+  { services, tunnel }: Config,
+  {
+    database,
+    identity,
+    now,
+  }: {
+    readonly database: Database;
+    readonly identity: Pick<Identity, 'providerId'>;
+    readonly now: () => number;
+  },
+): Promise<readonly Offer[]> {
+  const written = offersFromConfig(services, { providerId: identity.providerId, createdAt: now() });
+  const offers = await withFirstSeen(database, written);
+  return withListedRaises(services, offers, { database, now: now(), noticeMs: tunnel.priceNoticeMs });
+}

@@ -1,0 +1,70 @@
+import { Command } from 'commander';
+import { accountCommand } from './account.ts';
+import { adminKeyCommand, adminLogCommand } from './administrators.ts';
+import { analyticsCommand } from './analytics.ts';
+import { archiveCommand } from './archive.ts';
+import { backupCommand, restoreCommand, restoredCommand } from './backup.ts';
+import { auditCommand } from './audit.ts';
+import { callCommand } from './call.ts';
+import { configCommand } from './config.ts';
+import { connectCommand } from './connect.ts';
+import { keyCommand } from './key.ts';
+import { keygenCommand, siwxCommand } from './wallet.ts';
+import { modelsCommand } from './models.ts';
+import { OWN_NAME, START } from './command-line.ts';
+import { provideCommand } from './provide.ts';
+import { providerCommand } from './provider.ts';
+import { reloadCommand } from './reload.ts';
+import { runProgram } from './run-program.ts';
+import { serveCommand } from './serve.ts';
+import { startCommand } from './start.ts';
+import { treasuryCommand } from './treasury.ts';
+import { VERSION } from '../../foundation/version.ts';
+
+const NAME = 'tollgate';
+
+const HELP = `
+First steps:
+  ${START.padEnd(46)} a gateway to try: a model, a tool and an agent to call, and play money
+  tollgate connect claude-code                   settings for a client: Claude Code, Codex, opencode, SDKs, …
+  tollgate serve --config tollgate.toml          a gateway for real
+  tollgate account create acme                   then credit it, and make it a key:
+  tollgate account credit acme 25
+  tollgate key create acme
+  tollgate audit                                 prove that the books are right
+  tollgate keygen --chain solana --out key.json  a wallet to sign in with, instead of a key
+  tollgate provide --config provider.toml        sell calls of your own models, tools and agents through a gateway
+
+Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate' ? '' : `\n"tollgate" stands for: ${OWN_NAME}`}`;
+
+export function createProgram(): Command {
+  return new Command(NAME)
+    .description('A gateway for AI calls that are paid by use.')
+    .version(VERSION, '-V, --version', 'print the version')
+    .addHelpText('after', HELP)
+    .addCommand(startCommand())
+    .addCommand(connectCommand())
+    .addCommand(serveCommand())
+    .addCommand(configCommand())
+    .addCommand(modelsCommand())
+    .addCommand(reloadCommand())
+    .addCommand(provideCommand(NAME))
+    .addCommand(accountCommand())
+    .addCommand(providerCommand())
+    .addCommand(keyCommand())
+    .addCommand(callCommand())
+    .addCommand(adminKeyCommand())
+    .addCommand(adminLogCommand())
+    .addCommand(auditCommand())
+    .addCommand(treasuryCommand())
+    .addCommand(analyticsCommand())
+    .addCommand(archiveCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
+    .addCommand(restoredCommand())
+    .addCommand(keygenCommand(NAME))
+    .addCommand(siwxCommand(NAME));
+}
+
+/** Runs one command line of `tollgate`. Resolves to the exit code. */
+export const runCli = (argv: readonly string[]): Promise<number> => runProgram(createProgram(), argv);

@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+
+// An operator whose marketplace and accounts are pages of another site.
+
+const MARKET = 'https://market.example/services';
+const ACCOUNT = 'https://account.example/';
+
+let spine: Spine;
+beforeAll(async () => {
+  const env = { TOLLGATE_MARKETPLACE_URL: MARKET, TOLLGATE_DASHBOARD_URL: ACCOUNT };
+  spine = await startSpine({ toml: UNHURRIED, env });
+});
+afterAll(() => spine.stop());
+
+const get = (path: string) => fetch(spine.origin + path, { redirect: 'manual' });
+
+test.each([
+  ['/marketplace', MARKET],
+  ['/marketplace?kind=tool', MARKET],
+  ['/dashboard', ACCOUNT],
+  ['/dashboard/keys', ACCOUNT],
+])('%s leads there', async (path, url) => {
+  const answer = await get(path);
+  expect(answer.status).toBe(302);
+  expect(answer.headers.get('location')).toBe(url);
+});
+
+test('what is told of the pages names them, and the other pages stay', async () => {
+  expect(await (await get('/llms.txt')).text()).toContain(`People look at \`${MARKET}\``);
+  const page = await get('/providers');
+  expect(page.status).toBe(200);
+  expect(JSON.parse(/id="boot">([^<]*)</.exec(await page.text())![1]!)).toMatchObject({
+    elsewhere: ['/marketplace', '/dashboard'],
+  });
+});

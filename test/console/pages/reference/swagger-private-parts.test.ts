@@ -1,0 +1,20 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { checkedWith } from '../../../support/checked-with.ts';
+
+checkedWith('@fastify/swagger', '9.9.3');
+checkedWith('@fastify/swagger-ui', '6.1.3');
+
+const folder = (name: string) => new URL(`../../../node_modules/@fastify/${name}/`, import.meta.url);
+
+test('@fastify/swagger imports the packages that are loaded before it', () => {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder('swagger')), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>;
+  };
+  expect(Object.keys(dependencies)).toEqual(expect.arrayContaining(['yaml', 'json-schema-resolver']));
+});
+
+test('@fastify/swagger-ui has the files of the page', () => {
+  for (const name of ['swagger-ui-bundle.js', 'swagger-ui.css'])
+    expect(existsSync(new URL(`static/${name}`, folder('swagger-ui'))), name).toBe(true);
+});

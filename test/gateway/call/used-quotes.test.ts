@@ -1,0 +1,44 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { createLedger, createPriceBook } from '#billing/compose';
+import { priceId } from '#billing';
+import { createQuotes } from '#call/compose';
+import type { Call } from '#call';
+import { ENGINES, openTestDatabase } from '../test-database.ts';
+
+// An account may have 1,000 quotes that a call can still use. Quotes that were used do not count.
+
+const MOST = 1_000;
+const AT_ONCE = 20;
+const rates = { call: 10_000_000_000n };
+const provider = { id: 'provider', name: 'Provider' };
+const offer = { id: 'tool/provider:a/tool', service: 'a/tool', provider };
+const candidates = [{ offer, price: { id: priceId('provider', 'a/tool', rates), rates }, estimate: 10_000n }];
+const call = {
+  caller: { account: 'tollgate:local:busy', key: null, wallet: null },
+  primitive: 'tool',
+  service: 'a/tool',
+  operation: null,
+  lendable: 0n,
+  candidates,
+} as unknown as Call;
+
+test.each(ENGINES)('%s: quotes that were used leave room for others', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const now = () => 1_000_000;
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const quotes = createQuotes({ database, ledger, prices: createPriceBook(database, now), validMs: 300_000, now });
+  const give = () => quotes.give(call, call.candidates);
+  const given = [];
+  // A few at a time, because a connection of the pool is waited for only for three seconds.
+  for (let from = 0; from < MOST; from += AT_ONCE)
+    given.push(...(await Promise.all(Array.from({ length: AT_ONCE }, give))));
+  await expect(give()).rejects.toThrow('This account has 1000 quotes');
+  await quotes.claim(given[0]!.id, 'gen-1');
+  const next = await give();
+  await expect(give()).rejects.toThrow('This account has 1000 quotes');
+  // A quote whose call failed can be used again, and counts again.
+  await quotes.claim(next.id, 'gen-2');
+  await quotes.free(next.id, 'gen-2');
+  await expect(give()).rejects.toThrow('This account has 1000 quotes');
+});

@@ -1,7 +1,0 @@
-import { once } from 'node:events';
-import type { RedisClient } from '../../../src/store/redis.ts';
-
-/** Waits until commands can be sent. */
-export async function whenReady(redis: RedisClient): Promise<void> {
-  if (redis.status !== 'ready') await once(redis, 'ready');
-}

@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import type { ServiceConfig } from '#config';
+import { createForward } from '../../../src/providers/proxy/forward.ts';
+import { createCallTable, keyOfCall } from '../../../src/providers/proxy/upstreams.ts';
+import { modelAt, toolAt } from '../../support/provider-proxy.ts';
+
+type Table = ReturnType<typeof createCallTable>;
+
+/** What came through to the service, and what was answered in its place. */
+function ask({ service: { primitive, name } }: ServiceConfig, path: string): string | null {
+  let asked: string | null = null;
+  const table: Table = createCallTable((key) =>
+    key === keyOfCall(primitive, name)
+      ? (_stream, _headers, rest) => {
+          asked = rest;
+        }
+      : null,
+  );
+  const stream = {
+    respond() {},
+    end() {},
+    resume() {},
+    on() {},
+    once() {},
+    closed: false,
+    destroyed: false,
+    headersSent: false,
+  };
+  table(stream as unknown as Parameters<Table>[0], { ':path': path });
+  return asked;
+}
+
+const model = modelAt('m', 'http://127.0.0.1:9/v1');
+
+test.each([
+  '/chat/completions',
+  '/chat/completions?a=1',
+  '/embeddings',
+  '/audio/speech',
+  '/audio/transcriptions',
+  '/audio/translations',
+  '/responses',
+  '/messages',
+  '/v1beta/models/a%2Fb:generateContent',
+  '/v1beta/models/a:streamGenerateContent?alt=sse',
+])('a gateway may ask a model for %s', (rest) => {
+  expect(ask(model, `/model/m${rest}`)).toBe(rest);
+});
+
+test.each([
+  '',
+  '/',
+  '/files',
+  '/models',
+  '/chat',
+  '/chat/completions/',
+  '/chat/completions/x',
+  '/fine_tuning/jobs',
+  '/../admin',
+  '/v1beta/models/a',
+  '/v1beta/models/a:predict',
+  '/v1beta/models/a/b:generateContent',
+  '/v1beta/files',
+  '/v1beta/cachedContents',
+])('and not for "%s", which its key opens as well', (rest) => {
+  expect(ask(model, `/model/m${rest}`)).toBeNull();
+});
+
+test('a tool is a service of its own', () => {
+  expect(ask(toolAt('t', 'http://127.0.0.1:9/mcp'), '/tool/t/any/where')).toBe('/any/where');
+});
+
+test.each([
+  [true, '/v1beta/models/m:generateContent'],
+  // An agent below a base address is offered below that address only.
+  [false, '/v1/v1beta/models/m:generateContent'],
+])('the version of a base address is left out for models alone (model: %s)', (isModel, path) => {
+  const asked: string[] = [];
+  const dispatcher = { dispatch: (options: { readonly path: string }) => asked.push(options.path) > 0 };
+  const target = { kind: 'http', url: 'http://127.0.0.1:9/v1', apiKey: 'k' } as const;
+  const forward = createForward({ target, isModel, dispatcher: dispatcher as never, failed() {} });
+  const stream = { endAfterHeaders: true, on() {}, once() {}, off() {} };
+  forward(stream as never, { ':method': 'POST' }, '/v1beta/models/m:generateContent');
+  expect(asked).toEqual([path]);
+});

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import type { MemberRole } from '#accounts';
+import { createKey, type KeysDeps } from '../../../src/console/pages/account/keys.ts';
+
+// The store makes no key for an account that has too many, nor for who is no member any more, or a viewer by now.
+
+const asked = (role: MemberRole | null, member: string | null) =>
+  createKey(
+    {
+      keys: { create: async () => null },
+      members: { find: async () => (role === null ? null : { role }) },
+      now: () => 0,
+    } as unknown as KeysDeps,
+    'tollgate:local:org',
+    'live',
+    {},
+    { member, by: 'account' },
+  );
+
+test.each([
+  ['the account itself', null, null, 'unprocessable', /too many keys. Delete/],
+  ['a member', 'admin', 'tollgate:local:ann', 'unprocessable', /too many keys. Delete/],
+  ['who was removed', null, 'tollgate:local:ann', 'permission_denied', /^You are no longer a member/],
+  ['who is a viewer by now', 'viewer', 'tollgate:local:ann', 'permission_denied', /your role is viewer$/],
+] as const)('%s is told why there is no key', async (_who, role, member, code, message) => {
+  await expect(asked(role, member)).rejects.toMatchObject({ code, message: expect.stringMatching(message) as string });
+});
