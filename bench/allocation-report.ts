@@ -10,19 +10,19 @@ export interface AllocationNode {
 const PARTS: readonly (readonly [RegExp, string])[] = [
   [/^node_modules\/undici\//, 'undici'],
   [/^node_modules\//, 'Fastify'],
-  [/^src\/network\//, 'request to the provider'],
-  [/^src\/wire\//, 'JSON read and checked'],
+  [/^src\/gateway\/network\//, 'request to the provider'],
+  [/^src\/foundation\/wire\//, 'JSON read and checked'],
   [/^src\/openai\/.*(?:encoder|reply|end|whole-reply|usage)\.ts$/, 'chat: reply'],
   [/^src\/openai\//, 'chat: request'],
-  [/^src\/(?:mcp|a2a|media|rpc|json-rpc|bridge|tasks)\//, 'protocol'],
+  [/^src\/(?:mcp|a2a|media|console\/rpc|gateway\/(?:json-rpc|bridge|tasks))\//, 'protocol'],
   [/^src\/billing\/(?:ledger|group)/, 'ledger'],
-  [/^src\/store\//, 'ledger'],
-  [/^src\/(?:billing|app)\//, 'billing middleware'],
-  [/^src\/gateway\/(?:paid-route|handle-paid|idempot|response-record|repeat)/, 'paid route'],
-  [/^src\/(?:gateway|catalog)\//, 'pipeline'],
-  [/^src\/http\//, 'bodies and answers'],
-  [/^src\/(?:limits|auth|accounts)\//, 'admission'],
-  [/^src\/(?:observe|analytics)\//, 'metrics and log'],
+  [/^src\/foundation\/store\//, 'ledger'],
+  [/^src\/(?:billing(?!\/analytics)|program\/app)\//, 'billing middleware'],
+  [/^src\/gateway\/call\/(?:paid-route|handle-paid|idempot|response-record|repeat)/, 'paid route'],
+  [/^src\/(?:gateway\/call|server\/catalog)\//, 'pipeline'],
+  [/^src\/server\/http\//, 'bodies and answers'],
+  [/^src\/(?:server\/(?:limits|accounts)|gateway\/auth)\//, 'admission'],
+  [/^src\/(?:console\/observe|billing\/analytics)\//, 'metrics and log'],
 ];
 const OTHER = 'Node';
 
@@ -46,7 +46,7 @@ export function allocationLines(head: AllocationNode, units: number, count: numb
     const folder =
       path === ''
         ? `${caller} (native)`
-        : (/^(?:src\/[^/]+|node_modules\/(?:@[^/]+\/)?[^/]+|node:)/.exec(path)?.[0] ?? path);
+        : (/^(?:src\/[^/]+\/[^/]+|node_modules\/(?:@[^/]+\/)?[^/]+|node:)/.exec(path)?.[0] ?? path);
     const name = `${callFrame.functionName || '(anonymous)'}  ${path}:${callFrame.lineNumber + 1}`;
     const part = PARTS.find(([pattern]) => pattern.test(path))?.[1] ?? callerPart;
     add(functions, name, selfSize);

@@ -100,10 +100,10 @@ async function recordedLog(): Promise<string> {
 
 async function treeAt(name: string, root: URL): Promise<Tree> {
   const load = (path: string) => import(new URL(`src/${path}.ts`, root).href) as Promise<unknown>;
-  const { followLog } = (await load('store/log/follow')) as typeof Follow;
-  const { shareProgress } = (await load('store/log/shared-progress')) as typeof Progress;
+  const { followLog } = (await load('foundation/store/log/follow')) as typeof Follow;
+  const { shareProgress } = (await load('foundation/store/log/shared-progress')) as typeof Progress;
   const follower = (await load('billing/ledger-follower')) as typeof Following;
-  const rollUp = (await load('analytics/roll-up-program')) as typeof RollUp;
+  const rollUp = (await load('billing/analytics/roll-up-program')) as typeof RollUp;
   return { name, root, followLog, shareProgress, follower, rollUp };
 }
 

@@ -19,7 +19,7 @@ const PARTS = {
   money: ['test/billing/', 'test/cost-caps/', 'test/foundation/store/'],
   chat: ['test/openai/', 'test/spine/', 'test/fairness/', 'test/gateway/bridge/'],
   mcp: ['test/mcp/'],
-  a2a: ['test/a2a/', 'test/a2a/attacks/'],
+  a2a: ['test/a2a/'],
   network: ['test/gateway/network/through-tunnels/', 'test/providers/proxy/', 'test/cluster/', 'test/peers/'],
   gateway: ['test/gateway/'],
   commands: [

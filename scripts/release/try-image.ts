@@ -77,9 +77,11 @@ async function tryImage(): Promise<void> {
 
   // All containers share the gateway's loopback interface, because there is no other network.
   const beside = ['--network', `container:${name}-gateway`];
-  await run('demo', ['--entrypoint', 'node', ...beside], [`${PACKAGE}/src/demo/provider.js`, '--port', '4010']).wrote(
-    '"url"',
-  );
+  await run(
+    'demo',
+    ['--entrypoint', 'node', ...beside],
+    [`${PACKAGE}/src/program/demo/provider.js`, '--port', '4010'],
+  ).wrote('"url"');
   inside('gateway', 'tollgate', 'account', 'create', 'ada');
   inside('gateway', 'tollgate', 'account', 'credit', 'ada', '1', '--reference', 'try');
   const made = JSON.parse(inside('gateway', 'tollgate', 'key', 'create', 'ada', '--json')) as { readonly key: string };

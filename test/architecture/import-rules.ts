@@ -1,4 +1,5 @@
 import { posix } from 'node:path';
+import { moduleOf } from './floors.ts';
 import { lineOf, mask, type Finding, type SourceFile } from './source.ts';
 
 interface Module {
@@ -26,13 +27,13 @@ const PROTOCOL = [
   'http/error-schemas',
   'catalog',
   'payments',
-  'gateway',
+  'call',
   'json-rpc',
   'bridge',
   'auth',
-  'blobs',
+  'files',
   'tasks',
-  'delivery',
+  'webhooks',
 ];
 /** All modules below the protocols, with the narrower public APIs for commands that load little. */
 const MIDDLE = [
@@ -55,18 +56,18 @@ const MIDDLE = [
   'catalog',
   'payments',
   'payments/on-chains',
-  'gateway',
+  'call',
   'bridge',
   'auth',
   'auth/identity',
   'auth/keys',
   'network',
   'network/providers',
-  'blobs',
+  'files',
   'tasks',
-  'responses',
-  'batches',
-  'delivery',
+  'kept-responses',
+  'batch-jobs',
+  'webhooks',
   'observe',
   'observe/answer-error',
   'analytics',
@@ -91,6 +92,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
     modules: ['store', 'wire', 'billing'],
     packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'],
   },
+  // The second public API of billing is for the thread that reads the journal.
+  analytics: { modules: ['store', 'billing', 'billing/amounts', 'billing/resolved'], packages: [] },
   config: { modules: ['security', 'wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
   accounts: {
     modules: ['errors', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
@@ -107,7 +110,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     modules: ['errors', 'wire', 'billing', 'chains', 'accounts', 'accounts/names', 'http'],
     packages: ['fastify'],
   },
-  gateway: {
+  call: {
     modules: [
       'errors',
       'security',
@@ -124,8 +127,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ],
     packages: ['fastify'],
   },
-  'json-rpc': { modules: ['wire', 'gateway'], packages: [] },
-  bridge: { modules: ['errors', 'wire', 'config', 'accounts', 'catalog', 'gateway'], packages: [] },
+  'json-rpc': { modules: ['wire', 'call'], packages: [] },
+  bridge: { modules: ['errors', 'wire', 'config', 'accounts', 'catalog', 'call'], packages: [] },
   auth: {
     modules: [
       'errors',
@@ -138,7 +141,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'accounts',
       'limits',
       'http',
-      'gateway',
+      'call',
     ],
     packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
   },
@@ -158,19 +161,14 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'accounts/names',
       'http',
       'catalog',
-      'gateway',
+      'call',
       'auth',
     ],
     packages: ['fastify', 'undici', 'ws', 'bs58'],
   },
-  blobs: { modules: ['errors', 'store', 'wire', 'http', 'gateway', 'network'], packages: ['aws4fetch'] },
-  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'gateway'], packages: [] },
-  responses: { modules: ['errors', 'security', 'store', 'wire', 'gateway', 'tasks'], packages: [] },
-  batches: {
-    modules: ['errors', 'security', 'store', 'wire', 'wire/replies', 'billing', 'accounts', 'gateway', 'tasks'],
-    packages: [],
-  },
-  delivery: {
+  files: { modules: ['errors', 'store', 'wire', 'http', 'call', 'network'], packages: ['aws4fetch'] },
+  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'call'], packages: [] },
+  webhooks: {
     modules: [
       'security',
       'store',
@@ -185,25 +183,65 @@ export const MODULES: Readonly<Record<string, Module>> = {
     ],
     packages: [],
   },
+  'kept-responses': { modules: ['errors', 'security', 'store', 'wire', 'call', 'tasks'], packages: [] },
+  'batch-jobs': {
+    modules: ['errors', 'security', 'store', 'wire', 'wire/replies', 'billing', 'accounts', 'call', 'tasks'],
+    packages: [],
+  },
+  // The second public API of wire is for the thread that reads large replies.
+  openai: {
+    modules: [...PROTOCOL, 'kept-responses', 'batch-jobs', 'wire/replies'],
+    packages: ['fastify', '@fastify/*', 'mediabunny'],
+  },
+  // Of the database it sees the rows of its own sessions.
+  mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
+  a2a: { modules: PROTOCOL, packages: ['fastify'] },
+  media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
+  // The program of its processes is worker/main.ts, which imports nothing of the others.
+  'ai-sdk': {
+    modules: ['security', 'wire', 'wire/budgets', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
+    packages: ['undici', '@ai-sdk/provider'],
+  },
+  // The list of prices is large: it is loaded only if a file names a provider.
+  'list-prices': {
+    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers'],
+    packages: ['@pydantic/genai-prices'],
+  },
+  // A proxy that a provider runs: it loads no gateway, no database and no chain.
+  proxy: {
+    modules: [
+      'security',
+      'wire',
+      'wire/text-line',
+      'wire/undici',
+      'config',
+      'config/known-providers',
+      'json-rpc/message',
+      'network/tunnel',
+      // The same check of lists as the gateway's.
+      'mcp/lists',
+      'ai-sdk',
+    ],
+    packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
+  },
   observe: {
     modules: [
       'security',
       'store',
       'wire',
+      'wire/text-line',
       'billing',
       'config',
       'accounts',
       'http',
       'catalog',
-      'gateway',
+      'call',
       'auth',
       'network',
       'tasks',
     ],
     packages: ['fastify', 'pino', 'prom-client', '@opentelemetry/*'],
   },
-  // The second public API of billing is for the thread that reads the journal.
-  analytics: { modules: ['store', 'billing', 'billing/amounts', 'billing/resolved'], packages: [] },
   pages: {
     modules: [
       'errors',
@@ -221,54 +259,19 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'catalog',
       'payments',
       'payments/on-chains',
-      'gateway',
+      'call',
       'auth',
       'auth/keys',
       'network',
       'tasks',
-      'delivery',
+      'webhooks',
       'observe',
       'observe/answer-error',
       'analytics',
     ],
     packages: ['fastify', '@fastify/*', 'marked'],
   },
-  // The second public API of wire is for the thread that reads large replies.
-  openai: {
-    modules: [...PROTOCOL, 'responses', 'batches', 'wire/replies'],
-    packages: ['fastify', '@fastify/*', 'mediabunny'],
-  },
-  // Of the database it sees the rows of its own sessions.
-  mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
-  a2a: { modules: PROTOCOL, packages: ['fastify'] },
-  media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   rpc: { modules: PROTOCOL, packages: ['fastify', 'json-rpc-2.0'] },
-  // The program of its processes is worker/main.ts, which imports nothing of the others.
-  'ai-sdk': {
-    modules: ['security', 'wire', 'wire/budgets', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
-    packages: ['undici', '@ai-sdk/provider'],
-  },
-  // The list of prices is large: it is loaded only if a file names a provider.
-  'provider-models': {
-    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers'],
-    packages: ['@pydantic/genai-prices'],
-  },
-  // A proxy that a provider runs: it loads no gateway, no database and no chain.
-  provide: {
-    modules: [
-      'security',
-      'wire',
-      'wire/undici',
-      'config',
-      'config/known-providers',
-      'json-rpc/message',
-      'network/tunnel',
-      // The same check of lists as the gateway's.
-      'mcp/lists',
-      'ai-sdk',
-    ],
-    packages: ['undici', 'bs58', 'ws', 'tweetnacl', 'viem'],
-  },
   // A provider as anybody would write it, with the official SDKs.
   demo: { modules: [], packages: ['@a2a-js/sdk', '@modelcontextprotocol/server'] },
   app: {
@@ -276,15 +279,15 @@ export const MODULES: Readonly<Record<string, Module>> = {
       ...MIDDLE,
       'billing/archive',
       'billing/compose',
-      'gateway/compose',
+      'call/compose',
       'openai',
       'mcp',
       'a2a',
       'media',
       'rpc',
       'ai-sdk',
-      'provide',
-      'provide/wallet',
+      'proxy',
+      'proxy/wallet',
     ],
     packages: ['fastify'],
   },
@@ -293,11 +296,12 @@ export const MODULES: Readonly<Record<string, Module>> = {
       ...MIDDLE,
       'billing/amounts',
       'billing/archive',
+      'wire/text-line',
       'config/known-providers',
       'ai-sdk',
-      'provider-models',
-      'provide',
-      'provide/wallet',
+      'list-prices',
+      'proxy',
+      'proxy/wallet',
       'app',
       'app/journal',
       'app/known-identity',
@@ -313,10 +317,15 @@ export const MODULES: Readonly<Record<string, Module>> = {
 const NAMED_BY_PATH = ['version', 'main'];
 
 /** Where the environment and the command line may be read. */
-const READS_ENVIRONMENT = [/^src\/main\.ts$/, /^src\/cli\//, /^src\/demo\/main\.ts$/, /^src\/config\/file\.ts$/];
+const READS_ENVIRONMENT = [
+  /^src\/main\.ts$/,
+  /^src\/program\/cli\//,
+  /^src\/program\/demo\/main\.ts$/,
+  /^src\/server\/config\/file\.ts$/,
+];
 
 /** Where the billing middleware may be made: once, where the modules are put together. */
-const MOUNTS_BILLING = [/^src\/app\/billing\.ts$/, /^src\/billing\//];
+const MOUNTS_BILLING = [/^src\/program\/app\/billing\.ts$/, /^src\/billing\/[\w.-]+$/];
 
 export interface Import {
   readonly specifier: string;
@@ -362,12 +371,6 @@ export function importsOf(file: SourceFile): Import[] {
   return found;
 }
 
-/** The module of a path below src/: the folder, or for a file directly in src/ the file's name. */
-function moduleOf(path: string): string {
-  const [, first = ''] = path.split('/');
-  return path.split('/').length > 2 ? first : first.replace(/\.ts$/, '');
-}
-
 const matches = (patterns: readonly RegExp[], path: string) => patterns.some((pattern) => pattern.test(path));
 const packageOf = (specifier: string) =>
   specifier
@@ -410,7 +413,7 @@ function checkOne(path: string, one: Import, complain: (why: string, right: stri
   if (!rules)
     return complain(
       `src/${module} is not a module of the import table`,
-      'add it to docs/architecture.md and to MODULES with what it may import',
+      'add it to docs/architecture.md, to FLOORS, and to MODULES with what it may import',
     );
   const { specifier } = one;
   if (specifier.startsWith('node:')) return;

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { findCircles } from './circles.ts';
+import { floorOf, FLOORS, PATHS } from './floors.ts';
 import { checkImports, importsOf, MODULES } from './import-rules.ts';
 import { readTree, ROOT } from './source.ts';
 
@@ -21,15 +22,28 @@ test('every alias leads to the public API of a module of the table', () => {
     const [module, narrower] = alias.slice(1).split('/');
     expect(MODULES).toHaveProperty(module!);
     // A module of one file is its own public API.
-    if (target === `./src/${alias.slice(1)}.ts`) continue;
+    if (target === `./${PATHS[module!]}`) continue;
     // A narrower public API is for those who must not load the whole module.
-    expect(target.startsWith(`./src/${module}/`), alias).toBe(true);
+    expect(target.startsWith(`./${PATHS[module!]}/`), alias).toBe(true);
     expect(
       narrower
         ? [`/${narrower}.ts`, `/${narrower}/index.ts`].some((end) => target.endsWith(end))
-        : target === `./src/${module}/index.ts`,
+        : target === `./${PATHS[module!]}/index.ts`,
       alias,
     ).toBe(true);
+  }
+});
+
+test('every module has its floor, and a floor imports only floors above it', () => {
+  const floors = Object.keys(FLOORS);
+  expect(Object.keys(MODULES)).toEqual(Object.keys(PATHS));
+  for (const [module, { modules }] of Object.entries(MODULES)) {
+    const own = floorOf(module);
+    if (own === undefined) continue;
+    for (const other of modules)
+      expect
+        .soft(floors.indexOf(floorOf(other.split('/')[0]!)!), `${module} (${own}) imports ${other}`)
+        .toBeLessThanOrEqual(floors.indexOf(own));
   }
 });
 
@@ -85,25 +99,25 @@ test(`a public API gives at most ${NAMES_MAX} names`, () => {
 
 describe('an import that breaks the table is found', () => {
   test.each([
-    ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#call';`, 'billing may not know gateway'],
+    ['billing knows no gateway', 'src/billing/x.ts', `import { a } from '#call';`, 'billing may not know call'],
     [
       'billing knows no gateway by a path',
       'src/billing/chains/evm/x.ts',
-      `import type { A } from '../../gateway/call.ts';`,
-      'chains may not know gateway',
+      `import type { A } from '../../../gateway/call/call.ts';`,
+      'chains may not know call',
     ],
     ['billing knows no fastify', 'src/billing/x.ts', `import fastify from 'fastify';`, 'billing may not use fastify'],
     [
       'modules are entered by their public API',
       'src/billing/x.ts',
-      `import { a } from '../store/database.ts';`,
+      `import { a } from '../foundation/store/database.ts';`,
       `import its public API: '#store'`,
     ],
     [
       'gateway knows no protocol',
       'src/gateway/call/x.ts',
-      `export * from '../openai/chat.ts';`,
-      'gateway may not know openai',
+      `export * from '../../openai/chat.ts';`,
+      'call may not know openai',
     ],
     [
       'gateway does not import its own public API',
@@ -121,12 +135,12 @@ describe('an import that breaks the table is found', () => {
       'a proxy loads no network',
       'src/providers/proxy/x.ts',
       `import { createUpstream } from '#network';`,
-      'provide may not know network',
+      'proxy may not know network',
     ],
     [
       'imports run downward',
       'src/foundation/wire/x.ts',
-      `import { a } from '../config/names.ts';`,
+      `import { a } from '../../server/config/names.ts';`,
       'wire may not know config',
     ],
     [
@@ -144,7 +158,7 @@ describe('an import that breaks the table is found', () => {
     [
       'the composition uses public APIs',
       'src/program/app/app.ts',
-      `import { createChat } from '../openai/chat.ts';`,
+      `import { createChat } from '../../openai/chat.ts';`,
       `import its public API: '#openai'`,
     ],
     [
@@ -163,13 +177,13 @@ describe('an import that breaks the table is found', () => {
     [
       'the demo knows nothing of ours',
       'src/program/demo/x.ts',
-      `import { a } from '../gateway/errors.ts';`,
-      'demo may not know gateway',
+      `import { a } from '../../gateway/call/errors.ts';`,
+      'demo may not know call',
     ],
     [
       'no module imports the composition',
       'src/openai/x.ts',
-      `import { createApp } from '../app/app.ts';`,
+      `import { createApp } from '../program/app/app.ts';`,
       'openai may not know app',
     ],
     [
@@ -185,7 +199,12 @@ describe('an import that breaks the table is found', () => {
       `import 'node:fs';`,
       'not a module of the import table',
     ],
-    ['src stands alone', 'src/foundation/store/x.ts', `import '../support/postgres.ts';`, 'leads out of src'],
+    [
+      'src stands alone',
+      'src/foundation/store/x.ts',
+      `import '../../../test/support/postgres.ts';`,
+      'leads out of src',
+    ],
     ['an alias exists', 'src/openai/x.ts', `import { a } from '#medium';`, 'no such alias'],
     [
       'only the edges read the environment',
@@ -243,7 +262,7 @@ describe('what the table allows is not found', () => {
     [
       'composition',
       'src/program/app/app.ts',
-      `import { createChat } from '#openai';\nimport { VERSION } from '../version.ts';\nimport { openLedger } from '#billing';`,
+      `import { createChat } from '#openai';\nimport { VERSION } from '../../foundation/version.ts';\nimport { openLedger } from '#billing';`,
     ],
     [
       'a program by its path',

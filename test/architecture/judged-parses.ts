@@ -1,6 +1,6 @@
 /**
- * Files outside of src/foundation/wire that parse JSON themselves, with the number of places, and why they may. All other JSON is
- * foreign, and is parsed by src/foundation/wire within a bound (`BOUNDS`).
+ * Files outside of src/foundation/wire that parse JSON themselves, with the number of places, and why they may. All
+ * other JSON is foreign, and is parsed by src/foundation/wire within a bound (`BOUNDS`).
  */
 export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'rows of our database and texts that we signed or sealed: written by this program': {

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import { check } from 'recheck';
 import { expect, test } from 'vitest';
 import { mask, readTree } from './source.ts';
@@ -64,11 +65,31 @@ async function slowFor(pattern: string): Promise<string | null> {
   const [, source, flags] = /^\/([^]*)\/([a-z]*)$/.exec(pattern)!;
   const { status, ...found } = await check(source!, flags!, { timeout: 20_000 });
   if (status !== 'vulnerable') return null;
-  return ('attack' in found ? found.attack?.pattern : undefined) ?? 'an unknown text';
+  const attack = 'attack' in found ? found.attack : undefined;
+  if (attack === undefined) return 'an unknown text';
+  // recheck counts steps, of which linear ones may be many too.
+  return cpuOf(source!, flags!, attack.string) < SLOW_MS ? null : attack.pattern;
+}
+
+/** A quadratic one takes about a second for the texts of recheck, and a linear one less than 5 ms. */
+const SLOW_MS = 50;
+const GIVEN_UP_MS = 5_000;
+
+/** Milliseconds of processor time that a regular expression takes for a text; Infinity if it does not end in time. */
+function cpuOf(source: string, flags: string, text: string): number {
+  const before = process.threadCpuUsage();
+  try {
+    runInNewContext('new RegExp(source, flags).exec(text)', { source, flags, text }, { timeout: GIVEN_UP_MS });
+  } catch {
+    return Infinity;
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1_000;
 }
 
 test('a slow regular expression is found', async () => {
   expect(await slowFor(String.raw`/\/+$/`)).toContain('repeat');
+  expect(await slowFor(String.raw`/^(a|a)*$/`)).toContain('repeat');
   expect(await slowFor(String.raw`/^\/+$/`)).toBeNull();
 });
 

@@ -103,7 +103,7 @@ describe('the table of shares', () => {
   it('has every pool, queue and counter of the code', () => {
     const known = new Set(rows.flatMap(codeOf));
     const shared = readTree(['src'], ['.ts'])
-      .filter(({ path }) => !/^src\/(?:cli|demo|provide)\//.test(path))
+      .filter(({ path }) => !/^src\/(?:program\/(?:cli|demo)|providers\/proxy)\//.test(path))
       .filter(({ text }) => {
         const { code } = mask(text);
         return MADE_SHARED.test(code) || COMPARED.test(code);

@@ -22,14 +22,14 @@ test('what a file imports decides: a program, a browser, a server of the run', (
     'with-a-server.test.ts': "const url = inject('redisUrl');\n",
     'on-both.test.ts': "describe.each(ENGINES)('%s', (engine) => open(inject('postgresUrl')));\n",
     'on-postgres.test.ts': "const database = await openTestDatabase('postgres');\n",
-    'web/page.test.ts': "import { chromium } from 'playwright-core';\n",
+    'pages/page.test.ts': "import { chromium } from 'playwright-core';\n",
     'spine/soak.test.ts': "import { expect } from 'vitest';\n",
   });
   expect(filesOfTier('everyday', checkout)).toEqual(['test/alone.test.ts', 'test/on-both.test.ts']);
   expect(filesOfTier('full', checkout)).toEqual([
     'test/on-both.test.ts',
     'test/on-postgres.test.ts',
-    'test/console/pages/page.test.ts',
+    'test/pages/page.test.ts',
     'test/with-a-process.test.ts',
     'test/with-a-server.test.ts',
   ]);

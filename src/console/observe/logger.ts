@@ -1,6 +1,6 @@
 import { destination as fileDestination, pino, type Bindings, type Logger } from 'pino';
 import { createScrubber, redact } from '#security';
-import { formatLine, writeLogLine, writeOrLose } from '#wire';
+import { formatLine, writeLogLine, writeOrLose } from '#wire/text-line';
 import { type Config, secretsOf } from '#config';
 
 export type { Logger };

@@ -65,5 +65,4 @@ export { createPace, OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';
 export { Shares } from './shares.ts';
-export { formatLine, writeLogLine, writeOrLose } from './text-line.ts';
 export { after, isPromise, orElse, NEVER_ABORTED, Timers } from './async.ts';

@@ -443,7 +443,7 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
 
 /** The JSON is nested deeper, or has more keys, objects or elements, than allowed. It may be valid but too large. */
 export class TooMuchStructure extends GatewayError {
-  /** What is too much, to be read behind the name of the text: `has more than 100 keys`. */
+  /** The excess in words that follow the name of the text: `has more than 100 keys`. */
   readonly what: string;
 
   constructor(what: string, position: number) {

@@ -5,8 +5,8 @@ import type { Agent, Dispatcher, Pool } from 'undici';
 /*
  * The private parts of undici that tollgate uses, all in this file: single files of the package, because its index
  * loads 109 of them, with caches, mocks, fetch and WebSocket; and the parser of a connection, because undici has no
- * setting for interim replies. test/gateway/network/upstream/undici-private-parts.test.ts has the version with which they were
- * checked.
+ * setting for interim replies. test/gateway/network/upstream/undici-private-parts.test.ts has the version with which
+ * they were checked.
  */
 
 const require = createRequire(import.meta.url);

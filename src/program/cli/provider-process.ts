@@ -1,5 +1,5 @@
 import { createScrubber } from '#security';
-import { writeLogLine } from '#wire';
+import { writeLogLine } from '#wire/text-line';
 import { ConfigError, readTomlFile } from '#config';
 import {
   createLog,

@@ -1,5 +1,5 @@
 import { createScrubber } from '#security';
-import { formatLine } from '#wire';
+import { formatLine } from '#wire/text-line';
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 type LogLevel = (typeof LEVELS)[number];

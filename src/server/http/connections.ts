@@ -37,8 +37,8 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
       if (!reply.raw.headersSent) {
         reply.raw.removeHeader('connection');
         // Node has this member for its own use. With it the answer says nothing of the connection, which is true: it
-        // stays open, but not for another request. test/server/http/http-private-parts.test.ts has the versions with which
-        // this was checked.
+        // stays open, but not for another request. test/server/http/http-private-parts.test.ts has the versions with
+        // which this was checked.
         if (!reply.raw.shouldKeepAlive && raw.socket instanceof Socket) {
           reply.raw.shouldKeepAlive = true;
           closesLater.add(raw);

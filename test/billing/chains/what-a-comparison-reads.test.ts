@@ -35,7 +35,7 @@ test.each(ENGINES)('on %s, a comparison reads what is new, and not all that ever
     if (engine === 'postgres') await ask('figures', 'ANALYZE');
     const explain = engine === 'postgres' ? 'EXPLAIN' : 'EXPLAIN QUERY PLAN';
     for (const [file, name, values, indexes] of ASKED) {
-      const statements = loadStatements(import.meta.url, `../../../src/chains/sql/${file}.sql`, [name]);
+      const statements = loadStatements(import.meta.url, `../../../src/billing/chains/sql/${file}.sql`, [name]);
       const text = statements[name].text
         .replace(/^ *--.*\n/gm, '')
         .replace(/\$(\d)/g, (_place, number) => values[Number(number) - 1]!);

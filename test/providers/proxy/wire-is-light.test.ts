@@ -26,11 +26,11 @@ test('what the proxy takes from the gateway loads no server, no database and no 
   expect(loaded.filter((one) => HEAVY.includes(one))).toEqual([]);
   expect(
     loaded.filter((one) =>
-      /^src\/(?:gateway|auth|tasks|observe|pages|chains|app)\/|^src\/network\/upstream\//.test(one),
+      /^src\/(?:gateway\/(?:call|auth|tasks|network\/upstream)|console|billing\/chains|program)\//.test(one),
     ),
   ).toEqual([]);
 });
 
 test("nor does reading a provider's file", () => {
-  expect(loadedBy('./src/provide/provider-file.ts').filter((one) => HEAVY.includes(one))).toEqual([]);
+  expect(loadedBy('./src/providers/proxy/provider-file.ts').filter((one) => HEAVY.includes(one))).toEqual([]);
 });

@@ -159,8 +159,8 @@ export function readableMembers(text: string, countMax = Infinity): ReadonlyMap<
 
 /**
  * The elements of the array that begins `text`, as JSON text, up to the first fault or the end of the text. The last
- * one may be incomplete. Behind `countMax` elements, one more has all that follows, without its comma. Empty if `text` does
- * not begin an array.
+ * one may be incomplete. Behind `countMax` elements, one more has all that follows, without its comma. Empty if `text`
+ * does not begin an array.
  */
 export function readableElements(text: string, countMax = Infinity): readonly string[] {
   const elements: string[] = [];

@@ -6,8 +6,8 @@ import type { Http2Stream, ServerHttp2Stream, ServerStreamResponseOptions } from
  *
  * Node documents no way to do this, so this file replaces the methods with which Node fills and ends a stream (`push`,
  * `_final`), calls the one with which it asks for more (`_read`), and passes an option that is not documented
- * (`sendDate`). No other file does. test/gateway/network/tunnel/http2-private-parts.test.ts has the versions with which this
- * was checked.
+ * (`sendDate`). No other file does. test/gateway/network/tunnel/http2-private-parts.test.ts has the versions with which
+ * this was checked.
  */
 
 /**

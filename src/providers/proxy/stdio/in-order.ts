@@ -4,7 +4,7 @@ import { OWN_TURN_BYTES, ownTurn } from '#wire';
 export type Work = () => Promise<void> | void;
 
 /** Does the work on the lines of a process one after the other. */
-export interface InOrder {
+interface InOrder {
   /** `chars`: the length of the text that is worked on. */
   add(chars: number, work: Work): void;
   /** Resolves when nothing waits. */
@@ -12,8 +12,9 @@ export interface InOrder {
 }
 
 /**
- * About OWN_TURN_BYTES of lines are worked on at once. Then the next line, and every larger one, waits for a turn of the
- * event loop, and all lines behind it wait too. `hold` is called when the first line waits, and `release` when none does.
+ * About OWN_TURN_BYTES of lines are worked on at once. Then the next line, and every larger one, waits for a turn of
+ * the event loop, and all lines behind it wait too. `hold` is called when the first line waits, and `release` when none
+ * does.
  */
 export function createInOrder({ hold, release }: { readonly hold: () => void; readonly release: () => void }): InOrder {
   let waiting: { readonly chars: number; readonly work: Work }[] = [];

@@ -164,7 +164,7 @@ export function startMessageProcess(
   });
 }
 
-/** What is too much in a message, in words for its caller. null if it has no more than the gateway reads. */
+/** The excess of a message, in words for its caller. null if it has no more than the gateway reads. */
 const excessOf = (text: string): Promise<string | null> | string | null =>
   orElse<string | null>(
     () => after<void, null>(guardForeign(text, BOUNDS.message), () => null),

@@ -63,8 +63,8 @@ const PROBE = `
 import { registerHooks } from 'node:module';
 const loaded = [];
 registerHooks({ load(url, context, next) { loaded.push(url); return next(url, context); } });
-const { createApp } = await import(process.argv[1] + '/src/app/app.ts');
-const { loadConfig } = await import(process.argv[1] + '/src/config/file.ts');
+const { createApp } = await import(process.argv[1] + '/src/program/app/app.ts');
+const { loadConfig } = await import(process.argv[1] + '/src/server/config/file.ts');
 const config = loadConfig({ file: 'x.toml', text: '[sign_in]\\ndomains = ["x.test"]\\n', env: {}, mode: 'production', overrides: { 'server.data_dir': process.argv[2], 'server.port': 0 } });
 const app = await createApp(config, { writeLog() {} });
 await app.listen();
@@ -81,10 +81,12 @@ test('and nothing of the chains or their libraries is loaded', () => {
       cwd: root,
     });
     const loaded = JSON.parse(output.trim().split('\n').at(-1)!) as string[];
-    expect(loaded.some((url) => url.endsWith('/src/app/payments.ts'))).toBe(true);
+    expect(loaded.some((url) => url.endsWith('/src/program/app/payments.ts'))).toBe(true);
     expect(
       loaded.filter((url) =>
-        /node_modules\/(@x402|@solana|@solana-program)\/|src\/chains\/(chains\.ts|evm|solana)|src\/provide\//.test(url),
+        /node_modules\/(@x402|@solana|@solana-program)\/|src\/billing\/chains\/(chains\.ts|evm|solana)|src\/providers\/proxy\//.test(
+          url,
+        ),
       ),
     ).toEqual([]);
   } finally {

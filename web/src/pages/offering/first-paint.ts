@@ -6,8 +6,8 @@ import { factsOf, priceSentence, priceTitle } from './card-texts.ts';
 import { calledOf, snippetsOf } from './code.ts';
 
 // Draws the first screen of a service's page (price, facts and code) before React is loaded, below the heading of the
-// document. React draws the same elements at the same places, which test/console/pages/visitor.test.ts checks. It uses only
-// modules that the page needs anyway.
+// document. React draws the same elements at the same places, which test/console/pages/visitor.test.ts checks. It uses
+// only modules that the page needs anyway.
 
 const boot = JSON.parse(document.getElementById('boot')?.textContent ?? '{}') as {
   readonly base_url?: string;
