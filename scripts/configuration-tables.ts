@@ -2,7 +2,7 @@
 // them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { COMMON_OPTIONS } from '../src/server/config/blocks/block.ts';
-import { BLOCKS } from '../src/server/config/blocks/blocks.ts';
+import { BLOCKS } from '../src/server/config/blocks.ts';
 import { PROVIDER_OPTIONS } from '../src/server/config/blocks/provider-block.ts';
 import { CHAIN_OPTIONS } from '../src/server/config/chains.ts';
 import type { OptionTable } from '../src/server/config/option.ts';

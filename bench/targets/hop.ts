@@ -13,7 +13,7 @@ import { createPeerListener } from '../../src/gateway/network/peer-listener.ts';
 import { createPeers } from '../../src/gateway/network/peers.ts';
 import { createIdentity } from '../../src/gateway/auth/identity.ts';
 import { createTunnels } from '../../src/gateway/network/tunnel/tunnels.ts';
-import { servicePath } from '../../src/gateway/network/tunnel/wire.ts';
+import { servicePath } from '../../src/gateway/network/tunnel-wire.ts';
 import { createTunnelUpstream } from '../../src/gateway/network/upstream/tunnel-upstream.ts';
 import { createHttpUpstream } from '../../src/gateway/network/upstream/http-upstream.ts';
 import type { UpstreamExchange } from '../../src/gateway/call/upstream.ts';

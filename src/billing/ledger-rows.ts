@@ -1,5 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
-import { partsOf } from './archive/call-ids.ts';
+import { partsOf } from './call-ids.ts';
 import type { AccountName, LockRecord, LockState } from './ledger.ts';
 import { openLock, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 

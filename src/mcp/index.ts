@@ -1,3 +1,3 @@
 export { type Mcp, createMcp } from './create-mcp.ts';
 export { oldTransport } from './http/routes.ts';
-export { createSessionStore } from './sessions/session-store.ts';
+export { createSessionStore } from './request/session-store.ts';

@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import { type Settlement, formatUsd, toUsdNumber } from '#billing/amounts';
-import { fileBytes, type FoundImage, type ImageHead } from './reply/image-file.ts';
+import { fileBytes, type FoundImage, type ImageHead } from './image-file.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 
 /** Facts about a call that its answer states. */

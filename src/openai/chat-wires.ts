@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { MESSAGES_PATH, RESPONSES_PATH } from '#config';
-import { CHAT_PATH, chatRoutes } from './chat/chat-routes.ts';
+import { CHAT_PATH, chatRoutes } from './routes/chat-routes.ts';
 import { COMPLETIONS_PATH, completionsRoutes } from './completions/completions.ts';
 import { GEMINI_PREFIX } from './gemini/gemini-address.ts';
 import { type GeminiDeps, geminiRoutes } from './gemini/gemini-routes.ts';

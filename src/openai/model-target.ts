@@ -14,7 +14,7 @@ import {
 import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import type { UpstreamFailure } from '#wire';
-import { toCall } from './chat/chat-to-call.ts';
+import { toCall } from './call/chat-to-call.ts';
 import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { chats } from './model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';

@@ -29,7 +29,7 @@ test('each guide that people without a checkout read says where the command come
     'docs/sign-in.md',
     'docs/payments.md',
     'docs/providers.md',
-    'src/console/pages/reference/front-document.ts',
+    'src/console/pages/front/front-document.ts',
     'src/console/pages/reference/reference-routes.ts',
   ])
     expect.soft(files.find((file) => file.path === path)?.text, path).toMatch(/not on npm/);

@@ -101,7 +101,7 @@ export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/a2a/create-a2a.ts',
   'src/program/demo/croupier-game.ts',
   'src/mcp/call/tool-target.ts',
-  'src/mcp/http/known-address.ts',
+  'src/mcp/own/known-address.ts',
   'src/mcp/http/listen.ts',
   'src/mcp/translators/legacy-to-legacy.ts',
   'src/mcp/translators/legacy-to-modern.ts',

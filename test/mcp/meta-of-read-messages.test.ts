@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject } from '../../src/foundation/wire/json-guard.ts';
+import { isObject } from '../../src/foundation/wire/json/json-guard.ts';
 import { parseMessage } from '../../src/gateway/json-rpc/message.ts';
 import { withMeta } from '../../src/mcp/wire/meta.ts';
 import { object, value } from '../foundation/wire/json/json-text.ts';

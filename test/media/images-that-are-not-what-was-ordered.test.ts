@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { isWholeImage } from '../../src/media/reply/image-file.ts';
+import { isWholeImage } from '../../src/media/image-file.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import {
   type Answering,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { checkBase64, headOf, readImageHead } from '../../src/media/reply/image-file.ts';
+import { checkBase64, headOf, readImageHead } from '../../src/media/image-file.ts';
 import { createReplyBytes } from '../../src/foundation/wire/reply/reply-bytes.ts';
 import { bytesOfString, textOfString, withoutLongStrings } from '../../src/foundation/wire/reply/large-strings.ts';
 import { parseImageReply } from '../../src/media/reply/image-reader.ts';

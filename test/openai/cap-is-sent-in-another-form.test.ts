@@ -1,5 +1,5 @@
 import type { Offer } from '#catalog';
-import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { expect, it } from 'vitest';
 import { makeOffer } from './support/offers.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { parseJson } from '#wire';
 import { createCheck } from '#http';
-import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { withoutList } from '../../src/openai/chat/content-lists.ts';
 import { makeOffer } from './support/offers.ts';

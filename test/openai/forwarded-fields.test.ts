@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { parseJson } from '#wire';
 import { createCheck } from '#http';
 import type { Offer } from '#catalog';
-import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { PUBLISHED } from '../../src/openai/chat/forwarded-body.ts';
 import { makeOffer } from './support/offers.ts';

@@ -7,7 +7,7 @@ import { createCheck } from '#http';
 import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import { toCall } from '../../src/openai/chat/chat-to-call.ts';
+import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import { makeOffer } from './support/offers.ts';
 import { chunkOf, CONTEXT, delta, events, feed, USAGE } from './support/replies.ts';
 import { anyCharacter } from '../support/any-character.ts';

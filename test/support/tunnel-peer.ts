@@ -15,7 +15,7 @@ import {
   registrationText,
   TUNNEL_PROTOCOL,
   type GatewayMessage,
-} from '../../src/gateway/network/tunnel/wire.ts';
+} from '../../src/gateway/network/tunnel-wire.ts';
 import { TUNNEL_PATH } from '../../src/server/config/names.ts';
 import { DOMAIN, signInHeaders, type TestWallet } from './wallets.ts';
 

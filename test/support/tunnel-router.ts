@@ -17,7 +17,7 @@ import {
   TUNNEL_PROTOCOL,
   type GatewayMessage,
   type ProxyMessage,
-} from '../../src/gateway/network/tunnel/wire.ts';
+} from '../../src/gateway/network/tunnel-wire.ts';
 import { TUNNEL_PATH } from '../../src/server/config/names.ts';
 import { findFreePort } from './free-port.ts';
 

@@ -15,7 +15,7 @@ import {
 } from '#json-rpc';
 import type { UpstreamReply } from '#call';
 import type { Link } from './resolve.ts';
-import { withoutMoney } from '../http/metadata.ts';
+import { withoutMoney } from '../protocol/metadata.ts';
 import { A2A_ERRORS, errorNameOf } from '../wire/errors.ts';
 import { resultFromBare } from '../wire/bare-body.ts';
 import { exactValue } from '../wire/edit-json.ts';

@@ -8,7 +8,7 @@ import { type Link, chooseLink } from './resolve.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import type { Cards } from '../cards/cards.ts';
-import { versionIn } from '../tasks/agent-tasks.ts';
+import { versionIn } from '../protocol/agent-tasks.ts';
 import { translateResult } from '../wire/translate.ts';
 
 export interface AskOfTask {

@@ -15,9 +15,9 @@ import {
 import { NO_PREFERENCES, type Call, type ReplyEnd } from '#call';
 import { ownerOf, type Tasks } from '#tasks';
 import { createAnswerReader, type AnswerReader } from './answer-reader.ts';
-import type { A2aResult, EventTexts } from '../send/ending.ts';
+import type { A2aResult, EventTexts } from '../protocol/ending.ts';
 import { toA2aPart, wordsOf } from './parts.ts';
-import { lastInContext, isCovered, keyOf, versionIn } from '../tasks/agent-tasks.ts';
+import { lastInContext, isCovered, keyOf, versionIn } from '../protocol/agent-tasks.ts';
 import { resolveAgent } from '../agent/resolve.ts';
 import { createSendAdapter } from '../send/send-adapter.ts';
 import type { SendAdapterDeps } from '../send/sent-message.ts';

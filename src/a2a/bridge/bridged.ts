@@ -16,13 +16,13 @@ import {
 } from '#bridge';
 import { toGatewayError } from '#http';
 import { ownerOf, type Tasks } from '#tasks';
-import type { A2aRequest } from '../http/parse-request.ts';
-import type { ReplyWriter } from '../http/reply-writer.ts';
-import { costHeaders, withCost, withReceipt } from '../http/metadata.ts';
+import type { A2aRequest } from '../protocol/parse-request.ts';
+import type { ReplyWriter } from '../protocol/reply-writer.ts';
+import { costHeaders, withCost, withReceipt } from '../protocol/metadata.ts';
 import { fromA2aParts, toA2aPart } from './parts.ts';
 import { capOf } from '../send/run-send.ts';
 import { type Answered, type HandleMessage, taskAgain } from '../send/handle-message.ts';
-import { BRIDGED, keyOf } from '../tasks/agent-tasks.ts';
+import { BRIDGED, keyOf } from '../protocol/agent-tasks.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { A2aError } from '../wire/errors.ts';
 import { readSend } from '../wire/read-send.ts';

@@ -27,14 +27,14 @@ import {
   readAddress,
   readVersionOf,
   saysVersion,
-} from './parse-request.ts';
+} from '../protocol/parse-request.ts';
 import { A2aError, restMediaType, toA2aError } from '../wire/errors.ts';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import type { A2aHandler } from './handler.ts';
-import { createReplyWriter, type ReplyEnvelope } from './reply-writer.ts';
-import { paidMessage, splitExtensions } from './x402.ts';
+import { createReplyWriter, type ReplyEnvelope } from '../protocol/reply-writer.ts';
+import { paidMessage, splitExtensions } from '../protocol/x402.ts';
 import { X402_EXTENSION, isStreaming, type Operation } from '../wire/protocol.ts';
-import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from './request-fields.ts';
+import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from '../protocol/request-fields.ts';
 
 export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];

@@ -4,11 +4,11 @@ import type { TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
 import type { Webhooks } from '#webhooks';
 import type { JsonLimits } from '#wire';
 import type { Link } from '../agent/resolve.ts';
-import { taskMoney } from '../http/metadata.ts';
-import { beganBy } from '../tasks/agent-tasks.ts';
+import { taskMoney } from '../protocol/metadata.ts';
+import { beganBy } from '../protocol/agent-tasks.ts';
 import { createOwnAddresses, ownWebhookRoutes } from './own-webhook.ts';
 import { createPushConfigs, type PushConfigs } from './push-configs.ts';
-import { createPushRelay } from './notifications.ts';
+import { createPushRelay } from '../protocol/notifications.ts';
 
 /** The part of push notifications that the route uses. */
 export interface Push extends PushConfigs {

@@ -7,13 +7,13 @@ import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#call
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned, type Catalog, type Offer } from '#catalog';
 import type { TaskKey, Poll, Observation, Tasks, TaskOwner, Task } from '#tasks';
-import { keyOf, observationOf, versionIn } from '../tasks/agent-tasks.ts';
+import { keyOf, observationOf, versionIn } from '../protocol/agent-tasks.ts';
 import { WRAPPERS, readEvent, type A2aEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
-import { type PricedByUse, bytesBehind } from '../send/ending.ts';
-import { withoutMoney } from '../http/metadata.ts';
-import type { Notify } from './notifications.ts';
+import { type PricedByUse, bytesBehind } from '../protocol/ending.ts';
+import { withoutMoney } from '../protocol/metadata.ts';
+import type { Notify } from '../protocol/notifications.ts';
 import { readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Cards } from '../cards/cards.ts';

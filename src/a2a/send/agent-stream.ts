@@ -10,8 +10,8 @@ import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { agentRequest } from '../agent/agent-request.ts';
 import type { Link } from '../agent/resolve.ts';
 import type { CardFacts } from '../cards/read-card.ts';
-import { valueToNotify } from '../push/notifications.ts';
-import { observationOf } from '../tasks/agent-tasks.ts';
+import { valueToNotify } from '../protocol/notifications.ts';
+import { observationOf } from '../protocol/agent-tasks.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { type A2aEvent, isOfTask, readEvent, isInterrupted, isTerminal } from '../wire/events.ts';
 import { translateError } from '../wire/errors.ts';
@@ -26,8 +26,8 @@ import {
   toEnd,
   tooLargeEnd,
   bytesBehind,
-} from './ending.ts';
-import { whyEnded } from './open-streams.ts';
+} from '../protocol/ending.ts';
+import { whyEnded } from '../protocol/open-streams.ts';
 
 /** The agent of a message, and the way to it. */
 interface AgentStreamOptions {

@@ -24,10 +24,10 @@ import {
 import { paymentKey } from '#payments';
 import type { KeptReplies } from '#files';
 import { ownerOf, type Tasks } from '#tasks';
-import type { A2aRequest } from '../http/parse-request.ts';
-import type { ReplyWriter } from '../http/reply-writer.ts';
-import type { PaymentTasks } from '../http/x402.ts';
-import { keyOf } from '../tasks/agent-tasks.ts';
+import type { A2aRequest } from '../protocol/parse-request.ts';
+import type { ReplyWriter } from '../protocol/reply-writer.ts';
+import type { PaymentTasks } from '../protocol/x402.ts';
+import { keyOf } from '../protocol/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { readEvent } from '../wire/events.ts';
 

@@ -18,12 +18,12 @@ import {
 } from '#call';
 import { pinned, type Catalog } from '#catalog';
 import { ownerOf, type Task } from '#tasks';
-import type { A2aRequest } from '../http/parse-request.ts';
-import type { ReplyWriter } from '../http/reply-writer.ts';
-import { type A2aResult, type EventTexts, NO_RESULT, withLarge } from './ending.ts';
-import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../tasks/agent-tasks.ts';
-import { costHeaders, withCost, withReceipt, withTaskCost } from '../http/metadata.ts';
-import type { PaymentTasks } from '../http/x402.ts';
+import type { A2aRequest } from '../protocol/parse-request.ts';
+import type { ReplyWriter } from '../protocol/reply-writer.ts';
+import { type A2aResult, type EventTexts, NO_RESULT, withLarge } from '../protocol/ending.ts';
+import { lastInContext, isCovered, beganBy, keyOf, versionIn } from '../protocol/agent-tasks.ts';
+import { costHeaders, withCost, withReceipt, withTaskCost } from '../protocol/metadata.ts';
+import type { PaymentTasks } from '../protocol/x402.ts';
 import type { Push } from '../push/create-push.ts';
 import { resolveAgent } from '../agent/resolve.ts';
 import { type Answered, type HandleMessage, taskAgain } from './handle-message.ts';

@@ -6,7 +6,7 @@ import { broken, readAgentBatches } from '../agent/agent-reply.ts';
 import { chooseLink } from '../agent/resolve.ts';
 import { A2aError, A2A_ERRORS } from '../wire/errors.ts';
 import { AgentStream } from './agent-stream.ts';
-import { claimContext, observationOf } from '../tasks/agent-tasks.ts';
+import { claimContext, observationOf } from '../protocol/agent-tasks.ts';
 import {
   type A2aResult,
   type EventText,
@@ -16,7 +16,7 @@ import {
   measureWork,
   pendingEnd,
   toEnd,
-} from './ending.ts';
+} from '../protocol/ending.ts';
 import { type RunningTask, type SendAdapterDeps, type SendRequest, SentMessage, update } from './sent-message.ts';
 import { askOfTask } from '../agent/ask-for-task.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';

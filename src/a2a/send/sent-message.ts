@@ -7,11 +7,11 @@ import { ownerOf, type TaskKey, type TaskOwner, type Tasks } from '#tasks';
 import { broken } from '../agent/agent-reply.ts';
 import type { RunGift } from '../agent/agent-request.ts';
 import type { Cards } from '../cards/cards.ts';
-import type { A2aRequest } from '../http/parse-request.ts';
-import type { OpenStreams } from './open-streams.ts';
+import type { A2aRequest } from '../protocol/parse-request.ts';
+import type { OpenStreams } from '../protocol/open-streams.ts';
 import { type AskOfTask, cancelAtAgent } from '../agent/ask-for-task.ts';
 import type { Link } from '../agent/resolve.ts';
-import { canceledStatus, keyOf, notesOf, observationOf } from '../tasks/agent-tasks.ts';
+import { canceledStatus, keyOf, notesOf, observationOf } from '../protocol/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
 import { type A2aEvent, isTerminal, readEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
@@ -28,7 +28,7 @@ import {
   refusedEnd,
   toEnd,
   usageOf,
-} from './ending.ts';
+} from '../protocol/ending.ts';
 
 export interface SendAdapterDeps {
   readonly cards: Pick<Cards, 'facts'>;

@@ -6,9 +6,9 @@ import type { EndTask, Tasks } from '#tasks';
 import { cancelAtAgent } from '../agent/ask-for-task.ts';
 import { chooseLink } from '../agent/resolve.ts';
 import type { Cards } from '../cards/cards.ts';
-import type { Notify } from '../push/notifications.ts';
-import { type A2aResult, FREE, NO_RESULT } from '../send/ending.ts';
-import { canceledStatus, keyOf, versionIn } from './agent-tasks.ts';
+import type { Notify } from '../protocol/notifications.ts';
+import { type A2aResult, FREE, NO_RESULT } from '../protocol/ending.ts';
+import { canceledStatus, keyOf, versionIn } from '../protocol/agent-tasks.ts';
 
 interface EndTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

@@ -6,7 +6,7 @@ import type { Task, Tasks, TaskKey } from '#tasks';
 import { bytesOfTask } from '../agent/ask-for-task.ts';
 import { broken, readAgent } from '../agent/agent-reply.ts';
 import { agentRequest } from '../agent/agent-request.ts';
-import type { A2aRequest } from '../http/parse-request.ts';
+import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { Cards } from '../cards/cards.ts';
 import {
   type A2aResult,
@@ -16,12 +16,12 @@ import {
   measureWork,
   NO_RESULT,
   refusedEnd,
-} from '../send/ending.ts';
+} from '../protocol/ending.ts';
 import { chooseLink, type Link } from '../agent/resolve.ts';
-import { valueToNotify } from '../push/notifications.ts';
-import type { OpenStreams } from '../send/open-streams.ts';
-import { withTaskCost } from '../http/metadata.ts';
-import { beganBy, keyOf, observationOf, versionIn } from './agent-tasks.ts';
+import { valueToNotify } from '../protocol/notifications.ts';
+import type { OpenStreams } from '../protocol/open-streams.ts';
+import { withTaskCost } from '../protocol/metadata.ts';
+import { beganBy, keyOf, observationOf, versionIn } from '../protocol/agent-tasks.ts';
 import { A2A_ERRORS, translateError } from '../wire/errors.ts';
 import { exactValue } from '../wire/edit-json.ts';
 import { isStreaming } from '../wire/protocol.ts';

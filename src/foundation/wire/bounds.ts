@@ -1,4 +1,4 @@
-import type { JsonLimits } from './json-guard.ts';
+import type { JsonLimits } from './json/json-guard.ts';
 
 /** The limits for one kind of JSON that others send. A text beyond them is refused before a value is built. */
 export interface Bound extends JsonLimits {

@@ -1,5 +1,5 @@
 import type { Bound } from './bounds.ts';
-import { guardInTurns, guardStructure, isObject, type JsonObject, jsonText, readJson } from './json-guard.ts';
+import { guardInTurns, guardStructure, isObject, type JsonObject, jsonText, readJson } from './json/json-guard.ts';
 
 /* The way in for JSON that others wrote and that is only read here. Its values are those of JSON.parse. */
 

@@ -17,7 +17,7 @@ export {
   parseJson,
   readJson,
   readJsonText,
-} from './json-guard.ts';
+} from './json/json-guard.ts';
 export {
   type AmbiguousKeyFault,
   type InterpretedFieldsAt,
@@ -61,7 +61,7 @@ export {
 } from './reply/large-strings.ts';
 export { type Place, Places } from './places.ts';
 export { retryAfterOf } from './retry-after.ts';
-export { createPace, OWN_TURN_BYTES, ownTurn } from './reply/long-work.ts';
+export { createPace, OWN_TURN_BYTES, ownTurn } from './long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';
 export { UpstreamFailure, toFailure, tooLarge } from './reply/upstream-failure.ts';
 export { Shares } from './shares.ts';

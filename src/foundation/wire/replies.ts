@@ -1,5 +1,5 @@
 export { BOUNDS } from './bounds.ts';
-export type { JsonLimits } from './json-guard.ts';
+export type { JsonLimits } from './json/json-guard.ts';
 export { stringEnd } from './json/parse-pieces.ts';
 export {
   bytesOfString,

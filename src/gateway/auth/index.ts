@@ -19,7 +19,7 @@ export { type KeyStore, type LimitSetter, createKeyStore } from './key-store.ts'
 export { createProtectedResource } from './oauth/protected-resource.ts';
 export { adminSessionRoutes, createAdminSessions } from './sessions/admin-sessions.ts';
 export { createSessionCookies } from './sessions/session-cookie.ts';
-export { sessionRoutes } from './sessions/session-routes.ts';
+export { sessionRoutes } from './session-routes.ts';
 export { createWebSessions } from './sessions/web-sessions.ts';
 export { type Nonces, createNonces, nonceRoutes } from './siwx/nonces.ts';
 export { type SignIn, createSignIn } from './siwx/sign-in.ts';

@@ -6,8 +6,8 @@ import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
 import type { DirectEndpoint, Offer } from '#catalog';
-import type { PromptPrefix, RepeatedPrompt } from './routing/affinity.ts';
-import type { RoutePreferences } from './routing/preferences.ts';
+import type { PromptPrefix, RepeatedPrompt } from './affinity.ts';
+import type { RoutePreferences } from './preferences.ts';
 import type { ShownClaim } from './claim-density.ts';
 import type { Send } from './upstream.ts';
 

@@ -16,7 +16,7 @@ import {
 import { isPerMillion } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { CallRequest, CostCap } from './call.ts';
-import type { RoutePreferences } from './routing/preferences.ts';
+import type { RoutePreferences } from './preferences.ts';
 
 /** The header for a cap, at every route. */
 export const MAX_COST_HEADER = 'x-max-cost';

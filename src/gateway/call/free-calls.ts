@@ -3,7 +3,7 @@ import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { ProviderAdapter, CallRequest, Call, Handler, CallObserver } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
-import { NO_PREFERENCES } from './routing/preferences.ts';
+import { NO_PREFERENCES } from './preferences.ts';
 
 export interface FreeCall<R, D extends Piece> {
   readonly primitive: Primitive;

@@ -68,7 +68,7 @@ export {
   routingFields,
   toPreferences,
   withModel,
-} from './routing/preferences.ts';
+} from './preferences.ts';
 export type { Run, Runs } from './runs.ts';
 export {
   CALL_OVER,

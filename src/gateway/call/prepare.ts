@@ -25,7 +25,7 @@ import {
 import type { Caller, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
-import type { PromptPrefix } from './routing/affinity.ts';
+import type { PromptPrefix } from './affinity.ts';
 import type { Arrivals } from './routing/arrivals.ts';
 import { rejectPriceIncrease } from './cost-cap.ts';
 import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.ts';

@@ -22,7 +22,7 @@ import {
 } from './peers.ts';
 import type { Tunnels } from './tunnel/tunnels.ts';
 import type { CallSession } from './tunnel/tunnel.ts';
-import { PROXY_FAILURE_HEADER } from './tunnel/wire.ts';
+import { PROXY_FAILURE_HEADER } from './tunnel-wire.ts';
 
 export interface PeerListenerOptions {
   /** Shared by the gateways of one database. */

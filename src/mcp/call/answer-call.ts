@@ -33,7 +33,7 @@ import {
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { type PaidRequest, X402, paymentRequired, requestDigest } from './paid-request.ts';
+import { type PaidRequest, X402, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 

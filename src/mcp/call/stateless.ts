@@ -20,9 +20,9 @@ import {
 import type { StreamQuota } from '#limits';
 import { OURS } from '../wire/interpreted-fields.ts';
 import { withoutMeta } from '../wire/meta.ts';
-import { withoutTaskParam } from '../tasks/extension.ts';
+import { withoutTaskParam } from '../request/extension.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule } from '../wire/revisions.ts';
-import { type ReadPaid, X402 } from './paid-request.ts';
+import { type ReadPaid, X402 } from '../request/paid-request.ts';
 import type { RunRequest, RequestToRun } from './request-call.ts';
 import { openState } from '../request/request-state.ts';
 import { listenEnd } from '../wire/own-messages.ts';

@@ -6,7 +6,7 @@ import { clampToMeasured, freeEnd, TASK, tooLargeEnd, providerFailure } from '..
 import { paramHeaderFault } from '../wire/param-headers.ts';
 import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
-import { withoutTaskTools, declaresTasks } from '../tasks/extension.ts';
+import { withoutTaskTools, declaresTasks } from '../request/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
 import { type Form, isListMethod, type ListMethod, listInTurns, readableList } from '../shapes/lists.ts';
 import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';

@@ -5,12 +5,12 @@ import { LISTEN_MS } from '#limits';
 import { pinned } from '#catalog';
 import { ownerOf } from '#tasks';
 import type { ClientRequests } from '../request/client-requests.ts';
-import { type McpFreeCall, runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, runFreeCall } from '../request/free-call.ts';
 import { notifyInitialized } from '../servers/legacy-server.ts';
 import type { LegacyToLegacy } from '../translators/legacy-to-legacy.ts';
 import type { LegacyToModern } from '../translators/legacy-to-modern.ts';
 import type { Listen, Listening } from './listen.ts';
-import type { ReadPaid } from '../call/paid-request.ts';
+import type { ReadPaid } from '../request/paid-request.ts';
 import type { Recording } from '../call/replays.ts';
 import { freeEnd } from '../request/ending.ts';
 import {

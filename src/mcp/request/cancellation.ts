@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Answer } from '#http';
 import { errorText, exactId, type NotificationMessage, type RequestId, type RequestMessage } from '#json-rpc';
 import { spanAt, UpstreamFailure } from '#wire';
-import type { SessionStore } from '../sessions/session-store.ts';
+import type { SessionStore } from './session-store.ts';
 import { ERROR } from '../wire/revisions.ts';
 
 /**

@@ -5,7 +5,7 @@ import { isObject, type JsonObject, UpstreamFailure, setMember, splice } from '#
 import { type ResponseMessage, type RequestMessage, resultText, readReply } from '#json-rpc';
 import type { Send, UpstreamReply } from '#call';
 import { readableFacts } from '../shapes/results.ts';
-import { withoutTasksIn } from '../tasks/extension.ts';
+import { withoutTasksIn } from '../request/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { isLegacyRevision, MODERN } from '../wire/revisions.ts';

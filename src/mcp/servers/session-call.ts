@@ -4,7 +4,7 @@ import { UpstreamFailure } from '#wire';
 import type { Send, UpstreamExchange, UpstreamReply } from '#call';
 import { createMailbox, type LATE } from '../request/waiting.ts';
 import { createStreamPosition } from './resumable-stream.ts';
-import { toLegacyRequest } from '../translators/modern-to-legacy-text.ts';
+import { toLegacyRequest } from '../request/modern-to-legacy-text.ts';
 import type { RegisteredCall, UpstreamSession } from './upstream-session.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { Offer } from '#catalog';
 import { openSession, type SessionClient, createUpstreamSession, type UpstreamSession } from './upstream-session.ts';
 import type { StreamHeads } from './server-stream.ts';
 import { META } from '../wire/revisions.ts';
-import { withoutTaskMembers } from '../tasks/extension.ts';
+import { withoutTaskMembers } from '../request/extension.ts';
 import type { Place, McpRequest } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Config } from '#config';
 import { createCounter } from '#limits';
 import { sees, type TaskOwner } from '#tasks';
-import type { SessionStore, StoredSession } from './session-store.ts';
+import type { SessionStore, StoredSession } from '../request/session-store.ts';
 
 /** The members that every client session has. */
 export interface KeptSession {

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
 import type { Offer } from '#catalog';
-import type { StoredSession, SessionStore } from './session-store.ts';
+import type { StoredSession, SessionStore } from '../request/session-store.ts';
 import { type LegacySession, type Era, NO_SESSION, type McpResponse, type Place } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 

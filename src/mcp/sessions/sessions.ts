@@ -2,7 +2,7 @@ import { type RequestMessage, errorText, resultText } from '#json-rpc';
 import type { Offer } from '#catalog';
 import type { Send } from '#call';
 import type { TaskOwner } from '#tasks';
-import type { StoredSession } from './session-store.ts';
+import type { StoredSession } from '../request/session-store.ts';
 import { answerInitialize, type InitializeResult, leaveServer } from '../servers/legacy-server.ts';
 import {
   createKeptSessions,

@@ -8,12 +8,12 @@ import { providerFailure, withoutResponse, refuseCredentialStatus, freeEnd } fro
 import { requestText } from '../wire/own-messages.ts';
 import { taskResult } from '../shapes/results.ts';
 import { readable } from '../shapes/shape.ts';
-import { TASKS } from './extension.ts';
+import { TASKS } from '../request/extension.ts';
 import type { TaskNotes } from './keep-task.ts';
 import { lifetimeOf, pauseOf, readTask, observationOf, type ServerTask, serverTaskId } from './server-task.ts';
 import { firstResponse, MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
 import { standardHeaders } from '../wire/param-headers.ts';
-import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, OURSELVES, runFreeCall } from '../request/free-call.ts';
 
 export interface AskOfTaskDeps {
   readonly tasks: Pick<Tasks, 'begin'>;

@@ -2,7 +2,7 @@ import { pinned } from '#catalog';
 import { endOnly, type Pipeline } from '#call';
 import { NEVER_ABORTED } from '#wire';
 import type { EndTask, Task, Tasks } from '#tasks';
-import { type McpFreeCall, OURSELVES, runFreeCall } from '../call/free-call.ts';
+import { type McpFreeCall, OURSELVES, runFreeCall } from '../request/free-call.ts';
 import { freeEnd } from '../request/ending.ts';
 import { askServer, atServer, ownQuestion } from './ask-of-task.ts';
 

@@ -14,7 +14,7 @@ import { createMailbox } from '../request/waiting.ts';
 import { requestText, ACKNOWLEDGED, type Kind, KINDS, toNotifications } from '../wire/own-messages.ts';
 import { withMeta } from '../wire/meta.ts';
 import { MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
-import { envelopeOf, withoutSubscription } from './legacy-to-modern-text.ts';
+import { envelopeOf, withoutSubscription } from '../request/legacy-to-modern-text.ts';
 
 /**
  * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream

@@ -41,7 +41,7 @@ import {
   createSubscriptions,
   type Subscriptions,
 } from './legacy-to-modern-listen.ts';
-import { toLegacyResponse, envelopeOf } from './legacy-to-modern-text.ts';
+import { toLegacyResponse, envelopeOf } from '../request/legacy-to-modern-text.ts';
 import { MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
 import { withMeta } from '../wire/meta.ts';
 import { standardHeaders } from '../wire/param-headers.ts';

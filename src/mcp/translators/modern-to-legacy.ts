@@ -32,7 +32,7 @@ import {
   levelOf,
   toClientResponse,
   urlInputRequests,
-} from './modern-to-legacy-text.ts';
+} from '../request/modern-to-legacy-text.ts';
 import { listen } from './modern-to-legacy-listen.ts';
 import { SessionLost, type SessionCall, startSessionCall } from '../servers/session-call.ts';
 import { sealState } from '../request/request-state.ts';

@@ -7,7 +7,7 @@ import {
   WRITTEN_NAMES,
 } from '#wire';
 import { MAX_COST_META } from '#call';
-import { X402 } from '../call/paid-request.ts';
+import { X402 } from '../request/paid-request.ts';
 import { META } from './revisions.ts';
 
 /** Members of a request's `_meta` that the gateway reads. */

@@ -15,7 +15,7 @@ import {
 import type { MicroUsd, Usage } from '#billing/amounts';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { reportedWords, type WordTokens } from '../image-words.ts';
-import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from './image-file.ts';
+import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from '../image-file.ts';
 
 /** The images of a settled call, from which a route writes its answer. */
 export interface ImagesResult {

@@ -2,7 +2,7 @@ import { isObject, type UpstreamFailure, createByteBuffer } from '#wire';
 import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooLarge } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
-import { base64Of, checkBase64, headOf, seedOf, isWholeImage, type ImageHead } from './image-file.ts';
+import { base64Of, checkBase64, headOf, seedOf, isWholeImage, type ImageHead } from '../image-file.ts';
 import { endOfImages, type ImagesResult, parseImageReply, type ReaderContext } from './image-reader.ts';
 
 /**

@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, METADATA_BYTES_MAX, type ImageBody } from './image-fields.ts';
-import type { ImageFormat } from '../reply/image-file.ts';
+import type { ImageFormat } from '../image-file.ts';
 
 /** The prefix of the names of a stream's events. */
 export type EventPrefix = 'image_generation' | 'image_edit';

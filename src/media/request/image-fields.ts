@@ -13,7 +13,7 @@ import {
 } from '#http';
 import { routingFields, type ProviderPreferences } from '#call';
 import { INPUT_IMAGES_MAX } from './input-images.ts';
-import { IMAGE_FORMATS } from '../reply/image-file.ts';
+import { IMAGE_FORMATS } from '../image-file.ts';
 
 /* Requests for images in the form of OpenRouter's API: one address for images of a prompt, and of other images. */
 

@@ -9,7 +9,7 @@ import {
   base64Of,
   type ImageHead,
   readImageHead,
-} from '../reply/image-file.ts';
+} from '../image-file.ts';
 
 /** A checked image of a request. */
 export interface InputImage extends ImageHead {

@@ -16,7 +16,7 @@ import {
 import type { Caller } from '#accounts';
 import type { Offer, Provider } from '#catalog';
 import type { ContentResult, EventBatch, TargetAdapter } from '#bridge';
-import { maxCostOf, type ChatContext } from '../chat/chat-to-call.ts';
+import { maxCostOf, type ChatContext } from '../call/chat-to-call.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { chatFrames } from './chat-frames.ts';

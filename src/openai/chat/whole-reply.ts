@@ -9,7 +9,7 @@ import {
   type JsonLimits,
 } from '#wire/replies';
 import type { ReplyEnd } from '#call';
-import { argumentsText } from '../stream/tool-call-deltas.ts';
+import { argumentsText } from './tool-call-deltas.ts';
 import { withoutList } from './content-lists.ts';
 import { type ChatResult, completeEnd, type Produced, type ReplyContext } from './chat-end.ts';
 import { addMedia, otherBytes, textBytes, cutChoices } from './output-bound.ts';

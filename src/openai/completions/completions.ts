@@ -14,7 +14,7 @@ import { type ProviderPreferences, takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { withoutAlias } from '../translated/service-names.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Settlement } from '#billing/amounts';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { type PassedWire, passedRoutes } from '../passing/passed-route.ts';
 import { costMembers } from '../passing/write-answer.ts';
 import type { EmbeddingsResult } from './embeddings-reader.ts';

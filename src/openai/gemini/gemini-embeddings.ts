@@ -19,7 +19,7 @@ import { readElsewhere } from '#wire/replies';
 import { embeddingsIn } from './embeddings-worker.ts';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
-import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import { type ChatDeps, paidRouteDeps } from '../routes/chat-routes.ts';
 import type { EmbeddingsBody } from '../embeddings/embeddings-schema.ts';
 import { embeddingsToCall } from '../embeddings/embeddings-to-call.ts';
 import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';

@@ -5,7 +5,7 @@ import { GEMINI_ERROR } from '#http/error-schemas';
 import { dropOldest } from '#wire';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { chats, isEmbedder } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';

@@ -11,7 +11,7 @@ import { createToolNames } from '../messages/tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { inArray } from './array-stream.ts';
 import { createGeminiEncoder } from './gemini-encoder.ts';
 import { addressOf, pathOf } from './gemini-address.ts';

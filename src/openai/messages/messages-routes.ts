@@ -12,7 +12,7 @@ import { createToolNames, runsHere } from './tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import { toAnthropicError } from './anthropic-error.ts';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { messageAnswerSchema, type MessagesBody, messagesSchema } from './messages-schema.ts';
 import { createMessageEncoder } from './message-encoder.ts';

@@ -4,7 +4,7 @@ import { imageTokensMax } from '#config';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import { GatewayError } from '#errors';
 
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { tokensOf } from '../chat/prompt-size.ts';
 import { moderates, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';

@@ -16,7 +16,7 @@ import {
   takeBytes,
 } from '#call';
 import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
-import { type ChatDeps, paidRouteDeps } from '../chat/chat-routes.ts';
+import { type ChatDeps, paidRouteDeps } from '../routes/chat-routes.ts';
 import { isLine } from '../chat/priced-parts.ts';
 import { refusePrivateUrls } from '../chat/refusals.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';

@@ -2,7 +2,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { GatewayError } from '#errors';
 import { toHttpError } from '#http';
 import { COHERE_ERROR } from '#http/error-schemas';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { type AnsweredCall, type PassedWire, passedRoutes } from '../passing/passed-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import { costMembers } from '../passing/write-answer.ts';

@@ -5,7 +5,7 @@ import type { Counter } from '#limits';
 import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#kept-responses';
 import { RESPONSES_PATH } from '#config';
-import type { ChatDeps } from '../chat/chat-routes.ts';
+import type { ChatDeps } from '../routes/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress, isBridged, withoutAlias } from '../translated/service-names.ts';
 import { NOTHING, type SealedCalls } from '../chat/echo-fields.ts';
@@ -17,7 +17,7 @@ import { changedBody, type Conversations, createConversations } from './kept/con
 import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
-import { keptRoutes } from './kept/kept-routes.ts';
+import { keptRoutes } from './kept-routes.ts';
 import { responseBase, toResponseError } from './response-object.ts';
 import { createResponseEncoder } from './response-encoder.ts';
 import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';

@@ -15,7 +15,7 @@ import {
 } from '../chat/output-bound.ts';
 import { withoutList } from '../chat/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
-import { createToolCallDeltas } from './tool-call-deltas.ts';
+import { createToolCallDeltas } from '../chat/tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
 

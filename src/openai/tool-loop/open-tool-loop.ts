@@ -7,7 +7,7 @@ import type { TargetAdapter } from '#bridge';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
 import { type ChatBody, type ChatTool, TOOL_ROUNDS_DEFAULT } from '../chat/chat-schema.ts';
-import { toCall, type ChatContext, maxCostOf } from '../chat/chat-to-call.ts';
+import { toCall, type ChatContext, maxCostOf } from '../call/chat-to-call.ts';
 import { resolveServerTools, type ToolFacts, type ServerTool } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
 import { chatBudget, checkFits, toUsage } from '../chat/chat-budget.ts';

@@ -9,7 +9,7 @@ import { ChunkObjects } from '../stream/chunk-output.ts';
 import type { SentRequest } from '../chat/altered-headers.ts';
 import type { ReplyAbout } from '../chat/chat-reply.ts';
 import type { ChatBody, ChatMessage } from '../chat/chat-schema.ts';
-import { maxCostOf, toCall, type ChatContext } from '../chat/chat-to-call.ts';
+import { maxCostOf, toCall, type ChatContext } from '../call/chat-to-call.ts';
 import { callTool, type CallToolOptions, type ToolSaid } from './call-tool.ts';
 import { ADDED_MAX, askedOf, modelTurn, TURN_GAP, type ToolCall, type TurnEnd } from './model-turn.ts';
 import {

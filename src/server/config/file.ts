@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { printable } from '#security';
 import { formatUsd } from '#billing/amounts';
-import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks/blocks.ts';
+import { BLOCK_TABLES, readBlocks, BLOCKS } from './blocks.ts';
 import { camelKeys, type Option, camelKey, type OptionTable } from './option.ts';
 import { readChains, CHAIN_OPTIONS } from './chains.ts';
 import { toConfig, type Config, type Mode, freeze } from './config.ts';

@@ -1,5 +1,5 @@
 export { bearerKey, readUrl } from './blocks/block.ts';
-export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks/blocks.ts';
+export { BLOCKS, BLOCK_TABLES, readBlocks, readOffers } from './blocks.ts';
 export { DECLARABLE } from './blocks/declared.ts';
 export { imageKinds, imageVariant } from './blocks/image-block.ts';
 export { SEARCHES_MAX, servesRealtime } from './blocks/model-block.ts';
@@ -44,7 +44,7 @@ export {
   type ServiceConfig,
   contextDeclared,
 } from './service.ts';
-export { PACKAGE_FAILED, findPackage } from './sdk-package.ts';
+export { PACKAGE_FAILED, findPackage } from './blocks/sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
 export {
   ANTHROPIC_VERSION,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { valueToNotify } from '../../../src/a2a/push/notifications.ts';
+import { valueToNotify } from '../../../src/a2a/protocol/notifications.ts';
 import { exactly, exactValue } from '../../../src/a2a/wire/edit-json.ts';
 import { translateEvent } from '../../../src/a2a/wire/translate.ts';
 import { useCallsWorld } from './support/calls-world.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { TaskKey } from '#tasks';
 import type { WebhookEvent } from '#webhooks';
-import { createPushRelay } from '../../../src/a2a/push/notifications.ts';
+import { createPushRelay } from '../../../src/a2a/protocol/notifications.ts';
 
 const KEY: TaskKey = { primitive: 'agent', service: 'acme/agent', taskId: 'task-1' };
 const task = (state: string) => ({ kind: 'task', id: 'task-1', contextId: 'c', status: { state } });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { WEBHOOK_BODY_BYTES_MAX } from '#webhooks';
-import { notificationOf } from '../../../src/a2a/push/notifications.ts';
+import { notificationOf } from '../../../src/a2a/protocol/notifications.ts';
 import type { A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { listenForNews } from '../../gateway/webhooks/webhook-world.ts';
 import { keyOf } from '../../gateway/tasks/tasks-world.ts';

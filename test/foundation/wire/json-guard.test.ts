@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
 import { parseJson } from '#wire';
-import { guardStructure } from '../../../src/foundation/wire/json-guard.ts';
+import { guardStructure } from '../../../src/foundation/wire/json/json-guard.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';

@@ -11,7 +11,7 @@ import { createCallObserver } from '#observe';
 import { refuseLock } from '../../../src/gateway/call/lock-payments.ts';
 import { createClientRequests, type ClientRequests } from '../../../src/mcp/request/client-requests.ts';
 import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/translators/legacy-to-modern.ts';
-import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
+import { initializeResult } from '../../../src/mcp/request/legacy-to-modern-text.ts';
 import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
 import type { LegacySession, McpEnd, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { initializeResult } from '../../../src/mcp/translators/legacy-to-modern-text.ts';
+import { initializeResult } from '../../../src/mcp/request/legacy-to-modern-text.ts';
 import { startBridge } from './bridge-world.ts';
 import { startRawServer } from './raw-server.ts';
 

@@ -8,7 +8,7 @@ import type { Call, CallRequest, Idempotency, Pipeline, Send, UpstreamExchange, 
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { RateDecision } from '../../../src/server/limits/rate-limiter.ts';
-import { chatRoutes } from '../../../src/openai/chat/chat-routes.ts';
+import { chatRoutes } from '../../../src/openai/routes/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 

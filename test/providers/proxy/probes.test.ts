@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { WebSocketServer } from 'ws';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ServiceConfig, MediaFacts } from '../../../src/server/config/service.ts';
-import { TUNNEL_PROTOCOL } from '../../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PROTOCOL } from '../../../src/gateway/network/tunnel-wire.ts';
 import { createLog } from '../../../src/providers/proxy/log.ts';
 import { providerChecks, runChecks } from '../../../src/providers/proxy/probe/checks.ts';
 import type { CheckResult } from '../../../src/providers/proxy/probe/ask.ts';

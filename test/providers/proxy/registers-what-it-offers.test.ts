@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterEach, expect, it } from 'vitest';
-import { registrationText } from '../../../src/gateway/network/tunnel/wire.ts';
+import { registrationText } from '../../../src/gateway/network/tunnel-wire.ts';
 import { createWallet, type Wallet } from '../../../src/providers/proxy/wallet/wallet.ts';
 import { agentAt, modelAt, runProxy, toolAt, type RunningProxy } from '../../support/provider-proxy.ts';
 import { startTunnelRouter, type TunnelRouter, type TunnelRouterOptions } from '../../support/tunnel-router.ts';

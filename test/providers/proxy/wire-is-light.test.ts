@@ -22,7 +22,7 @@ const HEAVY = ['fastify', 'pg', 'undici', 'ioredis', 'ajv', 'pino', 'prom-client
 
 test('what the proxy takes from the gateway loads no server, no database and no client', () => {
   const loaded = [...loadedBy('#network/tunnel'), ...loadedBy('#config')];
-  expect(loaded).toContain('src/server/config/blocks/blocks.ts');
+  expect(loaded).toContain('src/server/config/blocks.ts');
   expect(loaded.filter((one) => HEAVY.includes(one))).toEqual([]);
   expect(
     loaded.filter((one) =>

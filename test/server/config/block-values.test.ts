@@ -1,6 +1,6 @@
 import { confinesPackages } from '../../../scripts/test-tiers.ts';
 import { describe, expect, test } from 'vitest';
-import { BLOCKS, readOffers } from '../../../src/server/config/blocks/blocks.ts';
+import { BLOCKS, readOffers } from '../../../src/server/config/blocks.ts';
 import type { OptionTable } from '../../../src/server/config/option.ts';
 import { type Reading, readTable } from '../../../src/server/config/reading.ts';
 import type { Service } from '../../../src/server/config/service.ts';

@@ -18,7 +18,7 @@ import { isRestricted, requireAdmission, refuseRestricted, type KeyStore } from 
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
-import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../figures/csv.ts';
+import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
 import { viewTree, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';
 import {
   generationsCsv,

@@ -8,7 +8,7 @@ import { isRestricted, type KeyStore } from '#auth/keys';
 import { STATES, type CallView } from './generation-view.ts';
 import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './body-fields.ts';
-import { csvLine, csvUsd } from '../figures/csv.ts';
+import { csvLine, csvUsd } from '../csv.ts';
 
 /** The query of a list of calls, after validation. */
 export interface GenerationsQuery {

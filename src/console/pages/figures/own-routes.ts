@@ -25,7 +25,7 @@ import type { Database } from '#store';
 import { listOf, objectOf } from '../route-schemas.ts';
 import { ownKey } from '../account/generations.ts';
 import { dayRangeSchema, documentedDay, parseDay, parseDayRange, dateRangeSchema } from '../day-range.ts';
-import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs, csvLine, csvUsd, type Cell } from './csv.ts';
+import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs, csvLine, csvUsd, type Cell } from '../csv.ts';
 import { viewAsOf, viewRange, asOfSchema } from './public-view.ts';
 
 interface OwnFiguresDeps {

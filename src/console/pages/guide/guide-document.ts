@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Marked, type Tokens } from 'marked';
-import { ICON, FIRST_SCRIPT_PATH } from '../reference/front-page.ts';
+import { ICON, FIRST_SCRIPT_PATH } from '../front/front-page.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');

@@ -104,7 +104,7 @@ const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/(
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
 const styles = async () => {
-  const { PALETTE } = await import('../reference/front-document.ts');
+  const { PALETTE } = await import('../front/front-document.ts');
   // The frame's style sheet must be last, because it overrides the text's styles on small screens.
   const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
   return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');

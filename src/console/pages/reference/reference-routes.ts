@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type GuideOptions, guideRoutes } from '../guide/guide-routes.ts';
 import { docsPage } from './docs-page.ts';
-import { frontPage, type FrontPageOptions } from './front-page.ts';
+import { frontPage, type FrontPageOptions } from '../front/front-page.ts';
 import { describeRoutes, type ReferenceOptions, pathsOf } from './openapi.ts';
 import type { PathTable } from './complete-operations.ts';
 

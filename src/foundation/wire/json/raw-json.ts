@@ -16,7 +16,7 @@ import {
   unexpected,
   valueEnd,
 } from './json-scan.ts';
-import { isObject, type JsonObject } from '../json-guard.ts';
+import { isObject, type JsonObject } from './json-guard.ts';
 
 export interface Edit extends Span {
   readonly text: string;

@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { malformed, tooLarge } from './upstream-failure.ts';
-import { ownTurn } from './long-work.ts';
+import { ownTurn } from '../long-work.ts';
 
 /*
  * Large strings of JSON, such as images in base64. They are taken out of a reply before it is parsed, and marks replace

@@ -1,4 +1,4 @@
-import { isObject, type JsonLimits, parseJson } from '../json-guard.ts';
+import { isObject, type JsonLimits, parseJson } from '../json/json-guard.ts';
 
 /** A usage has less. */
 const OBJECT_BYTES_MAX = 4096;

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { contentCoding } from '../content-coding.ts';
 import { retryAfterOf } from '../retry-after.ts';
 import { type UpstreamFailure, malformed, toFailure, tooLarge } from './upstream-failure.ts';
-import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json-guard.ts';
+import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json/json-guard.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { type Caller, subjectAccount } from '#accounts';
 import type { Attempts } from '../attempts.ts';
-import { createVerified } from '../verified.ts';
+import { createVerified } from '../siwx/verified.ts';
 import { createIssuerKeys, type IssuerKeysOptions } from './issuer-keys.ts';
 import type { Resources } from './resources.ts';
 

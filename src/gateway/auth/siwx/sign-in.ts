@@ -5,7 +5,7 @@ import { createContractWallets, type ContractWallets } from './contract-wallets.
 import { loadRecovery, recoverSigner, verifySolanaSignature } from './wallet-signature.ts';
 import { decodeSignIn, type SignedMessage } from './header.ts';
 import { parseMessage, type SignInMessage, quoted, signInError, checkValidity, type SignInRules } from './message.ts';
-import { createVerified } from '../verified.ts';
+import { createVerified } from './verified.ts';
 
 /** Sign-in with a wallet, by the value of a sign-in header. */
 export interface SignIn {

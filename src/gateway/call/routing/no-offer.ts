@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import type { Health, Offer } from '#catalog';
 import type { CallRequest } from '../call.ts';
-import { declares, undeclared } from './declared.ts';
+import { declares, undeclared } from '../declared.ts';
 
 /* Why no offer can serve a request. */
 

@@ -1,9 +1,9 @@
 import { type MicroUsd, type Meter, type Price, rateOf } from '#billing';
 import { maxPromptRate } from '#billing/amounts';
 import type { Offer, Health, HealthState } from '#catalog';
-import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache } from './affinity.ts';
-import { declares } from './declared.ts';
-import type { RoutePreferences } from './preferences.ts';
+import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache } from '../affinity.ts';
+import { declares } from '../declared.ts';
+import type { RoutePreferences } from '../preferences.ts';
 import type { Call } from '../call.ts';
 
 export interface Router {

@@ -15,7 +15,7 @@ import {
   type Service,
   type ServiceConfig,
 } from '#config';
-import { CONTROL_LINE_BYTES_MAX, type RegistrationDocument, type RegistrationProblem } from '../tunnel/wire.ts';
+import { CONTROL_LINE_BYTES_MAX, type RegistrationDocument, type RegistrationProblem } from '../tunnel-wire.ts';
 
 const VERSION = 1;
 

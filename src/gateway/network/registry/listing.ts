@@ -4,7 +4,7 @@ import { ownTurn } from '#wire';
 import { type Offer, type Catalog, LATELY_MS, toOffer } from '#catalog';
 import { type RegisteredService, registeredOf, atPrices } from './registered-services.ts';
 import type { ReservedNames } from './service-names.ts';
-import { servicePath } from '../tunnel/wire.ts';
+import { servicePath } from '../tunnel-wire.ts';
 
 /**
  * Keeps the offers of providers with a tunnel in the catalogue while the provider is reachable, and for the grace time

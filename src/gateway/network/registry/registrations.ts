@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { loadStatements, type Database } from '#store';
 import { foldName, type Service } from '#config';
 import { ownTurn } from '#wire';
-import type { RaisedPrice } from '../tunnel/wire.ts';
+import type { RaisedPrice } from '../tunnel-wire.ts';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
 import type { Listing } from './listing.ts';

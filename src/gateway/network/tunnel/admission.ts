@@ -6,7 +6,7 @@ import { ACCOUNT_HEADER, nobodyActs, type Caller, providerIdOf } from '#accounts
 import type { AdmittedProviders, Service } from '#config';
 import { type Identity, refuseRepeatedCredentials, restrictedKey, verifyWalletSignature } from '#auth';
 import { isWallet } from '#accounts/names';
-import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from './wire.ts';
+import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from '../tunnel-wire.ts';
 import { readRegistration, RegistrationError } from '../registry/document.ts';
 
 /** An authenticated provider. */

@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { GatewayError } from '#errors';
 import { BOUNDS, createLines, OWN_TURN_BYTES, ownTurn, parseForeign } from '#wire';
-import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from './wire.ts';
+import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from '../tunnel-wire.ts';
 
 interface ControlHandlers {
   /** Called when the proxy has accepted the stream. */

@@ -16,4 +16,4 @@ export {
   TUNNEL_PROTOCOL,
   parseServicePath,
   registrationText,
-} from './wire.ts';
+} from '../tunnel-wire.ts';

@@ -2,7 +2,7 @@ import { Duplex } from 'node:stream';
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import { type FrameMeter, MeteredBytes } from '#wire/frame-meter';
-import { TUNNEL_MESSAGE_BYTES_MAX } from './wire.ts';
+import { TUNNEL_MESSAGE_BYTES_MAX } from '../tunnel-wire.ts';
 
 /** A WebSocket as a duplex stream of bytes. */
 export interface SocketStream extends Duplex {

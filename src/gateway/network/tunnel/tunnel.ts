@@ -14,7 +14,7 @@ import { openControl } from './control-stream.ts';
 import { keepAlive, createSocketStream } from './socket-stream.ts';
 import { RegistrationError } from '../registry/document.ts';
 import { ConnectionSuperseded } from '../registry/registrations.ts';
-import type { ProxyMessage, RegistrationProblem } from './wire.ts';
+import type { ProxyMessage, RegistrationProblem } from '../tunnel-wire.ts';
 
 /** The part of an HTTP/2 session that a call needs. */
 export type CallSession = Pick<ClientHttp2Session, 'request' | 'closed' | 'destroyed'>;

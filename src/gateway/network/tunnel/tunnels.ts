@@ -8,7 +8,7 @@ import { networkOf } from '#security';
 import { TUNNEL_PATH, type AdmittedProviders, type TunnelConfig } from '#config';
 import { addUpgrade, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
 import type { Registry } from '../registry/registry.ts';
-import { TUNNEL_PROTOCOL } from './wire.ts';
+import { TUNNEL_PROTOCOL } from '../tunnel-wire.ts';
 import { payoutTerms, type PayoutRules } from '../payout-terms.ts';
 import type { Ban } from '../registry/providers.ts';
 import { createAdmission, createProviderList, type AdmitOptions, type AdmittedProvider } from './admission.ts';

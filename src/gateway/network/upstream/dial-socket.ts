@@ -7,7 +7,7 @@ import { scrubOf } from '#security';
 import { MESSAGE_SOCKET_OPTIONS, MessageSocket } from '#http';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { CONNECTION_HEADER } from '../peers.ts';
-import { SOCKET_HEADER } from '../tunnel/wire.ts';
+import { SOCKET_HEADER } from '../tunnel-wire.ts';
 import { headOf, judge, notConnected, sessionTo, type TunnelUpstreamOptions } from './tunnel-upstream.ts';
 
 interface DialOptions {

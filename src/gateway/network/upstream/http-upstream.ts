@@ -15,7 +15,7 @@ import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#co
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody } from '#http';
 import { bodyBytes, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#call';
-import { CONSUMER_HEADER } from '../tunnel/wire.ts';
+import { CONSUMER_HEADER } from '../tunnel-wire.ts';
 import { createConsumerTag } from './consumer-tag.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';

@@ -7,7 +7,7 @@ import type { Registry } from '../registry/registry.ts';
 import { CONNECTION_HEADER, UNKNOWN_CONNECTION, type Peers } from '../peers.ts';
 import type { CallSession } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
-import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure, REPEATABLE_HEADER } from '../tunnel/wire.ts';
+import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure, REPEATABLE_HEADER } from '../tunnel-wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
 import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
 

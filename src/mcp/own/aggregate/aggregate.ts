@@ -12,7 +12,7 @@ import { ownResult, type ServerInfo, type OwnAnswer } from '../own-answer.ts';
 import { countTools, scopeOf, type Scope, createTables } from './tables.ts';
 import { type OnShared, exposeUri, splitUri } from './names.ts';
 import { toClientText } from './uri-edits.ts';
-import { TASKS } from '../../tasks/extension.ts';
+import { TASKS } from '../../request/extension.ts';
 
 /**
  * All tool services as one MCP server, with tools that ask agents and models. It lists what the catalogue knows, and

@@ -1,5 +1,5 @@
 import type { TaskOwner } from '#tasks';
-import type { StoredSession } from '../../sessions/session-store.ts';
+import type { StoredSession } from '../../request/session-store.ts';
 import {
   createKeptSessions,
   type KeptSessions,

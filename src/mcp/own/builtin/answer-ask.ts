@@ -10,12 +10,12 @@ import { nearestHint } from '#catalog';
 import { type ContentResult, type EventBatch, partOf, type TargetAdapters } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';
 import type { AnswerCall } from '../../call/answer-call.ts';
-import type { ReadPaid } from '../../call/paid-request.ts';
+import type { ReadPaid } from '../../request/paid-request.ts';
 import { type RequestContext, ownMeta, traceOf } from '../../call/stateless.ts';
 import type { McpRequest, McpResponse } from '../../request/mcp-request.ts';
 import { readAsk } from './ask-tools.ts';
 import { fullName, type BridgedKind, WORD } from './bridged-services.ts';
-import { progressTokenOf } from '../../translators/modern-to-legacy-text.ts';
+import { progressTokenOf } from '../../request/modern-to-legacy-text.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { createPartsContent, wordsOfItem } from '../../call/content-parts.ts';
 

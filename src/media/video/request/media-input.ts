@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { outboundUrlFault } from '#security';
-import { base64Of, isDataUrl, isWholeDataUrl } from '../../reply/image-file.ts';
+import { base64Of, isDataUrl, isWholeDataUrl } from '../../image-file.ts';
 import { InputBytes, type BodyParts, type FetchedInputs, isBase64 } from '../../request/input-images.ts';
 
 /** A picture, a video or sound that a request brings as input. */

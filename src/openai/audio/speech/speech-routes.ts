@@ -14,7 +14,7 @@ import {
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
 import { createKeptReplies } from '#files';
-import { type ChatDeps, paidRouteDeps } from '../../chat/chat-routes.ts';
+import { type ChatDeps, paidRouteDeps } from '../../routes/chat-routes.ts';
 import { createReadBody } from '../../translated/translated-route.ts';
 import { usageSchema } from '../shown-usage.ts';
 import { type SpeechBody, speechSchema, SPEECH_TYPES } from './speech-schema.ts';

@@ -12,7 +12,7 @@ import {
 } from '#call';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
-import { type ChatDeps, paidRouteDeps } from '../../chat/chat-routes.ts';
+import { type ChatDeps, paidRouteDeps } from '../../routes/chat-routes.ts';
 import { measureAudio } from '../measure/measure-audio.ts';
 import { usageSchema } from '../shown-usage.ts';
 import { createReadUpload, type Upload } from './read-upload.ts';

@@ -1,7 +1,7 @@
 import { option, tableOption, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { isPrototypeName } from '../names.ts';
-import { findPackage, PackageUnusable } from '../sdk-package.ts';
+import { findPackage, PackageUnusable } from './sdk-package.ts';
 import { apiOptions, type HttpTarget, type Place, type ReplyTimeouts } from './block.ts';
 
 /** A package of the AI SDK that serves a block, in a process of its own. */

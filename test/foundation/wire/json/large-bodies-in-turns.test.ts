@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson, readJson, readJsonText } from '../../../../src/foundation/wire/json-guard.ts';
+import { parseJson, readJson, readJsonText } from '../../../../src/foundation/wire/json/json-guard.ts';
 import { parsePieces, PieceError } from '../../../../src/foundation/wire/json/parse-pieces.ts';
 
 const MIB = 1024 * 1024;

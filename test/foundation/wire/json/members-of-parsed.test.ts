@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isObject } from '../../../../src/foundation/wire/json-guard.ts';
+import { isObject } from '../../../../src/foundation/wire/json/json-guard.ts';
 import { RawJsonError } from '../../../../src/foundation/wire/json/json-scan.ts';
 import { membersAlong, membersOfParsed } from '../../../../src/foundation/wire/json/raw-json.ts';
 

@@ -21,7 +21,7 @@ import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/gateway/auth/administrators/admin-gate.ts';
 import { createAdmission, createProviderList } from '../../../../src/gateway/network/tunnel/admission.ts';
-import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
 import { LIMITS, NO_CALLS } from '../../../server/accounts/gateway-world.ts';
 import { openTestDatabase } from '../../test-database.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createSessionStore } from '../../../../src/mcp/sessions/session-store.ts';
+import { createSessionStore } from '../../../../src/mcp/request/session-store.ts';
 import { ENGINES, openTestDatabase, type EngineName } from '../../test-database.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createVerified } from '../../../../src/gateway/auth/verified.ts';
+import { createVerified } from '../../../../src/gateway/auth/siwx/verified.ts';
 import type { Caller } from '../../../../src/server/accounts/caller.ts';
 import { openSignIn } from './sign-in-world.ts';
 import { evmWallet, headerFor, iso, solanaWallet, START } from './wallets.ts';

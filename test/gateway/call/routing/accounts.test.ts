@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { OWN_ACCOUNT } from '../../../../src/server/accounts/caller.ts';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
-import { NO_PREFERENCES } from '../../../../src/gateway/call/routing/preferences.ts';
+import { NO_PREFERENCES } from '../../../../src/gateway/call/preferences.ts';
 import { createRouter } from '../../../../src/gateway/call/routing/router.ts';
 import { clock, names, offer, seeded } from './offers.ts';
 

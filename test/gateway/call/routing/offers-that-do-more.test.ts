@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { parseRates } from '#billing';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
-import { NO_PREFERENCES } from '../../../../src/gateway/call/routing/preferences.ts';
+import { NO_PREFERENCES } from '../../../../src/gateway/call/preferences.ts';
 import { createRouter } from '../../../../src/gateway/call/routing/router.ts';
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
 import { offer, names, seeded } from './offers.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
-import { NO_PREFERENCES, type RoutePreferences } from '../../../../src/gateway/call/routing/preferences.ts';
+import { NO_PREFERENCES, type RoutePreferences } from '../../../../src/gateway/call/preferences.ts';
 import { createRouter } from '../../../../src/gateway/call/routing/router.ts';
 import { clock, names, offer, seeded } from './offers.ts';
 

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomInt } from 'node:crypto';
 import type { ServerStreamResponseOptions } from 'node:http2';
 import { afterEach, describe, expect, it } from 'vitest';
 import { CONNECTION_HEADER } from '../../../../src/gateway/network/peers.ts';
-import { PROXY_FAILURE_HEADER } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { PROXY_FAILURE_HEADER } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { createScene, open, reply } from './far-gateway.ts';
 
 const scene = createScene();

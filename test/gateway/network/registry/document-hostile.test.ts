@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readRegistration, RegistrationError } from '../../../../src/gateway/network/registry/document.ts';
-import type { RegistrationProblem } from '../../../../src/gateway/network/tunnel/wire.ts';
+import type { RegistrationProblem } from '../../../../src/gateway/network/tunnel-wire.ts';
 
 const MODEL = {
   name: 'acme/small',

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { TUNNEL_PATH } from '../../../../src/server/config/names.ts';
-import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { startSpine } from '../../../support/spine.ts';
 import { encodeEnvelope, message, signInHeaders, solanaWallet } from '../../../support/wallets.ts';
 

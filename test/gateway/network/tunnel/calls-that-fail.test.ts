@@ -1,7 +1,7 @@
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { describe, expect, test } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { PROXY_FAILURE_HEADER, PROXY_FAILURES } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { PROXY_FAILURE_HEADER, PROXY_FAILURES } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { solanaWallet } from '../../../support/wallets.ts';
 import { restOf, startWorld, textOf } from './tunnel-world.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { CONTROL_LINE_BYTES_MAX, TUNNEL_MESSAGE_BYTES_MAX } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { CONTROL_LINE_BYTES_MAX, TUNNEL_MESSAGE_BYTES_MAX } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { documentOf, type TunnelPeer } from '../../../support/tunnel-peer.ts';
 import { startWorld, textOf, until, type World } from './tunnel-world.ts';
 import { solanaWallet } from '../../../support/wallets.ts';

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { once } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { TUNNEL_PATH } from '../../../../src/server/config/names.ts';
-import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { signInHeaders, signInValue, solanaWallet } from '../../../support/wallets.ts';
 import { startWorld, until, type World } from './tunnel-world.ts';
 

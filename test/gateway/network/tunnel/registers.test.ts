@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createHash } from 'node:crypto';
-import { registrationText } from '../../../../src/gateway/network/tunnel/wire.ts';
+import { registrationText } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { dialPeer, documentOf } from '../../../support/tunnel-peer.ts';
 import { DOMAIN, evmWallet, solanaWallet } from '../../../support/wallets.ts';
 import { startWorld, textOf, until } from './tunnel-world.ts';

@@ -43,7 +43,7 @@ import type { Balance } from '../../../../../src/billing/ledger.ts';
 import { createLocalLimiter } from '../../../../../src/server/limits/rate-limiter.ts';
 import { refuseLock } from '../../../../../src/gateway/call/lock-payments.ts';
 import { createMcp } from '../../../../../src/mcp/create-mcp.ts';
-import { chatRoutes } from '../../../../../src/openai/chat/chat-routes.ts';
+import { chatRoutes } from '../../../../../src/openai/routes/chat-routes.ts';
 import { createModelTarget } from '../../../../../src/openai/model-target.ts';
 import { NO_TASKS } from '../../../../support/no-tasks.ts';
 import { NOTHING_LEFT_TO_LUCK } from '../../../../support/nothing-left-to-luck.ts';

@@ -1,0 +1,82 @@
+import { listParam, loadStatements, rowReader, type Database } from '#store';
+
+/** A stored session of a protocol. */
+export interface StoredSession {
+  readonly id: string;
+  /** The account that opened the session. */
+  readonly account: string;
+  /** The kind of session, named by the protocol. Ids are unique over all kinds. */
+  readonly kind: string;
+  /** The protocol's state, which it needs to continue the session. Only the protocol reads it. */
+  readonly state: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+/**
+ * Sessions, stored in the database, so that every gateway of the database can continue them, also after a restart.
+ * Methods reject with the database's error.
+ */
+export interface SessionStore {
+  put(session: StoredSession): Promise<void>;
+  /** null if there is no such session, or it has expired. */
+  get(id: string): Promise<StoredSession | null>;
+  /** When each of these expires; without those that are not there, or have expired. */
+  expiriesOf(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Extends a session to `expiresAt`; a later expiry stays. False if the session has ended. */
+  touch(id: string, expiresAt: number): Promise<boolean>;
+  /** Changes only the state. False if the session has ended. */
+  change(id: string, state: string): Promise<boolean>;
+  /** False if the session had ended before. */
+  delete(id: string): Promise<boolean>;
+  /** The number of an account's sessions that have not expired. */
+  countOf(account: string, kind: string): Promise<number>;
+  /**
+   * Removes and returns the account's session with the earliest expiry, if that is not after `expiresBy`; else null.
+   */
+  takeOldest(account: string, kind: string, expiresBy: number): Promise<StoredSession | null>;
+  /** Removes expired sessions, at most `limit`. Each removed session is returned to exactly one caller. */
+  sweep(kind: string, limit: number): Promise<readonly StoredSession[]>;
+}
+
+const SQL = loadStatements(import.meta.url, '../sessions/sql/sessions.sql', [
+  'putSession',
+  'findSession',
+  'expiriesOfSessions',
+  'touchSession',
+  'changeSession',
+  'deleteSession',
+  'countSessions',
+  'takeOldestSession',
+  'sweepSessions',
+]);
+
+export function createSessionStore(database: Database, { now }: { readonly now: () => number }): SessionStore {
+  return {
+    async put({ id, account, kind, state, expiresAt }) {
+      await database.query(SQL.putSession, [id, account, kind, state, expiresAt]);
+    },
+    async get(id) {
+      const [row] = await database.query(SQL.findSession, [id, now()]);
+      return row ? toSession(row) : null;
+    },
+    async expiriesOf(ids) {
+      const rows = await database.query(SQL.expiriesOfSessions, [listParam(ids), now()]);
+      return new Map(rows.map((row) => [row['id'] as string, Number(row['expires_at'])]));
+    },
+    touch: async (id, expiresAt) => (await database.query(SQL.touchSession, [id, expiresAt, now()])).length > 0,
+    change: async (id, state) => (await database.query(SQL.changeSession, [id, state])).length > 0,
+    delete: async (id) => (await database.query(SQL.deleteSession, [id])).length > 0,
+    async countOf(account, kind) {
+      const [row] = await database.query(SQL.countSessions, [account, kind, now()]);
+      return Number(row!['sessions']);
+    },
+    async takeOldest(account, kind, expiresBy) {
+      const [row] = await database.query(SQL.takeOldestSession, [account, kind, expiresBy]);
+      return row ? toSession(row) : null;
+    },
+    sweep: async (kind, limit) => (await database.query(SQL.sweepSessions, [kind, now(), limit])).map(toSession),
+  };
+}
+
+const toSession = rowReader<StoredSession>({ expiresAt: Number });

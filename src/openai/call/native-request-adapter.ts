@@ -1,0 +1,257 @@
+import type { Price } from '#billing/amounts';
+import { readCapRefusal } from '#config';
+import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
+import type { Offer } from '#catalog';
+import {
+  chatBudget,
+  fitsContext,
+  unseenTokens,
+  type ChatBudget,
+  learnCap,
+  speaksOfCap,
+  takenCap,
+} from '../chat/chat-budget.ts';
+import type { ChatRequestAdapter } from './chat-request-adapter.ts';
+import type { SentRequest } from '../chat/altered-headers.ts';
+import { isPaidFor, type PaidExtra, withoutUnpaid } from '../chat/paid-extras.ts';
+import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
+import {
+  type AskedParts,
+  linePriceAt,
+  partsAt,
+  priceAt,
+  type PricedParts,
+  provableTiers,
+} from '../chat/priced-parts.ts';
+import type { PromptSize } from '../chat/prompt-size.ts';
+import { listsOf, nativeBody, measureNative } from '../native/native-request.ts';
+import { NativeReplyReader } from '../native/native-reply-reader.ts';
+import { createNativeStreamReader } from '../native/native-stream-reader.ts';
+import type { NativeRequestFacts } from '../native/native-wire.ts';
+
+interface NativeRequestAdapterOptions {
+  readonly native: NativeRequestFacts;
+  /** The same request for providers that do not speak the wire. */
+  readonly chat: ChatRequestAdapter;
+  readonly stream: boolean;
+  /** The request is the line of a batch. */
+  readonly isLine: boolean;
+  readonly requestId: string;
+  /** Epoch seconds. */
+  readonly created: number;
+  readonly replyBytesMax: number;
+  /** See ReplyContext. */
+  readonly readFor: string;
+}
+
+/** The request in the form that some offers get. Its size and its parts are measured once. */
+interface Form {
+  readonly native: NativeRequestFacts;
+  /** Names of the tools that were left out. */
+  readonly dropped: readonly string[];
+  size: PromptSize | null;
+  parts: AskedParts | null;
+}
+
+/** One refusal is enough, because it names the bound. */
+const REFUSALS_MAX = 1;
+
+/**
+ * The native side of a call whose client speaks another wire than chat. Providers that speak this wire get the
+ * request as it came. Others get a chat request.
+ */
+export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>, SentRequest {
+  readonly #options: NativeRequestAdapterOptions;
+  readonly #headers: UpstreamRequest['headers'];
+  readonly #budgets = new Map<Offer, ChatBudget>();
+  readonly #extras: readonly PaidExtra[];
+  /** The request as it came, and with fewer tools for offers that have no price for all of them. */
+  readonly #whole: Form;
+  readonly #others = new Map<Offer, Form>();
+  #asked: Offer | null = null;
+  #dropped: readonly string[] = [];
+  #callId = '';
+  #refusals = 0;
+
+  constructor(options: NativeRequestAdapterOptions) {
+    this.#options = options;
+    const { native } = options;
+    this.#extras = native.wire.extras(native.asked);
+    this.#whole = { native, dropped: [], size: null, parts: null };
+    this.#headers = {
+      'content-type': 'application/json',
+      accept: options.stream ? 'text/event-stream' : 'application/json',
+      'x-request-id': options.requestId,
+    };
+  }
+
+  set callId(id: string) {
+    this.#callId = id;
+    this.#options.chat.callId = id;
+  }
+
+  get asked(): boolean {
+    return this.#asked !== null;
+  }
+
+  get isNative(): boolean {
+    return this.#asked !== null && this.speaks(this.#asked);
+  }
+
+  get dropped(): readonly string[] {
+    return this.isNative ? this.#dropped : this.#options.chat.dropped;
+  }
+
+  get maxTokens(): number | null {
+    if (this.#asked === null || !this.speaks(this.#asked)) return this.#options.chat.maxTokens;
+    const { completionCap } = this.budgetAt(this.#asked);
+    const cap = this.#cap;
+    return cap === null || completionCap >= cap ? null : completionCap;
+  }
+
+  speaks({ model }: Offer): boolean {
+    return model!.wires?.includes(this.#options.native.wire.name) ?? false;
+  }
+
+  /** See ChatRequestAdapter. Nothing was lost for an offer that speaks the wire. */
+  lacks(offer: Offer, lost: readonly string[]): readonly string[] {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.lacks(offer, lost);
+    const unpaid = this.#extras.filter((extra) => !isPaidFor(offer, extra));
+    if (unpaid.length > 0) return unpaid.map(({ names }) => names[0]!);
+    const { dropped } = nativeBody(native, offer, { tokens: Infinity, isSet: false });
+    return [...dropped, ...native.wire.headers(native.headers, listsOf(offer)).dropped];
+  }
+
+  /** Throws GatewayError `unprocessable` for what costs money of its own, and has no price at the offer. */
+  refuse(offer: Offer): void {
+    if (this.speaks(offer)) this.#formAt(offer);
+    else this.#options.chat.refuse(offer);
+  }
+
+  sizeAt(offer: Offer, translated: PromptSize): PromptSize {
+    return this.speaks(offer) ? this.#sizeAt(offer) : translated;
+  }
+
+  /** The price of the service tier that the offer is asked for. */
+  priceAt(offer: Offer): Price {
+    const { native, chat, isLine } = this.#options;
+    if (!this.speaks(offer)) return chat.priceAt(offer);
+    return (isLine ? linePriceAt : priceAt)(offer, native.asked['service_tier']);
+  }
+
+  /** See ChatRequestAdapter. */
+  partsAt(offer: Offer): PricedParts {
+    if (!this.speaks(offer)) return this.#options.chat.partsAt(offer);
+    const form = this.#formAt(offer);
+    const { wire, asked, text } = form.native;
+    return partsAt(offer, () => (form.parts ??= wire.asks(asked, text)));
+  }
+
+  /**
+   * The most that the call may use at an offer. Throws GatewayError if the offer does not speak the wire and the
+   * request cannot be translated.
+   */
+  budgetAt(offer: Offer): ChatBudget {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) {
+      if (native.untranslatable !== null) throw native.untranslatable;
+      return chat.budgetAt(offer);
+    }
+    let budget = this.#budgets.get(offer);
+    if (budget === undefined) this.#budgets.set(offer, (budget = this.#nativeBudget(offer)));
+    return budget;
+  }
+
+  request(offer: Offer): UpstreamRequest {
+    this.#asked = offer;
+    if (!this.speaks(offer)) return this.#options.chat.request(offer);
+    const { native, dropped: unpaid } = this.#formAt(offer);
+    const { completionCap, keptBy } = this.budgetAt(offer);
+    const isOwn = this.#cap !== null && completionCap >= this.#cap;
+    const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
+    const { text, dropped } = nativeBody(native, offer, cap);
+    const headers = native.wire.headers(native.headers, listsOf(offer));
+    this.#dropped = [...dropped, ...unpaid, ...headers.dropped];
+    return {
+      method: 'POST',
+      path: native.wire.path(offer, this.#options.stream),
+      headers: { ...this.#headers, ...headers.sent },
+      body: Buffer.from(text),
+    };
+  }
+
+  reader(offer: Offer): ReplyReader<ChatResult, ChatPiece> {
+    const { native, chat, stream, created, replyBytesMax, readFor } = this.#options;
+    if (!this.speaks(offer)) return chat.reader(offer);
+    const price = this.priceAt(offer);
+    const context: ReplyContext = {
+      callId: this.#callId,
+      service: offer.service,
+      provider: offer.provider.name,
+      rates: price.rates,
+      serviceTiers: provableTiers(offer, price),
+      parts: this.partsAt(offer),
+      budget: this.budgetAt(offer),
+      size: this.#sizeAt(offer),
+      created,
+      replyBytesMax,
+      unseen: unseenTokens(offer),
+      speech: 'pcm',
+      readFor,
+      asObject: true,
+    };
+    const decoder = native.wire.decoder(native.model, this.#callId);
+    return stream ? createNativeStreamReader(context, decoder) : new NativeReplyReader(context, decoder);
+  }
+
+  reform(offer: Offer, status: number, answer: Uint8Array): boolean {
+    const { native, chat } = this.#options;
+    if (!this.speaks(offer)) return chat.reform(offer, status, answer);
+    if (native.wire.reform?.(offer, status, answer)) return true;
+    const budget = this.budgetAt(offer);
+    if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
+    const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);
+    if (refusal?.of !== 'bound' || refusal.tokens >= budget.completionCap) return false;
+    this.#refusals++;
+    if (refusal.lasting && !speaksOfCap(native.text)) learnCap(offer, { bound: refusal.tokens });
+    this.#budgets.set(offer, { ...budget, completionCap: refusal.tokens, completionTokensMax: refusal.tokens });
+    return true;
+  }
+
+  /** The client's cap; null without one. */
+  get #cap(): number | null {
+    const { asked, wire } = this.#options.native;
+    return wire.capIn(asked);
+  }
+
+  #nativeBudget(offer: Offer): ChatBudget {
+    const cap = this.#cap;
+    const size = this.#sizeAt(offer);
+    const budget = chatBudget({ model: '', messages: [], max_tokens: cap }, size, offer);
+    const { bound } = takenCap(offer);
+    const isSent = cap !== null || (bound !== null && fitsContext(size, budget.completionCap, offer));
+    return { ...budget, keptBy: isSent ? 'provider' : 'model' };
+  }
+
+  #sizeAt(offer: Offer): PromptSize {
+    const form = this.#formAt(offer);
+    return (form.size ??= measureNative(form.native));
+  }
+
+  /** The request in the form that an offer gets. Throws GatewayError, see `refuse`. */
+  #formAt(offer: Offer): Form {
+    if (this.#extras.length === 0) return this.#whole;
+    let form = this.#others.get(offer);
+    if (form === undefined) {
+      const { native } = this.#options;
+      const { asked, dropped } = withoutUnpaid(native.asked, this.#extras, offer);
+      form =
+        asked === native.asked
+          ? this.#whole
+          : { native: { ...native, asked, fewerTools: true }, dropped, size: null, parts: null };
+      this.#others.set(offer, form);
+    }
+    return form;
+  }
+}
