@@ -34,7 +34,8 @@ const FULL_TOO = [
   'test/mcp/calls/large-outcomes-repeated.test.ts',
   'test/mcp/sessions/abandoned.test.ts',
   'test/providers/proxy/stdio-{modern-tool,real-servers,sessions*,tool-misbehaves,tool-stops}.test.ts',
-  'test/media/{blobs-in-s3,files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
+  'test/gateway/files/blobs-in-s3.test.ts',
+  'test/media/{files-of-others-come-slowly,large-images-through-other-doors}.test.ts',
   'test/media/{large-replies-repeated,video-limits,video-queue}.test.ts',
   // It waits until a line of a batch is asked for again.
   'test/spine/endings/batch-lines.test.ts',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { findCircles } from './circles.ts';
+import { findCircles, findFolderCircles } from './circles.ts';
 import { floorOf, FLOORS, PATHS } from './floors.ts';
 import { checkImports, importsOf, MODULES } from './import-rules.ts';
 import { readTree, ROOT } from './source.ts';
@@ -63,6 +63,33 @@ test('no module imports one below it in the table, so no import runs upward and 
 
 test('at most two files of a module import each other in a circle', () => {
   expect(findCircles(readTree(['src'], ['.ts'])).filter((circle) => circle.length > 2)).toEqual([]);
+});
+
+test('no folders of a module import each other in a circle', () => {
+  expect(findFolderCircles(readTree(['src'], ['.ts']), Object.values(PATHS))).toEqual([]);
+});
+
+test('a circle of two folders is found, and one of a folder and a file; those of another module are not in it', () => {
+  const files = Object.entries({
+    'src/mcp/call/a.ts': `import { b } from '../servers/b.ts';`,
+    'src/mcp/servers/b.ts': `import { d } from './deep/d.ts';`,
+    'src/mcp/servers/c.ts': `import type { A } from '../call/a.ts';`,
+    'src/mcp/servers/deep/d.ts': `import { c } from '../c.ts';`,
+    'src/mcp/http/e.ts': `import { a } from '../call/a.ts';`,
+    'src/openai/f.ts': `import { g } from './batch-jobs/g.ts';`,
+    'src/openai/batch-jobs/g.ts': `import { f } from '../f.ts';`,
+  }).map(([path, text]) => ({ path, text }));
+  const found = findFolderCircles(files, Object.values(PATHS));
+  expect(found.map((circle) => circle.toSorted())).toEqual([['src/mcp/call', 'src/mcp/servers']]);
+  const withB = files.map((file) =>
+    file.path === 'src/mcp/servers/b.ts' ? { ...file, text: file.text.replace('./deep/d.ts', './c.ts') } : file,
+  );
+  const deep = withB.map((file) =>
+    file.path === 'src/mcp/servers/c.ts' ? { ...file, text: `import { d } from './deep/d.ts';` } : file,
+  );
+  expect(findFolderCircles(deep, Object.values(PATHS)).map((circle) => circle.toSorted())).toEqual([
+    ['src/mcp/servers/c.ts', 'src/mcp/servers/deep'],
+  ]);
 });
 
 test('a circle of three files is found, also of types, and a file beside it is not in it', () => {

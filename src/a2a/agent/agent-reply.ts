@@ -23,7 +23,7 @@ import { exactValue } from '../wire/edit-json.ts';
 /** A result, an event or an error of an agent, in the version of the link. */
 export type AgentSaid = AgentResult | { readonly kind: 'error'; readonly error: JsonRpcError };
 
-export interface AgentResult {
+interface AgentResult {
   readonly kind: 'result';
   /** With marks instead of the strings in `large`; so is `value`. */
   readonly text: string;

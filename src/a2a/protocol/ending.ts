@@ -13,7 +13,6 @@ import { isOwn, type Offer } from '#catalog';
 import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
-import type { AgentResult } from '../agent/agent-reply.ts';
 
 /** The outcome of a call, for the route that writes it. */
 export interface A2aResult {
@@ -157,7 +156,7 @@ export const pendingEnd = (cut: string | null): ReplyEnd<A2aResult> => ({
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {
   /** Counts the bytes of an event of the agent. */
-  hear(said: Pick<AgentResult, 'text' | 'large'>): void;
+  hear(said: { readonly text: string; readonly large: LargeStrings | null }): void;
   /** Bytes received so far. */
   readonly bytes: number;
   /** The work so far. `bytesOut`: bytes of output, by default those received. */

@@ -33,9 +33,10 @@ import {
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { type PaidRequest, X402, paymentRequired, requestDigest } from '../request/paid-request.ts';
+import { type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
+import { X402 } from '../wire/revisions.ts';
 
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;

@@ -19,11 +19,11 @@ import {
   type SessionTransport,
   type SessionTransportDeps,
 } from './session-transport.ts';
-import { CLIENT_NOTIFICATIONS, LEGACY_METHODS } from '../wire/revisions.ts';
+import { CLIENT_NOTIFICATIONS, LEGACY_METHODS, type Era } from '../wire/revisions.ts';
 import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
 import type { RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { LegacySession, Era, McpEnd, McpResponse, Place } from '../request/mcp-request.ts';
+import type { LegacySession, McpEnd, McpResponse, Place } from '../request/mcp-request.ts';
 import type { Opened, Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
 

@@ -2,8 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CancelSignal } from '#billing/amounts';
 import { type Caller, OWN_ACCOUNT } from '#accounts';
 import { endOnly, runFree, type FreeCall, type Pipeline, type Send } from '#call';
-import { pinned } from '#catalog';
-import type { FreeRequest } from '../sessions/sessions.ts';
+import { type Offer, pinned } from '#catalog';
 import { freeEnd } from './ending.ts';
 import type { McpEnd, McpResponse } from './mcp-request.ts';
 
@@ -27,6 +26,16 @@ export function runFreeCall(
 export const OURSELVES: Caller = { account: OWN_ACCOUNT, key: null, wallet: null };
 
 const FREE_REQUEST_MS = 5_000;
+
+/**
+ * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
+ * provider cannot be reached.
+ */
+export type FreeRequest = (
+  at: { readonly account: string; readonly offer: Offer },
+  method: string,
+  messages: (send: Send) => Promise<void>,
+) => Promise<void>;
 
 /**
  * Makes free calls that nobody waits for, on behalf of accounts that are not connected. A server that does not answer

@@ -14,7 +14,7 @@ import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { ReplyEnd, Send } from '#call';
-import { ERROR } from '../wire/revisions.ts';
+import { ERROR, type Era } from '../wire/revisions.ts';
 
 /** One request of a client on its way to one server and back. */
 export interface McpRequest {
@@ -62,9 +62,6 @@ export interface Continued {
   /** When the first round was sent, in epoch milliseconds. Absent in states that an earlier version sealed. */
   readonly askedAt?: number;
 }
-
-/** `modern` has no sessions (2026-07-28). `legacy` is every revision before it. */
-export type Era = 'modern' | 'legacy';
 
 /** The server of one offer in one era, as it describes itself. */
 export interface ServerFacts {

@@ -6,9 +6,7 @@ import type { Caller } from '#accounts';
 import type { Refusal } from '#call';
 import { formatUsd } from '#billing/amounts';
 import type { McpRequest } from './mcp-request.ts';
-
-/** Members of `_meta` that the x402 transport for MCP defines. */
-export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
+import { X402 } from '../wire/revisions.ts';
 
 /** The caller of a request, and the payment that came with it. */
 export interface PaidRequest {

@@ -4,8 +4,8 @@ import type { Offer } from '#catalog';
 import type { Send } from '#call';
 import { readableFacts } from '../shapes/results.ts';
 import { requestText } from '../wire/own-messages.ts';
-import { ERROR, META, MODERN, LEGACY } from '../wire/revisions.ts';
-import type { Era, ServerFacts } from '../request/mcp-request.ts';
+import { ERROR, META, MODERN, LEGACY, type Era } from '../wire/revisions.ts';
+import type { ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
 import { firstResponse, leaveServer, POST_HEADERS } from './legacy-server.ts';
 

@@ -4,8 +4,9 @@ import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
 import type { Offer } from '#catalog';
 import type { StoredSession, SessionStore } from '../request/session-store.ts';
-import { type LegacySession, type Era, NO_SESSION, type McpResponse, type Place } from '../request/mcp-request.ts';
+import { type LegacySession, NO_SESSION, type McpResponse, type Place } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
+import type { Era } from '../wire/revisions.ts';
 
 /** The kind of the sessions of legacy clients with one service, in the store. */
 export const SESSION_KIND = 'mcp';

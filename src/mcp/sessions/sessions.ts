@@ -1,7 +1,7 @@
 import { type RequestMessage, errorText, resultText } from '#json-rpc';
 import type { Offer } from '#catalog';
-import type { Send } from '#call';
 import type { TaskOwner } from '#tasks';
+import type { FreeRequest } from '../request/free-call.ts';
 import type { StoredSession } from '../request/session-store.ts';
 import { answerInitialize, type InitializeResult, leaveServer } from '../servers/legacy-server.ts';
 import {
@@ -65,16 +65,6 @@ interface SessionsDeps extends KeptSessionsDeps {
   /** Called with every session that this gateway ends. */
   readonly onEnded?: (end: SessionEnd) => void;
 }
-
-/**
- * Makes a free call of an account at one offer. Nobody waits for the call, and it ends within seconds. Rejects if the
- * provider cannot be reached.
- */
-export type FreeRequest = (
-  at: { readonly account: string; readonly offer: Offer },
-  method: string,
-  messages: (send: Send) => Promise<void>,
-) => Promise<void>;
 
 /** How long the end of a session waits for its streams to end. Calls may run longer; they end without it. */
 const RUNNING_MS = 2_000;

@@ -1,7 +1,6 @@
 // Results of servers as the official SDKs check them.
 
 import { isObject, type JsonObject } from '#wire';
-import type { Era } from '../request/mcp-request.ts';
 import { contentBlock, implementation, resourceContents, role, serverCapabilities } from './content.ts';
 import { cacheMembers, completeType } from './lists.ts';
 import {
@@ -18,6 +17,7 @@ import {
   type Shape,
   text,
 } from './shape.ts';
+import type { Era } from '../wire/revisions.ts';
 
 /** How the client of a result speaks. */
 type Client = 'modern' | 'legacy' | 'bare';

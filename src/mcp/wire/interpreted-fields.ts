@@ -7,8 +7,7 @@ import {
   WRITTEN_NAMES,
 } from '#wire';
 import { MAX_COST_META } from '#call';
-import { X402 } from '../request/paid-request.ts';
-import { META } from './revisions.ts';
+import { META, X402 } from './revisions.ts';
 
 /** Members of a request's `_meta` that the gateway reads. */
 const READ = ['tollgate/idempotency-key', MAX_COST_META, 'tollgate/receipt', X402.payment] as const;

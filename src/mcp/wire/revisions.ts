@@ -18,6 +18,12 @@ export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevis
  */
 export const isModernEra = (version: string): boolean => version >= MODERN;
 
+/** `modern` has no sessions (2026-07-28). `legacy` is every revision before it. */
+export type Era = 'modern' | 'legacy';
+
+/** Members of `_meta` that the x402 transport for MCP defines. */
+export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
+
 /** Reserved keys of `_meta`. */
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',

@@ -1,5 +1,4 @@
 import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
-import type { ChatEnd, ChatFault, ChatSaid } from '../translated/wire-encoder.ts';
 import {
   createEchoFields,
   echoMembersOf,
@@ -9,6 +8,7 @@ import {
   ID_MAX,
   THINKING_MAX,
 } from './echo-fields.ts';
+import type { ChatEnd, ChatFault, ChatSaid } from './chat-content.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
 

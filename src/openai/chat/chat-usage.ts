@@ -4,8 +4,7 @@ import { chargeOfCut, type Cut, type ProviderFlag } from '#call';
 import type { ChatBudget, UnseenTokens } from './chat-budget.ts';
 import { PLAIN, type PricedParts, searchesFit, splitUsage } from './priced-parts.ts';
 import { type PromptSize, tokensOf } from './prompt-size.ts';
-import { NO_SOUND } from './sound.ts';
-import { spokenTokens } from '../audio/speech/speech-use.ts';
+import { NO_SOUND, spokenTokens } from './sound.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

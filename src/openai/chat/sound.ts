@@ -90,3 +90,32 @@ function bytesAt(base64: string, at: number, count: number): Buffer {
   const skipped = at % 3;
   return Buffer.from(base64.slice(from, from + Math.ceil((skipped + count) / 3) * 4), 'base64').subarray(skipped);
 }
+
+/** The most tokens of a second that a model speaks: 21 at OpenAI, 25 at Google. */
+export const SPOKEN_TOKENS_PER_S = 25;
+
+/**
+ * Bytes of a second, as vendors make speech at their low rates: MP3 with 32 kbit/s, Opus with 24, AAC with 48, and raw
+ * sound of 24,000 samples of 16 bits, of which FLAC needs half.
+ */
+const LOW_BYTES_PER_S = {
+  mp3: 4_000,
+  opus: 3_000,
+  aac: 6_000,
+  flac: 24_000,
+  wav: 48_000,
+  pcm: 48_000,
+} as const;
+
+/** A format of speech. */
+type SoundFormat = keyof typeof LOW_BYTES_PER_S;
+
+/** The most seconds that sound of so many bytes has. */
+export const secondsOf = (format: SoundFormat, bytes: number): number => bytes / LOW_BYTES_PER_S[format];
+
+/** The most tokens that sound of a chat has if a vendor makes it at the low rate of this format. */
+export function spokenTokens(format: unknown, bytes: number): number {
+  const name = format === 'pcm16' ? 'pcm' : String(format);
+  const known = Object.hasOwn(LOW_BYTES_PER_S, name) ? (name as SoundFormat) : 'opus';
+  return Math.ceil(secondsOf(known, bytes) * SPOKEN_TOKENS_PER_S);
+}

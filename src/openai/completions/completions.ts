@@ -13,11 +13,12 @@ import {
 import { type ProviderPreferences, takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
-import { type ChatEnd, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
+import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { withoutAlias } from '../translated/service-names.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
+import type { ChatEnd } from '../chat/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
 interface CompletionsBody {

@@ -6,18 +6,10 @@ import { tokenDetails } from '../chat/chat-usage.ts';
 import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/chat-decoder.ts';
 import type { ToolNames } from '../messages/tools.ts';
-import {
-  type ChatEnd,
-  type ChatSaid,
-  faultOf,
-  hasFailed,
-  isCharged,
-  isCutCall,
-  isOpenJson,
-  type WireEncoder,
-} from '../translated/wire-encoder.ts';
+import { faultOf, hasFailed, isCharged, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
 import { toGeminiFault } from './gemini-error.ts';
 import { signedCall, toSignature } from './signatures.ts';
+import type { ChatEnd, ChatSaid } from '../chat/chat-content.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,9 +1,6 @@
 import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
-import type { NativeWireName } from '#config';
-import { TextSize, type Catalog, type Offer } from '#catalog';
-import type { ProviderPreferences } from '#call';
-import type { ChatWire, Translation, TranslationContext } from '../translated/chat-wire.ts';
+import { TextSize, type Offer } from '#catalog';
 import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
 import {
   boundedField,
@@ -19,93 +16,6 @@ import {
 import { listed, OUTPUT_FIELDS, paidBy } from '../chat/paid-extras.ts';
 import type { PromptSize } from '../chat/prompt-size.ts';
 import { NO_SOUND } from '../chat/sound.ts';
-
-/** The fields that every wire has for the gateway. */
-export interface RoutedBody {
-  readonly model: string;
-  readonly stream?: boolean | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
-}
-
-/**
- * Makes a function that says whether any provider of the given models speaks a wire. `catalog`: null if no provider
- * does.
- */
-export function createSpeaks(
-  catalog: Pick<Catalog, 'resolve' | 'knows'> | null,
-  wire: NativeWireName,
-): (models: readonly string[]) => boolean {
-  if (catalog === null) return () => false;
-  const speaks = (model: string): boolean =>
-    offersOf(catalog, model).some((offer) => offer.model!.wires?.includes(wire));
-  return (models) => models.some(speaks);
-}
-
-/** The offers of a model by its name; none for an unknown name. */
-export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: string): readonly Offer[] {
-  if (!catalog.knows(model, 'model')) return [];
-  try {
-    return catalog.resolve(model, 'model').offers;
-  } catch (error) {
-    // The providers of this model have just gone. Preparing the call will report this.
-    if (error instanceof GatewayError) return [];
-    throw error;
-  }
-}
-
-/**
- * Translates a request, without the parts that only providers of its wire can serve. `untranslatable`: why the
- * request cannot go to other providers; null if it can. Throws GatewayError for a request that is invalid at every
- * provider.
- */
-export function translateAsFar<B extends RoutedBody>(
-  wire: ChatWire<B>,
-  asked: B,
-  given: TranslationContext,
-): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
-  const context = { ...given, isNative: true as const };
-  try {
-    return { translation: wire.translate(asked, context), untranslatable: null };
-  } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, context))
-      throw error;
-    const rest = { ...asked, tools: null, tool_choice: null, mcp_servers: null };
-    return { translation: wire.translate(rest, context), untranslatable: error };
-  }
-}
-
-/**
- * A request as it came, and its translation for providers that do not speak its wire. A part that cannot be
- * translated is an error at those providers only. `native` is null if the gateway calls tools for the model, because
- * its turns are chat requests.
- */
-export function asNative<B extends RoutedBody>(
-  wire: ChatWire<B>,
-  asked: B,
-  bytes: Buffer,
-  context: TranslationContext,
-): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
-  const { translation, untranslatable } = translateAsFar(wire, asked, context);
-  const { native } = wire;
-  if (native === null || wire.runsHere(asked, context)) return { translation, native: null };
-  const text = bytes.toString('utf8');
-  const fields = asked as unknown as NativeRequestFacts['asked'];
-  return {
-    translation,
-    native: {
-      wire: native,
-      text,
-      asked: fields,
-      model: asked.model,
-      headers: context.headers,
-      isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(text),
-      untranslatable,
-    },
-  };
-}
 
 interface NativeBody {
   readonly text: string;

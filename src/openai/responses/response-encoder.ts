@@ -1,6 +1,6 @@
 import { type Citation, jsonInside } from '#bridge';
 import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
-import { type ChatEnd, type ChatSaid, faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
+import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import {
   annotationOf,
   callItem,
@@ -19,6 +19,7 @@ import {
 } from './response-object.ts';
 import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tools.ts';
+import type { ChatEnd, ChatSaid } from '../chat/chat-content.ts';
 
 interface ResponseEncoderOptions extends ResponseFacts {
   readonly registry: ToolRegistry;

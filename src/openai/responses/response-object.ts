@@ -3,20 +3,13 @@ import { BOUNDS, foreignObject, isObject } from '#wire';
 import { dialectOf, toHttpError } from '#http';
 import type { GatewayError } from '#errors';
 import { contextExceeded } from '#wire/replies';
-import {
-  type ChatEnd,
-  faultOf,
-  hasFailed,
-  isCharged,
-  type ChatFault,
-  isOpenJson,
-  isWholeJson,
-} from '../translated/wire-encoder.ts';
+import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
 import { isEmpty } from '../chat/echo-fields.ts';
 import { tokenDetails } from '../chat/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { type ToolRegistry, CONTENT } from './tools.ts';
+import type { ChatEnd, ChatFault } from '../chat/chat-content.ts';
 
 export interface ResponseFacts {
   readonly id: string;

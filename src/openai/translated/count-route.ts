@@ -9,9 +9,9 @@ import { targetOf } from '#bridge';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { tokensOf, measurePrompt } from '../chat/prompt-size.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
-import { offersOf, type RoutedBody, translateAsFar } from '../native/native-request.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from './translated-route.ts';
 import type { ChatWire, Translation } from './chat-wire.ts';
+import { offersOf, type RoutedBody, translateAsFar } from './as-native.ts';
 
 /** A wire whose prompts can be counted. */
 interface CountedWire<B> {

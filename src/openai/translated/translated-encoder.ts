@@ -13,7 +13,8 @@ import { costOf, usageWithCost, wholeBody } from '../chat/chat-encoder.ts';
 import { resultOf } from '../chat/chat-end.ts';
 import type { Headers, ReplyEncoder, SettledChat, StartedChat } from '../chat/chat-reply.ts';
 import type { ClientId } from '../chat/echo-fields.ts';
-import type { ChatFault, WireEncoder } from './wire-encoder.ts';
+import type { WireEncoder } from './wire-encoder.ts';
+import type { ChatFault } from '../chat/chat-content.ts';
 
 interface TranslatedEncoderOptions {
   /** `content-type` of a stream. */

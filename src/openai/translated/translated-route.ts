@@ -12,9 +12,8 @@ import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';
 import { createLargeAnswers, type Headers, type StartedChat, writeChatReply } from '../chat/chat-reply.ts';
 import { type ChatDeps, contextOf, createOpenChat, paidRouteDeps } from '../routes/chat-routes.ts';
-import { refuseKeptAtProvider, refusePrivateMedia, refusePrivateUrls } from '../chat/refusals.ts';
+import { refusePrivateMedia, refusePrivateUrls } from '../chat/refusals.ts';
 import { withMaxCost } from '../call/chat-to-call.ts';
-import { asNative, createSpeaks, type RoutedBody } from '../native/native-request.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import { withoutAlias } from './service-names.ts';
 import { createTranslatedHeaders } from '../chat/altered-headers.ts';
@@ -22,6 +21,8 @@ import { ChunkEvents } from '../stream/chunk-output.ts';
 import { createToolCallIds } from '../chat/chat-decoder.ts';
 import { createTranslatedEncoder } from './translated-encoder.ts';
 import type { Translation, ChatWire } from './chat-wire.ts';
+import { refuseKeptAtProvider } from '../native/refuse-kept.ts';
+import { asNative, createSpeaks, type RoutedBody } from './as-native.ts';
 
 interface Read extends Payer {
   readonly translation: Translation;

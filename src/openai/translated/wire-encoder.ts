@@ -1,39 +1,7 @@
-import type { Citation, FilePart, TextPart } from '#bridge';
+import type { Citation, FilePart } from '#bridge';
+import type { ChatEnd, ChatFault, ChatSaid } from '../chat/chat-content.ts';
 
 type Json = Readonly<Record<string, unknown>>;
-
-/** Why a reply failed or was cut, as the chat wire says it. */
-export interface ChatFault {
-  readonly message: string;
-  /** Type of the error on the chat wire, such as `provider_unavailable`. */
-  readonly type: string;
-  /** HTTP status. */
-  readonly code: number;
-}
-
-/** The end of a chat reply. */
-export interface ChatEnd {
-  readonly finish: string | null;
-  /** The sequence that ended the reply; null where the provider names none. */
-  readonly stopSequence: string | null;
-  /** `usage` of the chat wire, with its cost if the call was settled; null if the reply failed before. */
-  readonly usage: Json | null;
-  readonly fault: ChatFault | null;
-  /** The member `tollgate` of the reply; undefined without one. */
-  readonly tollgate: unknown;
-}
-
-/** The content of a whole chat reply. */
-export interface ChatSaid {
-  readonly citations: readonly Citation[];
-  readonly thinking: string;
-  /** The members of the message that its provider wants back: its thinking in its own form. */
-  readonly members: Json;
-  readonly text: string;
-  /** The same text, with the files that stand in it as text. */
-  readonly parts: readonly (TextPart | FilePart)[];
-  readonly calls: readonly { readonly id: string; readonly name: string; readonly arguments: string }[];
-}
 
 /**
  * Writes one chat reply in another wire. The output is collected until `take`. Texts are given as the inside of a

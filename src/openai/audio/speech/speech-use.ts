@@ -3,6 +3,7 @@ import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import type { ProviderFlag } from '#call';
 
 import { tokensOf } from '../../chat/prompt-size.ts';
+import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/sound.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
 
@@ -26,8 +27,6 @@ export interface SpeechBound {
 
 /** Tokens that a service may put around a text. */
 const TOKENS_OF_FRAME = 64;
-/** The most tokens of a second of sound: 21 at OpenAI, 25 at Google. */
-const TOKENS_PER_S = 25;
 /** Tokens of a second, to estimate those that a provider does not report. */
 const USUAL_TOKENS_PER_S = 21;
 /** Speech has about 15 characters a second. */
@@ -72,7 +71,7 @@ export function speechBound({ characters, inputBytes, textBytes, speed }: Speech
   return {
     characters,
     promptTokens: Math.min(textBytes + TOKENS_OF_FRAME, contextLength),
-    audioTokens: Math.min(Math.ceil(seconds * TOKENS_PER_S), maxOutputTokens ?? Infinity),
+    audioTokens: Math.min(Math.ceil(seconds * SPOKEN_TOKENS_PER_S), maxOutputTokens ?? Infinity),
   };
 }
 
@@ -147,29 +146,7 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
 
 /** The most tokens that this much sound can have. */
 const tokensIn = ({ format }: SpeechSize, bytes: number): number =>
-  Math.ceil((bytes / LEAST_BYTES_PER_S[format] + 1) * TOKENS_PER_S);
-
-/**
- * Bytes of a second, as vendors make speech at their low rates: MP3 with 32 kbit/s, Opus with 24, AAC with 48, and raw
- * sound of 24,000 samples of 16 bits, of which FLAC needs half.
- */
-const LOW_BYTES_PER_S: Readonly<Record<SpeechFormat, number>> = {
-  mp3: 4_000,
-  opus: 3_000,
-  aac: 6_000,
-  flac: 24_000,
-  wav: 48_000,
-  pcm: 48_000,
-};
-
-const secondsOf = (format: SpeechFormat, bytes: number): number => bytes / LOW_BYTES_PER_S[format];
-
-/** The most tokens that sound of a chat has if a vendor makes it at the low rate of this format. */
-export function spokenTokens(format: unknown, bytes: number): number {
-  const name = format === 'pcm16' ? 'pcm' : String(format);
-  const known = Object.hasOwn(LOW_BYTES_PER_S, name) ? (name as SpeechFormat) : 'opus';
-  return Math.ceil(secondsOf(known, bytes) * TOKENS_PER_S);
-}
+  Math.ceil((bytes / LEAST_BYTES_PER_S[format] + 1) * SPOKEN_TOKENS_PER_S);
 
 /** The characters that were spoken in the part of a reply that came. */
 const spokenCharacters = ({ format, speed }: SpeechSize, bytes: number): number =>

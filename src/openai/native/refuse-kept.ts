@@ -1,0 +1,73 @@
+import { isObject } from '#wire';
+import { GatewayError } from '#errors';
+import type { NativeWire } from './native-wire.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Members that refer to something that a provider stores for its account. */
+const NAMES: ReadonlySet<string> = new Set([
+  'file_id',
+  'file_ids',
+  'vector_store_ids',
+  'container',
+  'container_id',
+  'fileSearchStoreNames',
+]);
+
+/** Members that are data of a model or a client, or that only cite the source of a text. They are not searched. */
+const DATA: ReadonlySet<string> = new Set([
+  'arguments',
+  'annotations',
+  'citations',
+  'input_schema',
+  'parameters',
+  'parametersJsonSchema',
+  'responseJsonSchema',
+  'responseSchema',
+  'schema',
+  'args',
+  'response',
+]);
+/** Calls of tools whose `input` is data. */
+const CALLS: ReadonlySet<unknown> = new Set(['tool_use', 'server_tool_use', 'mcp_tool_use']);
+/** Results that name files which a tool made. The model sees only the names. */
+const MADE = /code_execution_output$/;
+
+/**
+ * Throws GatewayError `invalid_request` for a request that refers to a file, a store, a container or a skill in the
+ * provider's account, because all consumers share that account. A part that the provider gets as plain text
+ * (`isRetold`) may name one.
+ */
+export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>): void {
+  for (const [name, member] of Object.entries(asked)) {
+    if (name === 'metadata') continue;
+    if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
+    else
+      (member as unknown[]).forEach((element, i) => {
+        if (!isRetold(element)) look({}, '', element, `${name}[${i}]`);
+      });
+  }
+}
+
+function look(holder: Json, name: string, value: unknown, at: string): void {
+  if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
+  if (isNamed(holder, name, value))
+    throw new GatewayError(
+      'invalid_request',
+      `${at} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
+      { param: at },
+    );
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => look({}, '', element, `${at}[${i}]`));
+  else if (isObject(value)) for (const [key, member] of Object.entries(value)) look(value, key, member, `${at}.${key}`);
+}
+
+function isNamed(holder: Json, name: string, value: unknown): boolean {
+  const isName = typeof value === 'string' || (Array.isArray(value) && value.length > 0);
+  if (NAMES.has(name)) return (isName && !MADE.test(String(holder['type']))) || hasId(name, value);
+  // Everybody may use the skills that the provider itself publishes.
+  return name === 'skill_id' && isName && holder['type'] !== 'anthropic';
+}
+
+/** A container is named by its id, or by an object with it. */
+const hasId = (name: string, value: unknown): boolean =>
+  name === 'container' && isObject(value) && typeof value['id'] === 'string';
