@@ -1,5 +1,5 @@
-import type { createLedger as CreateLedger } from '../src/billing/ledger-create.ts';
-import type { Ledger } from '../src/billing/ledger.ts';
+import type { createLedger as CreateLedger } from '../src/billing/ledger/ledger-create.ts';
+import type { Ledger } from '../src/billing/ledger/ledger.ts';
 import type { openDatabase as OpenDatabase } from '../src/foundation/store/open.ts';
 
 const ACCOUNTS = 200;
@@ -43,7 +43,7 @@ export async function openLoaded(
   const { openDatabase } = (await import(new URL('src/foundation/store/open.ts', checkout).href)) as {
     openDatabase: typeof OpenDatabase;
   };
-  const { createLedger } = (await import(new URL('src/billing/ledger-create.ts', checkout).href)) as {
+  const { createLedger } = (await import(new URL('src/billing/ledger/ledger-create.ts', checkout).href)) as {
     createLedger: typeof CreateLedger;
   };
   const database = await openDatabase(options);

@@ -1,6 +1,6 @@
 // `node bench/sse-reader.ts`: nanoseconds per event of the stream reader alone, without sockets.
 import { createChatStreamReader } from '../src/openai/stream/chat-stream-reader.ts';
-import type { ReplyContext } from '../src/openai/chat/chat-end.ts';
+import type { ReplyContext } from '../src/openai/chat/reply/chat-end.ts';
 
 const EVENTS = 200_000;
 const ROUNDS = 7;

@@ -10,7 +10,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type * as RollUp from '../src/billing/analytics/roll-up-program.ts';
-import type * as Following from '../src/billing/ledger-follower.ts';
+import type * as Following from '../src/billing/ledger/ledger-follower.ts';
 import type * as Follow from '../src/foundation/store/log/follow.ts';
 import type * as Progress from '../src/foundation/store/log/shared-progress.ts';
 import { readRecords } from '../src/foundation/store/log/reader.ts';

@@ -2,7 +2,7 @@ import { createLocalJWKSet, compactVerify, type JSONWebKeySet } from 'jose';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
 import { escrowOf } from '#billing';
-import type { Balance } from '../src/billing/ledger.ts';
+import type { Balance } from '../src/billing/ledger/ledger.ts';
 import { ENDPOINTS, PEER, type PeerDoor, type PeerOutcome } from './peers/routes.ts';
 import { peerServices } from './peers/services.ts';
 import { HUGE_BYTES, startPeerProvider, USED, type Deed, type PeerProvider } from './peers/peer-provider.ts';

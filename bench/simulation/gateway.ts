@@ -2,7 +2,7 @@ import { LEDGERS, type Database, type Row } from './database.ts';
 import { type Clock, type Cores, type Process } from './engine.ts';
 import type { Setting } from './setting.ts';
 
-/** As in `src/billing/group-commit.ts`, `ledger-postgres-known.ts` and `ledger-lanes.ts`. */
+/** As in `src/billing/ledger/group-commit.ts`, `ledger-postgres-known.ts` and `ledger-lanes.ts`. */
 const GROUP_MAX = 1024;
 const TRUST_MS_MIN = 250;
 const TRUST_MS_MAX = 60_000;

@@ -1,9 +1,9 @@
 export type { CutReply, Frame, Piece, SettledFrame } from './bill.ts';
 export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
-export type { Settlement } from './ledger.ts';
-export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
-export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './meters.ts';
-export { parseRates, perMinute, unitUsd } from './price-text.ts';
+export type { Settlement } from './ledger/ledger.ts';
+export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './prices/money.ts';
+export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './prices/meters.ts';
+export { parseRates, perMinute, unitUsd } from './prices/price-text.ts';
 export {
   BATCH_TIER,
   DEFAULT_TIER,
@@ -24,4 +24,4 @@ export {
   ratesAt,
   settledPrice,
   variesByCall,
-} from './price.ts';
+} from './prices/price.ts';

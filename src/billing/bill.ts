@@ -1,7 +1,7 @@
 import { CancelSource, type CancelSignal } from './cancel-signal.ts';
-import type { Ledger, LockRequest, LockResult, ReleaseResult, Settlement, SettleResult } from './ledger.ts';
-import type { MicroUsd } from './money.ts';
-import type { Usage } from './price.ts';
+import type { Ledger, LockRequest, LockResult, ReleaseResult, Settlement, SettleResult } from './ledger/ledger.ts';
+import type { MicroUsd } from './prices/money.ts';
+import type { Usage } from './prices/price.ts';
 import { type CallResolution, NOTHING, type Quote, resolutionOf, settleOf } from './settle-call.ts';
 
 /** The part of a call that billing reads, beside its LockRequest. The pipeline's Call has it. */

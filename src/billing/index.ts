@@ -6,18 +6,18 @@ export {
   type TransferRecord,
   earningsTotals,
   findTransfer,
-} from './account-records.ts';
+} from './ledger/account-records.ts';
 export { type RegisteredArchive, archivedUntil, registeredArchives } from './archive/registered.ts';
 export { type ArchivedCallPlace, findArchivedCall } from './archive/find-archived-call.ts';
-export { type AuditReport, audit } from './audit.ts';
+export { type AuditReport, audit } from './audit/audit.ts';
 export type { EndFrame, Frame, Piece, Resolution, SettledFrame } from './bill.ts';
 export type { SettlePendingCall } from './settle-call.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
-export { type CarriedSum, type CarryingBudget, readCarriedSum } from './carried-sum.ts';
-export { LOST } from './group-commit.ts';
-export { journalHead } from './journal.ts';
-export { createLedger } from './ledger-create.ts';
-export { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
+export { type CarriedSum, type CarryingBudget, readCarriedSum } from './archive/carried-sum.ts';
+export { LOST } from './ledger/group-commit.ts';
+export { journalHead } from './ledger/journal.ts';
+export { createLedger } from './ledger/ledger-create.ts';
+export { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';
 export {
   type AccountName,
   type Balance,
@@ -39,13 +39,29 @@ export {
   mayBeNegative,
   treasuryOf,
   withCarried,
-} from './ledger.ts';
-export { MICRO_PER_USD, MICRO_USD_MAX, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './money.ts';
+} from './ledger/ledger.ts';
+export {
+  MICRO_PER_USD,
+  MICRO_USD_MAX,
+  type MicroUsd,
+  MoneyError,
+  formatUsd,
+  parseUsd,
+  toUsdNumber,
+} from './prices/money.ts';
 export type { Payout, Payouts } from './payouts.ts';
-export type { PriceBook, PriceVersion } from './price-book.ts';
-export { METERS, type Meter, rateOf, TOKEN_PARTS } from './meters.ts';
-export { JUMP, jumpsBetween, leastRates, ratesAbove } from './price-jumps.ts';
-export { parseRates, perMinute, ratesFromJson, ratesToJson, ratesToUsd, unitUsd, usageToText } from './price-text.ts';
+export type { PriceBook, PriceVersion } from './prices/price-book.ts';
+export { METERS, type Meter, rateOf, TOKEN_PARTS } from './prices/meters.ts';
+export { JUMP, jumpsBetween, leastRates, ratesAbove } from './prices/price-jumps.ts';
+export {
+  parseRates,
+  perMinute,
+  ratesFromJson,
+  ratesToJson,
+  ratesToUsd,
+  unitUsd,
+  usageToText,
+} from './prices/price-text.ts';
 export {
   BATCH_TIER,
   DEFAULT_TIER,
@@ -60,5 +76,5 @@ export {
   partsOfOffer,
   priceId,
   promptTokens,
-} from './price.ts';
+} from './prices/price.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';

@@ -1,7 +1,7 @@
 import { loadStatements, type Database } from '#store';
-import { findTransfer } from './account-records.ts';
-import { earningsOf, type Ledger, OPERATOR_TREASURY } from './ledger.ts';
-import type { MicroUsd } from './money.ts';
+import { findTransfer } from './ledger/account-records.ts';
+import { earningsOf, type Ledger, OPERATOR_TREASURY } from './ledger/ledger.ts';
+import type { MicroUsd } from './prices/money.ts';
 
 /**
  * Earnings that the operator paid to a provider outside of the gateway, for example by bank transfer. In the ledger a

@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, sign, verify, type KeyObject } from 'node:crypto';
-import type { MicroUsd } from './money.ts';
+import type { MicroUsd } from './prices/money.ts';
 
 /**
  * The charge of a paid call, with all that is needed to recompute it from the price version. Amounts are in micro-USD,

@@ -1,7 +1,7 @@
 import { loadStatements, readRecords, type Prepare, type Query } from '#store';
-import type { JournalKind } from './ledger-changes.ts';
+import type { JournalKind } from './ledger/ledger-changes.ts';
 import { readArchivedPlace } from './archive/archived-place.ts';
-import { EMBEDDED_CHAIN } from './ledger-sqlite.ts';
+import { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';
 
 /* The locks that a part of the journal resolves, for programs in the thread of the database, which must not load the
    whole module. */

@@ -1,9 +1,9 @@
 import type { EndFrame } from './bill.ts';
-import type { Ledger, LockRecord, Settlement, SettleRequest, SettleResult } from './ledger.ts';
-import type { MicroUsd } from './money.ts';
-import { cost, type Price, type ServiceTiers } from './price.ts';
-import { usageToText } from './price-text.ts';
-import type { PriceBook } from './price-book.ts';
+import type { Ledger, LockRecord, Settlement, SettleRequest, SettleResult } from './ledger/ledger.ts';
+import type { MicroUsd } from './prices/money.ts';
+import { cost, type Price, type ServiceTiers } from './prices/price.ts';
+import { usageToText } from './prices/price-text.ts';
+import type { PriceBook } from './prices/price-book.ts';
 
 /** A price, and the most that a call can cost by it. */
 export interface Quote {

@@ -18,8 +18,8 @@ import { toCall } from './call/chat-to-call.ts';
 import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
 import { chats } from './model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
-import type { ChatPiece, ChatResult } from './chat/chat-end.ts';
-import { createToolCallIds } from './chat/chat-decoder.ts';
+import type { ChatPiece, ChatResult } from './chat/reply/chat-end.ts';
+import { createToolCallIds } from './chat/reply/chat-decoder.ts';
 import { ChunkEvents } from './stream/chunk-output.ts';
 import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
 import { type SpeechBody, speechSchema } from './audio/speech/speech-schema.ts';
@@ -31,7 +31,7 @@ import {
 } from './audio/transcription/transcription-to-call.ts';
 import { checkDocuments, type RerankBody, rerankSchema } from './rerank/rerank-schema.ts';
 import { rerankToCall } from './rerank/rerank-to-call.ts';
-import { pictureOf } from './chat/picture-url.ts';
+import { pictureOf } from './chat/request/picture-url.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
 

@@ -12,9 +12,9 @@ import { mask, readTree } from './source.ts';
 const JUDGED: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
   'the text has an end: digits of an amount, the reason of a WebSocket, a name, the first words of an answer, the end of a line':
     {
-      'src/billing/money.ts': ['/0+$/'],
-      'src/billing/price-text.ts': ['/0+$/'],
-      'src/program/cli/admin-client.ts': [String.raw`/\.?0+$/`],
+      'src/billing/prices/money.ts': ['/0+$/'],
+      'src/billing/prices/price-text.ts': ['/0+$/'],
+      'src/program/cli/admin/admin-client.ts': [String.raw`/\.?0+$/`],
       'src/server/config/blocks/price.ts': ['/0+$/'],
       'src/server/config/image-tokens.ts': [String.raw`/(?:^|[-/.:])(?:gpt-|o\d).*(?:mini|nano)/`],
       'src/server/http/message-socket.ts': [String.raw`/\uFFFD+$/`],
@@ -35,9 +35,9 @@ const JUDGED: Readonly<Record<string, Readonly<Record<string, readonly string[]>
       String.raw`/\s*(?:([\w-]+)|"([^"]*)"|'([^']*)')\s*(?:\.|$)/g`,
       String.raw`/^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/`,
     ],
-    'src/program/cli/gateway-process.ts': [String.raw`/\/+$/`],
-    'src/program/cli/local-providers.ts': [String.raw`/\/+$/`],
-    'src/program/cli/target.ts': [String.raw`/\/+$/`],
+    'src/program/cli/gateway/gateway-process.ts': [String.raw`/\/+$/`],
+    'src/program/cli/gateway/local-providers.ts': [String.raw`/\/+$/`],
+    'src/program/cli/admin/target.ts': [String.raw`/\/+$/`],
     'src/server/config/blocks/block.ts': [String.raw`/\/+$/`],
     'src/console/observe/otlp.ts': [String.raw`/\/+$/`],
     'src/foundation/security/safe-text.ts': [String.raw`/^(\w+) +(.+)$/`, '/=+$/'],

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { GENESIS, openDatabase, type OpenDatabase } from '#store';
-import { hashBatch } from '../../src/billing/journal.ts';
+import { hashBatch } from '../../src/billing/ledger/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';

@@ -1,9 +1,9 @@
 import { Client } from 'pg';
 import { expect, test } from 'vitest';
 import { LedgerUnavailable } from '#billing';
-import type { Committer } from '../../src/billing/group-commit.ts';
-import { createLanes, ShortAccounts } from '../../src/billing/ledger-lanes.ts';
-import type { Operation } from '../../src/billing/ledger-operations.ts';
+import type { Committer } from '../../src/billing/ledger/group-commit.ts';
+import { createLanes, ShortAccounts } from '../../src/billing/ledger/ledger-lanes.ts';
+import type { Operation } from '../../src/billing/ledger/ledger-operations.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { fund, lock, release, settle, watchedGateways, type WatchedGateway } from '../support/watched-gateway.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook, type createLedger as CreateLedger } from '#billing/compose';
 import { escrowOf, treasuryOf } from '#billing';
-import type { ReturnEntry } from '../../src/billing/ledger-log-rows.ts';
-import type { LockRequest } from '../../src/billing/ledger.ts';
+import type { ReturnEntry } from '../../src/billing/ledger/ledger-log-rows.ts';
+import type { LockRequest } from '../../src/billing/ledger/ledger.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { editRows, tamper, type LogEdit } from '../support/edited-log.ts';
@@ -173,7 +173,7 @@ describe.each(ENGINES)('%s', (name) => {
   test('a ledger that forgets to give back to the parent is found out, although its books balance', async () => {
     const mutant = createMutant([
       {
-        file: 'src/billing/ledger-decide.ts',
+        file: 'src/billing/ledger/ledger-decide.ts',
         find: "if (parent?.state !== 'held' || rest === 0n) return;",
         put: 'if (parent) return;',
       },

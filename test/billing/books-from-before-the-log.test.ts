@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { audit, compareJournal, createLedger, hasOldBooks, journalHead } from '#billing/compose';
 import { GENESIS, openDatabase } from '#store';
-import { hashBatch } from '../../src/billing/journal.ts';
+import { hashBatch } from '../../src/billing/ledger/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 

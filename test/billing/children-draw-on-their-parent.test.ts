@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
-import { LOCK_LEVELS, type LockRequest } from '../../src/billing/ledger.ts';
+import { LOCK_LEVELS, type LockRequest } from '../../src/billing/ledger/ledger.ts';
 import { CONTRACT_LEDGERS, openContractLedger, type ContractLedger } from '../support/contract-ledger.ts';
 
 describe.each(CONTRACT_LEDGERS)('%s', (name) => {

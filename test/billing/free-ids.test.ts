@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FreeIds } from '../../src/billing/ledger-memory.ts';
+import { FreeIds } from '../../src/billing/ledger/ledger-memory.ts';
 
 const ID = fc.string({ unit: fc.constantFrom('a', 'b', '7', 'ü', '\u{1F600}', '\uFFFD'), minLength: 1, maxLength: 4 });
 /** As the database orders them. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerUnavailable } from '#billing';
-import { createGroupCommit, type GroupCommit, type Pending } from '../../src/billing/group-commit.ts';
-import type { Operation } from '../../src/billing/ledger-operations.ts';
+import { createGroupCommit, type GroupCommit, type Pending } from '../../src/billing/ledger/group-commit.ts';
+import type { Operation } from '../../src/billing/ledger/ledger-operations.ts';
 
 const release = (id: string): Operation => ({ kind: 'release', request: { id, detail: '{}' } });
 

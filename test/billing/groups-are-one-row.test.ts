@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { audit, compareJournal, createLedger, createPriceBook, journalHead } from '#billing/compose';
 import { GENESIS } from '#store';
-import type { JournalRow } from '../../src/billing/ledger-changes.ts';
-import { hashBatch } from '../../src/billing/journal.ts';
+import type { JournalRow } from '../../src/billing/ledger/ledger-changes.ts';
+import { hashBatch } from '../../src/billing/ledger/journal.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine, type OpenedEngine } from '../support/engines.ts';

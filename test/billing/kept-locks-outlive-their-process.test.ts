@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { audit, createLedger, expireAll, expireOrphans } from '#billing/compose';
 import { escrowOf, treasuryOf, type Ledger } from '#billing';
-import type { LockRequest } from '../../src/billing/ledger.ts';
+import type { LockRequest } from '../../src/billing/ledger/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 describe.each(ENGINES)('%s', (name) => {

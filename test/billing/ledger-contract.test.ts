@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createLedger } from '#billing/compose';
 import { earningsOf, escrowOf, FEES, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
-import type { LockRequest, SettleRequest } from '../../src/billing/ledger.ts';
+import type { LockRequest, SettleRequest } from '../../src/billing/ledger/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { createOracleLedger } from '../support/oracle-ledger.ts';
 

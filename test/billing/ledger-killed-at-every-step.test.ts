@@ -11,7 +11,7 @@ const ROUNDS = process.env['TOLLGATE_DEEP'] === '1' ? 40 : 1;
 /** The child ends here where its step did not come. */
 const ACKNOWLEDGEMENTS = 100_000;
 
-const COMMIT = 'src/billing/ledger-sqlite.ts';
+const COMMIT = 'src/billing/ledger/ledger-sqlite.ts';
 const WRITER = 'src/foundation/store/log/ledger-log.ts';
 const FOLLOW = 'src/foundation/store/log/follow.ts';
 /** One copy of the sources dies at all steps: what tells it at which is the environment of its process. */

@@ -9,7 +9,11 @@ import { raceChildren, raceForLeases, raceLocks, type Race, type RaceOptions } f
  * The race of ledger-races.test.ts must fail without the guards, else it shows nothing. Three stand one behind the
  * other: the decision's comparison, the row locks that make it true, the CHECK in the database.
  */
-const COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'escrow.available < amount', put: 'false' };
+const COMPARISON: Mutation = {
+  file: 'src/billing/ledger/ledger-decide.ts',
+  find: 'escrow.available < amount',
+  put: 'false',
+};
 const ROW_LOCKS: Mutation = {
   file: 'src/billing/sql/ledger-postgres.sql',
   find: 'ANY ($2::text[]) AND stripe IS NULL))\nORDER BY id FOR UPDATE',
@@ -17,18 +21,18 @@ const ROW_LOCKS: Mutation = {
 };
 /** Rows that this gateway knows are compared when a group that was decided on them is written. */
 const ASSUMPTIONS: Mutation = {
-  file: 'src/billing/ledger-postgres.ts',
+  file: 'src/billing/ledger/ledger-postgres.ts',
   find: '[BEGIN, ...assumeSteps(state)]',
   put: '[BEGIN]',
 };
 /** Leases that this gateway knows are compared too, and another gateway that takes one back locks it. */
 const LEASE_ASSUMPTIONS: Mutation = {
-  file: 'src/billing/ledger-postgres-write.ts',
+  file: 'src/billing/ledger/ledger-postgres-write.ts',
   find: '[...steps, accountStripes, budgetStripes]',
   put: '[...steps]',
 };
 const LEASED_ROOM: Mutation = {
-  file: 'src/billing/ledger-decide.ts',
+  file: 'src/billing/ledger/ledger-decide.ts',
   find: 'spent + locked + leased + amount > budget.limit',
   put: 'spent + locked + amount > budget.limit',
 };
@@ -44,16 +48,20 @@ const CHECK: Mutation = {
 };
 /** On the embedded engine a decision is checked before it is written, as the tables follow later. */
 const EMBEDDED_CHECK: Mutation = {
-  file: 'src/billing/ledger-sqlite.ts',
+  file: 'src/billing/ledger/ledger-sqlite.ts',
   find: 'available >= 0n || mayBeNegative(id)',
   put: 'true',
 };
 const EMBEDDED_LENDING_CHECK: Mutation = {
-  file: 'src/billing/ledger-sqlite.ts',
+  file: 'src/billing/ledger/ledger-sqlite.ts',
   find: 'lent > lendable',
   put: 'false',
 };
-const LENDING_COMPARISON: Mutation = { file: 'src/billing/ledger-decide.ts', find: 'left < amount', put: 'false' };
+const LENDING_COMPARISON: Mutation = {
+  file: 'src/billing/ledger/ledger-decide.ts',
+  find: 'left < amount',
+  put: 'false',
+};
 const LENDING_CHECK: Mutation = {
   file: 'src/foundation/store/migrations/0009_runs.sql',
   find: 'CHECK (lent >= 0 AND lent <= lendable)',

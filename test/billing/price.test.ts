@@ -15,7 +15,7 @@ import {
   type Usage,
 } from '#billing';
 import { isPriced } from '#billing/amounts';
-import { usageFromText } from '../../src/billing/price-text.ts';
+import { usageFromText } from '../../src/billing/prices/price-text.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>
   fc.record(Object.fromEntries(METERS.map((meter) => [meter, value])) as Record<Meter, fc.Arbitrary<T>>, {

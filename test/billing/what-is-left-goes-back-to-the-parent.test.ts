@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { earningsOf, escrowOf, treasuryOf } from '#billing';
-import type { LockRequest, SettleRequest } from '../../src/billing/ledger.ts';
+import type { LockRequest, SettleRequest } from '../../src/billing/ledger/ledger.ts';
 import { CONTRACT_LEDGERS, openContractLedger, type ContractLedger } from '../support/contract-ledger.ts';
 
 describe.each(CONTRACT_LEDGERS)('%s', (name) => {

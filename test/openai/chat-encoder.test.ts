@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { type CallEvent, textDelta } from '../../src/gateway/bridge/call-event.ts';
-import { decodeChunk, createToolCallIds } from '../../src/openai/chat/chat-decoder.ts';
-import { createChatEncoder } from '../../src/openai/chat/chat-encoder.ts';
-import type { StartedChat } from '../../src/openai/chat/chat-reply.ts';
+import { decodeChunk, createToolCallIds } from '../../src/openai/chat/reply/chat-decoder.ts';
+import { createChatEncoder } from '../../src/openai/chat/reply/chat-encoder.ts';
+import type { StartedChat } from '../../src/openai/chat/reply/chat-reply.ts';
 import { chunksIn } from './support/replies.ts';
 
 const opened = {

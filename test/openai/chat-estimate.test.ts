@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GatewayError } from '#errors';
-import { chatBudget, checkFits, toUsage } from '../../src/openai/chat/chat-budget.ts';
+import { chatBudget, checkFits, toUsage } from '../../src/openai/chat/request/chat-budget.ts';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
-import { PLAIN } from '../../src/openai/chat/priced-parts.ts';
-import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
+import { PLAIN } from '../../src/openai/chat/price/priced-parts.ts';
+import { measurePrompt } from '../../src/openai/chat/request/prompt-size.ts';
 import { makeOffer } from './support/offers.ts';
 
 const body = (rest: Partial<ChatBody> = {}): ChatBody => ({

@@ -3,7 +3,7 @@ import { parseJson } from '#wire';
 import { createCheck } from '#http';
 import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
-import { withoutList } from '../../src/openai/chat/content-lists.ts';
+import { withoutList } from '../../src/openai/chat/request/content-lists.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

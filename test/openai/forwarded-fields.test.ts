@@ -4,7 +4,7 @@ import { createCheck } from '#http';
 import type { Offer } from '#catalog';
 import { toCall } from '../../src/openai/call/chat-to-call.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
-import { PUBLISHED } from '../../src/openai/chat/forwarded-body.ts';
+import { PUBLISHED } from '../../src/openai/chat/request/forwarded-body.ts';
 import { makeOffer } from './support/offers.ts';
 
 const check = createCheck<ChatBody>(chatSchema(2048));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
+import { measurePrompt } from '../../src/openai/chat/request/prompt-size.ts';
 import type { ContentPart } from '../../src/openai/chat/chat-schema.ts';
 
 const URL = 'data:image/png;base64,AAAA';

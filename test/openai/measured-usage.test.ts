@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { imageTokensMax } from '#config';
-import { chatBudget } from '../../src/openai/chat/chat-budget.ts';
-import { cutUsage, measureUsage, overCapUsage, type UsageBounds } from '../../src/openai/chat/chat-usage.ts';
+import { chatBudget } from '../../src/openai/chat/request/chat-budget.ts';
+import { cutUsage, measureUsage, overCapUsage, type UsageBounds } from '../../src/openai/chat/reply/chat-usage.ts';
 import type { ChatBody, ContentPart } from '../../src/openai/chat/chat-schema.ts';
-import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
-import { partsAt } from '../../src/openai/chat/priced-parts.ts';
-import { measurePrompt } from '../../src/openai/chat/prompt-size.ts';
+import { outputBytesMax } from '../../src/openai/chat/reply/output-bound.ts';
+import { partsAt } from '../../src/openai/chat/price/priced-parts.ts';
+import { measurePrompt } from '../../src/openai/chat/request/prompt-size.ts';
 import { GEMINI_WIRE } from '../../src/openai/gemini/native-gemini.ts';
 import { measureNative } from '../../src/openai/native/native-request.ts';
 import { measureSearch, tokensMax } from '../../src/openai/rerank/search-size.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/chat/reply/chat-reply-reader.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
-import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
+import { outputBytesMax } from '../../src/openai/chat/reply/output-bound.ts';
 import { chunkOf, CONTEXT, delta, events, feed, textOf } from './support/replies.ts';
 
 const contextOf = (tokens: number) => ({

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { parseJson, UpstreamFailure } from '#wire';
 import type { Usage } from '#billing';
 import { createCheck } from '#http';
-import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/chat/reply/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';
 import { createChatStreamReader } from '../../src/openai/stream/chat-stream-reader.ts';
 import { toCall } from '../../src/openai/call/chat-to-call.ts';

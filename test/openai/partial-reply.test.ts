@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { outputBytesMax } from '../../src/openai/chat/output-bound.ts';
-import { CHAT_NAMES, nativeNames, partialCompletion, partialOf } from '../../src/openai/chat/partial-reply.ts';
+import { outputBytesMax } from '../../src/openai/chat/reply/output-bound.ts';
+import { CHAT_NAMES, nativeNames, partialCompletion, partialOf } from '../../src/openai/chat/reply/partial-reply.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const read = (text: string | Buffer) =>

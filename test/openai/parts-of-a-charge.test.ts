@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cost, METERS, TOKEN_PARTS } from '#billing/amounts';
-import { costOfParts, partsOfCharge } from '../../src/openai/chat/chat-end.ts';
+import { costOfParts, partsOfCharge } from '../../src/openai/chat/reply/chat-end.ts';
 import { requestOf, WIRES } from '../peers/wires.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 

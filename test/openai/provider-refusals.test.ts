@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
+import { ChatReplyReader } from '../../src/openai/chat/reply/chat-reply-reader.ts';
 import { CONTEXT } from './support/replies.ts';
 
 const failure = (status: number, body: string, headers: Record<string, string> = {}) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ChatBody } from '../../src/openai/chat/chat-schema.ts';
-import { refusePlugins } from '../../src/openai/chat/refusals.ts';
+import { refusePlugins } from '../../src/openai/chat/request/refusals.ts';
 
 const body = (plugins: unknown): ChatBody => ({ model: 'm', messages: [], plugins });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { learnForm } from '../../src/openai/stream/chunk-forms.ts';
-import { createToolCallIds } from '../../src/openai/chat/chat-decoder.ts';
+import { createToolCallIds } from '../../src/openai/chat/reply/chat-decoder.ts';
 import { createChatStreamDecoder } from '../../src/openai/stream/chat-stream-reader.ts';
 import { ChunkBytes, ChunkEvents } from '../../src/openai/stream/chunk-output.ts';
 import { findRun } from '../../src/openai/stream/event-forms.ts';

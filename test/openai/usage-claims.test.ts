@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { promptTokens } from '#billing';
-import { measureUsage, readUsage, NO_DETAILS } from '../../src/openai/chat/chat-usage.ts';
-import { PLAIN } from '../../src/openai/chat/priced-parts.ts';
-import type { UnseenTokens } from '../../src/openai/chat/chat-budget.ts';
+import { measureUsage, readUsage, NO_DETAILS } from '../../src/openai/chat/reply/chat-usage.ts';
+import { PLAIN } from '../../src/openai/chat/price/priced-parts.ts';
+import type { UnseenTokens } from '../../src/openai/chat/request/chat-budget.ts';
 import { CONTEXT, USAGE } from './support/replies.ts';
 
 const of = (outputBytes: number) => ({ outputBytes, otherBytes: 0 });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { UpstreamFailure } from '#wire';
-import { ChatReplyReader } from '../../src/openai/chat/chat-reply-reader.ts';
-import { createToolCallIds, saidBy } from '../../src/openai/chat/chat-decoder.ts';
-import { endHere } from '../../src/openai/chat/whole-reply.ts';
+import { ChatReplyReader } from '../../src/openai/chat/reply/chat-reply-reader.ts';
+import { createToolCallIds, saidBy } from '../../src/openai/chat/reply/chat-decoder.ts';
+import { endHere } from '../../src/openai/chat/reply/whole-reply.ts';
 import { CONTEXT, feed, USAGE } from './support/replies.ts';
 
 const completion = (rest: Record<string, unknown> = {}) => ({

@@ -1,8 +1,8 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JournalRow } from '../../src/billing/ledger-changes.ts';
-import { movementsText } from '../../src/billing/journal.ts';
-import type { Entry } from '../../src/billing/ledger-log-rows.ts';
+import type { JournalRow } from '../../src/billing/ledger/ledger-changes.ts';
+import { movementsText } from '../../src/billing/ledger/journal.ts';
+import type { Entry } from '../../src/billing/ledger/ledger-log-rows.ts';
 import { adHoc } from './ad-hoc.ts';
 import type { OpenedEngine } from './engines.ts';
 

@@ -1,5 +1,5 @@
 import { escrowOf, LedgerUnavailable, treasuryOf, type Ledger } from '#billing';
-import type { SettleResult } from '../../src/billing/ledger.ts';
+import type { SettleResult } from '../../src/billing/ledger/ledger.ts';
 import { CRASH_PRICE } from './crash-price.ts';
 
 export interface LoadResult {

@@ -1,5 +1,5 @@
 import { escrowOf, treasuryOf, type Ledger, type LockResult } from '#billing';
-import type { LockRequest } from '../../src/billing/ledger.ts';
+import type { LockRequest } from '../../src/billing/ledger/ledger.ts';
 
 export interface Race {
   /** Number of locks that were granted, refused, or failed with an error. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Ledger, LockRecord, LockState } from '#billing';
-import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger.ts';
+import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger/ledger.ts';
 
 /* A simple model of the ledger: one operation after the other on plain maps, with a list of all movements. It is
    written from the interface's documentation and shares no code with the real ledger, so that the two can be

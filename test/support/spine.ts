@@ -5,14 +5,14 @@ import type { OfferedBlock } from '#config/known-providers';
 import type { Payments } from '#payments';
 import { localAccount } from '#accounts/names';
 import type { NewKeyFields } from '#auth/keys';
-import type { Balance } from '../../src/billing/ledger.ts';
+import type { Balance } from '../../src/billing/ledger/ledger.ts';
 import { createApp, type App } from '../../src/program/app/app.ts';
 import { anyProvider } from './any-provider.ts';
 import { atThisLoad } from './at-this-load.ts';
 import { fillDataDirectory, newDataDirectory } from './data-directory.ts';
 import { NOTHING_LEFT_TO_LUCK } from './nothing-left-to-luck.ts';
 import { pauses } from './pauses.ts';
-import { createListedConfig } from '../../src/program/cli/listed-config.ts';
+import { createListedConfig } from '../../src/program/cli/gateway/listed-config.ts';
 import { startProvider, type TestProvider } from './provider.ts';
 import { DOMAIN } from './wallets.ts';
 

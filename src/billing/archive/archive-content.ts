@@ -1,7 +1,7 @@
 import { listParam, loadStatements, type Query, type Row, type RunProgram } from '#store';
-import type { Movement } from '../log-movements.ts';
-import { toLock } from '../ledger-rows.ts';
-import type { LockRecord } from '../ledger.ts';
+import type { Movement } from '../ledger/log-movements.ts';
+import { toLock } from '../ledger/ledger-rows.ts';
+import type { LockRecord } from '../ledger/ledger.ts';
 import type { Receipt, ReceiptSigner } from '../receipt.ts';
 import { ArchiveError, callOf, FORMAT, type LeftMovement, type Line } from './archive-lines.ts';
 import type { ArchivePlan } from './archive-plan.ts';

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Row } from '#store';
 import type { Jwk } from '../receipt.ts';
-import type { Movement } from '../log-movements.ts';
+import type { Movement } from '../ledger/log-movements.ts';
 
 /* The lines of an archive. Each is a JSON array that begins with its kind; amounts are decimal texts in micro-USD,
    times are epoch milliseconds. docs/archives.md describes them for readers without this program. */

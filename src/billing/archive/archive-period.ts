@@ -3,7 +3,7 @@ import { mkdir, open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { loadStatements, type OpenDatabase } from '#store';
-import type { LockRecord } from '../ledger.ts';
+import type { LockRecord } from '../ledger/ledger.ts';
 import type { Receipt, ReceiptSigner } from '../receipt.ts';
 import { archiveContent } from './archive-content.ts';
 import { digestOfFile, writeArchiveFile } from './archive-file.ts';

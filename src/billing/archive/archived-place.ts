@@ -1,5 +1,5 @@
 import { loadStatements, type LogHead, type Prepare } from '#store';
-import { EMBEDDED_CHAIN } from '../ledger-sqlite.ts';
+import { EMBEDDED_CHAIN } from '../ledger/ledger-sqlite.ts';
 
 const SQL = loadStatements(import.meta.url, '../sql/archive.sql', ['archivedChain']);
 

@@ -1,5 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
-import type { Movement } from '../log-movements.ts';
+import type { Movement } from '../ledger/log-movements.ts';
 import { SetDigest, type LeftMovement } from './archive-lines.ts';
 import { pagesOf } from './registered.ts';
 

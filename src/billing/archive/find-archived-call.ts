@@ -1,5 +1,5 @@
 import { loadStatements, type Query } from '#store';
-import { partsOf } from '../call-ids.ts';
+import { partsOf } from '../ledger/call-ids.ts';
 
 /** The place of an archived call. */
 export interface ArchivedCallPlace {

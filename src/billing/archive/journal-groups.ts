@@ -1,8 +1,8 @@
 import { GENESIS, isIntact, loadStatements, type LogHead, type Query, type Row, type RunProgram } from '#store';
-import { areMovements, hashBatch, hashGroup } from '../journal.ts';
-import type { JournalRow } from '../ledger-changes.ts';
-import { EMBEDDED_CHAIN } from '../ledger-sqlite.ts';
-import { movementsOf, type Movement, type TimedMovement } from '../log-movements.ts';
+import { areMovements, hashBatch, hashGroup } from '../ledger/journal.ts';
+import type { JournalRow } from '../ledger/ledger-changes.ts';
+import { EMBEDDED_CHAIN } from '../ledger/ledger-sqlite.ts';
+import { movementsOf, type Movement, type TimedMovement } from '../ledger/log-movements.ts';
 import type { AskedLog, ReadLog } from './archive-log-program.ts';
 import { ArchiveError, type GroupForm } from './archive-lines.ts';
 import { movementOfRow, type ChainEnd } from './closing-rows.ts';

@@ -1,9 +1,9 @@
 import type { Row } from '#store';
-import { checkCharge } from '../check-charge.ts';
-import { earningsOf, escrowOf } from '../ledger.ts';
-import type { Movement } from '../log-movements.ts';
-import { priceId, type Rates } from '../price.ts';
-import { ratesFromText } from '../price-book.ts';
+import { checkCharge } from '../ledger/check-charge.ts';
+import { earningsOf, escrowOf } from '../ledger/ledger.ts';
+import type { Movement } from '../ledger/log-movements.ts';
+import { priceId, type Rates } from '../prices/price.ts';
+import { ratesFromText } from '../prices/price-book.ts';
 import type { Receipt, ReceiptChecker } from '../receipt.ts';
 import { ArchiveError, rowOfCall, SetDigest, type ArchivedCall, type LeftMovement } from './archive-lines.ts';
 import type { TransferFields } from './closing-rows.ts';

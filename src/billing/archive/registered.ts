@@ -1,5 +1,5 @@
 import { loadStatements, type Query, type Row, type Statement, type Value } from '#store';
-import type { MicroUsd } from '../money.ts';
+import type { MicroUsd } from '../prices/money.ts';
 
 /** An archive that the database knows: its rows are dropped, or are being dropped. */
 export interface RegisteredArchive {

@@ -1,5 +1,5 @@
-import { FEES } from '../ledger.ts';
-import type { Movement } from '../log-movements.ts';
+import { FEES } from '../ledger/ledger.ts';
+import type { Movement } from '../ledger/log-movements.ts';
 import type { ClosingBalance } from './closing-rows.ts';
 
 /** Balances that follow the movements of a journal. It keeps one entry for each account. */

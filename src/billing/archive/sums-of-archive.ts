@@ -1,4 +1,4 @@
-import { IdRanges } from '../call-ids.ts';
+import { IdRanges } from '../ledger/call-ids.ts';
 import { SetDigest, type ArchivedCall } from './archive-lines.ts';
 
 const DAY_MS = 86_400_000;

@@ -71,9 +71,9 @@ export interface SqliteDatabase extends Database {
  * The module that applies the log to the tables. It is fixed here, so that nobody can open tables that do not follow
  * the log.
  */
-const FOLLOWER = new URL('../../billing/ledger-follower.ts', import.meta.url).href;
+const FOLLOWER = new URL('../../billing/ledger/ledger-follower.ts', import.meta.url).href;
 /** The module that rebuilds the journal from the tables if the log is missing. */
-const REBUILD = new URL('../../billing/rebuild-log-program.ts', import.meta.url).href;
+const REBUILD = new URL('../../billing/audit/rebuild-log-program.ts', import.meta.url).href;
 
 /**
  * Opens the embedded database of a data directory in a worker thread, so that no fsync blocks the event loop. A missing

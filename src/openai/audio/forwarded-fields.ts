@@ -1,6 +1,6 @@
 import type { Offer } from '#catalog';
 import { foldName } from '#wire';
-import { listed, paidBy } from '../chat/paid-extras.ts';
+import { listed, paidBy } from '../chat/price/paid-extras.ts';
 
 /**
  * Whether an offer gets a field that is not published. A server might take a text to speak, or a file to transcribe,

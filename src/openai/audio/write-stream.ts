@@ -2,7 +2,7 @@ import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices 
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
 import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#call';
-import { addAlteredHeaders } from '../chat/altered-headers.ts';
+import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 /** An answer of this kind, which is written as it comes. */
 export interface StreamedAnswer<R> {

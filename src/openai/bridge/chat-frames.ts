@@ -15,9 +15,9 @@ import {
   textDelta,
 } from '#bridge';
 import type { Provider } from '#catalog';
-import type { ChatResult } from '../chat/chat-end.ts';
-import { imageOf } from '../chat/chat-encoder.ts';
-import type { ReplyAbout } from '../chat/chat-reply.ts';
+import type { ChatResult } from '../chat/reply/chat-end.ts';
+import { imageOf } from '../chat/reply/chat-encoder.ts';
+import type { ReplyAbout } from '../chat/reply/chat-reply.ts';
 
 interface ChatFramesOptions {
   readonly call: Call;

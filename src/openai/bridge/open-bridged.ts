@@ -17,7 +17,7 @@ import type { Caller } from '#accounts';
 import type { Offer, Provider } from '#catalog';
 import type { ContentResult, EventBatch, TargetAdapter } from '#bridge';
 import { maxCostOf, type ChatContext } from '../call/chat-to-call.ts';
-import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
+import type { OpenChat, ReplyAbout } from '../chat/reply/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { chatFrames } from './chat-frames.ts';
 import { refuseUnsupported, toAsk } from './to-ask.ts';

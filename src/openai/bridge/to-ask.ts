@@ -2,9 +2,9 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonLimits, parseJson } from '#wire';
 import type { Primitive } from '#config';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
-import { requestedCap } from '../chat/chat-budget.ts';
+import { requestedCap } from '../chat/request/chat-budget.ts';
 import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { partsOfDataUrl } from '../chat/picture-url.ts';
+import { partsOfDataUrl } from '../chat/request/picture-url.ts';
 
 const ROLES: Readonly<Record<string, ContentTurn['role']>> = {
   system: 'system',

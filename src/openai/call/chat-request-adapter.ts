@@ -13,16 +13,21 @@ import {
   learnCap,
   speaksOfCap,
   takenCap,
-} from '../chat/chat-budget.ts';
-import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
-import { ChatReplyReader } from '../chat/chat-reply-reader.ts';
+} from '../chat/request/chat-budget.ts';
+import type { ChatPiece, ChatResult, ReplyContext } from '../chat/reply/chat-end.ts';
+import { ChatReplyReader } from '../chat/reply/chat-reply-reader.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { createChatStreamDecoder, createChatStreamReader } from '../stream/chat-stream-reader.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
-import type { SentRequest } from '../chat/altered-headers.ts';
-import { FOR_ANOTHER_ROUTER, forwardedBody, type ForwardedCap, readReasoningRefusal } from '../chat/forwarded-body.ts';
-import { askedParts } from '../chat/asked-parts.ts';
-import { chatExtras, type PaidExtra, refuseUnpaid } from '../chat/paid-extras.ts';
+import type { SentRequest } from '../chat/request/altered-headers.ts';
+import {
+  FOR_ANOTHER_ROUTER,
+  forwardedBody,
+  type ForwardedCap,
+  readReasoningRefusal,
+} from '../chat/request/forwarded-body.ts';
+import { askedParts } from '../chat/price/asked-parts.ts';
+import { chatExtras, type PaidExtra, refuseUnpaid } from '../chat/price/paid-extras.ts';
 import {
   type AskedParts,
   linePriceAt,
@@ -30,9 +35,9 @@ import {
   priceAt,
   type PricedParts,
   provableTiers,
-} from '../chat/priced-parts.ts';
-import { promptPrefix, type RepeatedPrompt } from '../chat/prompt-prefix.ts';
-import { measurePrompt, type PromptSize } from '../chat/prompt-size.ts';
+} from '../chat/price/priced-parts.ts';
+import { promptPrefix, type RepeatedPrompt } from '../chat/request/prompt-prefix.ts';
+import { measurePrompt, type PromptSize } from '../chat/request/prompt-size.ts';
 
 interface ChatRequestAdapterOptions {
   readonly body: ChatBody;

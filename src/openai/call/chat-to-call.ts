@@ -17,16 +17,16 @@ import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
-import { checkFits, toUsage } from '../chat/chat-budget.ts';
-import type { ChatPiece, ChatResult } from '../chat/chat-end.ts';
+import { checkFits, toUsage } from '../chat/request/chat-budget.ts';
+import type { ChatPiece, ChatResult } from '../chat/reply/chat-end.ts';
 import { ChatRequestAdapter } from './chat-request-adapter.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import { NativeRequestAdapter } from './native-request-adapter.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
-import { isLine } from '../chat/priced-parts.ts';
-import { measurePrompt } from '../chat/prompt-size.ts';
-import { refuseForPackage, refuseManyStops } from '../chat/refusals.ts';
+import { isLine } from '../chat/price/priced-parts.ts';
+import { measurePrompt } from '../chat/request/prompt-size.ts';
+import { refuseForPackage, refuseManyStops } from '../chat/request/refusals.ts';
 
 export interface ChatContext {
   readonly caller: Caller;

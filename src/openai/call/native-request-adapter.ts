@@ -10,11 +10,11 @@ import {
   learnCap,
   speaksOfCap,
   takenCap,
-} from '../chat/chat-budget.ts';
+} from '../chat/request/chat-budget.ts';
 import type { ChatRequestAdapter } from './chat-request-adapter.ts';
-import type { SentRequest } from '../chat/altered-headers.ts';
-import { isPaidFor, type PaidExtra, withoutUnpaid } from '../chat/paid-extras.ts';
-import type { ChatPiece, ChatResult, ReplyContext } from '../chat/chat-end.ts';
+import type { SentRequest } from '../chat/request/altered-headers.ts';
+import { isPaidFor, type PaidExtra, withoutUnpaid } from '../chat/price/paid-extras.ts';
+import type { ChatPiece, ChatResult, ReplyContext } from '../chat/reply/chat-end.ts';
 import {
   type AskedParts,
   linePriceAt,
@@ -22,8 +22,8 @@ import {
   priceAt,
   type PricedParts,
   provableTiers,
-} from '../chat/priced-parts.ts';
-import type { PromptSize } from '../chat/prompt-size.ts';
+} from '../chat/price/priced-parts.ts';
+import type { PromptSize } from '../chat/request/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from '../native/native-request.ts';
 import { NativeReplyReader } from '../native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../native/native-stream-reader.ts';

@@ -18,7 +18,7 @@ import type { ChatDeps } from '../routes/chat-routes.ts';
 import { withoutAlias } from '../translated/service-names.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import type { ChatEnd } from '../chat/chat-content.ts';
+import type { ChatEnd } from '../chat/reply/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
 interface CompletionsBody {

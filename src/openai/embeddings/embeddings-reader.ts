@@ -1,7 +1,7 @@
 import { BOUNDS, foreignObject } from '#wire';
 import { failedByItsOwnWords, lastObjectIn, malformed, tooLarge, WholeHeadReader } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
-import { tokensOf } from '../chat/prompt-size.ts';
+import { tokensOf } from '../chat/request/prompt-size.ts';
 import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 
 /** The size of the inputs. */

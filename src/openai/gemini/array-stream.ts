@@ -1,4 +1,4 @@
-import type { ReplyEncoder } from '../chat/chat-reply.ts';
+import type { ReplyEncoder } from '../chat/reply/chat-reply.ts';
 
 /*
  * The Gemini API streams a JSON array unless it is asked for server-sent events. An array is made of these events:

@@ -1,6 +1,6 @@
 import { getOrInsert, isObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/echo-fields.ts';
+import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/reply/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import type { Content, GeminiBody, Json } from './gemini-schema.ts';

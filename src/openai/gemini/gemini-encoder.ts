@@ -1,15 +1,15 @@
 import { type FilePart, jsonInside } from '#bridge';
 import { objectIn } from '../bridge/to-ask.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
-import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
-import { tokenDetails } from '../chat/chat-usage.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
+import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
+import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import { BOUNDS } from '#wire/replies';
-import { CALLS_MAX, imageText } from '../chat/chat-decoder.ts';
+import { CALLS_MAX, imageText } from '../chat/reply/chat-decoder.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import { faultOf, hasFailed, isCharged, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
 import { toGeminiFault } from './gemini-error.ts';
 import { signedCall, toSignature } from './signatures.ts';
-import type { ChatEnd, ChatSaid } from '../chat/chat-content.ts';
+import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { eachError, type GatewayError } from '#errors';
 import { errorCodeOf, toHttpError } from '#http';
-import type { ChatFault } from '../chat/chat-content.ts';
+import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface GeminiError {
   readonly status: number;

@@ -16,14 +16,14 @@ import {
   stringsOf,
   withMembersOf,
 } from '../native/native-wire.ts';
-import { boundedReasoning } from '../chat/forwarded-body.ts';
-import { isSealedCall } from '../chat/echo-fields.ts';
-import { isSealedHere } from '../chat/sealed-thinking.ts';
-import { bytesOfBase64 } from '../chat/output-bound.ts';
-import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/sound.ts';
-import { isCount } from '../chat/chat-usage.ts';
-import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/paid-extras.ts';
-import { NO_SEARCHES } from '../chat/priced-parts.ts';
+import { boundedReasoning } from '../chat/request/forwarded-body.ts';
+import { isSealedCall } from '../chat/reply/echo-fields.ts';
+import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
+import { bytesOfBase64 } from '../chat/reply/output-bound.ts';
+import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/request/sound.ts';
+import { isCount } from '../chat/reply/chat-usage.ts';
+import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/price/paid-extras.ts';
+import { NO_SEARCHES } from '../chat/price/priced-parts.ts';
 import type { Content } from './gemini-schema.ts';
 import { usageMetadataOf } from './gemini-encoder.ts';
 import { byModality, COUNTS, DETAILS, largerUsage } from './native-usage.ts';

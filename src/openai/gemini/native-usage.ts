@@ -1,5 +1,5 @@
 import { isObject } from '#wire';
-import { isCount } from '../chat/chat-usage.ts';
+import { isCount } from '../chat/reply/chat-usage.ts';
 
 /* The usage in replies of the Gemini API. */
 

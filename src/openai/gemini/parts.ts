@@ -3,7 +3,7 @@ import type { GatewayError } from '#errors';
 import type { ContentPart } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import type { Json } from './gemini-schema.ts';
-import { pictureOf, plainBase64 } from '../chat/picture-url.ts';
+import { pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
 /* Files and foreign parts of the Gemini API as parts of a chat message. */
 

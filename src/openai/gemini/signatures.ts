@@ -1,5 +1,5 @@
-import { isSealedCall, plainId } from '../chat/echo-fields.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
+import { isSealedCall, plainId } from '../chat/reply/echo-fields.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 
 /*
  * What a provider wants back travels in the signatures of parts, which clients of the Gemini API return unchanged. A

@@ -3,7 +3,7 @@ import { eachError, type GatewayError } from '#errors';
 import { errorCodeOf, toHttpError } from '#http';
 import { UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
-import type { ChatFault } from '../chat/chat-content.ts';
+import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface AnthropicError {
   readonly status: number;

@@ -1,6 +1,6 @@
-import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
+import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
 import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */
 export const CALLER = { type: 'direct' };

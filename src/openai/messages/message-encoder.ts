@@ -1,13 +1,13 @@
 import { objectIn } from '../bridge/to-ask.ts';
 import { BOUNDS } from '#wire/replies';
-import type { SealedThinking, ThinkingOf } from '../chat/sealed-thinking.ts';
+import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 import type { ToolNames } from './tools.ts';
 import { faultOf, hasFailed, isCutCall, type WireEncoder, isCharged } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './anthropic-error.ts';
-import { isEmpty } from '../chat/echo-fields.ts';
+import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
-import { tokenDetails } from '../chat/chat-usage.ts';
-import type { ChatEnd, ChatSaid } from '../chat/chat-content.ts';
+import { tokenDetails } from '../chat/reply/chat-usage.ts';
+import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
 interface MessageEncoderOptions {
   /** Id of the message. */

@@ -20,14 +20,14 @@ import {
   withMembersOf,
 } from '../native/native-wire.ts';
 import { holds } from '../native/native-request.ts';
-import { plainId } from '../chat/echo-fields.ts';
-import { isSealedHere } from '../chat/sealed-thinking.ts';
+import { plainId } from '../chat/reply/echo-fields.ts';
+import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './tools.ts';
 import { userDigest } from './to-chat-body.ts';
-import { isCount, unfallen } from '../chat/chat-usage.ts';
-import { asksHour, withUsualTimes } from '../chat/cache-times.ts';
-import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/paid-extras.ts';
-import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
+import { isCount, unfallen } from '../chat/reply/chat-usage.ts';
+import { asksHour, withUsualTimes } from '../chat/price/cache-times.ts';
+import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/price/paid-extras.ts';
+import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
 type Json = Readonly<Record<string, unknown>>;

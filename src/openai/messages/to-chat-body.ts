@@ -15,8 +15,8 @@ import {
 import { isStrict } from '../translated/strict-schema.ts';
 import type { Json, MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/echo-fields.ts';
-import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/picture-url.ts';
+import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
+import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
 interface ChatBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */

@@ -5,7 +5,7 @@ import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import { GatewayError } from '#errors';
 
 import type { ChatDeps } from '../routes/chat-routes.ts';
-import { tokensOf } from '../chat/prompt-size.ts';
+import { tokensOf } from '../chat/request/prompt-size.ts';
 import { moderates, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import { type PassedCall, type PassedContext, passedRoutes, type PassedWire } from '../passing/passed-route.ts';

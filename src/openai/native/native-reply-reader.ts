@@ -1,13 +1,13 @@
 import { OWN_TURN_BYTES } from '#wire';
 import { WholeHeadReader } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
-import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/output-bound.ts';
-import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/chat-end.ts';
-import { Collector } from '../chat/chat-reply-reader.ts';
-import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/partial-reply.ts';
-import { parseReply, readReply } from '../chat/whole-reply.ts';
+import { outputBytesMax, runDiscountOf, firstBytes } from '../chat/reply/output-bound.ts';
+import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '../chat/reply/chat-end.ts';
+import { Collector } from '../chat/reply/chat-reply-reader.ts';
+import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/reply/partial-reply.ts';
+import { parseReply, readReply } from '../chat/reply/whole-reply.ts';
 import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
-import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/chat-usage.ts';
+import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/reply/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader extends WholeHeadReader implements ReplyReader<ChatResult, never> {

@@ -12,10 +12,10 @@ import {
   isPaidTier,
   MORE_COMPLETIONS,
   REDIRECTING,
-} from '../chat/forwarded-body.ts';
-import { listed, OUTPUT_FIELDS, paidBy } from '../chat/paid-extras.ts';
-import type { PromptSize } from '../chat/prompt-size.ts';
-import { NO_SOUND } from '../chat/sound.ts';
+} from '../chat/request/forwarded-body.ts';
+import { listed, OUTPUT_FIELDS, paidBy } from '../chat/price/paid-extras.ts';
+import type { PromptSize } from '../chat/request/prompt-size.ts';
+import { NO_SOUND } from '../chat/request/sound.ts';
 
 interface NativeBody {
   readonly text: string;

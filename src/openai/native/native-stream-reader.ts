@@ -1,7 +1,7 @@
 import { BOUNDS, contentTypeOf, lastObjectInRest, malformed } from '#wire/replies';
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
-import type { ChatResult, ReplyContext } from '../chat/chat-end.ts';
-import { type OutputCounter, roomOf, runDiscountOf } from '../chat/output-bound.ts';
+import type { ChatResult, ReplyContext } from '../chat/reply/chat-end.ts';
+import { type OutputCounter, roomOf, runDiscountOf } from '../chat/reply/output-bound.ts';
 import { endOfString } from '../stream/chunk-forms.ts';
 import { type ByteOutput, createByteOutput } from '../stream/chunk-output.ts';
 import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';

@@ -2,10 +2,10 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { NativeWireName } from '#config';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
-import type { PaidExtra } from '../chat/paid-extras.ts';
-import type { OutputCounter } from '../chat/output-bound.ts';
-import type { AskedParts } from '../chat/priced-parts.ts';
-import type { Sound } from '../chat/sound.ts';
+import type { PaidExtra } from '../chat/price/paid-extras.ts';
+import type { OutputCounter } from '../chat/reply/output-bound.ts';
+import type { AskedParts } from '../chat/price/priced-parts.ts';
+import type { Sound } from '../chat/request/sound.ts';
 import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
 import { toHttpError } from '#http';
 

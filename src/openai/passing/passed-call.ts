@@ -16,9 +16,9 @@ import type { Offer } from '#catalog';
 import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';
 import type { ChatBody } from '../chat/chat-schema.ts';
-import { listed } from '../chat/paid-extras.ts';
-import { isLine, linePriceAt } from '../chat/priced-parts.ts';
-import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/forwarded-body.ts';
+import { listed } from '../chat/price/paid-extras.ts';
+import { isLine, linePriceAt } from '../chat/price/priced-parts.ts';
+import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/request/forwarded-body.ts';
 
 /* Requests that pass to a provider in the form in which they came: embeddings, reranking and moderations. */
 

@@ -17,8 +17,8 @@ import {
 } from '#call';
 import { NO_PAYMENTS, type PaymentAttempt } from '#payments';
 import { type ChatDeps, paidRouteDeps } from '../routes/chat-routes.ts';
-import { isLine } from '../chat/priced-parts.ts';
-import { refusePrivateUrls } from '../chat/refusals.ts';
+import { isLine } from '../chat/price/priced-parts.ts';
+import { refusePrivateUrls } from '../chat/request/refusals.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { writeAnswer } from './write-answer.ts';

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { type ClientSink, type ReplySink, toGatewayError, writeSlices } from '#http';
 import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
 import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#call';
-import { addAlteredHeaders } from '../chat/altered-headers.ts';
+import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 /** How an answer in one piece is written. */
 interface AnswerOptions<R> {

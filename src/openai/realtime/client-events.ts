@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { tokenizedBytes, type Offer } from '#catalog';
-import { listed } from '../chat/paid-extras.ts';
+import { listed } from '../chat/price/paid-extras.ts';
 import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;

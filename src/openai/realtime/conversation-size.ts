@@ -1,7 +1,7 @@
 import type { Offer } from '#catalog';
-import { type ChatBudget, toUsage } from '../chat/chat-budget.ts';
-import { NO_SEARCHES, partsAt, type PricedParts } from '../chat/priced-parts.ts';
-import { promptTokensMax, type PromptSize } from '../chat/prompt-size.ts';
+import { type ChatBudget, toUsage } from '../chat/request/chat-budget.ts';
+import { NO_SEARCHES, partsAt, type PricedParts } from '../chat/price/priced-parts.ts';
+import { promptTokensMax, type PromptSize } from '../chat/request/prompt-size.ts';
 import type { Usage } from '#billing/amounts';
 
 /** The growth of a conversation by an event. */

@@ -3,9 +3,9 @@ import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
 import { imageTokensMax } from '#config';
 import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#call';
 import { isOwn, type Offer } from '#catalog';
-import { unseenTokens } from '../chat/chat-budget.ts';
-import { isCount, readUsage } from '../chat/chat-usage.ts';
-import { tokensOf } from '../chat/prompt-size.ts';
+import { unseenTokens } from '../chat/request/chat-budget.ts';
+import { isCount, readUsage } from '../chat/reply/chat-usage.ts';
+import { tokensOf } from '../chat/request/prompt-size.ts';
 import type { Growth, ResponseBounds } from './conversation-size.ts';
 
 type Json = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import { pricedMeters, rateOf } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import type { Offer } from '#catalog';
-import { listed } from '../chat/paid-extras.ts';
+import { listed } from '../chat/price/paid-extras.ts';
 import { reranks, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';

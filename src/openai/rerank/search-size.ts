@@ -1,7 +1,7 @@
 import { imageTokensMax } from '#config';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 
-import { tokensOf } from '../chat/prompt-size.ts';
+import { tokensOf } from '../chat/request/prompt-size.ts';
 import type { RerankBody, RerankDocument } from './rerank-schema.ts';
 
 /** The size of a query with its documents, measured once: a tokenizer makes at most one token of a byte. */

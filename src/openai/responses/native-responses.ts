@@ -19,13 +19,13 @@ import {
   withMembersOf,
 } from '../native/native-wire.ts';
 import { holds } from '../native/native-request.ts';
-import { plainId } from '../chat/echo-fields.ts';
-import { isSealedHere } from '../chat/sealed-thinking.ts';
-import { isCount } from '../chat/chat-usage.ts';
-import { hostedTool, isSearchTool, type PaidExtra } from '../chat/paid-extras.ts';
-import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/priced-parts.ts';
-import { isPlainFile } from '../chat/prompt-size.ts';
-import { soundOf } from '../chat/sound.ts';
+import { plainId } from '../chat/reply/echo-fields.ts';
+import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
+import { isCount } from '../chat/reply/chat-usage.ts';
+import { hostedTool, isSearchTool, type PaidExtra } from '../chat/price/paid-extras.ts';
+import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
+import { isPlainFile } from '../chat/request/prompt-size.ts';
+import { soundOf } from '../chat/request/sound.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
 

@@ -1,5 +1,5 @@
 import { type Citation, jsonInside } from '#bridge';
-import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/echo-fields.ts';
+import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
 import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
 import {
   annotationOf,
@@ -19,7 +19,7 @@ import {
 } from './response-object.ts';
 import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tools.ts';
-import type { ChatEnd, ChatSaid } from '../chat/chat-content.ts';
+import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
 interface ResponseEncoderOptions extends ResponseFacts {
   readonly registry: ToolRegistry;

@@ -5,11 +5,11 @@ import type { GatewayError } from '#errors';
 import { contextExceeded } from '#wire/replies';
 import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
-import { isEmpty } from '../chat/echo-fields.ts';
-import { tokenDetails } from '../chat/chat-usage.ts';
+import { isEmpty } from '../chat/reply/echo-fields.ts';
+import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import type { Json, ResponsesBody } from './responses-schema.ts';
 import { type ToolRegistry, CONTENT } from './tools.ts';
-import type { ChatEnd, ChatFault } from '../chat/chat-content.ts';
+import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
 export interface ResponseFacts {
   readonly id: string;

@@ -12,9 +12,9 @@ import {
 } from '../translated/chat-turns.ts';
 import { HOSTED, type Json, type ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/echo-fields.ts';
+import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
-import { pictureUrl } from '../chat/picture-url.ts';
+import { pictureUrl } from '../chat/request/picture-url.ts';
 
 interface ChatBodyOptions extends ItemOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */

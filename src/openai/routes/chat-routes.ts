@@ -25,17 +25,17 @@ import type { Catalog } from '#catalog';
 import { NO_PAYMENTS, type Payments } from '#payments';
 import { type TargetAdapters, targetOf } from '#bridge';
 import { requireAdmission } from '#auth';
-import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from '../chat/refusals.ts';
+import { refuseAmbiguousKeys, refusePlugins, refusePrivateMedia } from '../chat/request/refusals.ts';
 import { chatAnswerSchema } from '../chat/chat-answer-schema.ts';
-import { createChatEncoder } from '../chat/chat-encoder.ts';
-import type { ChatPiece, ChatResult } from '../chat/chat-end.ts';
+import { createChatEncoder } from '../chat/reply/chat-encoder.ts';
+import type { ChatPiece, ChatResult } from '../chat/reply/chat-end.ts';
 import {
   type ChatAnswersDeps,
   type StartedChat,
   writeChatReply,
   createLargeAnswers,
   type OpenChat,
-} from '../chat/chat-reply.ts';
+} from '../chat/reply/chat-reply.ts';
 import { asksUsage, chatSchema, type ChatBody } from '../chat/chat-schema.ts';
 import { withMaxCost, toCall, type ChatContext } from '../call/chat-to-call.ts';
 import { type ToolLoopDeps, openToolLoop } from '../tool-loop/open-tool-loop.ts';

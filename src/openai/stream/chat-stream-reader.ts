@@ -7,16 +7,16 @@ import {
   cutEnd,
   overCapEnd,
   type ReplyContext,
-} from '../chat/chat-end.ts';
-import { Collector, endInWorker } from '../chat/chat-reply-reader.ts';
+} from '../chat/reply/chat-end.ts';
+import { Collector, endInWorker } from '../chat/reply/chat-reply-reader.ts';
 import {
   CHAT_NAMES,
   partialCompletion,
   partialElsewhere,
   partialOf,
   type PartialReply,
-} from '../chat/partial-reply.ts';
-import { asChunk, endHere } from '../chat/whole-reply.ts';
+} from '../chat/reply/partial-reply.ts';
+import { asChunk, endHere } from '../chat/reply/whole-reply.ts';
 import { ChunkBytes, type ChunkOutput } from './chunk-output.ts';
 import { ChunkRewriter } from './chunk-rewriter.ts';
 import { EventStreamReader } from './event-stream-reader.ts';

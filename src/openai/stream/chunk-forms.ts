@@ -1,4 +1,4 @@
-import { textBytes, type OutputCounter } from '../chat/output-bound.ts';
+import { textBytes, type OutputCounter } from '../chat/reply/output-bound.ts';
 import type { ChunkOutput } from './chunk-output.ts';
 import { EventForms, type EventForm, eventForm, OUTPUT } from './event-forms.ts';
 

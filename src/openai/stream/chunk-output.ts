@@ -1,6 +1,6 @@
 import type { Piece } from '#billing/amounts';
 import { type CallEvent, type EventBatch, eventBatch, textOf } from '#bridge';
-import { decodeChunk, type ToolCallIds } from '../chat/chat-decoder.ts';
+import { decodeChunk, type ToolCallIds } from '../chat/reply/chat-decoder.ts';
 import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.ts';
 
 type Json = Record<string, unknown>;

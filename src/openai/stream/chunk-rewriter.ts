@@ -1,8 +1,8 @@
 import { failedByItsOwnWords, failedInChoice, malformed } from '#wire/replies';
 import { KnownForms } from './chunk-forms.ts';
 import type { ChunkOutput } from './chunk-output.ts';
-import type { ChatPiece, Produced, ReplyContext } from '../chat/chat-end.ts';
-import { largerClaim } from '../chat/chat-usage.ts';
+import type { ChatPiece, Produced, ReplyContext } from '../chat/reply/chat-end.ts';
+import { largerClaim } from '../chat/reply/chat-usage.ts';
 import {
   addMedia,
   cutDeltas,
@@ -12,10 +12,10 @@ import {
   textBytes,
   textsOf,
   runDiscountOf,
-} from '../chat/output-bound.ts';
-import { withoutList } from '../chat/content-lists.ts';
+} from '../chat/reply/output-bound.ts';
+import { withoutList } from '../chat/request/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
-import { createToolCallDeltas } from '../chat/tool-call-deltas.ts';
+import { createToolCallDeltas } from '../chat/reply/tool-call-deltas.ts';
 
 type Json = Record<string, unknown>;
 

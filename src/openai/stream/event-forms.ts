@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { roomOf, type OutputCounter, mayBeRun, NO_RUN_BYTES, runDiscount } from '../chat/output-bound.ts';
+import { roomOf, type OutputCounter, mayBeRun, NO_RUN_BYTES, runDiscount } from '../chat/reply/output-bound.ts';
 
 const FORMS_MAX = 4;
 /**

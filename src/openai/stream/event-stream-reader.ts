@@ -2,8 +2,8 @@ import { GatewayError } from '#errors';
 import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
 import type { Piece } from '#billing/amounts';
-import type { ReplyContext } from '../chat/chat-end.ts';
-import { createOutputCounter, type OutputCounter } from '../chat/output-bound.ts';
+import type { ReplyContext } from '../chat/reply/chat-end.ts';
+import { createOutputCounter, type OutputCounter } from '../chat/reply/output-bound.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 
 /** The side of an output from which a reader takes what goes to the client. */

@@ -2,9 +2,9 @@ import type { GatewayError } from '#errors';
 import type { Frame, SettledFrame } from '#billing/amounts';
 import type { Call } from '#call';
 import { type CallEvent, type EventBatch, eventBatch } from '#bridge';
-import { CALLS_MAX } from '../chat/chat-decoder.ts';
-import { type ChatPiece, type ChatResult, resultOf } from '../chat/chat-end.ts';
-import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/echo-fields.ts';
+import { CALLS_MAX } from '../chat/reply/chat-decoder.ts';
+import { type ChatPiece, type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
+import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
 
 type Json = Record<string, unknown>;
 

@@ -4,16 +4,16 @@ import type { Config } from '#config';
 import { requestedModels, type Pipeline, type Runs } from '#call';
 import { type Catalog, resolveAny, type Offer } from '#catalog';
 import type { TargetAdapter } from '#bridge';
-import type { SentRequest } from '../chat/altered-headers.ts';
-import type { OpenChat, ReplyAbout } from '../chat/chat-reply.ts';
+import type { SentRequest } from '../chat/request/altered-headers.ts';
+import type { OpenChat, ReplyAbout } from '../chat/reply/chat-reply.ts';
 import { type ChatBody, type ChatTool, TOOL_ROUNDS_DEFAULT } from '../chat/chat-schema.ts';
 import { toCall, type ChatContext, maxCostOf } from '../call/chat-to-call.ts';
 import { resolveServerTools, type ToolFacts, type ServerTool } from './server-tools.ts';
 import { runFrames } from './run-frames.ts';
-import { chatBudget, checkFits, toUsage } from '../chat/chat-budget.ts';
-import { askedParts } from '../chat/asked-parts.ts';
-import { partsAt, priceAt } from '../chat/priced-parts.ts';
-import { measurePrompt } from '../chat/prompt-size.ts';
+import { chatBudget, checkFits, toUsage } from '../chat/request/chat-budget.ts';
+import { askedParts } from '../chat/price/asked-parts.ts';
+import { partsAt, priceAt } from '../chat/price/priced-parts.ts';
+import { measurePrompt } from '../chat/request/prompt-size.ts';
 
 export interface ToolLoopDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;

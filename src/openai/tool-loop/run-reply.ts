@@ -10,8 +10,8 @@ import {
 } from '#billing/amounts';
 import type { Call } from '#call';
 import { type EventBatch, eventBatch } from '#bridge';
-import { type ChatResult, partsOfCharge } from '../chat/chat-end.ts';
-import type { ReplyAbout } from '../chat/chat-reply.ts';
+import { type ChatResult, partsOfCharge } from '../chat/reply/chat-end.ts';
+import type { ReplyAbout } from '../chat/reply/chat-reply.ts';
 import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
 import type { ServerTool } from './server-tools.ts';

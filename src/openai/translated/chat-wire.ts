@@ -5,10 +5,10 @@ import type { GatewayError } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { TargetAdapters } from '#bridge';
-import type { ReplyEncoder, StartedChat } from '../chat/chat-reply.ts';
+import type { ReplyEncoder, StartedChat } from '../chat/reply/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import type { NativeWire } from '../native/native-wire.ts';
-import type { ClientId } from '../chat/echo-fields.ts';
+import type { ClientId } from '../chat/reply/echo-fields.ts';
 import type { WireEncoder } from './wire-encoder.ts';
 
 /** Another API for chat models. */

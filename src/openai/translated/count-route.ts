@@ -7,7 +7,7 @@ import { requestedModels } from '#call';
 import { tokenizedBytes, resolveAny } from '#catalog';
 import { targetOf } from '#bridge';
 import type { ChatBody } from '../chat/chat-schema.ts';
-import { tokensOf, measurePrompt } from '../chat/prompt-size.ts';
+import { tokensOf, measurePrompt } from '../chat/request/prompt-size.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from './translated-route.ts';
 import type { ChatWire, Translation } from './chat-wire.ts';

@@ -8,13 +8,13 @@ import {
   imageText,
   saidBy,
   type ToolCallIds,
-} from '../chat/chat-decoder.ts';
-import { costOf, usageWithCost, wholeBody } from '../chat/chat-encoder.ts';
-import { resultOf } from '../chat/chat-end.ts';
-import type { Headers, ReplyEncoder, SettledChat, StartedChat } from '../chat/chat-reply.ts';
-import type { ClientId } from '../chat/echo-fields.ts';
+} from '../chat/reply/chat-decoder.ts';
+import { costOf, usageWithCost, wholeBody } from '../chat/reply/chat-encoder.ts';
+import { resultOf } from '../chat/reply/chat-end.ts';
+import type { Headers, ReplyEncoder, SettledChat, StartedChat } from '../chat/reply/chat-reply.ts';
+import type { ClientId } from '../chat/reply/echo-fields.ts';
 import type { WireEncoder } from './wire-encoder.ts';
-import type { ChatFault } from '../chat/chat-content.ts';
+import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface TranslatedEncoderOptions {
   /** `content-type` of a stream. */

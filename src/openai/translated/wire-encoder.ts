@@ -1,5 +1,5 @@
 import type { Citation, FilePart } from '#bridge';
-import type { ChatEnd, ChatFault, ChatSaid } from '../chat/chat-content.ts';
+import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

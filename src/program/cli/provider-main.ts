@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { VERSION } from '../../foundation/version.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { OWN_NAME } from './command-line.ts';
-import { provideCommand } from './provide.ts';
+import { provideCommand } from './provider/provide.ts';
 import { runProgram } from './run-program.ts';
 
 /** The name `tollgate` on the registry belongs to somebody else, so no hint of this package may say it. */

@@ -4,7 +4,7 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { escrowOf, treasuryOf, withCarried, type Budget, type Ledger } from '#billing';
 import { budgetAt, LIMIT_RESETS, periodAt, type LimitReset, type SpendLimit } from '#accounts/names';
 import type { OpenDatabase, Row, Statement, Value } from '#store';
-import type { LockRequest } from '../../../src/billing/ledger.ts';
+import type { LockRequest } from '../../../src/billing/ledger/ledger.ts';
 import { createAttempts } from '../../../src/gateway/auth/attempts.ts';
 import { createKeyCallers } from '../../../src/gateway/auth/key-callers.ts';
 import { createKeyStore } from '../../../src/gateway/auth/key-store.ts';

@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.ts';
 import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
 import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
-import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import fc from 'fast-check';
 

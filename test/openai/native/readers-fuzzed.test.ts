@@ -13,7 +13,7 @@ import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
 import { createResponsesDecoder, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
 import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
-import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
+import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';

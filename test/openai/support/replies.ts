@@ -1,5 +1,5 @@
 import type { ReplyEnd, ReplyReader } from '#call';
-import type { ChatResult, ReplyContext } from '../../../src/openai/chat/chat-end.ts';
+import type { ChatResult, ReplyContext } from '../../../src/openai/chat/reply/chat-end.ts';
 import { createChatStreamReader, type StreamReaderOptions } from '../../../src/openai/stream/chat-stream-reader.ts';
 
 export const CONTEXT: ReplyContext = {

@@ -6,7 +6,7 @@ import { type Content, GoogleGenAI, type Part } from '@google/genai';
 import { generateText, jsonSchema, type LanguageModel, type ModelMessage, streamText, tool, type ToolSet } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEchoFields } from '../../../src/openai/chat/echo-fields.ts';
+import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { THINKING_FORMS, type ThinkingForm } from './support/thinking-forms.ts';
 import { chunk, completion, startTranscripts, type TranscriptUpstream, usage } from './support/transcript-upstream.ts';

@@ -3,12 +3,12 @@ import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
-import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/chat-decoder.ts';
+import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/reply/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
-import { createSealedCalls } from '../../../src/openai/chat/echo-fields.ts';
-import { createSealedThinking } from '../../../src/openai/chat/sealed-thinking.ts';
+import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { createSealedThinking } from '../../../src/openai/chat/reply/sealed-thinking.ts';
 
 const sealed = createSealedCalls(randomBytes(32));
 const ids = sealed({ account: 'a', model: 'm' });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { loadConfig } from '#config';
-import { freshDirectory } from '../../../src/program/cli/start-checks.ts';
+import { freshDirectory } from '../../../src/program/cli/gateway/start-checks.ts';
 import { createApp, type AppOptions } from '#app';
 
 const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-failed-start-'));

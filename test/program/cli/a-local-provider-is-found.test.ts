@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { findFreePort } from '../../support/free-port.ts';
-import { findLocalProviders } from '../../../src/program/cli/local-providers.ts';
+import { findLocalProviders } from '../../../src/program/cli/gateway/local-providers.ts';
 
 test('Ollama is found although the start keeps this process busy for longer than the probe may take', async () => {
   const ollama = createServer((_, response) => response.end('{"models":[]}'));

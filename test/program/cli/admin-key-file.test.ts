@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { loadAdminKey } from '../../../src/program/cli/admin-key.ts';
+import { loadAdminKey } from '../../../src/program/cli/admin/admin-key.ts';
 import { LAUNCHER, makePlace, type Place } from './tollgate.ts';
 
 let place: Place;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AuditedChain, ChainAudit } from '#payments/on-chains';
-import { chainAuditView, showChains } from '../../../src/program/cli/audit.ts';
+import { chainAuditView, showChains } from '../../../src/program/cli/admin/audit.ts';
 
 const plain = (_style: unknown, text: string): string => text;
 

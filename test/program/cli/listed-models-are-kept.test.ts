@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { loadConfig } from '../../../src/server/config/file.ts';
-import { createListedConfig, keepListed } from '../../../src/program/cli/listed-config.ts';
+import { createListedConfig, keepListed } from '../../../src/program/cli/gateway/listed-config.ts';
 import { type ListingProvider, startListingProvider } from '../../support/listing-provider.ts';
 
 // A running gateway asks its providers again and again, and takes what has changed.

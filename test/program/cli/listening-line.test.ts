@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { loadConfig } from '#config';
-import { listeningFacts } from '../../../src/program/cli/start-notices.ts';
+import { listeningFacts } from '../../../src/program/cli/gateway/start-notices.ts';
 
 test('the line of a gateway that listens counts models and tools for themselves, by name', () => {
   const model = (name: string, provider: string) =>

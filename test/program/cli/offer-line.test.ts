@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { describeService } from '../../../src/program/cli/service-report.ts';
+import { describeService } from '../../../src/program/cli/gateway/service-report.ts';
 import { agentAt, modelAt, toolAt } from '../../support/provider-proxy.ts';
 
 it('a service is one line, with the cheapest and the dearest price where they differ', () => {

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { loadConfig } from '#config';
-import { runGateway } from '../../../src/program/cli/gateway-process.ts';
+import { runGateway } from '../../../src/program/cli/gateway/gateway-process.ts';
 import { findFreePort } from '../../support/free-port.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { chat, makePlace, type Place } from './tollgate.ts';

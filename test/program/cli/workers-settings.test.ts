@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { workerCount } from '../../../src/program/cli/workers.ts';
-import { clusterOfWorker } from '../../../src/program/cli/worker.ts';
+import { workerCount } from '../../../src/program/cli/gateway/workers.ts';
+import { clusterOfWorker } from '../../../src/program/cli/gateway/worker.ts';
 
 describe('--workers', () => {
   it('takes a number, or one for each core', () => {

@@ -2,8 +2,8 @@ import type { Usage } from '#billing/amounts';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import type { ProviderFlag } from '#call';
 
-import { tokensOf } from '../../chat/prompt-size.ts';
-import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/sound.ts';
+import { tokensOf } from '../../chat/request/prompt-size.ts';
+import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/request/sound.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
 

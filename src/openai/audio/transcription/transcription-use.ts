@@ -2,7 +2,7 @@ import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { ProviderFlag } from '#call';
 import { isObject } from '#wire';
-import { tokensOf } from '../../chat/prompt-size.ts';
+import { tokensOf } from '../../chat/request/prompt-size.ts';
 import type { MeasuredAudio } from '../measure/measure-audio.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import { pricedByToken } from '../speech/speech-use.ts';

@@ -1,7 +1,7 @@
 import { type Dialect, type ReplySink, toHttpError } from '#http';
 import { formatUsd } from '#billing/amounts';
 import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#call';
-import { addAlteredHeaders } from '../../chat/altered-headers.ts';
+import { addAlteredHeaders } from '../../chat/request/altered-headers.ts';
 import { withCost } from '../shown-usage.ts';
 import { notInTime, errorEvent, eventOf, EVENTS_TYPE, writeStream } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';

@@ -11,7 +11,7 @@ import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
 import { followStream, type KeptStreams, type Place } from './follow-stream.ts';
 import { Runs, type Run } from './runs.ts';
 import { eventText } from '../../native/native-wire.ts';
-import type { StartedChat } from '../../chat/chat-reply.ts';
+import type { StartedChat } from '../../chat/reply/chat-reply.ts';
 import { itemsOf } from '../kept/conversations.ts';
 import { callIdOf, responseIdOf, withIds } from '../kept/kept-ids.ts';
 import { namesOf } from '../kept/keep-responses.ts';

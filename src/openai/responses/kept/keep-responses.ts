@@ -3,7 +3,7 @@ import { isObject } from '#wire';
 import type { Caller } from '#accounts';
 import { isStorable, ownerOf } from '#tasks';
 import type { KeptResponses } from '#kept-responses';
-import type { StartedChat } from '../../chat/chat-reply.ts';
+import type { StartedChat } from '../../chat/reply/chat-reply.ts';
 import type { Json, ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import type { SettledChat, StartedChat } from '../../../../src/openai/chat/chat-reply.ts';
-import { createToolCallIds } from '../../../../src/openai/chat/chat-decoder.ts';
+import type { SettledChat, StartedChat } from '../../../../src/openai/chat/reply/chat-reply.ts';
+import { createToolCallIds } from '../../../../src/openai/chat/reply/chat-decoder.ts';
 import { createChatStreamDecoder } from '../../../../src/openai/stream/chat-stream-reader.ts';
 import { ChunkEvents } from '../../../../src/openai/stream/chunk-output.ts';
 import { createTranslatedEncoder } from '../../../../src/openai/translated/translated-encoder.ts';

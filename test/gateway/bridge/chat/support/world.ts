@@ -39,7 +39,7 @@ import { createHttpUpstream, pricesOf } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
 import { receiptOfCall } from '#pages';
-import type { Balance } from '../../../../../src/billing/ledger.ts';
+import type { Balance } from '../../../../../src/billing/ledger/ledger.ts';
 import { createLocalLimiter } from '../../../../../src/server/limits/rate-limiter.ts';
 import { refuseLock } from '../../../../../src/gateway/call/lock-payments.ts';
 import { createMcp } from '../../../../../src/mcp/create-mcp.ts';

@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import { Option, type Command } from 'commander';
+import { localAccount } from '#accounts/names';
+import { CliError, say } from '../terminal.ts';
+import { OWN_NAME, START } from '../command-line.ts';
+import type { TargetFlags } from './target.ts';
+
+/**
+ * The administration of a gateway, through the same admin API either way: of the running gateway, or of its database if
+ * none runs.
+ */
+export interface AdminClient {
+  /** `path` is below `/admin/v1`. Resolves to the body of the answer, which has `data`. Rejects with CliError. */
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+/** An answer of the admin API. `key` is present only if a key was made. */
+interface Answer {
+  /** The status of HTTP: 201 if something was created. */
+  readonly status: number;
+  readonly data: unknown;
+  readonly key?: string;
+  readonly warnings?: readonly string[];
+}
+
+/** A request that the admin API refused. `param` is the field of the request that is wrong, or null. */
+export class RefusedRequest extends CliError {
+  readonly status: number;
+  readonly param: string | null;
+  constructor(message: string, { status, param }: { readonly status: number; readonly param: string | null }) {
+    super(message);
+    this.status = status;
+    this.param = param;
+  }
+}
+
+export interface AdminFlags extends TargetFlags {
+  readonly json?: boolean;
+}
+
+/** Adds the options that every command for administering a gateway has. */
+export function withAdminOptions(command: Command): Command {
+  command.option('--json', 'print JSON instead of a table');
+  whichGateway(
+    command,
+    '--url <address>',
+    'address of a running gateway (TOLLGATE_URL); by default the one that runs on the data directory',
+  );
+  whichGateway(
+    command,
+    '--admin-key <key>',
+    'its admin key; better in TOLLGATE_ADMIN_KEY, which process lists do not show',
+  );
+  return withTargetOptions(command);
+}
+
+/** Adds the options of a command that works on a database. */
+export function withTargetOptions(command: Command): Command {
+  whichGateway(command, '--data <directory>', 'data directory (TOLLGATE_DATA)');
+  whichGateway(
+    command,
+    '-c, --config <file>',
+    'TOML file that names the data directory or the database (TOLLGATE_CONFIG)',
+  );
+  return command;
+}
+
+const whichGateway = (command: Command, flags: string, description: string) =>
+  command.addOption(new Option(flags, description).helpGroup('Which gateway:'));
+
+const REQUEST_MS = 10 * 60_000;
+
+/** Opens the running gateway, or else the database itself. `create`: a missing database is created. */
+async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean } = {}): Promise<AdminClient> {
+  // Loaded here, like everything below, because the help of a command needs none of it.
+  const { findTarget } = await import('./target.ts');
+  const { running, config, words } = await findTarget(flags, { ...options, placeOnly: true });
+  say(words);
+  if (running) return remote(running);
+  const { openAdministration } = await import('#app/administration');
+  const administration = await openAdministration(config, { warn: say });
+  return {
+    async request(method, path, body) {
+      const { status, text } = await administration.request(method, path, body);
+      return readAnswer(status, text, 'The database', path);
+    },
+    close: administration.close,
+  };
+}
+
+/** The admin API of a running gateway. */
+export function remote({ base, key }: { readonly base: string; readonly key: string }): AdminClient {
+  return {
+    async request(method, path, body) {
+      let answer: { readonly status: number; readonly text: string };
+      try {
+        const response = await fetch(`${base}/admin/v1${path}`, {
+          method,
+          redirect: 'error',
+          headers: {
+            authorization: `Bearer ${key}`,
+            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          },
+          signal: AbortSignal.timeout(REQUEST_MS),
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        answer = { status: response.status, text: await response.text() };
+      } catch (error) {
+        throw new CliError(
+          `${base} does not answer.\nIs the gateway running there? Start it with ${START} or tollgate serve, or give another --url.`,
+          { cause: error },
+        );
+      }
+      return readAnswer(answer.status, answer.text, base, path);
+    },
+    close: async () => {},
+  };
+}
+
+function readAnswer(status: number, text: string, where: string, path: string): Answer {
+  let body: Partial<Answer> & { error?: { message?: string; param?: unknown } };
+  try {
+    body = (JSON.parse(text) ?? {}) as typeof body;
+  } catch {
+    throw new CliError(`${where} answered with something that is not JSON (status ${status}). Is it a tollgate?`);
+  }
+  if (status < 400 && 'data' in body) return { ...body, status, data: body.data };
+  const message = body.error?.message ?? `status ${status}`;
+  const refusal = { status, param: typeof body.error?.param === 'string' ? body.error.param : null };
+  if (status === 404) {
+    throw new RefusedRequest(`${message}.\nSee what there is: ${OWN_NAME} ${listFor(path)}`, refusal);
+  }
+  throw new RefusedRequest(
+    status === 401
+      ? `${where}: ${message}.\nGive the right one in TOLLGATE_ADMIN_KEY; without it the key in the data directory is used.`
+      : message,
+    refusal,
+  );
+}
+
+/** The command that lists what the address of a request could have named. */
+function listFor(path: string): string {
+  if (path.startsWith('/admin-keys')) return 'admin-key list';
+  if (path.startsWith('/calls/')) return 'call --help';
+  if (!path.startsWith('/providers')) return 'account list';
+  return path.endsWith('/payouts/undo') ? 'provider payouts <provider>' : 'provider list';
+}
+
+/**
+ * Runs a command against the gateway that the flags name, and prints the result: as JSON, or in the words of `show`.
+ */
+export async function administer<T>(
+  flags: AdminFlags,
+  options: {
+    readonly create?: boolean;
+    readonly run: (admin: AdminClient) => Promise<T>;
+    readonly show: (result: T) => string;
+  },
+): Promise<void> {
+  const admin = await openAdmin(flags, { create: options.create ?? false });
+  try {
+    const result = await options.run(admin);
+    process.stdout.write(`${flags.json ? JSON.stringify(result, null, 2) : options.show(result)}\n`);
+  } finally {
+    await admin.close();
+  }
+}
+
+/** Micro-USD from an answer as USD, without trailing zeros. */
+export function usd(micro: number): string {
+  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
+}
+
+/** Whether a text is an amount in USD, with at most 6 decimal places. */
+export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
+
+/** The most that one amount of the ledger can be. */
+const USD_MAX = 1_000_000_000;
+
+/** Throws CliError for a text that is no amount above 0. `name` is how the command calls it. */
+export function refuseBadAmount(amount: string, name = '<usd>'): void {
+  const isAmount = /^\d+(?:\.\d{1,6})?$/.test(amount) && Number(amount) > 0;
+  if (isAmount && Number(amount) <= USD_MAX) return;
+  if (isAmount) throw new CliError(`${name} is ${amount}, which is too much: at most ${USD_MAX}`);
+  throw new CliError(
+    `${name} is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
+  );
+}
+
+/** All entries of a paged list. */
+export async function listAll<T>(
+  admin: AdminClient,
+  path: string,
+  filter: Readonly<Record<string, string>> = {},
+): Promise<readonly T[]> {
+  const all: T[] = [];
+  for (;;) {
+    const query = new URLSearchParams({ ...filter, limit: String(PAGE), offset: String(all.length) });
+    const page = (await admin.request('GET', `${path}?${query}`)).data as readonly T[];
+    all.push(...page);
+    if (page.length < PAGE) return all;
+  }
+}
+const PAGE = 100;
+
+/** The id of an account, which may be named in full (`tollgate:local:acme`, a wallet) or by its short name (`acme`). */
+export function accountId(name: string): string {
+  if (name.includes(':')) return name;
+  try {
+    return localAccount(name);
+  } catch (error) {
+    throw new CliError(
+      `${(error as Error).message}. ${JSON.stringify(name)} does not. If it is a label: ${OWN_NAME} account show ${JSON.stringify(name)} says which account has it`,
+      { cause: error },
+    );
+  }
+}
+
+/** The path of an account, see accountId. */
+export const accountPath = (name: string): string => `/accounts/${encodeURIComponent(accountId(name))}`;
+
+/**
+ * The operator's reference for an action that must happen only once. Without one, creates a reference and prints it.
+ */
+export function referenceOr(given: string | undefined): string {
+  if (given !== undefined) return given;
+  const reference = `cli-${randomUUID()}`;
+  say(`Its reference is ${reference}. If this breaks off, repeat it with --reference ${reference}: it is done once.`);
+  return reference;
+}

@@ -1,0 +1,138 @@
+import { Command } from 'commander';
+import { accountId, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { facts, painter, type Paint } from '../terminal.ts';
+
+/** A call in the form of the admin API. */
+interface Call {
+  readonly id: string;
+  readonly state: string;
+  readonly outcome: string | null;
+  readonly account: string;
+  readonly api_key: string | null;
+  readonly request_id: string | null;
+  readonly primitive: string | null;
+  readonly model: string | null;
+  readonly service: string | null;
+  readonly tool: string | null;
+  readonly provider: string | null;
+  readonly provider_name: string | null;
+  readonly usage_details: Readonly<Record<string, number>>;
+  readonly cost_micro_usdc: number;
+  readonly fee_micro_usdc: number;
+  readonly shortfall_micro_usdc: number;
+  readonly run_cost: number;
+  readonly error: string | null;
+  /** Absent from an older gateway, as are the next two. */
+  readonly error_code?: string | null;
+  readonly status?: number | null;
+  readonly failed_attempts?: readonly {
+    readonly provider: string;
+    readonly service: string;
+    readonly error: string;
+    readonly blame: string;
+    readonly duration_ms: number;
+  }[];
+  readonly flags: readonly string[];
+  readonly parent: string | null;
+  readonly created_at: string;
+  readonly resolved_at: string | null;
+  readonly entries: readonly { readonly type: string; readonly amount_usd: string }[];
+  readonly children: readonly object[];
+}
+
+interface CallFlags extends AdminFlags {
+  readonly account?: string;
+}
+
+const HELP = `
+A call has its own id: the id of its answer, or x-generation-id. By x-request-id it is found only with --account, among the
+last 10,000 calls of that account; the log has both ids in the line of a call.
+
+Examples:
+  tollgate call gen-7GXCaCPA7p1e000000
+  tollgate call req-a0ca221e31aa1bd400000007 --account acme
+  tollgate call end gen-7GXCaCPA7p1e000000 --reason "it hung"`;
+
+/** `tollgate call`: shows one call of any account, and ends one that runs. */
+export function callCommand(): Command {
+  return (
+    withAdminOptions(
+      new Command('call')
+        .summary('one call: who, what, when, provider, money, error; end one that runs')
+        .description('Show a call of any account.')
+        .argument('<id>', 'its id; with --account also the id of its request')
+        .option('--account <account>', 'name or id of the account that made it'),
+    )
+      .addHelpText('after', HELP)
+      // Both have the same options, and those after `end` are its own.
+      .enablePositionalOptions()
+      .addCommand(endCommand())
+      .action((id: string, { account, ...flags }: CallFlags) => {
+        const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
+        return administer(flags, {
+          run: async (admin) => (await admin.request('GET', `/calls/${encodeURIComponent(id)}${query}`)).data as Call,
+          show: (call) => describe(call, painter()),
+        });
+      })
+  );
+}
+
+function endCommand(): Command {
+  return withAdminOptions(
+    new Command('end')
+      .summary('end a call that runs')
+      .description(
+        'End a running call of any account, at whichever gateway of the database it runs, and the task, video or batch that it has begun. Its client gets an error, and pays nothing.',
+      )
+      .argument('<id>', 'its id')
+      .option('--reason <text>', 'why, for the client of the call'),
+  ).action((id: string, { reason, ...flags }: AdminFlags & { readonly reason?: string }) =>
+    administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `/calls/${encodeURIComponent(id)}/end`, reason === undefined ? {} : { reason }))
+          .data as Call,
+      show: (call) => describe(call, painter()),
+    }),
+  );
+}
+
+function describe(call: Call, paint: Paint): string {
+  const known = (name: string, value: string | null): readonly (readonly [string, string])[] =>
+    value === null || value === '' ? [] : [[name, value]];
+  const served = call.model === call.service ? null : call.model;
+  const provider = [call.provider_name, call.provider].filter((part) => part !== null).join(', ');
+  const usage = Object.entries(call.usage_details).map(([meter, count]) => `${count} ${meter}`);
+  const shortfall = call.shortfall_micro_usdc === 0 ? null : `${usd(call.shortfall_micro_usdc)} USD`;
+  return facts(
+    [
+      ['call', call.id],
+      ...known('request', call.request_id),
+      ['account', call.account],
+      ...known('key', call.api_key?.slice(0, 12) ?? null),
+      ['called', [call.primitive, call.service, call.tool].filter((part) => part !== null).join(' ')],
+      ...known('served', served),
+      ...known('provider', provider),
+      ['began', call.created_at],
+      ['ended', call.resolved_at ?? 'not yet'],
+      ['state', [call.state, call.outcome].filter((part) => part !== null).join(', ')],
+      ...known('status', call.status == null ? null : `${call.status} ${call.error_code ?? 'ok'}`),
+      ...known('error', call.error),
+      ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),
+      ...known('flags', call.flags.join(', ')),
+      ...known('usage', usage.join(', ')),
+      ...call.entries.map(({ type, amount_usd: amount }) => [type, `${amount} USD`] as const),
+      ['charged', `${usd(call.cost_micro_usdc)} USD, of which the fee is ${usd(call.fee_micro_usdc)} USD`],
+      ...known('not paid', shortfall),
+      ...known('under', call.parent),
+      ...(call.children.length === 0
+        ? []
+        : [['with others', `${call.run_cost} USD with the calls under it, which --json shows`] as const]),
+    ],
+    paint,
+  );
+}
+
+type FailedAttempt = NonNullable<Call['failed_attempts']>[number];
+
+const attemptIn = ({ provider, service, error, blame, duration_ms: ms }: FailedAttempt) =>
+  `${provider} (${service}) after ${(ms / 1000).toFixed(1)} s: ${error}${blame === 'provider' ? '' : `, counted against ${blame}`}`;
