@@ -1,4 +1,4 @@
-import { BOUNDS, foreignObject, isObject, UpstreamFailure } from '#wire';
+import { BOUNDS, foreignObject, isObject, UpstreamFailure, type JsonObject } from '#wire';
 import { oneLine, type Scrub, scrubNothing, scrubOf } from '#security';
 import { FormBody } from '#http';
 import { batchPriceOf, type DirectEndpoint, type Offer } from '#catalog';
@@ -16,8 +16,6 @@ interface Request extends Pick<UpstreamRequest, 'method' | 'path'>, Partial<Pick
   /** It begins something that has the price of batches. What is under way goes on without such a price. */
   readonly begins?: boolean;
 }
-type Json = Readonly<Record<string, unknown>>;
-
 /** Bytes of an answer that is no file. */
 const ANSWER_BYTES_MAX = BOUNDS.providerBatch.bytesMax;
 const PAGE = 100;
@@ -83,7 +81,7 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
     }
   }
 
-  async function askJson(place: ProviderPlace, request: Request): Promise<Json> {
+  async function askJson(place: ProviderPlace, request: Request): Promise<JsonObject> {
     const bytes = await answerOf(place, request);
     const answer = foreignObject(bytes, BOUNDS.providerBatch);
     if (answer === null) throw new ProviderFailure('The answer about a batch is no JSON object');
@@ -240,7 +238,7 @@ function detailOf(text: string, scrub: Scrub): string {
 /** A text without secrets, on one line. It is cut last, because no part of a secret would be found. */
 const shown = (text: string, scrub: Scrub): string => oneLine(scrub(text)).slice(0, TEXT_MAX);
 
-function toRemoteBatch(batch: Json, scrub: Scrub): RemoteBatch {
+function toRemoteBatch(batch: JsonObject, scrub: Scrub): RemoteBatch {
   const file = (id: unknown) => (isId(id) ? id : null);
   const text = (value: unknown) => (typeof value === 'string' ? shown(value, scrub) : '');
   const errors = isObject(batch['errors']) ? batch['errors']['data'] : null;

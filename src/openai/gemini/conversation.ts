@@ -1,15 +1,15 @@
-import { getOrInsert, isObject } from '#wire';
+import { getOrInsert, isObject, type JsonObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/reply/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
-import type { Content, GeminiBody, Json } from './gemini-schema.ts';
+import type { Content, GeminiBody } from './gemini-schema.ts';
 import { fileOf, wordsOfPart } from './parts.ts';
 
 export interface ConversationOptions {
   readonly names: ToolNames;
   /** The members that a signature belongs to; null for a signature that this gateway did not make. */
-  readonly thought: (shown: string, signature: string) => Json | null;
+  readonly thought: (shown: string, signature: string) => JsonObject | null;
   /** The call in a signature; null for a signature that this gateway did not make. */
   readonly opened: (signature: string) => EchoedToolCall | null;
 }
@@ -94,7 +94,7 @@ export function toChatMessages(
   return chat;
 }
 
-const partsOf = ({ parts }: Content): Iterable<[number, Json]> => (parts ?? []).entries();
+const partsOf = ({ parts }: Content): Iterable<[number, JsonObject]> => (parts ?? []).entries();
 
 /** The texts of a content in one. */
 export const textOf = (content: Content | null | undefined): string =>
@@ -130,7 +130,7 @@ function userParts(chat: ChatMessage[], content: Content, at: string, called: Op
 }
 
 /** A result as text. Chat models take no files in it, so its files are added to `shown`, for the next message. */
-function resultOf({ name, response, parts }: Json, at: string, shown: ContentPart[]): string {
+function resultOf({ name, response, parts }: JsonObject, at: string, shown: ContentPart[]): string {
   if (response !== undefined && response !== null && !isObject(response))
     throw invalid(`${at}.response`, 'a JSON object');
   if (Array.isArray(parts))
@@ -142,7 +142,7 @@ function resultOf({ name, response, parts }: Json, at: string, shown: ContentPar
 }
 
 /** `output` and `error` of a response are what the API itself shows to its models. */
-function wordsOfResult(response: Json): string {
+function wordsOfResult(response: JsonObject): string {
   const text = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
   if (response['output'] !== undefined) return text(response['output']);
   if (response['error'] !== undefined) return `Error: ${text(response['error'])}`;
@@ -153,8 +153,8 @@ function wordsOfResult(response: Json): string {
 class Answer {
   readonly #called: OpenCalls;
   readonly #options: ConversationOptions;
-  readonly #calls: Json[] = [];
-  readonly #members: Json[] = [];
+  readonly #calls: JsonObject[] = [];
+  readonly #members: JsonObject[] = [];
   /** The members in the signatures of texts. */
   readonly #kept = createEchoFields(Infinity);
   readonly #thoughts = createEchoFields(Infinity);
@@ -167,7 +167,7 @@ class Answer {
     this.#options = options;
   }
 
-  add(part: Json, at: string): void {
+  add(part: JsonObject, at: string): void {
     const { text, thought, thoughtSignature: signature, functionCall: call } = part;
     if (isObject(call))
       return this.#addCall(call, typeof signature === 'string' ? signature : null, `${at}.functionCall`);
@@ -203,7 +203,7 @@ class Answer {
     if (thought !== null) this.#thoughts.add(thought);
   }
 
-  #addCall({ id: given, name, args }: Json, signature: string | null, at: string): void {
+  #addCall({ id: given, name, args }: JsonObject, signature: string | null, at: string): void {
     if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a function');
     if (args !== undefined && args !== null && !isObject(args)) throw invalid(`${at}.args`, 'a JSON object');
     const known = typeof given === 'string' && given !== '' ? given : null;

@@ -14,7 +14,7 @@ import {
   routingFields,
   type StartedProviderCall,
 } from '#call';
-import { OWN_TURN_BYTES } from '#wire';
+import { OWN_TURN_BYTES, type JsonObject } from '#wire';
 import { readElsewhere } from '#wire/replies';
 import { embeddingsIn } from './embeddings-worker.ts';
 import { NO_PAYMENTS } from '#payments';
@@ -28,7 +28,7 @@ import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { configOf, modelParams, pathOf } from './gemini-address.ts';
 import { toGeminiError } from './gemini-error.ts';
-import { type Content, type Json, NOT_HERE } from './gemini-schema.ts';
+import { type Content, NOT_HERE } from './gemini-schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
 /** A request for the embedding of one content. */
@@ -64,7 +64,7 @@ function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, Sta
   const { limits, upstream, billing } = config;
   const isBatch = method === 'batchEmbedContents';
   const schema = isBatch ? batchSchema : requestSchema;
-  const readBody = createReadBody<Json & { readonly model: string }>(limits, schema);
+  const readBody = createReadBody<JsonObject & { readonly model: string }>(limits, schema);
   const path = pathOf(method);
   return {
     path,
@@ -134,7 +134,7 @@ const READ: ReadonlySet<string> = new Set([
 
 /** Turns a checked request into one of `/embeddings`. Throws GatewayError `invalid_request`. */
 function toEmbeddings(
-  given: Json & { readonly model: string },
+  given: JsonObject & { readonly model: string },
   isBatch: boolean,
 ): { readonly body: EmbeddingsBody; readonly dropped: readonly string[] } {
   const asked = isBatch ? (given['requests'] as readonly Asked[]) : [given as unknown as Asked];

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { type FilePart, jsonInside } from '#bridge';
 import { objectIn } from '../bridge/to-ask.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
@@ -11,8 +12,6 @@ import { toGeminiFault } from './gemini-error.ts';
 import { signedCall, toSignature } from './signatures.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
 interface GeminiEncoderOptions {
   readonly responseId: string;
   /** The model as the client named it. */
@@ -23,7 +22,7 @@ interface GeminiEncoderOptions {
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
   /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: Json, callId: string) => boolean;
+  readonly isIn: (members: JsonObject, callId: string) => boolean;
 }
 
 /** A call whose arguments are still coming. */
@@ -41,7 +40,7 @@ export function createGeminiEncoder(options: GeminiEncoderOptions): WireEncoder 
 class GeminiEncoder implements WireEncoder {
   readonly #options: GeminiEncoderOptions;
   /** Members of each event. */
-  readonly #base: Json;
+  readonly #base: JsonObject;
   readonly #text: Frame;
   readonly #thought: Frame;
   readonly #calls = new Map<number, OpenCall>();
@@ -75,7 +74,7 @@ class GeminiEncoder implements WireEncoder {
     this.#out += before + json + after;
   }
 
-  members(members: Json): void {
+  members(members: JsonObject): void {
     this.#kept.add(members);
   }
 
@@ -127,11 +126,11 @@ class GeminiEncoder implements WireEncoder {
     return taken;
   }
 
-  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json } {
+  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: JsonObject } {
     if (hasFailed(end)) return { status: 500, body: { error: toGeminiFault(faultOf(end)) } };
     const { thinking, members, calls } = said;
     const { showsThoughts, seals, thinkingOf } = this.#options;
-    const parts: Json[] = [];
+    const parts: JsonObject[] = [];
     if (thinking !== '' && showsThoughts) {
       const signing = seals.signing(thinkingOf);
       signing.add(thinking);
@@ -149,7 +148,7 @@ class GeminiEncoder implements WireEncoder {
     return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end, calls) }], end) };
   }
 
-  #write(event: Json): void {
+  #write(event: JsonObject): void {
     this.#out += `data: ${JSON.stringify(event)}\n\n`;
   }
 
@@ -165,13 +164,13 @@ class GeminiEncoder implements WireEncoder {
    * The signature of a text, with what the provider wants back; null if a call contains it. Clients send it back even
    * if they do not keep thoughts.
    */
-  #signatureOf(members: Json, calls: ChatSaid['calls']): Json | null {
+  #signatureOf(members: JsonObject, calls: ChatSaid['calls']): JsonObject | null {
     const { seals, thinkingOf, isIn } = this.#options;
     if (isEmpty(members) || calls.some(({ id }) => isIn(members, id))) return null;
     return { thoughtSignature: toSignature(seals.seal(thinkingOf, members)) };
   }
 
-  #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): Json[] {
+  #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): JsonObject[] {
     return calls.flatMap(({ id, name, arguments: given }, index) => {
       // Clients run each call that they get.
       if (isCutCall(given, index === calls.length - 1, end)) return [];
@@ -182,7 +181,7 @@ class GeminiEncoder implements WireEncoder {
     });
   }
 
-  #ended(candidates: readonly Json[], end: ChatEnd): Json {
+  #ended(candidates: readonly JsonObject[], end: ChatEnd): JsonObject {
     const { tollgate } = end;
     return {
       candidates,
@@ -193,7 +192,7 @@ class GeminiEncoder implements WireEncoder {
   }
 }
 
-const candidateOf = (parts: readonly Json[]) => ({ content: { parts, role: 'model' }, index: 0 });
+const candidateOf = (parts: readonly JsonObject[]) => ({ content: { parts, role: 'model' }, index: 0 });
 const NO_TEXT = { text: '' };
 
 const PLACE = 'tollgate:the-text-goes-here';
@@ -204,14 +203,14 @@ interface Frame {
   readonly after: string;
 }
 
-function frameOf(part: Json, base: Json): Frame {
+function frameOf(part: JsonObject, base: JsonObject): Frame {
   const event = `data: ${JSON.stringify({ candidates: [candidateOf([part])], ...base })}\n\n`;
   const at = event.indexOf(PLACE);
   return { before: event.slice(0, at), after: event.slice(at + PLACE.length) };
 }
 
 /** A file of the model; null for an address without a media type, which clients could not read. */
-const partOfFile = ({ mediaType, bytes, url }: FilePart): Json | null => {
+const partOfFile = ({ mediaType, bytes, url }: FilePart): JsonObject | null => {
   if (bytes !== null && mediaType !== null) return { inlineData: { mimeType: mediaType, data: bytes } };
   return url !== null && mediaType !== null ? { fileData: { mimeType: mediaType, fileUri: url } } : null;
 };
@@ -219,7 +218,7 @@ const partOfFile = ({ mediaType, bytes, url }: FilePart): Json | null => {
 const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', content_filter: 'SAFETY' };
 
 /** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
-function finishOf(end: ChatEnd, calls: ChatSaid['calls']): Json {
+function finishOf(end: ChatEnd, calls: ChatSaid['calls']): JsonObject {
   const { fault, finish } = end;
   if (fault !== null && isCharged(end)) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
   const isMalformed = calls.some(({ arguments: given }) => isOpenJson(given));
@@ -229,7 +228,7 @@ function finishOf(end: ChatEnd, calls: ChatSaid['calls']): Json {
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** The usage of a chat reply as this API counts it: thoughts are counted apart from the rest of the answer. */
-export function usageMetadataOf(usage: Json): Json {
+export function usageMetadataOf(usage: JsonObject): JsonObject {
   const {
     prompt_tokens: prompt,
     completion_tokens: completion,

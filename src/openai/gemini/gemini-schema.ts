@@ -1,13 +1,12 @@
+import type { JsonObject } from '#wire';
 import { DOCUMENTED, MUST_BE, nameSchema, numberField, objectField, tokensField } from '#http';
 import type { ProviderPreferences } from '#call';
 import { gatewayFields } from '../chat/chat-schema.ts';
 
-export type Json = Readonly<Record<string, unknown>>;
-
 /** A turn of the conversation, or the instructions. Its other members are not read. */
 export interface Content {
   readonly role?: string | null;
-  readonly parts?: readonly Json[] | null;
+  readonly parts?: readonly JsonObject[] | null;
 }
 
 /**
@@ -19,9 +18,9 @@ export interface GeminiBody {
   readonly stream: boolean;
   readonly contents: readonly Content[];
   readonly systemInstruction?: Content | null;
-  readonly tools?: readonly Json[] | null;
-  readonly toolConfig?: Json | null;
-  readonly generationConfig?: Json | null;
+  readonly tools?: readonly JsonObject[] | null;
+  readonly toolConfig?: JsonObject | null;
+  readonly generationConfig?: JsonObject | null;
   readonly models?: string[] | null;
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
@@ -42,7 +41,7 @@ const MEDIA_TYPE = { type: 'string', pattern: '^[a-z]+/[a-z0-9.+-]+$' };
 const ANY_OR_NULL = { type: ['object', 'null'], additionalProperties: true };
 
 /** The members of an object: null has none. Generators of Java make a class of an alternative that is null. */
-const withMembers = (required: Json, others: Json = {}) => ({
+const withMembers = (required: JsonObject, others: JsonObject = {}) => ({
   required: Object.keys(required),
   properties: { ...required, ...others },
 });

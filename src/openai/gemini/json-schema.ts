@@ -1,5 +1,4 @@
-import { isObject } from '#wire';
-import type { Json } from './gemini-schema.ts';
+import { isObject, type JsonObject } from '#wire';
 
 /*
  * Schemas of the Gemini API. They are a selection of OpenAPI with types in upper case; chat models take JSON schemas.
@@ -45,12 +44,12 @@ export function toJsonSchema(schema: unknown): unknown {
   return schema['nullable'] === true ? nullable(made) : made;
 }
 
-function typeOf(type: unknown): Json {
+function typeOf(type: unknown): JsonObject {
   if (typeof type !== 'string') return { type };
   return type === 'TYPE_UNSPECIFIED' ? {} : { type: type.toLowerCase() };
 }
 
-function nullable(schema: Record<string, unknown>): Json {
+function nullable(schema: Record<string, unknown>): JsonObject {
   const { type, enum: values } = schema;
   if (typeof type !== 'string') return { anyOf: [schema, { type: 'null' }] };
   return {

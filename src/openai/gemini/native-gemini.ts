@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { geminiPath } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
@@ -28,8 +28,6 @@ import type { Content } from './gemini-schema.ts';
 import { usageMetadataOf } from './gemini-encoder.ts';
 import { byModality, COUNTS, DETAILS, largerUsage } from './native-usage.ts';
 import { textInSignature } from './signatures.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 const FIELDS: ReadonlySet<string> = new Set([
   'contents',
@@ -122,7 +120,7 @@ export const GEMINI_WIRE: NativeWire = {
 
 /** The JSON text of `generationConfig` for a provider, and the names of the members that it does not get. */
 function configFor(
-  config: Json,
+  config: JsonObject,
   cap: number,
   isSet: boolean,
   lists: Lists,
@@ -145,18 +143,18 @@ function configFor(
 }
 
 /** Whether a tool runs at Google. */
-const runsThere = (tool: Json): boolean =>
+const runsThere = (tool: JsonObject): boolean =>
   Object.keys(tool).some((name) => name !== 'functionDeclarations' && (tool[name] ?? null) !== null);
 
 /** Whether a tool searches the web at Google. */
-const searches = (tool: Json): boolean =>
+const searches = (tool: JsonObject): boolean =>
   Object.keys(tool).some((name) => isSearchTool(name) && (tool[name] ?? null) !== null);
 
 /** Members of a tool that the client runs. */
 const OF_THE_CLIENT: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse']);
 
 /** The tools of Google, and the kinds of output. A tool is a member of an element of `tools`. */
-function extrasOf({ tools, generationConfig: config }: Json): readonly PaidExtra[] {
+function extrasOf({ tools, generationConfig: config }: JsonObject): readonly PaidExtra[] {
   const extras = [...outputs(isObject(config) ? config['responseModalities'] : null, MODALITIES)];
   if (!Array.isArray(tools)) return extras;
   for (const [index, tool] of (tools as unknown[]).entries())
@@ -168,7 +166,7 @@ function extrasOf({ tools, generationConfig: config }: Json): readonly PaidExtra
 const MODALITIES = 'generationConfig.responseModalities';
 
 /** Whether a part may have tokens of sound: a recording, a video, or a file of an unknown type. */
-function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json): boolean {
+function mayHaveSound({ inlineData, fileData, functionResponse: result }: JsonObject): boolean {
   const parts = isObject(result) ? result['parts'] : null;
   if (Array.isArray(parts) && (parts as unknown[]).some((part) => isObject(part) && mayHaveSound(part))) return true;
   return [inlineData, fileData].some(
@@ -181,7 +179,7 @@ function mayHaveSound({ inlineData, fileData, functionResponse: result }: Json):
 }
 
 /** The sound of a part; null if the request does not bound it. */
-function soundOfPart(part: Json): Sound | null {
+function soundOfPart(part: JsonObject): Sound | null {
   if (!mayHaveSound(part)) return NO_SOUND;
   const { inlineData, fileData, functionResponse: result } = part;
   const parts = isObject(result) ? result['parts'] : null;
@@ -195,7 +193,7 @@ function soundOfPart(part: Json): Sound | null {
 }
 
 /** Whether a part is a file whose tokens are not in the request: one that is fetched, or that has pages or pictures. */
-function hasHiddenFile({ inlineData, fileData, functionResponse: result }: Json): boolean {
+function hasHiddenFile({ inlineData, fileData, functionResponse: result }: JsonObject): boolean {
   if (fileData !== undefined && fileData !== null) return true;
   const parts = isObject(result) ? result['parts'] : null;
   if (Array.isArray(parts)) return (parts as unknown[]).some((part) => isObject(part) && hasHiddenFile(part));
@@ -206,7 +204,7 @@ function hasHiddenFile({ inlineData, fileData, functionResponse: result }: Json)
 }
 
 /** The pictures of a part, and of the result of a function. Anything that is no base64 counts as text. */
-function picturesIn({ inlineData, functionResponse: result }: Json): {
+function picturesIn({ inlineData, functionResponse: result }: JsonObject): {
   readonly images: number;
   readonly bytes: number;
 } {
@@ -243,7 +241,7 @@ function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] 
   return isChanged ? kept.filter(({ parts }) => (parts ?? []).length > 0) : contents;
 }
 
-function isSignedHere({ thoughtSignature: signature }: Json): boolean {
+function isSignedHere({ thoughtSignature: signature }: JsonObject): boolean {
   if (typeof signature !== 'string' || !signature.startsWith('dGc')) return false;
   const text = textInSignature(signature.slice(0, 8));
   return isSealedCall(text) || isSealedHere(text);
@@ -264,11 +262,11 @@ class GeminiDecoder implements NativeDecoder {
   /** The largest value of each count so far. */
   #usage: Record<string, number> = {};
   /** The newest details of each count, by its modality. */
-  #details: Record<string, Json> = {};
+  #details: Record<string, JsonObject> = {};
   /** The texts that the model searched for. */
   readonly #queries = new Set<string>();
   /** The last event, without its output. */
-  #held: Json | null = null;
+  #held: JsonObject | null = null;
 
   constructor(model: string) {
     this.#model = model;
@@ -278,7 +276,7 @@ class GeminiDecoder implements NativeDecoder {
     return this.#queries.size;
   }
 
-  get claim(): Json | null {
+  get claim(): JsonObject | null {
     const { promptTokenCount: prompt, toolUsePromptTokenCount: ofTools = 0, candidatesTokenCount: said } = this.#usage;
     const { thoughtsTokenCount: thought = 0, cachedContentTokenCount: cached = 0 } = this.#usage;
     if (prompt === undefined && said === undefined) return null;
@@ -297,7 +295,7 @@ class GeminiDecoder implements NativeDecoder {
     };
   }
 
-  take(_type: string, given: Json, text: string): string | null {
+  take(_type: string, given: JsonObject, text: string): string | null {
     if (given['error']) throw failedByItsOwnWords(given['error']);
     if (!isAnswer(given)) {
       if (isHead(given)) return null;
@@ -327,7 +325,7 @@ class GeminiDecoder implements NativeDecoder {
     return JSON.stringify({ ...event, candidates: withoutReason(candidates), modelVersion: this.#model });
   }
 
-  sizeOf(_type: string, event: Json): EventSize {
+  sizeOf(_type: string, event: JsonObject): EventSize {
     return sizeOfAnswer(event);
   }
 
@@ -338,7 +336,7 @@ class GeminiDecoder implements NativeDecoder {
     return `data: ${JSON.stringify({ candidates, ...held, ...(end.isBroken ? { candidates } : {}), usageMetadata })}\n\n`;
   }
 
-  takeWhole(reply: Json): EventSize {
+  takeWhole(reply: JsonObject): EventSize {
     if (!isAnswer(reply)) throw malformed('its reply has no candidates');
     this.takeUsage(reply['usageMetadata']);
     this.#takeSearches(reply['candidates']);
@@ -346,7 +344,7 @@ class GeminiDecoder implements NativeDecoder {
     return sizeOfAnswer(reply);
   }
 
-  whole(text: string, reply: Json, end: NativeEnd): string {
+  whole(text: string, reply: JsonObject, end: NativeEnd): string {
     const usageMetadata = this.#shown(reply['usageMetadata'], end);
     return withMembersOf(text.trim(), reply, null, { modelVersion: this.#model, usageMetadata });
   }
@@ -383,7 +381,7 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   /** Whether an event ends the answer. */
-  #stopped({ candidates, promptFeedback: feedback }: Json): boolean {
+  #stopped({ candidates, promptFeedback: feedback }: JsonObject): boolean {
     const [first] = Array.isArray(candidates) ? (candidates as unknown[]) : [];
     const reason = isObject(first) ? first['finishReason'] : isObject(feedback) ? feedback['blockReason'] : null;
     if (typeof reason !== 'string' || reason === '') return false;
@@ -392,7 +390,7 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   /** The usage that the client sees: the provider's, with the billed numbers in it if these differ. */
-  #shown(given: unknown, { usage, cost, isCorrected }: NativeEnd): Json {
+  #shown(given: unknown, { usage, cost, isCorrected }: NativeEnd): JsonObject {
     const told = isObject(given) ? given : {};
     if (!isCorrected && Object.keys(told).length > 0) return { ...told, ...cost };
     return { ...told, ...usageMetadataOf(usage), ...cost };
@@ -402,19 +400,20 @@ class GeminiDecoder implements NativeDecoder {
 /** More searches than any call is charged for. */
 const QUERIES_MAX = 1_000;
 
-const isAnswer = ({ candidates = null, promptFeedback: feedback, usageMetadata: usage }: Json): boolean =>
+const isAnswer = ({ candidates = null, promptFeedback: feedback, usageMetadata: usage }: JsonObject): boolean =>
   Array.isArray(candidates) || (candidates === null && (isObject(feedback) || isObject(usage)));
 
 /** Members of an event that say nothing of the answer. */
 const HEAD: ReadonlySet<string> = new Set(['modelVersion', 'responseId', 'createTime']);
 
 /** Whether an event only names the answer that follows, or says nothing. */
-const isHead = (event: Json): boolean => Object.keys(event).every((name) => HEAD.has(name) || event[name] === null);
+const isHead = (event: JsonObject): boolean =>
+  Object.keys(event).every((name) => HEAD.has(name) || event[name] === null);
 
 /** Clients do not keep an answer that has an event without parts. */
 const contentOf = (text: string) => ({ parts: [{ text }], role: 'model' });
 
-const cutCandidate = ({ cut }: NativeEnd, said = ''): Json => ({
+const cutCandidate = ({ cut }: NativeEnd, said = ''): JsonObject => ({
   content: contentOf(said),
   index: 0,
   finishReason: 'MAX_TOKENS',
@@ -442,7 +441,7 @@ function endOf(candidates: unknown): unknown {
 }
 
 /** The output in an answer, or in an event of a stream. */
-function sizeOfAnswer({ candidates }: Json): EventSize {
+function sizeOfAnswer({ candidates }: JsonObject): EventSize {
   if (!Array.isArray(candidates)) return NOTHING;
   const size = sumOf(
     (candidates as unknown[]).flatMap((candidate) => {
@@ -455,7 +454,7 @@ function sizeOfAnswer({ candidates }: Json): EventSize {
 }
 
 /** Results of Google's own tools and files are not text of the model, and signatures are not readable. */
-function sizeOfPart(part: Json): EventSize {
+function sizeOfPart(part: JsonObject): EventSize {
   const { text, functionCall: call, thoughtSignature: signature } = part;
   const signed = bytesOf(signature);
   if (isObject(call)) {
@@ -469,7 +468,7 @@ function sizeOfPart(part: Json): EventSize {
   return { texts: [], other: jsonBytes(part), ...media };
 }
 
-function mediaIn({ mimeType, data }: Json): NonNullable<EventSize['media']> {
+function mediaIn({ mimeType, data }: JsonObject): NonNullable<EventSize['media']> {
   const isPicture = /^image\//i.test(String(mimeType));
   const isSound = /^audio\//i.test(String(mimeType)) && typeof data === 'string';
   return { pictures: isPicture ? 1 : 0, soundBytes: isSound ? bytesOfBase64(data) : 0 };

@@ -1,9 +1,7 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { isCount } from '../chat/reply/chat-usage.ts';
 
 /* The usage in replies of the Gemini API. */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The counts of tokens in a usage. */
 export const COUNTS = [
@@ -18,7 +16,7 @@ export const COUNTS = [
 export const DETAILS = ['promptTokensDetails', 'cacheTokensDetails', 'candidatesTokensDetails'] as const;
 
 /** The tokens of sound and of pictures, in the form of chat. */
-export function byModality(details: readonly unknown[]): Json {
+export function byModality(details: readonly unknown[]): JsonObject {
   const counts = { audio_tokens: 0, image_tokens: 0 };
   for (const one of details) {
     if (!isObject(one) || !isCount(one['tokenCount'])) continue;

@@ -1,8 +1,7 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import type { GatewayError } from '#errors';
 import type { ContentPart } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
-import type { Json } from './gemini-schema.ts';
 import { pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
 /* Files and foreign parts of the Gemini API as parts of a chat message. */
@@ -14,13 +13,13 @@ const SOUNDS: Readonly<Record<string, string>> = { mpeg: 'mp3', 'x-wav': 'wav', 
 const KEPT_THERE = /^(?:gs:|https:\/\/generativelanguage\.googleapis\.com\/)/i;
 
 /** A file of a message. Throws GatewayError `invalid_request`. */
-export function fileOf(part: Json, at: string): ContentPart | null {
+export function fileOf(part: JsonObject, at: string): ContentPart | null {
   const { inlineData, fileData } = part;
   if (isObject(inlineData)) return inline(inlineData, `${at}.inlineData`);
   return isObject(fileData) ? addressed(fileData, `${at}.fileData`) : null;
 }
 
-function inline({ mimeType, data, displayName }: Json, at: string): ContentPart {
+function inline({ mimeType, data, displayName }: JsonObject, at: string): ContentPart {
   const base64 = data === '' ? '' : typeof data === 'string' ? plainBase64(data) : null;
   if (base64 === null) throw invalid(`${at}.data`, 'base64');
   const media = mediaOf(mimeType, at);
@@ -40,7 +39,7 @@ function inline({ mimeType, data, displayName }: Json, at: string): ContentPart 
   }
 }
 
-function addressed({ mimeType, fileUri, displayName }: Json, at: string): ContentPart {
+function addressed({ mimeType, fileUri, displayName }: JsonObject, at: string): ContentPart {
   if (typeof fileUri !== 'string' || !/^https:\/\/\S/i.test(fileUri) || KEPT_THERE.test(fileUri))
     throw kept(at, fileUri);
   const media = mimeType === undefined || mimeType === null ? 'application/pdf' : mediaOf(mimeType, at);
@@ -70,7 +69,7 @@ const kept = (at: string, uri: unknown): GatewayError =>
  * A part that chat models do not know, as text, so that a conversation with such a part can continue. null if the part
  * has no meaning outside of its own service.
  */
-export function wordsOfPart(part: Json): string | null {
+export function wordsOfPart(part: JsonObject): string | null {
   const { executableCode: code, codeExecutionResult: result } = part;
   if (isObject(code))
     return `\`\`\`${String(code['language'] ?? '').toLowerCase()}\n${String(code['code'] ?? '')}\n\`\`\``;

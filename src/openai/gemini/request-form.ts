@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
-import type { GeminiBody, Json } from './gemini-schema.ts';
+import type { GeminiBody } from './gemini-schema.ts';
 
 /*
  * Brings a request of the Gemini API into one form. Its readers accept each name in camel case and in snake case, as
@@ -90,7 +90,7 @@ export function textOfPlaced(asked: GeminiBody, bytes: Buffer): Buffer {
 }
 
 /** Returns the same object if nothing in it changes. */
-function withoutSnake(value: Json, at: string): Json {
+function withoutSnake(value: JsonObject, at: string): JsonObject {
   let changed: Record<string, unknown> | null = null;
   for (const [name, member] of Object.entries(value)) {
     if (at === '' && OWN.has(name)) continue;

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { isSealedCall, plainId } from '../chat/reply/echo-fields.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 
@@ -5,8 +6,6 @@ import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.t
  * What a provider wants back travels in the signatures of parts, which clients of the Gemini API return unchanged. A
  * signature is bytes there, so the gateway's texts are in base64.
  */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A call of a tool as a client of the Gemini API gets it. */
 interface SignedCall {
@@ -30,4 +29,4 @@ export const signedThought = (
   of: ThinkingOf,
   shown: string,
   signature: string,
-): Json | null => thinking.open(of, shown, textInSignature(signature));
+): JsonObject | null => thinking.open(of, shown, textInSignature(signature));

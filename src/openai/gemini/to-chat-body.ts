@@ -1,8 +1,9 @@
+import type { JsonObject } from '#wire';
 import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
-import type { GeminiBody, Json } from './gemini-schema.ts';
+import type { GeminiBody } from './gemini-schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
@@ -102,7 +103,7 @@ function addTools(body: ChatBody, asked: GeminiBody, options: ChatBodyOptions, d
   if (choice !== undefined) body['tool_choice'] = choice;
 }
 
-function addConfig(body: ChatBody, config: Json, dropped: string[]): void {
+function addConfig(body: ChatBody, config: JsonObject, dropped: string[]): void {
   for (const [from, to] of SAMPLING) {
     const value = config[from] ?? null;
     if (value !== null && !(Array.isArray(value) && value.length === 0)) body[to] = value;
@@ -111,10 +112,10 @@ function addConfig(body: ChatBody, config: Json, dropped: string[]): void {
   dropped.push(...lost.map((name) => `generationConfig.${name}`));
   addFormat(body, config, dropped);
   addModalities(body, config, dropped);
-  addThinking(body, (config['thinkingConfig'] ?? {}) as Json);
+  addThinking(body, (config['thinkingConfig'] ?? {}) as JsonObject);
 }
 
-function addFormat(body: ChatBody, config: Json, dropped: string[]): void {
+function addFormat(body: ChatBody, config: JsonObject, dropped: string[]): void {
   const { responseMimeType: media, responseSchema: own, responseJsonSchema: standard } = config;
   const schema = standard ?? toJsonSchema(own) ?? null;
   if (schema === null) {
@@ -128,7 +129,7 @@ function addFormat(body: ChatBody, config: Json, dropped: string[]): void {
   body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
 }
 
-function addModalities(body: ChatBody, { responseModalities: given }: Json, dropped: string[]): void {
+function addModalities(body: ChatBody, { responseModalities: given }: JsonObject, dropped: string[]): void {
   const kinds = ((given ?? []) as readonly string[]).map((kind) => kind.toLowerCase());
   if (kinds.every((kind) => kind === 'text')) return;
   if (kinds.every((kind) => kind === 'text' || kind === 'image')) body['modalities'] = kinds;
@@ -139,7 +140,7 @@ function addModalities(body: ChatBody, { responseModalities: given }: Json, drop
  * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that cannot
  * think would refuse the request.
  */
-function addThinking(body: ChatBody, thinking: Json): void {
+function addThinking(body: ChatBody, thinking: JsonObject): void {
   const { thinkingBudget: budget, thinkingLevel: level, includeThoughts: shows } = thinking;
   const reasoning: Record<string, unknown> = {};
   if (typeof budget === 'number' && budget > 0) reasoning['max_tokens'] = budget;

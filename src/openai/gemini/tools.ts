@@ -1,9 +1,9 @@
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
-import type { GeminiBody, Json } from './gemini-schema.ts';
+import type { GeminiBody } from './gemini-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 
 /** Returns the service in an MCP address of this gateway; null for another address. */
@@ -50,7 +50,7 @@ export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOpti
   return choose(made, mode, allowed, options.names);
 }
 
-function functionsOf({ functionDeclarations: given }: Json, at: string, names: ToolNames): ChatTool[] {
+function functionsOf({ functionDeclarations: given }: JsonObject, at: string, names: ToolNames): ChatTool[] {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given)) throw invalid(`${at}.functionDeclarations`, 'an array');
   return (given as readonly unknown[]).map((one, index) => {
@@ -77,15 +77,15 @@ function functionsOf({ functionDeclarations: given }: Json, at: string, names: T
 const NAME_MAX = 256;
 const NO_PARAMETERS = { type: 'object', properties: {} };
 
-const serversOf = ({ mcpServers: servers }: Json): readonly Json[] =>
+const serversOf = ({ mcpServers: servers }: JsonObject): readonly JsonObject[] =>
   Array.isArray(servers) ? (servers as readonly unknown[]).filter(isObject) : [];
 
-const serviceOf = ({ streamableHttpTransport: transport }: Json, serviceAt: ServiceAt): string | null => {
+const serviceOf = ({ streamableHttpTransport: transport }: JsonObject, serviceAt: ServiceAt): string | null => {
   const url = isObject(transport) ? transport['url'] : null;
   return typeof url === 'string' ? serviceAt(url) : null;
 };
 
-function toMcpTool(server: Json, at: string, { serviceAt }: ToolOptions): ChatTool {
+function toMcpTool(server: JsonObject, at: string, { serviceAt }: ToolOptions): ChatTool {
   const service = serviceOf(server, serviceAt);
   if (service !== null) return { type: 'mcp', service };
   throw new GatewayError(

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
 import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
 import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
@@ -5,14 +6,12 @@ import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.t
 /** The model calls a tool itself, and no program of its provider does. */
 export const CALLER = { type: 'direct' };
 
-type Json = Readonly<Record<string, unknown>>;
-
 interface BlocksOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
   /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: Json, callId: string) => boolean;
+  readonly isIn: (members: JsonObject, callId: string) => boolean;
   readonly write: (events: string) => void;
 }
 
@@ -25,7 +24,7 @@ export interface Blocks {
   text(run: readonly string[]): void;
   thinking(json: string): void;
   /** Members of the message that its provider wants back. */
-  members(members: Json): void;
+  members(members: JsonObject): void;
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
   /** Ends all blocks. */

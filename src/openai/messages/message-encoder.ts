@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { objectIn } from '../bridge/to-ask.ts';
 import { BOUNDS } from '#wire/replies';
 import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
@@ -23,7 +24,7 @@ interface MessageEncoderOptions {
   readonly seals: SealedThinking;
   readonly thinkingOf: ThinkingOf;
   /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: Json, callId: string) => boolean;
+  readonly isIn: (members: JsonObject, callId: string) => boolean;
   readonly requestId: string;
   /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
@@ -147,8 +148,6 @@ function inputOf(given: string): unknown {
   return objectIn(given, BOUNDS.reply) ?? { arguments: given };
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** Members of a usage that a chat reply does not tell. Strict clients of this API require them. */
@@ -165,7 +164,7 @@ const UNKNOWN_USAGE = {
  * The usage of a chat reply as Anthropic counts it. Tokens that were read from a cache, or written to one, do not
  * count as `input_tokens`. The sum of these three is billed. The cost is included.
  */
-function anthropicUsage({ usage }: ChatEnd): Json {
+function anthropicUsage({ usage }: ChatEnd): JsonObject {
   const {
     prompt_tokens: prompt,
     completion_tokens: completion,

@@ -1,8 +1,7 @@
+import type { JsonObject } from '#wire';
 import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
 import { gatewayFields } from '../chat/chat-schema.ts';
-
-export type Json = Readonly<Record<string, unknown>>;
 
 /** The fields of a request of Anthropic's Messages API that the schema checks. `to-chat-body.ts` checks the rest. */
 export interface MessagesBody {
@@ -15,13 +14,13 @@ export interface MessagesBody {
   readonly top_p?: number | null;
   readonly top_k?: number | null;
   readonly stop_sequences?: readonly string[] | null;
-  readonly tools?: readonly Json[] | null;
-  readonly tool_choice?: (Json & { readonly type: string }) | null;
-  readonly mcp_servers?: readonly Json[] | null;
-  readonly thinking?: (Json & { readonly type: string }) | null;
-  readonly output_config?: Json | null;
-  readonly output_format?: Json | null;
-  readonly metadata?: Json | null;
+  readonly tools?: readonly JsonObject[] | null;
+  readonly tool_choice?: (JsonObject & { readonly type: string }) | null;
+  readonly mcp_servers?: readonly JsonObject[] | null;
+  readonly thinking?: (JsonObject & { readonly type: string }) | null;
+  readonly output_config?: JsonObject | null;
+  readonly output_format?: JsonObject | null;
+  readonly metadata?: JsonObject | null;
   readonly models?: string[] | null;
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
@@ -63,7 +62,7 @@ const sourceOf = (...more: readonly object[]) => ({
 });
 
 /** The rules of blocks by their type, for the reference. `to-chat-body.ts` checks them. */
-const NEEDED: Readonly<Record<string, Json>> = {
+const NEEDED: Readonly<Record<string, JsonObject>> = {
   text: { required: ['text'], properties: { text } },
   image: sourceOf(),
   document: sourceOf({

@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import type { Offer } from '#catalog';
 import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
@@ -29,8 +29,6 @@ import { asksHour, withUsualTimes } from '../chat/price/cache-times.ts';
 import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/price/paid-extras.ts';
 import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
 import { event } from './message-blocks.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
@@ -152,10 +150,10 @@ const SERVERS: PaidExtra = { kind: 'tool', names: ['mcp_servers'], meter: null, 
 const FREE_TOOL = /^tool_search_tool/;
 
 /** Whether a tool searches the web at the provider. */
-const isSearch = (tool: unknown): tool is Json => isObject(tool) && runsThere(tool) && isSearchTool(tool['type']);
+const isSearch = (tool: unknown): tool is JsonObject => isObject(tool) && runsThere(tool) && isSearchTool(tool['type']);
 
 /** How often the request allows a tool to be used; null if it does not say. */
-const usesOf = ({ max_uses: uses }: Json): number | null => (isCount(uses) ? uses : null);
+const usesOf = ({ max_uses: uses }: JsonObject): number | null => (isCount(uses) ? uses : null);
 
 /**
  * The tools. If the offer has a price for searches, each tool that searches gets a limit, because without one there
@@ -203,11 +201,11 @@ interface Turn {
  * Whether a block is a document that is not plain text in the request. Its text or pages may have more tokens than
  * the request has bytes.
  */
-const hasDocument = ({ type, source }: Json): boolean =>
+const hasDocument = ({ type, source }: JsonObject): boolean =>
   type === 'document' && !(isObject(source) && (source['type'] === 'text' || source['type'] === 'content'));
 
 /** Whether a tool runs at Anthropic. Every tool with a type of Anthropic does, except the few that a client runs. */
-const runsThere = ({ type }: Json): boolean =>
+const runsThere = ({ type }: JsonObject): boolean =>
   typeof type === 'string' && type !== 'custom' && !CLIENT_TOOLS.some(({ prefix }) => type.startsWith(prefix));
 
 /**
@@ -226,7 +224,7 @@ function withoutSealed(messages: readonly Turn[]): readonly Turn[] {
 
 const isThinking = (type: string): boolean => type === 'thinking' || type === 'redacted_thinking';
 
-const withPlainId = <B extends Json>(block: B): B => {
+const withPlainId = <B extends JsonObject>(block: B): B => {
   const { type, id, tool_use_id: used } = block;
   if (type === 'tool_use' && typeof id === 'string') return { ...block, id: plainId(id) };
   if (type === 'tool_result' && typeof used === 'string') return { ...block, tool_use_id: plainId(used) };
@@ -248,15 +246,15 @@ class MessagesDecoder implements NativeDecoder {
    * The latest value of each count. A stream states some counts at its beginning, which may be estimates, and all at
    * its end.
    */
-  #usage: Json = {};
-  #held: Json | null = null;
+  #usage: JsonObject = {};
+  #held: JsonObject | null = null;
   #open: unknown = null;
 
   constructor(model: string) {
     this.#model = model;
   }
 
-  get claim(): Json | null {
+  get claim(): JsonObject | null {
     return claimOf(this.#usage);
   }
 
@@ -265,7 +263,7 @@ class MessagesDecoder implements NativeDecoder {
     return typeof tier === 'string' ? tier : null;
   }
 
-  take(type: string, given: Json, text: string): string | null {
+  take(type: string, given: JsonObject, text: string): string | null {
     switch (type) {
       case 'message_start': {
         const { message } = given;
@@ -287,7 +285,7 @@ class MessagesDecoder implements NativeDecoder {
         const kept = this.#held === null ? told : largerUsage(before, told);
         this.#held = kept === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...kept } };
         this.#usage = kept;
-        this.#stopped((given['delta'] as Json | null | undefined)?.['stop_reason']);
+        this.#stopped((given['delta'] as JsonObject | null | undefined)?.['stop_reason']);
         return null;
       }
       case 'message_stop':
@@ -300,7 +298,7 @@ class MessagesDecoder implements NativeDecoder {
     }
   }
 
-  sizeOf(type: string, { delta, content_block: block }: Json): EventSize {
+  sizeOf(type: string, { delta, content_block: block }: JsonObject): EventSize {
     if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
     if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
     const { text, thinking, partial_json: json } = delta;
@@ -317,7 +315,7 @@ class MessagesDecoder implements NativeDecoder {
     return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
   }
 
-  takeWhole(reply: Json): EventSize {
+  takeWhole(reply: JsonObject): EventSize {
     const { content, usage: given, stop_reason: reason } = reply;
     if (!Array.isArray(content)) throw malformed('its reply has no content');
     this.takeUsage(given);
@@ -325,7 +323,7 @@ class MessagesDecoder implements NativeDecoder {
     return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
   }
 
-  whole(text: string, reply: Json, end: NativeEnd): string {
+  whole(text: string, reply: JsonObject, end: NativeEnd): string {
     const given = reply['usage'];
     const used = shown(isObject(given) ? given : {}, end);
     return withMembersOf(text.trim(), reply, null, { model: this.#model, usage: used });
@@ -386,7 +384,7 @@ const isSearchBlock = (block: unknown): boolean =>
  * The output in a block. Results of the provider's tools are not text of the model, and encrypted content is not
  * readable. Both count as other output.
  */
-function sizeOfBlock(block: Json): EventSize {
+function sizeOfBlock(block: JsonObject): EventSize {
   const { type, text, thinking, name, input } = block;
   if (type === 'text') return { texts: stringsOf(text), other: 0 };
   if (type === 'thinking') return { texts: stringsOf(thinking), other: bytesOf(block['signature']) };
@@ -395,7 +393,7 @@ function sizeOfBlock(block: Json): EventSize {
   return { texts: stringsOf(name, given), other: FRAME_BYTES };
 }
 
-const sum = (usage: Json, names: readonly string[]): number =>
+const sum = (usage: JsonObject, names: readonly string[]): number =>
   names.reduce((total, name) => total + (isCount(usage[name]) ? usage[name] : 0), 0);
 
 const isZero = (value: unknown): boolean =>
@@ -405,7 +403,7 @@ const isZero = (value: unknown): boolean =>
  * The usage at the end of a message, in which zeros replace nothing: some providers write them for what they told at
  * the beginning. But tokens that a later count names elsewhere, such as those that a cache gave, count once.
  */
-function unerased(before: Json, now: Json): Json {
+function unerased(before: JsonObject, now: JsonObject): JsonObject {
   let usage = now;
   for (const members of [OF_PROMPT, OF_OUTPUT]) {
     const erased = members.filter((name) => isZero(now[name]) && (before[name] ?? null) !== null);
@@ -417,7 +415,7 @@ function unerased(before: Json, now: Json): Json {
 }
 
 /** The usage after a second end of a message. A running total never falls, so smaller counts replace no larger ones. */
-function largerUsage(before: Json, now: Json): Json {
+function largerUsage(before: JsonObject, now: JsonObject): JsonObject {
   const counts = [OF_PROMPT, OF_OUTPUT].map((members) => ({
     was: sum(before, members),
     is: sum(now, members),
@@ -427,7 +425,7 @@ function largerUsage(before: Json, now: Json): Json {
 }
 
 /** The claim in the form of chat. Anthropic does not count cached tokens as input tokens. */
-function claimOf(usage: Json): Json | null {
+function claimOf(usage: JsonObject): JsonObject | null {
   const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
   if (input === undefined && output === undefined) return null;
   const { cache_read_input_tokens: read = 0, cache_creation_input_tokens: written = 0 } = usage;
@@ -436,14 +434,14 @@ function claimOf(usage: Json): Json | null {
     prompt_tokens: prompt,
     completion_tokens: output,
     prompt_tokens_details: { cached_tokens: read, cache_write_tokens: written },
-    completion_tokens_details: { reasoning_tokens: (details as Json | null | undefined)?.['thinking_tokens'] },
+    completion_tokens_details: { reasoning_tokens: (details as JsonObject | null | undefined)?.['thinking_tokens'] },
     cache_creation: usage['cache_creation'],
     server_tool_use: usage['server_tool_use'],
   };
 }
 
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
-function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+function shown(claimed: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
   if (!isCorrected) return { ...claimed, ...cost };
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = usage;
   const count = (value: unknown) => (isCount(value) ? value : 0);
@@ -462,7 +460,7 @@ function shown(claimed: Json, { usage, cost, isCorrected }: NativeEnd): Json {
 }
 
 /** The tokens that were written to a cache, by their time in it. Together they are at most `written`. */
-function splitOf(claimed: Json, written: number): Json {
+function splitOf(claimed: JsonObject, written: number): JsonObject {
   let left = written;
   return Object.fromEntries(
     Object.entries(claimed).map(([time, value]) => {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { hash } from 'node:crypto';
 import type { GatewayError } from '#errors';
 import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
@@ -13,7 +14,7 @@ import {
   unread,
 } from '../translated/chat-turns.ts';
 import { isStrict } from '../translated/strict-schema.ts';
-import type { Json, MessagesBody, Block } from './messages-schema.ts';
+import type { MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
@@ -133,7 +134,7 @@ function addThinking(body: ChatBody, { thinking, output_config: output }: Messag
 }
 
 function addFormat(body: ChatBody, { output_config: output, output_format: older }: MessagesBody): void {
-  const format = (output?.['format'] ?? older) as Json | null | undefined;
+  const format = (output?.['format'] ?? older) as JsonObject | null | undefined;
   if (format === undefined || format === null) return;
   const { type, schema } = format;
   if (type !== 'json_schema') throw invalid('output_config.format.type', 'json_schema');
@@ -144,7 +145,7 @@ function addFormat(body: ChatBody, { output_config: output, output_format: older
 interface TurnOptions {
   readonly names: ToolNames;
   /** The members in a thinking block that this gateway signed; null for another block. */
-  readonly thought: (shown: string, signature: string) => Json | null;
+  readonly thought: (shown: string, signature: string) => JsonObject | null;
   /** The call behind an id that the client got. */
   readonly opened: (id: string) => EchoedToolCall;
 }
@@ -227,8 +228,8 @@ function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOp
 function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
   const texts: string[] = [];
   const thoughts = createEchoFields(Infinity);
-  const calls: Json[] = [];
-  const members: Json[] = [];
+  const calls: JsonObject[] = [];
+  const members: JsonObject[] = [];
   blocks.forEach((block, index) => {
     const here = `${at}[${index}]`;
     if (block.type === 'tool_use') {
@@ -261,7 +262,7 @@ function callOf(
   { id: given, name, input }: Block,
   at: string,
   { names, opened }: TurnOptions,
-): readonly [call: Json, message: Json] {
+): readonly [call: JsonObject, message: JsonObject] {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   if (input !== undefined && (typeof input !== 'object' || input === null))
@@ -275,11 +276,11 @@ const IMAGE_TYPE = /^image\/[a-z0-9.+-]{1,64}$/i;
 
 /** Turns an image or a document into a part of a chat message. Throws GatewayError `invalid_request`. */
 function partOfSource(block: Block, at: string): ContentPart {
-  const source = (typeof block['source'] === 'object' && block['source'] !== null ? block['source'] : {}) as Json;
+  const source = (typeof block['source'] === 'object' && block['source'] !== null ? block['source'] : {}) as JsonObject;
   return block.type === 'image' ? image(source, `${at}.source`) : document(block, source, `${at}.source`);
 }
 
-function image({ type, media_type: media, data, url }: Json, at: string): ContentPart {
+function image({ type, media_type: media, data, url }: JsonObject, at: string): ContentPart {
   if (type === 'url') {
     if (typeof url !== 'string' || !/^https:\/\/\S/i.test(url)) throw invalid(`${at}.url`, 'an https URL');
     return { type: 'image_url', image_url: { url } };
@@ -292,7 +293,7 @@ function image({ type, media_type: media, data, url }: Json, at: string): Conten
   return { type: 'image_url', image_url: { url: picture } };
 }
 
-function document(block: Block, { type, media_type: media, data, url, content }: Json, at: string): ContentPart {
+function document(block: Block, { type, media_type: media, data, url, content }: JsonObject, at: string): ContentPart {
   const title = typeof block['title'] === 'string' ? block['title'] : null;
   switch (type) {
     case 'text':
@@ -337,7 +338,7 @@ function textsOf(blocks: unknown): string {
  * Empty for a block that has no meaning outside of its own service.
  */
 function wordsOfBlock(block: unknown): string {
-  const { type, text, name, input, content, title, url, source, tool_name: toolName } = (block ?? {}) as Json;
+  const { type, text, name, input, content, title, url, source, tool_name: toolName } = (block ?? {}) as JsonObject;
   if (typeof text === 'string') return text;
   switch (type) {
     case 'server_tool_use':

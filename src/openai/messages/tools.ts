@@ -1,7 +1,8 @@
+import type { JsonObject } from '#wire';
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { Json, MessagesBody } from './messages-schema.ts';
+import type { MessagesBody } from './messages-schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 
@@ -58,7 +59,7 @@ export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools
   };
 }
 
-function chatChoice({ type, name }: Json, names: ToolNames): unknown {
+function chatChoice({ type, name }: JsonObject, names: ToolNames): unknown {
   if (type === 'any') return 'required';
   if (type !== 'tool') return type;
   if (typeof name !== 'string' || name === '') throw invalid('tool_choice.name', 'the name of a tool');
@@ -66,7 +67,7 @@ function chatChoice({ type, name }: Json, names: ToolNames): unknown {
 }
 
 /** Returns null for a tool that runs at Anthropic. */
-function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
+function toChatTool(tool: JsonObject, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type === 'mcp') return ownService(tool, at);
   if (type === 'mcp_toolset') return ofToolset(tool, at, body, options.serviceAt);
@@ -100,7 +101,7 @@ function toChatTool(tool: Json, at: string, body: MessagesBody, options: ToolOpt
 type ServiceAt = (url: string) => string | null;
 
 /** A tool of type `mcp`, which names a service of this gateway. */
-function ownService({ service, allowed_tools: allowed }: Json, at: string): ChatTool {
+function ownService({ service, allowed_tools: allowed }: JsonObject, at: string): ChatTool {
   if (typeof service !== 'string' || service === '') throw invalid(`${at}.service`, 'the name of a tool service');
   return { type: 'mcp', service, ...allowedTools(allowed, `${at}.allowed_tools`) };
 }
@@ -110,7 +111,7 @@ function ownService({ service, allowed_tools: allowed }: Json, at: string): Chat
  * service of this gateway.
  */
 function ofToolset(
-  { mcp_server_name: name, configs, default_config: base }: Json,
+  { mcp_server_name: name, configs, default_config: base }: JsonObject,
   at: string,
   { mcp_servers: servers }: MessagesBody,
   serviceAt: ServiceAt,
@@ -118,10 +119,10 @@ function ofToolset(
   const server = servers?.find((one) => one['name'] === name);
   if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
   const service = serviceOf(server, serviceAt);
-  const switched = Object.entries((configs ?? {}) as Record<string, Json | null>);
+  const switched = Object.entries((configs ?? {}) as Record<string, JsonObject | null>);
   const named = (enabled: boolean) =>
     switched.filter(([, config]) => config?.['enabled'] === enabled).map(([tool]) => tool);
-  if ((base as Json | null | undefined)?.['enabled'] === false)
+  if ((base as JsonObject | null | undefined)?.['enabled'] === false)
     return { type: 'mcp', service, allowed_tools: named(true) };
   const disallowed = named(false);
   return { type: 'mcp', service, ...(disallowed.length === 0 ? {} : { disallowed_tools: disallowed }) };
@@ -136,14 +137,14 @@ function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, serviceAt
   return (servers ?? []).flatMap((server, index) => {
     if (named.has(server['name'])) return [];
     const service = serviceOf(server, serviceAt);
-    const configuration = server['tool_configuration'] as Json | null | undefined;
+    const configuration = server['tool_configuration'] as JsonObject | null | undefined;
     if (configuration?.['enabled'] === false) return [];
     const at = `mcp_servers[${index}].tool_configuration.allowed_tools`;
     return [{ type: 'mcp', service, ...allowedTools(configuration?.['allowed_tools'], at) }];
   });
 }
 
-function serviceOf({ name, url }: Json, serviceAt: ServiceAt): string {
+function serviceOf({ name, url }: JsonObject, serviceAt: ServiceAt): string {
   const service = typeof url === 'string' ? serviceAt(url) : null;
   if (service !== null) return service;
   throw new GatewayError(

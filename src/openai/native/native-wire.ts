@@ -6,10 +6,8 @@ import type { PaidExtra } from '../chat/price/paid-extras.ts';
 import type { OutputCounter } from '../chat/reply/output-bound.ts';
 import type { AskedParts } from '../chat/price/priced-parts.ts';
 import type { Sound } from '../chat/request/sound.ts';
-import { isObject, RawJsonError, spanAt, splice, withMembers } from '#wire';
+import { isObject, RawJsonError, spanAt, splice, withMembers, type JsonObject } from '#wire';
 import { toHttpError } from '#http';
-
-type Json = Readonly<Record<string, unknown>>;
 
 export type Lists = (name: string) => boolean;
 
@@ -42,9 +40,9 @@ export interface NativeWire {
   /** Name of the field that has the cap of the answer, in tokens. */
   readonly cap: string;
   /** The client's cap; null without one. */
-  capIn(asked: Json): number | null;
+  capIn(asked: JsonObject): number | null;
   /** The changes to the field of the cap for one offer, as `changed` gives them. */
-  capped(asked: Json, cap: NativeCap, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
+  capped(asked: JsonObject, cap: NativeCap, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
   /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
@@ -59,7 +57,7 @@ export interface NativeWire {
   /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
   headers(client: IncomingHttpHeaders, lists: Lists): Kept<Readonly<Record<string, string>>>;
   /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
-  changed(asked: Json, text: string, lists: Lists, offer: Offer): Kept<Readonly<Record<string, string | null>>>;
+  changed(asked: JsonObject, text: string, lists: Lists, offer: Offer): Kept<Readonly<Record<string, string | null>>>;
   /**
    * The offer refused the request with this status and body. Returns true if `changed` now gives another request for
    * it. Absent: never.
@@ -69,11 +67,11 @@ export interface NativeWire {
    * Whether the prompt has tokens that are not in the request: results of tools that the provider runs for the
    * model, and documents that the provider fetches or unpacks.
    */
-  hidesPrompt(asked: Json): boolean;
+  hidesPrompt(asked: JsonObject): boolean;
   /** The tools and kinds of output of the request that cost money of their own. */
-  extras(asked: Json): readonly PaidExtra[];
+  extras(asked: JsonObject): readonly PaidExtra[];
   /** The parts that the request asks for besides text. */
-  asks(asked: Json, text: string): AskedParts;
+  asks(asked: JsonObject, text: string): AskedParts;
   /** The pictures in the conversation. Absent: they are those of blocks and items with a `type`. */
   pictures?(prompt: unknown): Pictures;
   /** The sound in the conversation, see PromptSize. Absent: the wire has none. */
@@ -95,7 +93,7 @@ export interface NativeRequestFacts {
   readonly wire: NativeWire;
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
-  readonly asked: Json;
+  readonly asked: JsonObject;
   /** `asked` has fewer `tools` than the text. */
   readonly fewerTools?: true;
   /** The model as the client named it. */
@@ -111,9 +109,9 @@ export interface NativeRequestFacts {
 /** The end of a native reply, once it is settled. */
 export interface NativeEnd {
   /** `cost` and `cost_details`; empty if the cost is not known. */
-  readonly cost: Json;
+  readonly cost: JsonObject;
   /** The billed usage, in the form of chat: `prompt_tokens` and `completion_tokens`. */
-  readonly usage: Json;
+  readonly usage: JsonObject;
   /** The billed usage differs from the claimed usage. */
   readonly isCorrected: boolean;
   /** Why the reply was cut. The part that came is charged. null for a whole reply. */
@@ -140,7 +138,7 @@ export interface NativeDecoder {
   /** Events have no `type`, and no line that names one. Absent: they have both. */
   readonly isUntyped?: true;
   /** The provider's claim so far, in the form of chat; null before a claim. */
-  readonly claim: Json | null;
+  readonly claim: JsonObject | null;
   /** The service tier that the reply names so far, also before its claim; null without one. */
   readonly serviceTier: string | null;
   /** Web searches that the reply shows so far, which a claim may tell only at its end. */
@@ -154,9 +152,9 @@ export interface NativeDecoder {
    * null for an event that is held for the end. Throws UpstreamFailure for an error, and for something that is no
    * event of the wire. `type`: empty for untyped events.
    */
-  take(type: string, event: Json, text: string): string | null;
+  take(type: string, event: JsonObject, text: string): string | null;
   /** The output in an event that passed. */
-  sizeOf(type: string, event: Json): EventSize;
+  sizeOf(type: string, event: JsonObject): EventSize;
   /**
    * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
    * one.
@@ -165,14 +163,14 @@ export interface NativeDecoder {
   /** The member of a reply that is not streamed that has its usage. */
   readonly usageMember: 'usage' | 'usageMetadata';
   /** Takes the usage of a reply that is not read otherwise. */
-  takeUsage(given: Json): void;
+  takeUsage(given: JsonObject): void;
   /**
    * Takes a reply that is not streamed, and returns its output. Throws UpstreamFailure if it is no reply of the
    * wire.
    */
-  takeWhole(reply: Json): EventSize;
+  takeWhole(reply: JsonObject): EventSize;
   /** The whole reply, with its cost. `text` is what the provider wrote. */
-  whole(text: string, reply: Json, end: NativeEnd): string;
+  whole(text: string, reply: JsonObject, end: NativeEnd): string;
   /** A whole reply that was cut, with the text that came. */
   cutWhole(said: string, end: NativeEnd): string;
 }
@@ -219,7 +217,7 @@ const REWRITTEN_CHARS_MAX = 16 * 1024;
  * Sets members in a JSON text: in its object `name`, or at the top if `name` is null. `parsed` is the parsed text.
  * The rest of the text keeps its spelling. Returns the same text if the object is missing or has a duplicate key.
  */
-export function withMembersOf(text: string, parsed: Json, name: string | null, members: Json): string {
+export function withMembersOf(text: string, parsed: JsonObject, name: string | null, members: JsonObject): string {
   const object = name === null ? parsed : parsed[name];
   if (!isObject(object)) return text;
   // Most providers write exactly what JSON.stringify writes. Then serialising again does not change the rest.

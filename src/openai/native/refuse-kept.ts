@@ -1,8 +1,6 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { GatewayError } from '#errors';
 import type { NativeWire } from './native-wire.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Members that refer to something that a provider stores for its account. */
 const NAMES: ReadonlySet<string> = new Set([
@@ -38,7 +36,10 @@ const MADE = /code_execution_output$/;
  * provider's account, because all consumers share that account. A part that the provider gets as plain text
  * (`isRetold`) may name one.
  */
-export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>): void {
+export function refuseKeptAtProvider(
+  asked: JsonObject,
+  { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>,
+): void {
   for (const [name, member] of Object.entries(asked)) {
     if (name === 'metadata') continue;
     if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
@@ -49,7 +50,7 @@ export function refuseKeptAtProvider(asked: Json, { prompt, isRetold }: Pick<Nat
   }
 }
 
-function look(holder: Json, name: string, value: unknown, at: string): void {
+function look(holder: JsonObject, name: string, value: unknown, at: string): void {
   if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
   if (isNamed(holder, name, value))
     throw new GatewayError(
@@ -61,7 +62,7 @@ function look(holder: Json, name: string, value: unknown, at: string): void {
   else if (isObject(value)) for (const [key, member] of Object.entries(value)) look(value, key, member, `${at}.${key}`);
 }
 
-function isNamed(holder: Json, name: string, value: unknown): boolean {
+function isNamed(holder: JsonObject, name: string, value: unknown): boolean {
   const isName = typeof value === 'string' || (Array.isArray(value) && value.length > 0);
   if (NAMES.has(name)) return (isName && !MADE.test(String(holder['type']))) || hasId(name, value);
   // Everybody may use the skills that the provider itself publishes.

@@ -1,10 +1,8 @@
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { tokenizedBytes, type Offer } from '#catalog';
 import { listed } from '../chat/price/paid-extras.ts';
 import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The facts of a session that its events are checked by. */
 export interface EventRules {
@@ -70,7 +68,7 @@ function words(text: string): ReadonlySet<string> {
  * Reads an event of a client. What is returned is made of the checked members alone, so the provider gets nothing that
  * was not read. Throws GatewayError `invalid_request` for an event that it must not get.
  */
-export function readClientEvent(event: Json, rules: EventRules): ClientEvent {
+export function readClientEvent(event: JsonObject, rules: EventRules): ClientEvent {
   const { type } = event;
   if (typeof type !== 'string') throw wrong('type', 'must be the name of an event, such as "response.create"');
   const read = Object.hasOwn(READERS, type) ? READERS[type]! : null;
@@ -86,10 +84,10 @@ export function readClientEvent(event: Json, rules: EventRules): ClientEvent {
 const ID_MAX = 512;
 
 interface Read extends Partial<Pick<ClientEvent, 'kind' | 'grows' | 'leftOut'>> {
-  readonly fields: Json;
+  readonly fields: JsonObject;
 }
 
-const READERS: Readonly<Record<string, (event: Json, rules: EventRules) => Read>> = {
+const READERS: Readonly<Record<string, (event: JsonObject, rules: EventRules) => Read>> = {
   'session.update': readSession,
   'response.create': readResponse,
   'response.cancel': (event) => ({ fields: texts(event, ['response_id']) }),
@@ -117,7 +115,7 @@ const READERS: Readonly<Record<string, (event: Json, rules: EventRules) => Read>
   }),
 };
 
-function readSession(event: Json, rules: EventRules): Read {
+function readSession(event: JsonObject, rules: EventRules): Read {
   const { session, transcribes } = readSessionConfig(event['session'], rules);
   return {
     kind: 'session',
@@ -138,7 +136,7 @@ function readSession(event: Json, rules: EventRules): Read {
 export function readSessionConfig(
   asked: unknown,
   rules: EventRules,
-): { readonly session: Json; readonly transcribes: boolean } {
+): { readonly session: JsonObject; readonly transcribes: boolean } {
   const session = objectOf(asked, 'session');
   refuseOthers(session, SESSION, 'session', rules);
   if (session['type'] !== undefined && session['type'] !== 'realtime')
@@ -153,7 +151,7 @@ export function readSessionConfig(
   return { session: sent, transcribes };
 }
 
-function readResponse(event: Json, rules: EventRules): Read {
+function readResponse(event: JsonObject, rules: EventRules): Read {
   const { response: asked } = event;
   if (asked === undefined || asked === null) return { kind: 'respond', fields: {} };
   const response = objectOf(asked, 'response');
@@ -197,7 +195,7 @@ function refuseOtherFormat(output: unknown, { spokenBytesOfSecond }: EventRules)
 }
 
 /** The members that sessions and responses share. */
-function readCommon(asked: Json, sent: Record<string, unknown>, at: string, rules: EventRules): void {
+function readCommon(asked: JsonObject, sent: Record<string, unknown>, at: string, rules: EventRules): void {
   const { max_output_tokens: cap, output_modalities: modalities, tools, tool_choice: choice } = asked;
   if (cap !== undefined) {
     if (cap !== 'inf' && !(Number.isSafeInteger(cap) && (cap as number) > 0))
@@ -219,7 +217,7 @@ function readCommon(asked: Json, sent: Record<string, unknown>, at: string, rule
 }
 
 /** `transcribes`: it asks for a transcription of the input, which is left out. */
-function readAudio(asked: unknown, at: string): { readonly audio?: Json; readonly transcribes: boolean } {
+function readAudio(asked: unknown, at: string): { readonly audio?: JsonObject; readonly transcribes: boolean } {
   if (asked === undefined) return { transcribes: false };
   const audio = objectOf(asked, at);
   refuseOthers(audio, AUDIO, at);
@@ -248,7 +246,11 @@ function readAudio(asked: unknown, at: string): { readonly audio?: Json; readonl
 
 const ITEM_TYPES = ['message', 'function_call', 'function_call_output'];
 
-function readItem(asked: unknown, at: string, rules: EventRules): { readonly sent: Json; readonly grows: Growth } {
+function readItem(
+  asked: unknown,
+  at: string,
+  rules: EventRules,
+): { readonly sent: JsonObject; readonly grows: Growth } {
   const item = objectOf(asked, at);
   refuseOthers(item, ITEM, at);
   if (!ITEM_TYPES.includes(item['type'] as string))
@@ -294,7 +296,7 @@ function refuseOtherModel(model: unknown, { names }: EventRules): void {
 }
 
 /** `rules`: of an object that may have fields that the model lists. */
-function refuseOthers(asked: Json, known: ReadonlySet<string>, at: string, rules?: EventRules): void {
+function refuseOthers(asked: JsonObject, known: ReadonlySet<string>, at: string, rules?: EventRules): void {
   for (const [name, value] of Object.entries(asked)) {
     if (known.has(name) || rules?.lists(name)) continue;
     // A field that is switched off asks for nothing.
@@ -304,7 +306,7 @@ function refuseOthers(asked: Json, known: ReadonlySet<string>, at: string, rules
   }
 }
 
-function texts(event: Json, names: readonly string[]): Json {
+function texts(event: JsonObject, names: readonly string[]): JsonObject {
   const found: Record<string, unknown> = {};
   for (const name of names) {
     const value = event[name];
@@ -316,7 +318,7 @@ function texts(event: Json, names: readonly string[]): Json {
   return found;
 }
 
-function numbers(event: Json, names: readonly string[]): Json {
+function numbers(event: JsonObject, names: readonly string[]): JsonObject {
   const found: Record<string, unknown> = {};
   for (const name of names) {
     if (event[name] === undefined) continue;
@@ -326,7 +328,7 @@ function numbers(event: Json, names: readonly string[]): Json {
   return found;
 }
 
-const objectOf = (value: unknown, at: string): Json => {
+const objectOf = (value: unknown, at: string): JsonObject => {
   if (!isObject(value)) throw wrong(at, 'must be an object');
   return value;
 };

@@ -1,15 +1,13 @@
-import { BOUNDS, isObject, readForeign, UpstreamFailure } from '#wire';
+import { BOUNDS, isObject, readForeign, UpstreamFailure, type JsonObject } from '#wire';
 import { failedByItsOwnWords } from '#wire/replies';
 import type { MessageSocket } from '#http';
 import type { Offer } from '#catalog';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A session at a provider, before its first event for the client. */
 export interface ProviderSession {
   readonly socket: MessageSocket;
   /** As its provider shows it, with the cap of responses. */
-  readonly session: Json;
+  readonly session: JsonObject;
 }
 
 const CAP_EVENT = 'tollgate_cap';
@@ -22,11 +20,11 @@ export async function beginSession(
   socket: MessageSocket,
   { model }: Offer,
   outputMax: number,
-  configured: Json | null,
+  configured: JsonObject | null,
 ): Promise<ProviderSession> {
   const created = await nextEvent(socket, ['session.created']);
   const shown = isObject(created['session']) ? created['session'] : {};
-  const session: Json = {
+  const session: JsonObject = {
     ...configured,
     type: 'realtime',
     max_output_tokens: outputMax,
@@ -38,20 +36,20 @@ export async function beginSession(
   return { socket, session: isObject(updated['session']) ? updated['session'] : { ...shown, ...session } };
 }
 
-function transcribes({ audio }: Json): boolean {
+function transcribes({ audio }: JsonObject): boolean {
   const input = isObject(audio) ? audio['input'] : null;
   return isObject(input) && isObject(input['transcription']);
 }
 
 /** A transcription is the work of another model, which nobody would pay. */
-function untranscribed(audio: unknown): Json {
+function untranscribed(audio: unknown): JsonObject {
   const asked = isObject(audio) ? audio : {};
   const input = isObject(asked['input']) ? asked['input'] : {};
   return { ...asked, input: { ...input, transcription: null } };
 }
 
 /** Skips other events, of which a provider sends a few. */
-async function nextEvent(socket: MessageSocket, types: readonly string[]): Promise<Json> {
+async function nextEvent(socket: MessageSocket, types: readonly string[]): Promise<JsonObject> {
   for (let skipped = 0; skipped <= SKIPPED_MAX; skipped++) {
     // oxlint-disable-next-line no-await-in-loop -- one event after the other
     const message = await socket.next();
@@ -68,7 +66,7 @@ async function nextEvent(socket: MessageSocket, types: readonly string[]): Promi
 const SKIPPED_MAX = 16;
 
 /** Resolves with an event that has a type; with null for anything else. */
-export async function readEvent(message: Buffer | 'binary'): Promise<Json | null> {
+export async function readEvent(message: Buffer | 'binary'): Promise<JsonObject | null> {
   if (message === 'binary') return null;
   const event = await readForeign(message, BOUNDS.realtimeEvent).catch(() => null);
   return isObject(event) && typeof event['type'] === 'string' ? event : null;

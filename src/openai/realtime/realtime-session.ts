@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { isObject, readJson, type JsonLimits } from '#wire';
+import { isObject, readJson, type JsonLimits, type JsonObject } from '#wire';
 import { type MessageSocket, toGatewayError } from '#http';
 import type { Scrub } from '#security';
 import type { Offer } from '#catalog';
@@ -12,8 +12,6 @@ import { usageWithCost } from './response-end.ts';
 import type { ResponseLocks } from './response-locks.ts';
 import { SessionSettings } from './session-state.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Asks for the turn of an event, see `EventTurns`. */
 type TakeTurn = (bytes: number, onLimited: () => void, gone?: AbortSignal) => Promise<void> | null;
 
@@ -21,9 +19,9 @@ interface RealtimeSessionOptions {
   readonly client: MessageSocket;
   readonly provider: MessageSocket;
   /** The session as its provider shows it. */
-  readonly session: Json;
+  readonly session: JsonObject;
   /** The configuration of the session that its client secret has; null for none. Its provider has it. */
-  readonly configured: Json | null;
+  readonly configured: JsonObject | null;
   readonly locks: ResponseLocks;
   /** The turns of the client's events, and of the provider's. */
   readonly turns: { readonly client: TakeTurn; readonly provider: TakeTurn };
@@ -185,7 +183,7 @@ export class RealtimeSession {
     } else {
       locks.grown = plus(locks.grown, grows);
       if (kind === 'session') {
-        this.#settings.sent(sent['session'] as Json);
+        this.#settings.sent(sent['session'] as JsonObject);
         this.#measure();
         remember(this.#updates, this.#withId(sent));
       }
@@ -255,7 +253,7 @@ export class RealtimeSession {
   }
 
   /** The client gets this for an event of the provider: a text, or the event as it came. null for nothing. */
-  async #answer(event: Json, message: Buffer): Promise<string | Buffer | null> {
+  async #answer(event: JsonObject, message: Buffer): Promise<string | Buffer | null> {
     switch (event['type']) {
       case 'session.created':
       case 'session.updated':
@@ -274,7 +272,7 @@ export class RealtimeSession {
   }
 
   /** An event of a response, or of something else. */
-  async #part(event: Json, message: Buffer): Promise<Buffer | null> {
+  async #part(event: JsonObject, message: Buffer): Promise<Buffer | null> {
     const { response_id: id, type, delta } = event;
     if (typeof id === 'string') {
       const call = await this.#running(id);
@@ -326,7 +324,7 @@ export class RealtimeSession {
     return null;
   }
 
-  async #done(event: Json): Promise<string | null> {
+  async #done(event: JsonObject): Promise<string | null> {
     const { locks, onError } = this.#options;
     const { response } = event;
     const id = idIn(response);
@@ -337,7 +335,7 @@ export class RealtimeSession {
       const usage = usageWithCost(settled);
       return JSON.stringify({
         ...event,
-        response: { ...(response as Json), usage, tollgate: { generation_id: call.id } },
+        response: { ...(response as JsonObject), usage, tollgate: { generation_id: call.id } },
       });
     } catch (error) {
       onError(error);
@@ -351,7 +349,7 @@ export class RealtimeSession {
   }
 
   /** An error of the provider. It may be the answer to an event that asked for a response or changed the session. */
-  #failed(event: Json): string {
+  #failed(event: JsonObject): string {
     const { locks, scrub } = this.#options;
     const error = isObject(event['error']) ? event['error'] : {};
     const { event_id: id } = error;

@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { formatUsd, type SettledFrame, toUsdNumber } from '#billing/amounts';
 import { imageTokensMax } from '#config';
 import { chargeOfCut, type Cut, type ProviderFlag, type ReplyEnd } from '#call';
@@ -7,8 +7,6 @@ import { unseenTokens } from '../chat/request/chat-budget.ts';
 import { isCount, readUsage } from '../chat/reply/chat-usage.ts';
 import { tokensOf } from '../chat/request/prompt-size.ts';
 import type { Growth, ResponseBounds } from './conversation-size.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The parts of a response that a provider got and delivered, as far as the gateway can measure it. */
 export interface Delivered {
@@ -23,7 +21,7 @@ export interface Delivered {
 /** How a response ended, for its `response.done`. */
 export interface ResponseResult {
   /** The usage that is billed, in the form of the Realtime API; null if nothing is known. */
-  readonly usage: Json | null;
+  readonly usage: JsonObject | null;
 }
 
 /** Tokens that a second of delivered sound has: as a bound of claims, and as a measure. */
@@ -41,7 +39,7 @@ type Unfinished = Cut['reason'] | 'provider_left';
 export function endOfResponse(
   offer: Offer,
   bounds: ResponseBounds,
-  response: Json,
+  response: JsonObject,
   deltas: Delivered,
 ): ReplyEnd<ResponseResult> {
   const { status, status_details: details, usage: claim } = response;
@@ -92,7 +90,7 @@ function textBytesOf(output: unknown): number {
   return own + textBytesOf(output['content']);
 }
 
-const free = (finishReason: string | null, usage: Json | null): ReplyEnd<ResponseResult> => ({
+const free = (finishReason: string | null, usage: JsonObject | null): ReplyEnd<ResponseResult> => ({
   usage: null,
   outcome: 'free',
   estimated: false,
@@ -160,8 +158,8 @@ interface ChatClaim {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: unknown;
-  readonly prompt_tokens_details: Json;
-  readonly completion_tokens_details: Json;
+  readonly prompt_tokens_details: JsonObject;
+  readonly completion_tokens_details: JsonObject;
 }
 
 interface ReadClaim {
@@ -193,7 +191,7 @@ function toChatClaim(claim: unknown, { audioTokensMax, parts }: ResponseBounds):
 }
 
 /** The usage of the Realtime API. */
-const toShown = (claim: ChatClaim): Json => ({
+const toShown = (claim: ChatClaim): JsonObject => ({
   total_tokens: claim.prompt_tokens + claim.completion_tokens,
   input_tokens: claim.prompt_tokens,
   output_tokens: claim.completion_tokens,
@@ -206,7 +204,7 @@ const WORD_MAX = 64;
 const wordOf = (word: unknown): string | null => (typeof word === 'string' ? word.slice(0, WORD_MAX) : null);
 
 /** The usage of a settled response with its cost, as at `/chat/completions`. */
-export function usageWithCost({ result, settlement, receipt }: SettledFrame<ResponseResult>): Json {
+export function usageWithCost({ result, settlement, receipt }: SettledFrame<ResponseResult>): JsonObject {
   const { charged, fee } = settlement;
   return {
     ...result?.usage,

@@ -1,9 +1,7 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { bytesPerSecond } from './conversation-size.ts';
 import { bytesOf } from './client-events.ts';
 import { type SessionState, stateOf } from './provider-session.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * The settings of a session that decide what a response can cost. A change counts from the moment it is sent if it can
@@ -22,7 +20,7 @@ export class SessionSettings {
   #instructions = 0;
   #tools = 0;
   /** All that the client has set, of a session whose provider is not believed; else null. */
-  #asked: Json | null;
+  #asked: JsonObject | null;
   readonly #outputCap: number;
 
   /**
@@ -57,7 +55,7 @@ export class SessionSettings {
   }
 
   /** The client's `session.update` is sent. `session`: as its provider gets it. */
-  sent(session: Json): void {
+  sent(session: JsonObject): void {
     this.#unconfirmed++;
     const { audio, max_output_tokens: cap } = session;
     const input = isObject(audio) && isObject(audio['input']) ? audio['input'] : {};
@@ -98,7 +96,7 @@ export class SessionSettings {
 }
 
 /** A session with the changes of an update, which names the members that change. */
-function merged(session: Json, update: Json): Json {
+function merged(session: JsonObject, update: JsonObject): JsonObject {
   const changed: Record<string, unknown> = { ...session };
   for (const [name, value] of Object.entries(update)) {
     const before = session[name];

@@ -1,4 +1,4 @@
-import { BOUNDS, isObject } from '#wire';
+import { BOUNDS, isObject, type JsonObject } from '#wire';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import type { Usage } from '#billing/amounts';
@@ -48,7 +48,7 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
     this.#bounds = bounds;
   }
 
-  protected endOf(reply: Json): ReplyEnd<RerankResult> {
+  protected endOf(reply: JsonObject): ReplyEnd<RerankResult> {
     const { priced } = this.#bounds;
     const results = resultsOf(reply, this.#bounds);
     const { units, tokens } = this.#counted(reply);
@@ -77,7 +77,7 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
     return undeliveredEnd(cut, { reported: isReported ? usage : null, input: usage }, null);
   }
 
-  #counted(reply: Json): { readonly units: Counted; readonly tokens: Counted } {
+  #counted(reply: JsonObject): { readonly units: Counted; readonly tokens: Counted } {
     const { tokens, units } = this.#bounds;
     return { units: counted(unitsIn(reply), units), tokens: counted(tokensIn(reply), tokens) };
   }
@@ -98,10 +98,8 @@ function counted(claim: number | null, { max, usual }: { readonly max: number; r
   return { count: Math.min(claim, max), missing: false, above: claim > max };
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Throws UpstreamFailure if a reply does not rank the documents, each once. */
-function resultsOf(reply: Json, { documents, results: wanted }: SearchBounds): readonly Ranked[] {
+function resultsOf(reply: JsonObject, { documents, results: wanted }: SearchBounds): readonly Ranked[] {
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   const { results } = reply;
   if (!Array.isArray(results)) throw malformed('its reply has no results');
@@ -119,13 +117,13 @@ function resultsOf(reply: Json, { documents, results: wanted }: SearchBounds): r
 }
 
 /** Search units as Cohere's API and OpenRouter's name them; null for none. */
-function unitsIn({ meta, usage }: Json): number | null {
+function unitsIn({ meta, usage }: JsonObject): number | null {
   const billed = member(meta, 'billed_units');
   return countOf(member(billed, 'search_units')) ?? countOf(member(usage, 'search_units'));
 }
 
 /** Tokens as Jina's API, other servers and Cohere's API name them; null for none. */
-function tokensIn({ meta, usage }: Json): number | null {
+function tokensIn({ meta, usage }: JsonObject): number | null {
   return (
     countOf(member(usage, 'total_tokens')) ??
     countOf(member(usage, 'prompt_tokens')) ??

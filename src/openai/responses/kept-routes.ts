@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { authorise, type Pipeline } from '#call';
@@ -9,7 +10,7 @@ import { ownerOf } from '#tasks';
 import { answerError, EVENT_SCHEMA, refusesAs } from '../translated/translated-route.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { toResponseError } from './response-object.ts';
-import { responseAnswerSchema, type Json } from './responses-schema.ts';
+import { responseAnswerSchema } from './responses-schema.ts';
 import type { Background } from './background/background.ts';
 import { createSendStream, type SendStreamDeps } from './background/follow-stream.ts';
 import type { Conversations } from './kept/conversations.ts';
@@ -63,7 +64,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
     return found;
   }
 
-  async function show(found: KeptResponse, request: FastifyRequest, reply: FastifyReply): Promise<Json> {
+  async function show(found: KeptResponse, request: FastifyRequest, reply: FastifyReply): Promise<JsonObject> {
     const response = await counted(request, (memory) => deps.conversations.show(found, memory));
     if (response === null) throw noResponse(found.id);
     void reply.header('x-generation-id', callIdOf(found.id));
@@ -238,7 +239,7 @@ const deletedSchema = {
   },
 };
 
-function pageOf(items: readonly Json[], { after, limit = PAGE, order = 'desc' }: PageQuery): object {
+function pageOf(items: readonly JsonObject[], { after, limit = PAGE, order = 'desc' }: PageQuery): object {
   const ordered = order === 'desc' ? items.toReversed() : items;
   const before = after === undefined ? -1 : ordered.findIndex(({ id }) => id === after);
   if (after !== undefined && before === -1)

@@ -29,8 +29,6 @@ import { soundOf } from '../chat/request/sound.ts';
 import { isContainerRun, withoutContainers } from './to-chat-body.ts';
 import { costNamed } from './response-object.ts';
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Thinking that this gateway did not seal. */
 const LOST = /"encrypted_content":\s*"(?!tg[12]\.|")/;
 /** Tools that the client runs. */
@@ -125,9 +123,9 @@ export const RESPONSES_WIRE: NativeWire = {
 };
 
 /** Whether a request has a tool that searches the web, also in a namespace of tools or in an item that loads tools. */
-const searches = ({ tools, input }: Json): boolean => hasSearch({ tools }) || holds(input, hasSearch);
+const searches = ({ tools, input }: JsonObject): boolean => hasSearch({ tools }) || holds(input, hasSearch);
 
-const hasSearch = ({ tools }: Json): boolean => Array.isArray(tools) && (tools as unknown[]).some(isSearch);
+const hasSearch = ({ tools }: JsonObject): boolean => Array.isArray(tools) && (tools as unknown[]).some(isSearch);
 
 const isSearch = (tool: unknown): boolean =>
   isObject(tool) && ((runsThere(tool) && isSearchTool(tool['type'])) || hasSearch(tool));
@@ -160,7 +158,7 @@ const REFUSES_THINKING = /encrypted.?content|"include"/i;
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */
-export function ownResponsesWire(told: (callId: string) => Json, isKept: boolean): NativeWire {
+export function ownResponsesWire(told: (callId: string) => JsonObject, isKept: boolean): NativeWire {
   let asksThinking = isKept;
   return {
     ...RESPONSES_WIRE,
@@ -181,16 +179,16 @@ export function ownResponsesWire(told: (callId: string) => Json, isKept: boolean
   };
 }
 
-const hidesTokens = (part: Json): boolean =>
+const hidesTokens = (part: JsonObject): boolean =>
   (part['type'] === 'input_file' && !isPlainFile(part)) ||
   (part['type'] === 'input_audio' && soundOf(part['input_audio']) === null);
 
 /** Whether a request or an item has a tool that runs at the provider. */
-const hasHostedTool = ({ tools }: Json): boolean =>
+const hasHostedTool = ({ tools }: JsonObject): boolean =>
   Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool));
 
 /** Whether a tool runs at the provider. A shell runs at the client, unless it is in a container. */
-const runsThere = ({ type, environment, tools }: Json): boolean =>
+const runsThere = ({ type, environment, tools }: JsonObject): boolean =>
   !OF_THE_CLIENT.has(type) ||
   (isObject(environment) && environment['type'] !== 'local') ||
   (type === 'namespace' && hasHostedTool({ tools }));
@@ -213,7 +211,7 @@ const withoutUnknown = (input: readonly unknown[]): readonly unknown[] =>
 function withPlainIds(input: readonly unknown[]): readonly unknown[] {
   const plain = input.map((item) => {
     const id = isObject(item) ? item['call_id'] : null;
-    return typeof id === 'string' && plainId(id) !== id ? { ...(item as Json), call_id: plainId(id) } : item;
+    return typeof id === 'string' && plainId(id) !== id ? { ...(item as JsonObject), call_id: plainId(id) } : item;
   });
   return plain.some((item, at) => item !== input[at]) ? plain : input;
 }
@@ -229,30 +227,30 @@ const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incom
  * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the members `told`
  * instead of the provider's.
  */
-export function createResponsesDecoder(model: string, told: Json = {}): NativeDecoder {
+export function createResponsesDecoder(model: string, told: JsonObject = {}): NativeDecoder {
   return new ResponsesDecoder({ model, ...told });
 }
 
 class ResponsesDecoder implements NativeDecoder {
   readonly usageMember = 'usage';
   finish: string | null = null;
-  readonly #own: Json;
+  readonly #own: JsonObject;
   #usage: JsonObject | null = null;
   serviceTier: string | null = null;
   /** Those in the finished items. */
   webSearches = 0;
-  #held: { readonly type: string; readonly event: Json; readonly text: string } | null = null;
+  #held: { readonly type: string; readonly event: JsonObject; readonly text: string } | null = null;
   #sequence = 0;
   /** The response as it began, and its finished items. A cut reply is made of them. */
   #begun: JsonObject = {};
   readonly #items: unknown[] = [];
   #keptLength = 0;
 
-  constructor(told: Json) {
+  constructor(told: JsonObject) {
     this.#own = told;
   }
 
-  get claim(): Json | null {
+  get claim(): JsonObject | null {
     if (this.#usage === null) return null;
     return {
       ...claimOf(this.#usage),
@@ -264,7 +262,7 @@ class ResponsesDecoder implements NativeDecoder {
     return this.#held !== null;
   }
 
-  take(type: string, event: Json, text: string): string | null {
+  take(type: string, event: JsonObject, text: string): string | null {
     if (typeof event['sequence_number'] === 'number') this.#sequence = event['sequence_number'] + 1;
     if (type === 'error') throw failedByItsOwnWords(isObject(event['error']) ? event['error'] : event);
     const { response } = event;
@@ -286,7 +284,7 @@ class ResponsesDecoder implements NativeDecoder {
     return 'model' in response ? withMembersOf(text, event, 'response', this.#own) : text;
   }
 
-  sizeOf(type: string, { delta, item }: Json): EventSize {
+  sizeOf(type: string, { delta, item }: JsonObject): EventSize {
     if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
     if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
     if (!TOLD_BY_DELTAS.has(item['type'])) return sizeOfItem(item);
@@ -312,7 +310,7 @@ class ResponsesDecoder implements NativeDecoder {
     this.#usage = given;
   }
 
-  takeWhole(reply: Json): EventSize {
+  takeWhole(reply: JsonObject): EventSize {
     const { output } = reply;
     if (!Array.isArray(output)) throw malformed('its reply has no output');
     this.#takeResponse(reply);
@@ -320,7 +318,7 @@ class ResponsesDecoder implements NativeDecoder {
     return sumOf((output as unknown[]).map(sizeOfItem));
   }
 
-  whole(text: string, reply: Json, end: NativeEnd): string {
+  whole(text: string, reply: JsonObject, end: NativeEnd): string {
     return withMembersOf(text.trim(), reply, null, this.#told(end));
   }
 
@@ -352,11 +350,11 @@ class ResponsesDecoder implements NativeDecoder {
     if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.webSearches++;
   }
 
-  #told(end: NativeEnd): Json {
+  #told(end: NativeEnd): JsonObject {
     return { ...this.#own, usage: shown(this.#usage ?? {}, end) };
   }
 
-  #cutResponse(output: readonly unknown[], end: NativeEnd): Json {
+  #cutResponse(output: readonly unknown[], end: NativeEnd): JsonObject {
     return {
       ...this.#begun,
       object: 'response',
@@ -387,7 +385,7 @@ function sizeOfItem(item: unknown): EventSize {
 }
 
 /** The claim in the form of chat. */
-function claimOf(usage: Json): Json {
+function claimOf(usage: JsonObject): JsonObject {
   const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage;
   const { input_tokens_details: ofPrompt, output_tokens_details: ofCompletion } = usage;
   return {
@@ -402,7 +400,7 @@ function claimOf(usage: Json): Json {
 const NO_CACHE = { cached_tokens: 0, cache_write_tokens: 0 };
 
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
-function shown(given: Json, { usage, cost, isCorrected }: NativeEnd): Json {
+function shown(given: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
   const { input_tokens_details: details } = given;
   // Clients that read the API strictly fail without both members.
   const claimed = isObject(details) ? { ...given, input_tokens_details: { ...NO_CACHE, ...details } } : given;

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { type Citation, jsonInside } from '#bridge';
 import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
 import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
@@ -17,7 +18,6 @@ import {
   type ItemStatus,
   textOf,
 } from './response-object.ts';
-import type { Json } from './responses-schema.ts';
 import type { ToolRegistry } from './tools.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
@@ -44,7 +44,7 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
     // A join takes twice as long.
     for (const json of run) out += head + sequence++ + before + json + behind;
   };
-  const tell = (type: string, response: Json) => emit(type, `,"response":${JSON.stringify(response)}`);
+  const tell = (type: string, response: JsonObject) => emit(type, `,"response":${JSON.stringify(response)}`);
   const output = createOutput({ ...options, emit, emitRun });
 
   return {
@@ -79,7 +79,7 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
   };
 }
 
-function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: ResponseEncoderOptions) {
+function wholeResponse(base: JsonObject, said: ChatSaid, end: ChatEnd, options: ResponseEncoderOptions) {
   if (hasFailed(end)) {
     const { message, type, code } = faultOf(end);
     return { status: 500, body: { error: { message, type, code, param: null } } };
@@ -88,7 +88,7 @@ function wholeResponse(base: Json, said: ChatSaid, end: ChatEnd, options: Respon
   const { id, now, registry, thinking: shown } = options;
   const given = calls.map((call) => call.arguments);
   const ended = endOfResponse(end, now(), given);
-  const items: Json[] = [];
+  const items: JsonObject[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
   const isKept = !isEmpty(members);
   const thought = (text: string, status: ItemStatus) =>
@@ -120,7 +120,7 @@ interface Output {
   text(run: readonly string[]): void;
   thinking(json: string): void;
   /** Members of the message that its provider wants back. */
-  members(members: Json): void;
+  members(members: JsonObject): void;
   citations(cited: readonly Citation[]): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
@@ -130,7 +130,7 @@ interface Output {
    * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
    * items in the order in which they began.
    */
-  close(status: string): readonly Json[];
+  close(status: string): readonly JsonObject[];
 }
 
 interface Item {
@@ -149,7 +149,7 @@ interface Item {
 /** Several calls may be open at the same time. A message or thinking ends when another item begins. */
 function createOutput(options: OutputOptions): Output {
   const { id, registry, thinking: shown, emit, emitRun } = options;
-  const done: Json[] = [];
+  const done: JsonObject[] = [];
   const calls = new Map<number, Item>();
   const tail = id.replace(/^resp_/, '');
   let count = 0;
@@ -159,14 +159,14 @@ function createOutput(options: OutputOptions): Output {
   /** The members that no item has yet. */
   const kept = createEchoFields(THINKING_MAX);
   let firstCall: string | null = null;
-  function taken(): Json {
+  function taken(): JsonObject {
     const { members } = kept;
     kept.clear();
     return members;
   }
 
   const at = ({ id: itemId, place }: Item) => `,"item_id":"${itemId}","output_index":${place}`;
-  const added = ({ place }: Item, item: Json) =>
+  const added = ({ place }: Item, item: JsonObject) =>
     emit('response.output_item.added', `,"output_index":${place},"item":${JSON.stringify(item)}`);
 
   function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
@@ -207,7 +207,7 @@ function createOutput(options: OutputOptions): Output {
     const text = textOf(item.held);
     if (item.kind === 'message') {
       const whole = messageItem(item.id, text, status, item.citations);
-      const [part] = whole['content'] as readonly Json[];
+      const [part] = whole['content'] as readonly JsonObject[];
       emit('response.output_text.done', `${at(item)},"content_index":0,"text":"${item.held}","logprobs":[]`);
       emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
       return finish(item, whole);
@@ -227,7 +227,7 @@ function createOutput(options: OutputOptions): Output {
     finish(item, callItem(item.id, item.callId, item.name, given, registry, status));
   }
 
-  function finish({ place }: Item, whole: Json): void {
+  function finish({ place }: Item, whole: JsonObject): void {
     done[place] = whole;
     emit('response.output_item.done', `,"output_index":${place},"item":${JSON.stringify(whole)}`);
   }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { BOUNDS, foreignObject, isObject } from '#wire';
+import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
 import { dialectOf, toHttpError } from '#http';
 import type { GatewayError } from '#errors';
 import { contextExceeded } from '#wire/replies';
@@ -7,7 +7,7 @@ import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../trans
 import type { Citation } from '#bridge';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
-import type { Json, ResponsesBody } from './responses-schema.ts';
+import type { ResponsesBody } from './responses-schema.ts';
 import { type ToolRegistry, CONTENT } from './tools.ts';
 import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
@@ -29,7 +29,14 @@ export interface ResponseFacts {
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
 
 /** Members of every response object. They repeat the request. */
-export function responseBase({ id, createdAt, asked, stored, previous, background }: Omit<ResponseFacts, 'now'>): Json {
+export function responseBase({
+  id,
+  createdAt,
+  asked,
+  stored,
+  previous,
+  background,
+}: Omit<ResponseFacts, 'now'>): JsonObject {
   return {
     id,
     object: 'response',
@@ -65,7 +72,11 @@ export function responseBase({ id, createdAt, asked, stored, previous, backgroun
  * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `given`: the arguments of its
  * calls, which may be cut whatever reason the provider gives for the end.
  */
-export function endOfResponse(end: ChatEnd, now: number, given: readonly string[]): Json & { readonly status: string } {
+export function endOfResponse(
+  end: ChatEnd,
+  now: number,
+  given: readonly string[],
+): JsonObject & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
@@ -99,7 +110,7 @@ export function errorOf({ message, type, code }: ChatFault): { readonly code: st
   return { code: type === 'rate_limit_exceeded' ? type : 'server_error', message };
 }
 
-function responseUsage({ usage }: ChatEnd): Json | null {
+function responseUsage({ usage }: ChatEnd): JsonObject | null {
   if (usage === null) return null;
   const {
     prompt_tokens: prompt,
@@ -122,7 +133,7 @@ function responseUsage({ usage }: ChatEnd): Json | null {
 }
 
 /** `cost_details` with the names that clients of the Responses API require in it, beside those of chat. */
-export function costNamed({ cost_details: details }: Json): Json {
+export function costNamed({ cost_details: details }: JsonObject): JsonObject {
   if (!isObject(details)) return {};
   const { upstream_inference_prompt_cost: input, upstream_inference_completions_cost: output } = details;
   return {
@@ -137,9 +148,9 @@ export interface ShownThinking {
   /** The thinking is shown as a summary. */
   readonly summary: boolean;
   /** Seals the members of the message that its provider wants back. */
-  readonly seal: (members: Json) => string;
+  readonly seal: (members: JsonObject) => string;
   /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: Json, callId: string) => boolean;
+  readonly isIn: (members: JsonObject, callId: string) => boolean;
 }
 
 /** `incomplete`: the reply was cut inside the item. */
@@ -147,7 +158,7 @@ export type ItemStatus = 'completed' | 'incomplete';
 
 /* Output items of a response that has ended. */
 
-export const annotationOf = ({ url, title, start, end }: Citation): Json => ({
+export const annotationOf = ({ url, title, start, end }: Citation): JsonObject => ({
   type: 'url_citation',
   url,
   title,
@@ -160,7 +171,7 @@ export const messageItem = (
   text: string,
   status: ItemStatus,
   citations: readonly Citation[] = [],
-): Json => ({
+): JsonObject => ({
   id,
   type: 'message',
   role: 'assistant',
@@ -171,10 +182,10 @@ export const messageItem = (
 /** `members`: those of the message that its provider wants back; empty for a text that it did not name. */
 export const reasoningItem = (
   id: string,
-  { text, members }: { readonly text: string; readonly members: Json },
+  { text, members }: { readonly text: string; readonly members: JsonObject },
   { summary, seal }: ShownThinking,
   status: ItemStatus,
-): Json => ({
+): JsonObject => ({
   id,
   type: 'reasoning',
   ...(status === 'completed' ? {} : { status }),
@@ -190,7 +201,7 @@ export function callItem(
   given: string,
   registry: ToolRegistry,
   status: ItemStatus,
-): Json {
+): JsonObject {
   const { name, namespace, custom } = registry.named(short);
   const common = { id, call_id: callId, name, ...(namespace === null ? {} : { namespace }), status };
   const isCut = status === 'incomplete';

@@ -1,14 +1,13 @@
+import type { JsonObject } from '#wire';
 import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
 import { gatewayFields } from '../chat/chat-schema.ts';
 import { IMAGE_URL } from '../chat/chat-schema.ts';
 
-export type Json = Readonly<Record<string, unknown>>;
-
 /** The fields of a request of OpenAI's Responses API that the schema checks. `to-chat-body.ts` checks the rest. */
 export interface ResponsesBody {
   readonly model: string;
-  readonly input?: string | readonly Json[] | null;
+  readonly input?: string | readonly JsonObject[] | null;
   readonly previous_response_id?: string | null;
   readonly store?: boolean | null;
   readonly background?: boolean | null;
@@ -17,11 +16,11 @@ export interface ResponsesBody {
   readonly max_output_tokens?: number | null;
   readonly temperature?: number | null;
   readonly top_p?: number | null;
-  readonly tools?: readonly Json[] | null;
-  readonly tool_choice?: string | Json | null;
+  readonly tools?: readonly JsonObject[] | null;
+  readonly tool_choice?: string | JsonObject | null;
   readonly parallel_tool_calls?: boolean | null;
-  readonly text?: Json | null;
-  readonly reasoning?: Json | null;
+  readonly text?: JsonObject | null;
+  readonly reasoning?: JsonObject | null;
   readonly include?: readonly string[] | null;
   readonly metadata?: Record<string, unknown> | null;
   readonly prompt_cache_key?: string | null;

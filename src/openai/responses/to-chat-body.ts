@@ -1,4 +1,4 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
 import {
   GAP,
@@ -10,7 +10,7 @@ import {
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
-import { HOSTED, type Json, type ResponsesBody } from './responses-schema.ts';
+import { HOSTED, type ResponsesBody } from './responses-schema.ts';
 import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
@@ -93,7 +93,7 @@ export function toChatBody(asked: ResponsesBody, options: ChatBodyOptions): Tran
 
 function addTools(
   body: ChatBody,
-  given: readonly Json[],
+  given: readonly JsonObject[],
   asked: ResponsesBody,
   options: ChatBodyOptions,
 ): readonly string[] {
@@ -113,7 +113,7 @@ function addText(body: ChatBody, text: ResponsesBody['text']): void {
   const { format, verbosity } = text ?? {};
   if (typeof verbosity === 'string') body['verbosity'] = verbosity;
   if (format === undefined || format === null) return;
-  const { type, name, schema, strict } = format as Json;
+  const { type, name, schema, strict } = format as JsonObject;
   if (type === 'text') return;
   if (type === 'json_object') return void (body.response_format = { type });
   if (type !== 'json_schema') throw invalid('text.format.type', 'text, json_object or json_schema');
@@ -138,7 +138,7 @@ function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): vo
 interface ItemOptions {
   readonly registry: ToolRegistry;
   /** The members in sealed thinking; null if this gateway did not seal it. */
-  readonly thought: (sealed: string) => Json | null;
+  readonly thought: (sealed: string) => JsonObject | null;
   /** The call behind an id that the client got. */
   readonly opened: (id: string) => EchoedToolCall;
   /** A provider of the model gets the request as it came, and may know items that are newer than this gateway. */
@@ -150,7 +150,7 @@ interface ReadConversation {
   readonly system: string[];
   readonly chat: ChatMessage[];
   /** Tools that items bring with them. */
-  readonly tools: readonly Json[];
+  readonly tools: readonly JsonObject[];
   /** The places of items of types that are not known here. */
   readonly unknown: readonly string[];
 }
@@ -159,14 +159,14 @@ interface State {
   readonly system: string[];
   readonly chat: ChatMessage[];
   readonly options: ItemOptions;
-  readonly tools: Json[];
+  readonly tools: JsonObject[];
   readonly unknown: string[];
   /** Instructions in the middle of the conversation, for the next turn of the user. */
   reminders: ContentPart[];
   /** Thinking before the assistant's next message, or behind its last. */
   readonly thoughts: EchoFields;
   /** The members in the ids of the calls of the assistant's last message. */
-  ofIds: Json;
+  ofIds: JsonObject;
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
@@ -188,7 +188,7 @@ export function readItems(input: ResponsesBody['input'], options: ItemOptions): 
   return state;
 }
 
-function readItem(state: State, item: Json, at: string): void {
+function readItem(state: State, item: JsonObject, at: string): void {
   const { chat, options } = state;
   const { type = item['role'] === undefined ? 'item_reference' : 'message' } = item;
   switch (type) {
@@ -213,7 +213,7 @@ function readItem(state: State, item: Json, at: string): void {
       return addUser(chat, [pictureIn(screen['image_url'], screen['detail'], `${at}.output.image_url`)]);
     }
     case 'additional_tools':
-      if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as Json[]));
+      if (Array.isArray(item['tools'])) state.tools.push(...(item['tools'] as JsonObject[]));
       return;
     case 'item_reference':
       throw keepsNone(at, at);
@@ -231,7 +231,7 @@ function readItem(state: State, item: Json, at: string): void {
 const shownType = (type: unknown): string =>
   typeof type === 'string' ? JSON.stringify(type.slice(0, 64).toWellFormed()) : 'no text';
 
-function readMessage(state: State, { role, content }: Json, at: string): void {
+function readMessage(state: State, { role, content }: JsonObject, at: string): void {
   const parts = partsOf(content, `${at}.content`);
   switch (role) {
     case 'system':
@@ -296,14 +296,14 @@ function endThoughts({ chat, thoughts, ofIds }: State): void {
 }
 
 /** Further thinking of the same message. */
-function goOnThinking(message: ChatMessage, members: Json): void {
+function goOnThinking(message: ChatMessage, members: JsonObject): void {
   const all = createEchoFields(Infinity);
   all.add(message);
   all.add(members);
   Object.assign(message, all.members);
 }
 
-function readCall(state: State, item: Json, at: string): void {
+function readCall(state: State, item: JsonObject, at: string): void {
   const { type, call_id: id, name, namespace, arguments: given, input } = item;
   if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
@@ -312,7 +312,7 @@ function readCall(state: State, item: Json, at: string): void {
   if (typeof text !== 'string') throw invalid(`${at}.arguments`, 'a string');
   const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
-  const calls = (message['tool_calls'] ??= []) as Json[];
+  const calls = (message['tool_calls'] ??= []) as JsonObject[];
   const opened = state.options.opened(id);
   addMissing(message, opened.message);
   if (!isEmpty(opened.message)) state.ofIds = opened.message;
@@ -324,7 +324,7 @@ function readCall(state: State, item: Json, at: string): void {
   });
 }
 
-function readOutput(state: State, { call_id: given, output }: Json, at: string): void {
+function readOutput(state: State, { call_id: given, output }: JsonObject, at: string): void {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
   const { id } = state.options.opened(given);
   endThoughts(state);
@@ -394,23 +394,23 @@ function textOf(content: unknown): string {
 const RUNS: ReadonlySet<unknown> = new Set(['code_interpreter_call', 'shell_call', 'shell_call_output']);
 
 /** Whether an item is a run in a container. A shell that the client runs has no container. */
-export const isContainerRun = (item: unknown): item is Json =>
+export const isContainerRun = (item: unknown): item is JsonObject =>
   isObject(item) && RUNS.has(item['type']) && (typeof item['container_id'] === 'string' || isInContainer(item));
 
-const isInContainer = ({ environment }: Json): boolean =>
+const isInContainer = ({ environment }: JsonObject): boolean =>
   isObject(environment) && environment['type'] === 'container_reference';
 
 /** Replaces such items of a conversation by text of the model. Returns the same array without such items. */
-export function withoutContainers<Item>(input: readonly Item[]): readonly (Item | Json)[] {
+export function withoutContainers<Item>(input: readonly Item[]): readonly (Item | JsonObject)[] {
   if (!input.some(isContainerRun)) return input;
   const runs = new Set(input.flatMap((item) => (isContainerRun(item) ? [item['call_id']] : [])));
-  const belongs = (item: unknown): item is Json =>
+  const belongs = (item: unknown): item is JsonObject =>
     isContainerRun(item) || (isObject(item) && item['type'] === 'shell_call_output' && runs.has(item['call_id']));
   return input.map((item) => (belongs(item) ? { role: 'assistant', content: wordsOfRun(item) } : item));
 }
 
 /** Describes what ran, and its output. Images are left out. */
-function wordsOfRun({ type, code, action, output, outputs }: Json): string {
+function wordsOfRun({ type, code, action, output, outputs }: JsonObject): string {
   const said = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
   return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: said })}]`;
 }

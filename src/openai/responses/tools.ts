@@ -1,8 +1,8 @@
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { Json, ResponsesBody } from './responses-schema.ts';
+import type { ResponsesBody } from './responses-schema.ts';
 
 export interface ToolOptions {
   readonly registry: ToolRegistry;
@@ -35,19 +35,19 @@ const TOOLS_MAX = 1024;
 
 /** `given`: the tools of the request and of its items. Throws GatewayError. */
 export function toChatTools(
-  given: readonly Json[],
+  given: readonly JsonObject[],
   { tool_choice: choice }: ResponsesBody,
   options: ToolOptions,
 ): ChatTools {
   const dropped: string[] = [];
   const tools: ChatTool[] = [];
-  const add = (tool: Json, at: string, namespace: string | null, depth: number): void => {
+  const add = (tool: JsonObject, at: string, namespace: string | null, depth: number): void => {
     if (tool['type'] === 'namespace') {
       const { name, tools: inner } = tool;
       if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of the namespace');
       if (!Array.isArray(inner) || depth > NESTED_MAX) throw invalid(`${at}.tools`, 'an array of tools');
       const full = namespace === null ? name : `${namespace}__${name}`;
-      (inner as readonly Json[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
+      (inner as readonly JsonObject[]).forEach((one, index) => add(one, `${at}.tools[${index}]`, full, depth + 1));
       return;
     }
     if (tools.length + dropped.length === TOOLS_MAX) throw invalid('tools', `at most ${TOOLS_MAX} tools in all`);
@@ -61,14 +61,14 @@ export function toChatTools(
 }
 
 /** Returns null for a tool that runs at OpenAI. */
-function toChatTool(tool: Json, at: string, namespace: string | null, options: ToolOptions): ChatTool | null {
+function toChatTool(tool: JsonObject, at: string, namespace: string | null, options: ToolOptions): ChatTool | null {
   if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
   const { type, name, description, parameters, strict, format } = tool;
   if (type === 'mcp') return ofService(tool, at, options);
   if (type !== 'function' && type !== 'custom') return null;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw invalid(`${at}.name`, 'the name of the tool');
   const custom = type === 'custom';
-  const told = custom ? freeform(description, format as Json | null | undefined) : description;
+  const told = custom ? freeform(description, format as JsonObject | null | undefined) : description;
   return {
     type: 'function',
     function: {
@@ -83,7 +83,7 @@ function toChatTool(tool: Json, at: string, namespace: string | null, options: T
 }
 
 /** The description of a custom tool as a function: the text, and its grammar, go into one argument. */
-function freeform(description: unknown, format: Json | null | undefined): string {
+function freeform(description: unknown, format: JsonObject | null | undefined): string {
   const grammar = format?.['definition'];
   const rules =
     typeof grammar === 'string' ? `\n\n${CONTENT} follows this ${String(format?.['syntax'])} grammar:\n${grammar}` : '';
@@ -91,10 +91,10 @@ function freeform(description: unknown, format: Json | null | undefined): string
 }
 
 /** The service of this gateway that a tool belongs to; null for another server. */
-const serviceOf = ({ service: own, server_url: url }: Json, { serviceAt }: Pick<ToolOptions, 'serviceAt'>) =>
+const serviceOf = ({ service: own, server_url: url }: JsonObject, { serviceAt }: Pick<ToolOptions, 'serviceAt'>) =>
   typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
 
-function ofService(tool: Json, at: string, options: ToolOptions): ChatTool {
+function ofService(tool: JsonObject, at: string, options: ToolOptions): ChatTool {
   const { allowed_tools: allowed } = tool;
   const service = serviceOf(tool, options);
   if (service === null || service === '')
@@ -118,7 +118,7 @@ function toolNames(given: unknown, at: string): readonly string[] | null {
       `The gateway selects tools only by their names: leave out ${at}.read_only, and name the tools in ${at}.tool_names`,
       { param: `${at}.read_only` },
     );
-  const names: unknown = Array.isArray(given) ? given : (given as Json)['tool_names'];
+  const names: unknown = Array.isArray(given) ? given : (given as JsonObject)['tool_names'];
   if (!Array.isArray(names) || names.length > 256 || names.some((one) => typeof one !== 'string' || one === ''))
     throw invalid(at, 'an array of at most 256 names of tools');
   return names as string[];
@@ -128,7 +128,7 @@ function toolNames(given: unknown, at: string): readonly string[] | null {
  * Throws GatewayError if the client wants to approve calls of these tools. The gateway keeps no responses, so it cannot
  * wait for an approval. `names`: the allowed tools; null for all.
  */
-function refuseApproval({ require_approval: approval }: Json, names: readonly string[] | null, at: string): void {
+function refuseApproval({ require_approval: approval }: JsonObject, names: readonly string[] | null, at: string): void {
   if (approval === undefined || approval === null || approval === 'never') return;
   const never = isObject(approval) ? toolNames(approval['never'], `${at}.require_approval.never`) : null;
   if (never !== null && names !== null && names.every((name) => never.includes(name))) return;
@@ -152,11 +152,11 @@ function chatChoice(
     return { tools, choice };
   }
   const { type, name, namespace, mode, tools: allowed } = choice;
-  const short = (one: Json) =>
+  const short = (one: JsonObject) =>
     registry.short(String(one['name']), typeof one['namespace'] === 'string' ? one['namespace'] : null);
   if (type === 'allowed_tools') {
     if (!Array.isArray(allowed)) throw invalid('tool_choice.tools', 'an array of tools');
-    const named = new Set((allowed as readonly Json[]).map(short));
+    const named = new Set((allowed as readonly JsonObject[]).map(short));
     const left = tools.filter((tool) => tool.type === 'mcp' || named.has(tool.function!.name));
     return { tools: left, choice: mode === 'required' ? 'required' : 'auto' };
   }

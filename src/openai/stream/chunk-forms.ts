@@ -2,8 +2,6 @@ import { textBytes, type OutputCounter } from '../chat/reply/output-bound.ts';
 import type { ChunkOutput } from './chunk-output.ts';
 import { EventForms, type EventForm, eventForm, OUTPUT } from './event-forms.ts';
 
-type Json = Record<string, unknown>;
-
 /** The form of a provider's chunks, and how the output writes chunks of this form. */
 interface ChunkForm extends EventForm {
   readonly written: unknown;
@@ -36,7 +34,7 @@ export class KnownForms {
   }
 
   /** Learns the form of an event. `chunk` is its rewritten form. `learn` changes it, so write it before. */
-  learn(text: string, chunk: Json): void {
+  learn(text: string, chunk: Record<string, unknown>): void {
     const wasFirst = this.#isFirst;
     this.#isFirst = false;
     const field = wasFirst ? null : varyingField(chunk);
@@ -50,10 +48,12 @@ export class KnownForms {
 }
 
 /** The one string of a chunk that is expected to vary in the next one; null for a chunk without such a string. */
-function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: string) => void } | null {
-  const choices = chunk['choices'] as Json[];
+function varyingField(
+  chunk: Record<string, unknown>,
+): { key: string; place: (chunk: Record<string, unknown>, value: string) => void } | null {
+  const choices = chunk['choices'] as Record<string, unknown>[];
   if (choices.length !== 1) return null;
-  const delta = choices[0]!['delta'] as Json;
+  const delta = choices[0]!['delta'] as Record<string, unknown>;
   const calls = delta['tool_calls'];
   if (calls !== undefined) {
     if (!Array.isArray(calls) || calls.length !== 1 || typeof argumentsOf(delta)?.['arguments'] !== 'string')
@@ -68,12 +68,13 @@ function varyingField(chunk: Json): { key: string; place: (chunk: Json, value: s
   return { key, place: (target, value) => void (deltaOf(target)[key] = value) };
 }
 
-const deltaOf = (chunk: Json): Json => (chunk['choices'] as Json[])[0]!['delta'] as Json;
+const deltaOf = (chunk: Record<string, unknown>): Record<string, unknown> =>
+  (chunk['choices'] as Record<string, unknown>[])[0]!['delta'] as Record<string, unknown>;
 /** The function of the first call. Some providers put null beside it. */
-const argumentsOf = (delta: Json): Json | undefined =>
-  (delta['tool_calls'] as unknown[]).find((call): call is Json => typeof call === 'object' && call !== null)?.[
-    'function'
-  ] as Json | undefined;
+const argumentsOf = (delta: Record<string, unknown>): Record<string, unknown> | undefined =>
+  (delta['tool_calls'] as unknown[]).find(
+    (call): call is Record<string, unknown> => typeof call === 'object' && call !== null,
+  )?.['function'] as Record<string, unknown> | undefined;
 
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
 /** So many occurrences of the key are tried before the form counts as not learnable. */

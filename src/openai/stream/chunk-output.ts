@@ -1,9 +1,8 @@
+import type { JsonObject } from '#wire';
 import type { Piece } from '#billing/amounts';
 import { type CallEvent, type EventBatch, eventBatch, textOf } from '#bridge';
 import { decodeChunk, type ToolCallIds } from '../chat/reply/chat-decoder.ts';
 import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.ts';
-
-type Json = Record<string, unknown>;
 
 /**
  * Takes the chunks of a chat stream, in the gateway's form, and gives out what the client gets of them: bytes of the
@@ -13,14 +12,14 @@ export interface ChunkOutput<D extends Piece = Piece, F = unknown> {
   /** So many bytes of the provider have arrived, which are read before the next take. */
   arrives(bytes: number): void;
   /** Takes a chunk that was parsed. */
-  chunk(chunk: Json): void;
+  chunk(chunk: JsonObject): void;
   /** Takes what the last chunk has besides the end of the reply. The route writes that end after the settlement. */
-  last(chunk: Json): void;
+  last(chunk: JsonObject): void;
   /**
    * How chunks are written that are like `chunk` except for one string. `place` sets this string. null if such chunks
    * have to be parsed.
    */
-  learn(chunk: Json, place: (chunk: Json, value: string) => void): F | null;
+  learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): F | null;
   /** Takes chunks of a learnt form, whose varying strings are at the places of `run` in `bytes`. */
   run(form: F, run: FoundRun, bytes: Buffer): void;
   /** Everything since the last take; null for nothing. */
@@ -43,13 +42,13 @@ export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
     this.#output.arrives(Math.ceil(bytes * GROWTH));
   }
 
-  chunk(chunk: Json): void {
+  chunk(chunk: JsonObject): void {
     this.#output.writeText(`data: ${JSON.stringify(chunk)}\n\n`);
   }
 
   last(): void {}
 
-  learn(chunk: Json, place: (chunk: Json, value: string) => void): Frame | null {
+  learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): Frame | null {
     place(chunk, PLACEHOLDER);
     const around = `data: ${JSON.stringify(chunk)}`.split(PLACEHOLDER);
     return around.length === 2 ? eventForm(around, [OUTPUT], '', false) : null;
@@ -82,16 +81,16 @@ export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
     this.#arrived += bytes;
   }
 
-  chunk(chunk: Json): void {
+  chunk(chunk: JsonObject): void {
     this.#hasChunk = true;
     decodeChunk(chunk, this.#ids, this.#events);
   }
 
-  last(chunk: Json): void {
+  last(chunk: JsonObject): void {
     this.chunk(chunk);
   }
 
-  learn(chunk: Json, place: (chunk: Json, value: string) => void): TextEvent | null {
+  learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): TextEvent | null {
     place(chunk, PLACEHOLDER);
     const events: CallEvent[] = [];
     decodeChunk(chunk, { hear() {}, of: this.#ids.of }, events);
@@ -133,7 +132,7 @@ export class ChunkObjects implements ChunkOutput<EventBatch, never> {
     this.#arrived += bytes;
   }
 
-  chunk(chunk: Json): void {
+  chunk(chunk: JsonObject): void {
     this.#events.push({ type: 'raw', chunk });
   }
 

@@ -17,8 +17,6 @@ import { withoutList } from '../chat/request/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
 import { createToolCallDeltas } from '../chat/reply/tool-call-deltas.ts';
 
-type Json = Record<string, unknown>;
-
 /** Rewrites a provider's events as ours. */
 export class ChunkRewriter {
   /** The provider sent `[DONE]`. */
@@ -36,9 +34,9 @@ export class ChunkRewriter {
   #created: number | null = null;
   #claim: unknown = null;
   #serviceTier: unknown = undefined;
-  #held: Json | null = null;
+  #held: Record<string, unknown> | null = null;
   /** Members of chunks without a choice, for the next chunk: clients read the first choice of each. */
-  #waiting: Json | null = null;
+  #waiting: Record<string, unknown> | null = null;
 
   /** `parseAll`: every event is parsed, as a reference for the fast path. */
   constructor(context: ReplyContext, counter: OutputCounter, output: ChunkOutput<ChatPiece>, parseAll: boolean) {
@@ -98,7 +96,7 @@ export class ChunkRewriter {
   }
 
   /** Returns false when the output ran past its budget. */
-  #take(text: string, chunk: Json): boolean {
+  #take(text: string, chunk: Record<string, unknown>): boolean {
     if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
     // vLLM puts its error in the place of a chunk.
     if (chunk['object'] === 'error') throw failedByItsOwnWords(chunk);
@@ -134,7 +132,7 @@ export class ChunkRewriter {
   }
 
   /** The claim is removed from the chunk, because only the last chunk carries usage. */
-  #takeClaimOf(chunk: Json): boolean {
+  #takeClaimOf(chunk: Record<string, unknown>): boolean {
     const given = chunk['usage'];
     if (given !== undefined) chunk['usage'] = undefined;
     if (given === undefined || given === null) return false;
@@ -147,29 +145,29 @@ export class ChunkRewriter {
     if (given !== null) this.#claim = largerClaim(this.#claim, given);
   }
 
-  #addWaiting(chunk: Json): void {
+  #addWaiting(chunk: Record<string, unknown>): void {
     if (this.#waiting !== null) copyMissing(this.#waiting, chunk);
     this.#waiting = null;
   }
 
-  #write(chunk: Json): void {
+  #write(chunk: Record<string, unknown>): void {
     this.#output.chunk(chunk);
   }
 
-  #writeWordsThatFit({ id, object, created, model, provider, choices }: Json, room: number): void {
-    const fitting = cutDeltas(choices as Json[], room);
+  #writeWordsThatFit({ id, object, created, model, provider, choices }: Record<string, unknown>, room: number): void {
+    const fitting = cutDeltas(choices as Record<string, unknown>[], room);
     if (fitting.length > 0) this.#write({ id, object, created, model, provider, choices: fitting });
   }
 
   /** The finishing chunk for a stream that ended without one. */
-  #madeUpFinish(reason: string): Json {
-    const chunk: Json = { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
+  #madeUpFinish(reason: string): Record<string, unknown> {
+    const chunk: Record<string, unknown> = { choices: [{ index: 0, delta: {}, finish_reason: reason }] };
     this.#stamp(chunk);
     return chunk;
   }
 
   /** Sets the members that are the same in all chunks of a stream. */
-  #stamp(chunk: Json): void {
+  #stamp(chunk: Record<string, unknown>): void {
     const { callId, created: fallback, service, provider } = this.#context;
     chunk['id'] = callId;
     chunk['object'] = 'chat.completion.chunk';
@@ -183,15 +181,15 @@ export class ChunkRewriter {
 }
 
 /** The choices of a chunk; empty if it has only usage; null for an event that is not a chunk. */
-function choicesOf(chunk: Json): readonly Json[] | null {
+function choicesOf(chunk: Record<string, unknown>): readonly Record<string, unknown>[] | null {
   const { choices } = chunk;
   if (!Array.isArray(choices)) return null;
   if (choices.some((choice) => typeof choice !== 'object' || choice === null))
     throw malformed('its stream has a choice that is no object');
-  return choices as readonly Json[];
+  return choices as readonly Record<string, unknown>[];
 }
 
-function copyMissing(from: Json, to: Json): void {
+function copyMissing(from: Record<string, unknown>, to: Record<string, unknown>): void {
   for (const key of Object.keys(from)) if (!(key in to)) to[key] = from[key];
 }
 
@@ -227,7 +225,7 @@ class StreamedChoices {
   }
 
   /** Normalises the choices of `chunk` in place and counts their output. */
-  read(chunk: Json, choices: readonly Json[]): ReadChoices {
+  read(chunk: Record<string, unknown>, choices: readonly Record<string, unknown>[]): ReadChoices {
     let finishes = false;
     let opensCall = false;
     // Some providers put the finish reason beside the choices.
@@ -240,7 +238,7 @@ class StreamedChoices {
       // Of several choices, the others may be whole.
       if (choice['error'] && this.#seen.size === 1) throw failedInChoice(choice['error']);
       if (typeof choice['delta'] !== 'object' || choice['delta'] === null) choice['delta'] = {};
-      const delta = choice['delta'] as Json;
+      const delta = choice['delta'] as Record<string, unknown>;
       withoutList(delta, this.#context.service);
       const reason = choice['finish_reason'] || beside;
       const ends = typeof reason === 'string' && reason !== '' && !this.#finishReasons.has(index);
@@ -259,7 +257,7 @@ class StreamedChoices {
   }
 
   /** Normalises the tool calls of a delta in place. Returns whether one of them is new, or waits for its name. */
-  #takeCalls(index: number, delta: Json, ends: boolean): boolean {
+  #takeCalls(index: number, delta: Record<string, unknown>, ends: boolean): boolean {
     const given = delta['tool_calls'];
     const deltas = Array.isArray(given) ? (given as unknown[]) : NONE;
     if (deltas === NONE && !ends) return false;

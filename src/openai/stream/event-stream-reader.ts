@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure } from '#wire';
+import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure, type JsonObject } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
 import type { Piece } from '#billing/amounts';
 import type { ReplyContext } from '../chat/reply/chat-end.ts';
@@ -134,10 +134,8 @@ const together = Buffer.allocUnsafeSlow(128 * 1024);
 const asBuffer = (bytes: Uint8Array) =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-type Json = Record<string, unknown>;
-
 /** Parses one event of a stream. Throws UpstreamFailure for anything but a JSON object of a bounded structure. */
-export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.chatEvent): Json {
+export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.chatEvent): JsonObject {
   let parsed: unknown;
   try {
     parsed = parseForeign(text, limits, bytes);
@@ -150,7 +148,7 @@ export function parseChunk(bytes: Buffer, text: string, limits: Bound = BOUNDS.c
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
     throw malformed('its stream has an event that is not a JSON object');
-  return parsed as Json;
+  return parsed as JsonObject;
 }
 
 /**

@@ -6,8 +6,6 @@ import { CALLS_MAX } from '../chat/reply/chat-decoder.ts';
 import { type ChatPiece, type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
 import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
 
-type Json = Record<string, unknown>;
-
 /** A call that a model asks for. */
 export interface ToolCall {
   readonly id: string;
@@ -15,11 +13,11 @@ export interface ToolCall {
   /** JSON text, as far as the model wrote it. */
   readonly arguments: string;
   /** Members that only the provider understands. */
-  readonly further: Readonly<Json>;
+  readonly further: Readonly<Record<string, unknown>>;
 }
 
 /** A call as a member of a message. */
-export const askedOf = ({ id, name, arguments: given, further }: ToolCall): Json => ({
+export const askedOf = ({ id, name, arguments: given, further }: ToolCall): Record<string, unknown> => ({
   ...further,
   id,
   type: 'function',
@@ -31,14 +29,14 @@ export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   /** Members of the message that the provider wants back with its calls, such as its reasoning. */
-  readonly echoFields: Readonly<Json>;
+  readonly echoFields: Readonly<Record<string, unknown>>;
   /** The characters of what the next round adds to the conversation for this turn. */
   readonly length: number;
   readonly finishReason: string | null;
   /** Why the reply was cut; null if it was not. */
   readonly cut: GatewayError | null;
   /** The message of a reply that is not streamed, without its calls. */
-  readonly message: Json;
+  readonly message: Record<string, unknown>;
   readonly settled: SettledFrame<ChatResult>;
 }
 
@@ -72,11 +70,11 @@ export async function* modelTurn(
   let begun = !first;
 
   /** The chunk for the client; null if it has nothing for the client. */
-  function heard(chunk: Json): Json | null {
-    const [choice] = (chunk['choices'] ?? []) as Json[];
+  function heard(chunk: Record<string, unknown>): Record<string, unknown> | null {
+    const [choice] = (chunk['choices'] ?? []) as Record<string, unknown>[];
     if (!choice) return null;
-    const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Json;
-    if (Array.isArray(asked)) for (const one of asked as Json[]) calls.collect(one);
+    const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Record<string, unknown>;
+    if (Array.isArray(asked)) for (const one of asked as Record<string, unknown>[]) calls.collect(one);
     echoFields.add(delta);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
@@ -93,7 +91,7 @@ export async function* modelTurn(
     return { ...chunk, id, choices: [{ ...choice, delta: spoken, finish_reason: null }] };
   }
   /** The frame for the client; null if the chunks have nothing for the client. */
-  function said(chunks: readonly Json[], byteLength: number): Frame<ChatResult, EventBatch> | null {
+  function said(chunks: readonly Record<string, unknown>[], byteLength: number): Frame<ChatResult, EventBatch> | null {
     const events = chunks.flatMap((chunk): CallEvent[] => {
       const one = heard(chunk);
       return one === null ? [] : [{ type: 'raw', chunk: one }];
@@ -110,9 +108,9 @@ export async function* modelTurn(
     }
     if (frame.type !== 'settled') continue;
     const { before, body, cut = null } = resultOf(frame);
-    const [choice] = body['choices'] as Json[];
+    const [choice] = body['choices'] as Record<string, unknown>[];
     const finishReason = choice?.['finish_reason'];
-    const message = (choice?.['message'] ?? {}) as Json;
+    const message = (choice?.['message'] ?? {}) as Record<string, unknown>;
     if (call.stream) {
       const chunks = before === null ? [] : chunksIn(before);
       const last = said([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
@@ -134,22 +132,25 @@ export async function* modelTurn(
 }
 
 /** The chunks of a reply that is read with ChunkObjects. */
-const chunksIn = (piece: ChatPiece): readonly Json[] =>
+const chunksIn = (piece: ChatPiece): readonly Record<string, unknown>[] =>
   piece instanceof Uint8Array ? [] : piece.events.flatMap((event) => (event.type === 'raw' ? [event.chunk] : []));
 
-function withoutCalls(message: Json): Json {
+function withoutCalls(message: Record<string, unknown>): Record<string, unknown> {
   const { tool_calls: _, function_call: __, ...rest } = message;
   return rest;
 }
 
 /** Collects the calls of a turn from their deltas. */
 function createCalls() {
-  const calls = new Map<number, { id: string; name: string; arguments: string; further: Readonly<Json> }>();
+  const calls = new Map<
+    number,
+    { id: string; name: string; arguments: string; further: Readonly<Record<string, unknown>> }
+  >();
   let furtherLength = 0;
   return {
-    collect(delta: Json): void {
+    collect(delta: Record<string, unknown>): void {
       const index = delta['index'] as number;
-      const { name, arguments: more } = (delta['function'] ?? {}) as Json;
+      const { name, arguments: more } = (delta['function'] ?? {}) as Record<string, unknown>;
       let known = calls.get(index);
       if (!known && calls.size >= CALLS_MAX) return;
       if (!known) calls.set(index, (known = { id: String(delta['id']), name: '', arguments: '', further: NOTHING }));
@@ -167,8 +168,11 @@ function createCalls() {
 }
 
 /** Turns a whole message into a delta. */
-function indexed(message: Json): Json {
+function indexed(message: Record<string, unknown>): Record<string, unknown> {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;
-  return { ...rest, tool_calls: (calls as readonly Json[]).map((call, index) => ({ ...call, index })) };
+  return {
+    ...rest,
+    tool_calls: (calls as readonly Record<string, unknown>[]).map((call, index) => ({ ...call, index })),
+  };
 }

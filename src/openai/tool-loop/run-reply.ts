@@ -16,8 +16,6 @@ import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
 import type { ServerTool } from './server-tools.ts';
 
-type Json = Record<string, unknown>;
-
 /** How a run ended. */
 export interface RunEnd {
   readonly finishReason: string | null;
@@ -26,7 +24,7 @@ export interface RunEnd {
   /** Why the run ended early; null if it did not. */
   readonly note: GatewayError | null;
   /** The other members of the model's last message. */
-  readonly message: Json;
+  readonly message: Record<string, unknown>;
 }
 
 interface RunReply {
@@ -40,7 +38,12 @@ interface RunReply {
   readonly added: readonly ChatMessage[];
 }
 
-const chunkOf = ({ id, startedAt, model }: ReplyAbout, provider: string, choice: Json, more: Json = {}): Json => ({
+const chunkOf = (
+  { id, startedAt, model }: ReplyAbout,
+  provider: string,
+  choice: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> => ({
   id,
   object: 'chat.completion.chunk',
   created: Math.floor(startedAt / 1000),
@@ -74,7 +77,7 @@ export function runSettled(
   { finishReason, calls, note, message }: RunEnd,
 ): SettledFrame<ChatResult> {
   const asked = calls.map(askedOf);
-  const more: Json = {};
+  const more: Record<string, unknown> = {};
   // Without these messages, the client's next request would lack the results of the tools.
   if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
   if (note !== null) more['tollgate'] = { note: toHttpError(note).body.error };

@@ -1,7 +1,6 @@
+import type { JsonObject } from '#wire';
 import type { Citation, FilePart } from '#bridge';
 import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * Writes one chat reply in another wire. The output is collected until `take`. Texts are given as the inside of a
@@ -14,7 +13,7 @@ export interface WireEncoder {
   text(run: readonly string[]): void;
   thinking(json: string): void;
   /** Members of the message that its provider wants back. Absent for a wire that has no conversation. */
-  members?(members: Json): void;
+  members?(members: JsonObject): void;
   /** Pages that the text so far cites. Absent for a wire that has no place for them. */
   citations?(cited: readonly Citation[]): void;
   /** A call of a tool begins. `index` counts from 0. */
@@ -30,7 +29,7 @@ export interface WireEncoder {
   failNative(fault: ChatFault): void;
   take(): string;
   /** A reply that is not streamed. */
-  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: Json };
+  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: JsonObject };
 }
 
 /** Whether something was charged, or will be. Such a reply is shown even if it failed. */

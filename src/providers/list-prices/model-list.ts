@@ -1,6 +1,6 @@
 import { ANTHROPIC_VERSION, keyHeaders } from '#config';
 import { KNOWN_PROVIDERS, type ListedProvider } from '#config/known-providers';
-import { BOUNDS, fetchText, isObject, readForeign } from '#wire';
+import { BOUNDS, fetchText, isObject, readForeign, type JsonObject } from '#wire';
 
 /* The models that a provider lists for a key, as `GET /models` of its API tells them. */
 
@@ -64,10 +64,8 @@ function reasonOf(error: unknown): string {
   return cause.message || ('code' in cause ? String(cause.code) : error.message);
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** The objects of a list: a list itself, or the one in `data` or `models`. null for anything else. */
-async function itemsOf(text: string): Promise<readonly Json[] | null> {
+async function itemsOf(text: string): Promise<readonly JsonObject[] | null> {
   const value = await readForeign(text, BOUNDS.modelList).catch(() => null);
   const list: unknown = isObject(value) ? (value['data'] ?? value['models']) : value;
   return Array.isArray(list) ? (list as readonly unknown[]).slice(0, MODELS_MAX).filter(isObject) : null;
@@ -76,7 +74,7 @@ async function itemsOf(text: string): Promise<readonly Json[] | null> {
 const NAME_CHARS_MAX = 256;
 
 /** The facts of one item, by the names that the APIs of providers have for them. null without a name that is short. */
-function toModel(item: Json): ListedModel | null {
+function toModel(item: JsonObject): ListedModel | null {
   const { id = item['name'] } = item;
   if (typeof id !== 'string' || id === '' || id.length > NAME_CHARS_MAX) return null;
   const top = isObject(item['top_provider']) ? item['top_provider'] : {};
@@ -109,7 +107,7 @@ const first = (...values: readonly unknown[]): number | null =>
 
 const KINDS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'video', 'file']);
 
-function modalitiesOf({ architecture, input_modalities: own, capabilities }: Json): readonly string[] | null {
+function modalitiesOf({ architecture, input_modalities: own, capabilities }: JsonObject): readonly string[] | null {
   const listed: unknown = own ?? (isObject(architecture) ? architecture['input_modalities'] : null);
   if (Array.isArray(listed)) {
     const known = (listed as readonly unknown[]).filter((one): one is string => KINDS.has(one));
@@ -139,7 +137,7 @@ function pricesOf(pricing: unknown): ListedModel['prices'] {
   return known.length === 0 ? null : Object.fromEntries(known);
 }
 
-function unfitOf(item: Json): string | null {
+function unfitOf(item: JsonObject): string | null {
   const { id, active, lifecycle, type, capabilities, supportedGenerationMethods: methods, pricing } = item;
   if (active === false || lifecycle === 'retired') return 'its provider no longer serves it';
   if (typeof type === 'string' && /^(?:image|audio|video|moderation|rerank|transcribe|code-interpreter)$/.test(type))

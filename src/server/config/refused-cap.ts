@@ -1,4 +1,4 @@
-import { BOUNDS as JSON_BOUNDS, foreignObject } from '#wire';
+import { BOUNDS as JSON_BOUNDS, foreignObject, type JsonObject } from '#wire';
 /** The request fields that can cap completion tokens. `none` means that the provider takes no cap. */
 export const CAP_NAMES = ['max_tokens', 'max_completion_tokens', 'none'] as const;
 
@@ -139,23 +139,21 @@ function boundOf(tokens: number, cap: number, lasting: boolean): CapRefusal | nu
   return Number.isSafeInteger(tokens) && tokens >= 1 && tokens < cap ? { of: 'bound', tokens, lasting } : null;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** The texts that may contain the provider's error message. Some providers put it into `param`. */
-function wordsOf(answer: Json): readonly string[] {
+function wordsOf(answer: JsonObject): readonly string[] {
   const { error } = answer;
-  const { message, param } = (error ?? {}) as Json;
+  const { message, param } = (error ?? {}) as JsonObject;
   return [error, message, param, answer['message'], answer['detail']].filter((value) => typeof value === 'string');
 }
 
 /** The errors of a FastAPI server name the field in `loc`, whose last element is the field itself. */
 function fromDetail(detail: unknown, field: CapField, cap: number): CapRefusal | null {
   if (!Array.isArray(detail)) return null;
-  for (const item of detail.slice(0, 16) as readonly (Json | null)[]) {
+  for (const item of detail.slice(0, 16) as readonly (JsonObject | null)[]) {
     const { loc, type, ctx } = item ?? {};
     if (!Array.isArray(loc) || loc.at(-1) !== field) continue;
     if (type === 'extra_forbidden') return { of: 'name', instead: null };
-    if (type === 'less_than_equal') return boundOf(Number((ctx as Json | undefined)?.['le']), cap, true);
+    if (type === 'less_than_equal') return boundOf(Number((ctx as JsonObject | undefined)?.['le']), cap, true);
   }
   return null;
 }

@@ -1,8 +1,6 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 
 /* Marks in a request for what a cache holds longer than the usual five minutes, which costs more. */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Members with a mark: those of Anthropic and Bedrock, also as packages and servers that fold names read them. */
 const MARK = /^cache_?(?:control|point)$/i;
@@ -12,7 +10,7 @@ const USUAL = '5m';
 const DATA: ReadonlySet<string> = new Set(['input', 'input_schema', 'parameters']);
 
 const isMark = (name: string): boolean => (name[0] === 'c' || name[0] === 'C') && MARK.test(name);
-const isLonger = (mark: Json): boolean =>
+const isLonger = (mark: JsonObject): boolean =>
   Object.entries(mark).some(([name, time]) => TIME.test(name) && time !== USUAL && time !== undefined);
 
 /** Whether a value has a mark for another time than the usual one, at any depth. */

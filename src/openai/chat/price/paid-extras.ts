@@ -1,4 +1,4 @@
-import { foldName, isObject } from '#wire';
+import { foldName, isObject, type JsonObject } from '#wire';
 import { GatewayError } from '#errors';
 import type { Meter } from '#billing/amounts';
 import type { Offer } from '#catalog';
@@ -10,8 +10,6 @@ import { prices } from './priced-parts.ts';
  * provider only if the model has a price for it, or if `params.forward` of its block names it; "all" names none of it.
  * Otherwise a tool or a kind of output is refused, and a field is left out (decision 157).
  */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A tool that runs at the provider, or a kind of output besides text. */
 export interface PaidExtra {
@@ -25,7 +23,7 @@ export interface PaidExtra {
   /** The kind of output. */
   readonly output?: string;
   /** An element of `tools` that an offer without a price for it may get the request without. */
-  readonly tool?: Json;
+  readonly tool?: JsonObject;
 }
 
 /** Whether the block of an offer names something in `params.forward`. */
@@ -66,7 +64,7 @@ export function refuseUnpaid(extras: readonly PaidExtra[], offer: Offer): void {
 
 /** A request as an offer gets it. */
 interface Priced {
-  readonly asked: Json;
+  readonly asked: JsonObject;
   /** Names of the tools that it does not get. */
   readonly dropped: readonly string[];
 }
@@ -76,7 +74,7 @@ interface Priced {
  * one: coding agents send the same tools to every model, and a translated request goes without them, too. Throws
  * GatewayError `unprocessable` for anything else without a price. Returns the same object if nothing is left out.
  */
-export function withoutUnpaid(asked: Json, extras: readonly PaidExtra[], offer: Offer): Priced {
+export function withoutUnpaid(asked: JsonObject, extras: readonly PaidExtra[], offer: Offer): Priced {
   const missing = extras.filter((extra) => !isPaidFor(offer, extra));
   if (missing.length === 0) return { asked, dropped: [] };
   const all = asked['tools'] as readonly unknown[];
@@ -88,7 +86,7 @@ export function withoutUnpaid(asked: Json, extras: readonly PaidExtra[], offer: 
 }
 
 /** Whether a choice of tools names a tool, by its type or its name. */
-function insistsOn(choice: unknown, tool: Json): boolean {
+function insistsOn(choice: unknown, tool: JsonObject): boolean {
   if (Array.isArray(choice)) return (choice as unknown[]).some((one) => insistsOn(one, tool));
   if (!isObject(choice)) return false;
   const { type, name } = tool;
@@ -130,7 +128,7 @@ const OF_A_CALLED_TOOL: ReadonlySet<string> = new Set(
 );
 
 /** The name of what a tool of chat runs at its provider; null if it does not. Some servers go by its members alone. */
-function hostedIn(tool: Json): string | null {
+function hostedIn(tool: JsonObject): string | null {
   if (!CALLED_HERE.has(tool['type'])) return String(tool['type']);
   for (const name in tool)
     if (typeof tool[name] === 'object' && tool[name] !== null && !OF_A_CALLED_TOOL.has(foldName(name))) return name;

@@ -1,10 +1,8 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { BATCH_TIER, type Meter, type Price, pricedMeters, type ServiceTiers, type Usage } from '#billing/amounts';
 import { isDefaultTier, SEARCHES_MAX } from '#config';
 import type { Caller } from '#accounts';
 import { batchPriceOf, type Offer, serviceTiersOf } from '#catalog';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A bound on searches: `sure` of them, and `open` times the most of a model, where the request sets no limit. */
 interface AskedSearches {
@@ -145,7 +143,7 @@ const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] 
  * The usage of a claim, each token at the meter that prices it. Parts beyond what the request can cause count as
  * ordinary tokens, and searches beyond their bound do not count.
  */
-export function splitUsage(claim: Json, claimed: Claimed, parts: PricedParts): Usage {
+export function splitUsage(claim: JsonObject, claimed: Claimed, parts: PricedParts): Usage {
   const { prompt, completion, cached, cacheWritten, reasoning, otherMost, searchesShown } = claimed;
   const { priced, atMost } = parts;
   const can = (meter: Meter) => priced.has(meter) && atMost[meter] !== 0n;
@@ -194,14 +192,16 @@ export function splitUsage(claim: Json, claimed: Claimed, parts: PricedParts): U
 }
 
 /** Whether a claim has no more searches than the request allows. */
-export const searchesFit = (claim: Json, { atMost: { web_search: most }, searchesUnlimited }: PricedParts): boolean =>
-  most === undefined || searchesUnlimited === true || (webSearchesOf(claim) ?? 0) <= most;
+export const searchesFit = (
+  claim: JsonObject,
+  { atMost: { web_search: most }, searchesUnlimited }: PricedParts,
+): boolean => most === undefined || searchesUnlimited === true || (webSearchesOf(claim) ?? 0) <= most;
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
 /** The searches that are charged. `shown`: those that the reply shows, if it was cut. `claim`: null without one. */
 function chargedSearches(
-  claim: Json | null,
+  claim: JsonObject | null,
   shown: number,
   { atMost: { web_search: most = 0n }, webSearchesUnsaid }: PricedParts,
 ): bigint {
@@ -211,10 +211,10 @@ function chargedSearches(
 }
 
 /** Tokens that were written to a cache for an hour, in the words of several services. */
-const hourOf = (claim: Json): number =>
+const hourOf = (claim: JsonObject): number =>
   count(member(claim['cache_creation'], 'ephemeral_1h_input_tokens')) ??
   count(member(member(claim['prompt_tokens_details'], 'cache_creation_token_details'), 'ephemeral_1h_input_tokens')) ??
   0;
 
-const webSearchesOf = (claim: Json): number | null =>
+const webSearchesOf = (claim: JsonObject): number | null =>
   count(member(claim['server_tool_use'], 'web_search_requests')) ?? count(claim['num_search_queries']);

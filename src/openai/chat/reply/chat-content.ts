@@ -1,6 +1,5 @@
+import type { JsonObject } from '#wire';
 import type { Citation, FilePart, TextPart } from '#bridge';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** Why a reply failed or was cut, as the chat wire says it. */
 export interface ChatFault {
@@ -17,7 +16,7 @@ export interface ChatEnd {
   /** The sequence that ended the reply; null where the provider names none. */
   readonly stopSequence: string | null;
   /** `usage` of the chat wire, with its cost if the call was settled; null if the reply failed before. */
-  readonly usage: Json | null;
+  readonly usage: JsonObject | null;
   readonly fault: ChatFault | null;
   /** The member `tollgate` of the reply; undefined without one. */
   readonly tollgate: unknown;
@@ -28,7 +27,7 @@ export interface ChatSaid {
   readonly citations: readonly Citation[];
   readonly thinking: string;
   /** The members of the message that its provider wants back: its thinking in its own form. */
-  readonly members: Json;
+  readonly members: JsonObject;
   readonly text: string;
   /** The same text, with the files that stand in it as text. */
   readonly parts: readonly (TextPart | FilePart)[];

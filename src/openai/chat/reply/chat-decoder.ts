@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
 import {
   createEchoFields,
@@ -12,14 +13,12 @@ import type { ChatEnd, ChatFault, ChatSaid } from './chat-content.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
 
-type Json = Record<string, unknown>;
-
 /** Makes the ids of the tool calls of one reply. */
 export interface ToolCallIds {
   /** Takes a delta, or the whole message, before its calls. Its provider may want members of it back with the calls. */
-  hear(message: Json): void;
+  hear(message: JsonObject): void;
   /** The client's id of a call with the provider's `id`. */
-  of(id: string, call: Json): string;
+  of(id: string, call: JsonObject): string;
 }
 
 const OWN_ID: ClientId = (id) => id;
@@ -43,8 +42,8 @@ export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
 const OWN_IDS: ToolCallIds = { hear() {}, of: (id) => id };
 
 /** Adds the events of the first choice of a chunk to `events`. The end of the reply is no event. */
-export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, events: CallEvent[]): void {
-  const delta = choiceOf(chunk)?.['delta'] as Json | undefined;
+export function decodeChunk(chunk: JsonObject, ids: Pick<ToolCallIds, 'hear' | 'of'>, events: CallEvent[]): void {
+  const delta = choiceOf(chunk)?.['delta'] as JsonObject | undefined;
   if (!delta) return;
   ids.hear(delta);
   addThinking(delta, events);
@@ -56,10 +55,10 @@ export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, 
   if (cited.length > 0) events.push({ type: 'citations', cited });
   const { tool_calls: calls } = delta;
   if (!Array.isArray(calls)) return;
-  for (const call of calls as readonly Json[]) {
+  for (const call of calls as readonly JsonObject[]) {
     const index = call['index'] as number;
     if (index >= CALLS_MAX) continue;
-    const { name, arguments: given } = (call['function'] ?? {}) as Json;
+    const { name, arguments: given } = (call['function'] ?? {}) as JsonObject;
     if (typeof call['id'] === 'string') {
       const id = ids.of(call['id'], call);
       events.push({ type: 'tool-input-start', index, id, name: typeof name === 'string' ? name : '' });
@@ -69,7 +68,7 @@ export function decodeChunk(chunk: Json, ids: Pick<ToolCallIds, 'hear' | 'of'>, 
   }
 }
 
-function addThinking(delta: Json, events: CallEvent[]): void {
+function addThinking(delta: JsonObject, events: CallEvent[]): void {
   const names = echoMembersOf(delta);
   if (names.length === 0) return;
   const shown = thinkingMember(delta);
@@ -79,16 +78,17 @@ function addThinking(delta: Json, events: CallEvent[]): void {
     events.push({ type: 'reasoning-delta', member: shown, json: [jsonInside(delta[shown] as string)] });
 }
 
-const choiceOf = ({ choices }: Json): Json | undefined => (choices as readonly Json[] | undefined)?.[0];
+const choiceOf = ({ choices }: JsonObject): JsonObject | undefined =>
+  (choices as readonly JsonObject[] | undefined)?.[0];
 
 /** The member of a message or a delta that has its thinking. Some servers send it under both names. */
-const thinkingMember = (said: Json): string | null =>
+const thinkingMember = (said: JsonObject): string | null =>
   ['reasoning_content', 'reasoning'].find((name) => typeof said[name] === 'string' && said[name] !== '') ?? null;
 
 type TextOrFile = Extract<Part, { readonly kind: 'text' | 'file' }>;
 
 /** Everything of a message or a delta that a client can show: content, a refusal, and images. Texts are not empty. */
-function partsOfMessage({ content, refusal, images }: Json): readonly TextOrFile[] {
+function partsOfMessage({ content, refusal, images }: JsonObject): readonly TextOrFile[] {
   if (typeof content === 'string' && !refusal && !images)
     return content === '' ? [] : [{ kind: 'text', text: content }];
   return [...textIn(content), ...textIn(refusal), ...(Array.isArray(images) ? images.flatMap(partOfImage) : [])];
@@ -111,10 +111,10 @@ function partOfImage(item: unknown): readonly TextOrFile[] {
 const CITATIONS_MAX = 256;
 
 /** The pages that a message or a delta cites. */
-function citationsOf({ annotations }: Json): readonly Citation[] {
+function citationsOf({ annotations }: JsonObject): readonly Citation[] {
   if (!Array.isArray(annotations)) return [];
   return (annotations as readonly unknown[]).slice(0, CITATIONS_MAX).flatMap((one) => {
-    const { url_citation: cited } = (one ?? {}) as { readonly url_citation?: Json | null };
+    const { url_citation: cited } = (one ?? {}) as { readonly url_citation?: JsonObject | null };
     const { url, title, start_index: start, end_index: end } = cited ?? {};
     const placeOf = (place: unknown) => (Number.isSafeInteger(place) ? (place as number) : 0);
     return typeof url === 'string'
@@ -131,7 +131,7 @@ export const imageText = ({ mediaType, url, bytes }: FilePart): string =>
  * The end of a chat reply. `body`: the last chunk, or a whole completion, with the error of a reply that failed.
  * `usage`: with its cost.
  */
-export function chatEndOf(body: Json, usage: Json): ChatEnd {
+export function chatEndOf(body: JsonObject, usage: JsonObject): ChatEnd {
   const { finish_reason: finish, stop_reason: sequence } = choiceOf(body) ?? {};
   const { error, tollgate } = body;
   return {
@@ -148,9 +148,9 @@ const noteOf = (tollgate: unknown): ChatFault | null =>
   (tollgate as { readonly note?: ChatFault } | undefined)?.note ?? null;
 
 /** The content of a chat completion. `ids`: makes the ids of its calls for the client. */
-export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
-  const message = (choiceOf(completion)?.['message'] ?? {}) as Json;
-  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly Json[]) : [];
+export function saidBy(completion: JsonObject, ids: ToolCallIds): ChatSaid {
+  const message = (choiceOf(completion)?.['message'] ?? {}) as JsonObject;
+  const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly JsonObject[]) : [];
   ids.hear(message);
   const kept = createEchoFields(THINKING_MAX);
   kept.add(message);
@@ -162,7 +162,7 @@ export function saidBy(completion: Json, ids: ToolCallIds): ChatSaid {
     text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),
     parts,
     calls: calls.map((call) => {
-      const { name, arguments: given } = (call['function'] ?? {}) as Json;
+      const { name, arguments: given } = (call['function'] ?? {}) as JsonObject;
       return {
         id: ids.of(String(call['id']), call),
         name: typeof name === 'string' ? name : '',

@@ -1,12 +1,10 @@
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { completionTokens, promptTokens, type Usage } from '#billing/amounts';
 import { chargeOfCut, type Cut, type ProviderFlag } from '#call';
 import type { ChatBudget, UnseenTokens } from '../request/chat-budget.ts';
 import { PLAIN, type PricedParts, searchesFit, splitUsage } from '../price/priced-parts.ts';
 import { type PromptSize, tokensOf } from '../request/prompt-size.ts';
 import { NO_SOUND, spokenTokens } from '../request/sound.ts';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** A provider's claim of usage, checked against the budget of the call. */
 export interface ChatUsage {
@@ -77,7 +75,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
     completion === claimed &&
     completion <= explained &&
     counts.adds &&
-    searchesFit(claim as Json, bounds.parts ?? PLAIN);
+    searchesFit(claim as JsonObject, bounds.parts ?? PLAIN);
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
   // If these members followed the spread in the literal, V8 would take many times as long.
   const shown: Record<string, unknown> = { ...claim };
@@ -85,7 +83,7 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
   shown['completion_tokens'] = completion;
   shown['total_tokens'] = prompt + completion;
   return {
-    usage: toUsage(prompt, completion, bounds, { claim: { said: claim as Json, details }, output }),
+    usage: toUsage(prompt, completion, bounds, { claim: { said: claim as JsonObject, details }, output }),
     details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
     shown,
@@ -168,7 +166,7 @@ export function cutUsage(
   const tokens = Math.max(Number(saidCompletion), measure.completion_tokens);
   // Every request has a prompt, so a claim of 0 prompt tokens is wrong.
   const flags = saidPrompt + saidCompletion === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
-  const both = { ...(claim as Json), ...partsOf(measure, saidPrompt === 0n) };
+  const both = { ...(claim as JsonObject), ...partsOf(measure, saidPrompt === 0n) };
   return {
     usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: both, details: claimed.details }, output }),
     details: claimed.details,
@@ -191,7 +189,7 @@ function leastOf({ completion_tokens: completion, completion_tokens_details: par
 function partsOf(
   { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion }: Measured,
   all: boolean,
-): Json {
+): JsonObject {
   return {
     ...(all && ofPrompt !== undefined ? { prompt_tokens_details: ofPrompt } : {}),
     ...(ofCompletion === undefined ? {} : { completion_tokens_details: ofCompletion }),
@@ -226,7 +224,7 @@ export function largerClaim(earlier: unknown, later: unknown): unknown {
   if (!now) return earlier;
   if (now.prompt >= before.prompt && now.completion >= before.completion) return later;
   return {
-    ...unfallen(earlier as Json, later as Json, [
+    ...unfallen(earlier as JsonObject, later as JsonObject, [
       { was: before.prompt, is: now.prompt, members: PROMPT_MEMBERS },
       { was: before.completion, is: now.completion, members: COMPLETION_MEMBERS },
     ]),
@@ -246,7 +244,7 @@ interface TwoCounts {
  * The later usage, with the earlier members of each count that has fallen. The parts of a count stay with it, because
  * cached tokens have their own price. Returns `later` itself if no count has fallen.
  */
-export function unfallen(earlier: Json, later: Json, counts: readonly TwoCounts[]): Json {
+export function unfallen(earlier: JsonObject, later: JsonObject, counts: readonly TwoCounts[]): JsonObject {
   const fallen = counts.filter(({ was, is }) => is < was).flatMap(({ members }) => members);
   return fallen.length === 0 ? later : { ...later, ...Object.fromEntries(fallen.map((name) => [name, earlier[name]])) };
 }
@@ -323,7 +321,7 @@ function shownMeasured(prompt: number, completion: number): Measured {
 
 /** The output that came, and the claim or measure that counts. */
 interface Counted {
-  readonly claim: { readonly said: Json; readonly details: TokenDetails };
+  readonly claim: { readonly said: JsonObject; readonly details: TokenDetails };
   readonly output: Output;
 }
 
@@ -370,7 +368,7 @@ const COMPLETION_MEMBERS = ['completion_tokens', 'completion_tokens_details'] as
  * The parts that a claim names, as in OpenAI's API or under the names that other servers use. The parts of the
  * prompt are together at most `prompt`, and the reasoning is at most `completion`.
  */
-export function tokenDetails(claim: Json, prompt: number, completion: number): TokenDetails {
+export function tokenDetails(claim: JsonObject, prompt: number, completion: number): TokenDetails {
   const ofPrompt = claim['prompt_tokens_details'];
   const ofCompletion = claim['completion_tokens_details'];
   const read = first(
@@ -394,7 +392,7 @@ export function tokenDetails(claim: Json, prompt: number, completion: number): T
 }
 
 const member = (of: unknown, name: string): unknown =>
-  typeof of === 'object' && of !== null ? (of as Json)[name] : undefined;
+  typeof of === 'object' && of !== null ? (of as JsonObject)[name] : undefined;
 
 /** The first valid count; 0 without one. */
 function first(...counts: readonly unknown[]): number {

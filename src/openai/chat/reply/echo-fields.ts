@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { createSealedTexts } from '#security';
 import type { ThinkingOf } from './sealed-thinking.ts';
 
@@ -7,8 +7,6 @@ import type { ThinkingOf } from './sealed-thinking.ts';
  * What a provider wants back with the results of its tool calls. Clients of other wires have no place for it, so it
  * travels in the ids of calls and the signatures of thinking, sealed.
  */
-
-type Json = Readonly<Record<string, unknown>>;
 
 /**
  * The members of a message that a provider wants back with the next request: its thinking, in every form that is
@@ -18,7 +16,7 @@ type Json = Readonly<Record<string, unknown>>;
 const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks', 'extra_content'] as const;
 
 /** Names of those members that a delta or a message has. */
-export const echoMembersOf = (delta: Json): readonly string[] => KEPT.filter((name) => !isNothing(delta[name]));
+export const echoMembersOf = (delta: JsonObject): readonly string[] => KEPT.filter((name) => !isNothing(delta[name]));
 
 const isNothing = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
 
@@ -28,7 +26,7 @@ export const THINKING_MAX = 1024 * 1024;
 /** Collects these members of a message. */
 export interface EchoFields {
   /** Adds those of a delta, or of a whole message. */
-  add(delta: Json): void;
+  add(delta: JsonObject): void;
   /** Empty if the members have more than `lengthMax` characters together. */
   members: Record<string, unknown>;
   /** The characters of all members. */
@@ -63,7 +61,7 @@ const OWN: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);
  * The members of a tool call that only its provider understands, such as `extra_content` of Gemini. A provider may
  * refuse the call without them.
  */
-export function furtherMembers(call: Json): Json {
+export function furtherMembers(call: JsonObject): JsonObject {
   const further = Object.entries(call).filter(([name, value]) => !OWN.has(name) && (value ?? null) !== null);
   return further.length === 0 ? NOTHING : Object.fromEntries(further);
 }
@@ -72,7 +70,7 @@ export function furtherMembers(call: Json): Json {
 export const lengthOf = (value: unknown): number =>
   typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0);
 
-export const NOTHING: Json = Object.freeze({});
+export const NOTHING: JsonObject = Object.freeze({});
 
 function joined(before: unknown, more: unknown): unknown {
   if (typeof before === 'string' && typeof more === 'string') return before + more;
@@ -111,16 +109,16 @@ export interface EchoedToolCall {
   /** The provider's own id. */
   readonly id: string;
   /** Members of the call that its provider wants back. */
-  readonly call: Json;
+  readonly call: JsonObject;
   /** Members of the call's message that its provider wants back. */
-  readonly message: Json;
+  readonly message: JsonObject;
 }
 
 /**
  * Makes the id that a client gets for a tool call. `call` and `message`: the members of the call and of its message
  * that the provider wants back.
  */
-export type ClientId = (id: string, call: Json, message: Json) => string;
+export type ClientId = (id: string, call: JsonObject, message: JsonObject) => string;
 
 /** The ids of tool calls for one account and model. */
 interface CallIds {
@@ -135,7 +133,7 @@ interface CallIds {
    */
   open(id: string): EchoedToolCall;
   /** Whether an id contains these members of its message. */
-  readonly holds: (members: Json, id: string) => boolean;
+  readonly holds: (members: JsonObject, id: string) => boolean;
 }
 
 /** Makes the ids of tool calls for an account and a model. */
@@ -186,4 +184,4 @@ const PLAIN_ID_MAX = 64;
 export const plainId = (id: string): string =>
   id.startsWith(SEALED_ID) || id.length > PLAIN_ID_MAX ? `call_${hash('sha256', id).slice(0, DIGEST_CHARS)}` : id;
 
-export const isEmpty = (members: Json): boolean => Object.keys(members).length === 0;
+export const isEmpty = (members: JsonObject): boolean => Object.keys(members).length === 0;

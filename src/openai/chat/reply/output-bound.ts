@@ -3,8 +3,6 @@ import { BYTES_PER_TOKEN } from '../request/prompt-size.ts';
 
 /* The output of a model in bytes: how many a budget allows, how many a text counts, and how a text is cut to them. */
 
-type Json = Record<string, unknown>;
-
 /**
  * The longest token of the usual tokenizers has 128 bytes (128 spaces, 64 dashes of two bytes). Apart from such
  * runs, ordinary text stays below 16 bytes a token on average: English has 4 to 5, deeply indented code and the densest
@@ -80,10 +78,14 @@ export function runDiscountOf(texts: Iterable<string>): number {
  * completion fits. A cut choice keeps only its text, because log probabilities and a provider's own fields repeat
  * the whole text.
  */
-export function cutChoices(choices: readonly Json[], outputBytes: number, budget: ChatBudget): Json[] | null {
+export function cutChoices(
+  choices: readonly Record<string, unknown>[],
+  outputBytes: number,
+  budget: ChatBudget,
+): Record<string, unknown>[] | null {
   const bytesMax = outputBytesMax(budget);
   if (outputBytes <= bytesMax) return null;
-  const messages = choices.map((choice) => choice['message'] as Json);
+  const messages = choices.map((choice) => choice['message'] as Record<string, unknown>);
   if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(textsOf(message)), 0) <= bytesMax)
     return null;
   let left = bytesMax;
@@ -95,10 +97,10 @@ export function cutChoices(choices: readonly Json[], outputBytes: number, budget
 }
 
 /** The first `room` bytes of text in the deltas of one chunk. Deltas without text in that room are left out. */
-export function cutDeltas(choices: readonly Json[], room: number): Json[] {
+export function cutDeltas(choices: readonly Record<string, unknown>[], room: number): Record<string, unknown>[] {
   let left = room;
   return choices.flatMap(({ index, delta }) => {
-    const { tool_calls: _, ...words } = delta as Json;
+    const { tool_calls: _, ...words } = delta as Record<string, unknown>;
     if (left <= 0) return [];
     const { message, bytes } = cutMessage(words, left);
     left -= bytes;
@@ -132,7 +134,7 @@ export const roomOf = (counter: OutputCounter): number => counter.bytesMax - (co
 /** The members that hold a model's text, under the names that servers use. */
 const TEXT_KEYS = ['content', 'reasoning', 'reasoning_content', 'refusal'];
 /** Some servers send the same reasoning under both names. It counts once. */
-const saidTwice = (key: string, message: Json): boolean =>
+const saidTwice = (key: string, message: Record<string, unknown>): boolean =>
   key === 'reasoning_content' && message[key] === message['reasoning'];
 
 /**
@@ -145,7 +147,7 @@ const OTHER_KEYS = ['audio', 'images', 'reasoning_details'];
 const CALL_FRAME_BYTES = 32;
 
 /** Bytes of text in a message or a delta, as far as they can be counted. */
-export function textBytes(message: Json): number {
+export function textBytes(message: Record<string, unknown>): number {
   let bytes = 0;
   for (const key of TEXT_KEYS) {
     const value = message[key];
@@ -154,13 +156,14 @@ export function textBytes(message: Json): number {
   }
   const calls = message['tool_calls'];
   if (Array.isArray(calls))
-    for (const call of calls as unknown[]) bytes += functionBytes((call as Json | null)?.['function']);
+    for (const call of calls as unknown[])
+      bytes += functionBytes((call as Record<string, unknown> | null)?.['function']);
   return bytes + functionBytes(message['function_call']);
 }
 
 function functionBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const { name, arguments: given } = value as Json;
+  const { name, arguments: given } = value as Record<string, unknown>;
   return (
     (typeof name === 'string' ? Buffer.byteLength(name) : 0) +
     (typeof given === 'string' ? Buffer.byteLength(given) : 0)
@@ -168,7 +171,7 @@ function functionBytes(value: unknown): number {
 }
 
 /** The bytes of a message or a delta that are output but not text, with the allowance for each tool call. */
-export function otherBytes(message: Json): number {
+export function otherBytes(message: Record<string, unknown>): number {
   let bytes = 0;
   for (const key of OTHER_KEYS) {
     const value = message[key];
@@ -177,14 +180,18 @@ export function otherBytes(message: Json): number {
   const calls = message['tool_calls'];
   // Only the first delta of a call has a name, so each call counts once.
   if (Array.isArray(calls))
-    for (const call of calls as unknown[]) if (nameOf((call as Json | null)?.['function'])) bytes += CALL_FRAME_BYTES;
+    for (const call of calls as unknown[])
+      if (nameOf((call as Record<string, unknown> | null)?.['function'])) bytes += CALL_FRAME_BYTES;
   return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
 }
 
 /** Adds the pictures and the sound of a message or a delta. */
-export function addMedia({ images, audio }: Json, counter: Pick<OutputCounter, 'pictures' | 'soundBytes'>): void {
+export function addMedia(
+  { images, audio }: Record<string, unknown>,
+  counter: Pick<OutputCounter, 'pictures' | 'soundBytes'>,
+): void {
   if (Array.isArray(images)) counter.pictures += images.length;
-  const data = (audio as Json | null | undefined)?.['data'];
+  const data = (audio as Record<string, unknown> | null | undefined)?.['data'];
   if (typeof data === 'string') counter.soundBytes += bytesOfBase64(data);
 }
 
@@ -192,10 +199,10 @@ export function addMedia({ images, audio }: Json, counter: Pick<OutputCounter, '
 export const bytesOfBase64Length = (chars: number): number => Math.floor((chars * 3) / 4);
 export const bytesOfBase64 = (base64: string): number => bytesOfBase64Length(base64.length);
 
-const nameOf = (fn: unknown): unknown => (fn as Json | null | undefined)?.['name'];
+const nameOf = (fn: unknown): unknown => (fn as Record<string, unknown> | null | undefined)?.['name'];
 
 /** Every text of a message or a delta. They are searched for runs. */
-export function* textsOf(message: Json): Generator<string> {
+export function* textsOf(message: Record<string, unknown>): Generator<string> {
   for (const key of TEXT_KEYS) {
     const value = message[key];
     if (saidTwice(key, message)) continue;
@@ -203,7 +210,9 @@ export function* textsOf(message: Json): Generator<string> {
   }
   const calls = message['tool_calls'];
   for (const call of [...(Array.isArray(calls) ? (calls as unknown[]) : []), { function: message['function_call'] }]) {
-    const given = ((call as Json | null)?.['function'] as Json | null | undefined)?.['arguments'];
+    const given = (
+      (call as Record<string, unknown> | null)?.['function'] as Record<string, unknown> | null | undefined
+    )?.['arguments'];
     if (typeof given === 'string') yield given;
   }
 }
@@ -212,14 +221,17 @@ export function* textsOf(message: Json): Generator<string> {
  * The beginning of a message: `bytesMax` bytes of its text. Members that could hold the rest in another form are
  * left out.
  */
-function cutMessage(message: Json, bytesMax: number): { readonly message: Json; readonly bytes: number } {
+function cutMessage(
+  message: Record<string, unknown>,
+  bytesMax: number,
+): { readonly message: Record<string, unknown>; readonly bytes: number } {
   let left = bytesMax;
   const take = (text: string): string => {
     const taken = firstBytes(text, left);
     left -= Buffer.byteLength(taken);
     return taken;
   };
-  const cut: Json = { role: message['role'] ?? 'assistant' };
+  const cut: Record<string, unknown> = { role: message['role'] ?? 'assistant' };
   for (const key of TEXT_KEYS) {
     const value = message[key];
     if (saidTwice(key, message)) {
@@ -227,9 +239,11 @@ function cutMessage(message: Json, bytesMax: number): { readonly message: Json; 
     } else if (typeof value === 'string') cut[key] = take(value);
     else if (key === 'content') cut[key] = null;
   }
-  const calls: Json[] = [];
-  for (const call of Array.isArray(message['tool_calls']) ? (message['tool_calls'] as (Json | null)[]) : []) {
-    const fn = call?.['function'] as Json | null | undefined;
+  const calls: Record<string, unknown>[] = [];
+  for (const call of Array.isArray(message['tool_calls'])
+    ? (message['tool_calls'] as (Record<string, unknown> | null)[])
+    : []) {
+    const fn = call?.['function'] as Record<string, unknown> | null | undefined;
     const { name, arguments: given } = fn ?? {};
     if (typeof name !== 'string' || (left -= Buffer.byteLength(name)) <= 0) break;
     calls.push({

@@ -1,7 +1,6 @@
+import type { JsonObject } from '#wire';
 import { createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
 import { createSealedTexts } from '#security';
-
-type Json = Readonly<Record<string, unknown>>;
 
 /** The owner of the thinking. It goes back only to the same account and the same model. */
 export interface ThinkingOf {
@@ -18,14 +17,14 @@ export interface SealedThinking {
    * Signs a text that the client sees, piece by piece. The signature contains the members, except for the text itself.
    * Without members, the text goes back as `reasoning_content`.
    */
-  signing(of: ThinkingOf): { add(text: string): void; signature(members: Json): string };
+  signing(of: ThinkingOf): { add(text: string): void; signature(members: JsonObject): string };
   /** A signature that contains the members, because the client does not see the thinking. */
-  seal(of: ThinkingOf, members: Json): string;
+  seal(of: ThinkingOf, members: JsonObject): string;
   /**
    * Returns the members that a signature belongs to. `shown`: the text that came with it. Returns null if this gateway
    * did not make the signature for this owner and text.
    */
-  open(of: ThinkingOf, shown: string, signature: string): Json | null;
+  open(of: ThinkingOf, shown: string, signature: string): JsonObject | null;
 }
 
 const SIGNED = 'tg1.';
@@ -43,7 +42,7 @@ const SHOWN = '\0shown';
 
 /** The content of a sealed text. */
 interface Sealed {
-  readonly members: Json;
+  readonly members: JsonObject;
   /** Of the text that the client sees; absent if it sees none. */
   readonly digest?: string;
 }
@@ -95,10 +94,12 @@ export function createSealedThinking(secret: Uint8Array): SealedThinking {
 }
 
 /** The members with their texts replaced, also in their lists. */
-const replaced = (members: Json, replace: (value: unknown) => unknown): Json => {
+const replaced = (members: JsonObject, replace: (value: unknown) => unknown): JsonObject => {
   const all = (value: unknown): unknown =>
     Array.isArray(value)
-      ? value.map((one) => (typeof one === 'object' && one !== null ? replaced(one as Json, replace) : replace(one)))
+      ? value.map((one) =>
+          typeof one === 'object' && one !== null ? replaced(one as JsonObject, replace) : replace(one),
+        )
       : replace(value);
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, all(value)]));
 };

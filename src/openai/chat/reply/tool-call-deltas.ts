@@ -1,5 +1,3 @@
-type Json = Record<string, unknown>;
-
 /** A call that the provider has begun. */
 interface KnownCall {
   /** The provider's id; null as long as it has sent none. */
@@ -8,7 +6,7 @@ interface KnownCall {
   index: number;
   isNamed: boolean;
   /** Its deltas as one; null once the client has the call. */
-  held: Json | null;
+  held: Record<string, unknown> | null;
 }
 
 interface Choice {
@@ -29,7 +27,7 @@ const HELD_DELTAS_MAX = 256;
 const HELD_CHARS_MAX = 64 * 1024;
 
 interface NormalisedCalls {
-  readonly calls: readonly Json[];
+  readonly calls: readonly Record<string, unknown>[];
   /** One of the calls is new, or waits for its name. */
   readonly opened: boolean;
 }
@@ -53,7 +51,7 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
   const mayHold = (): boolean => heldDeltas < HELD_DELTAS_MAX && heldChars < HELD_CHARS_MAX;
 
   /** The first delta of a call for the client. */
-  const begun = (state: Choice, choice: number, call: KnownCall): Json => {
+  const begun = (state: Choice, choice: number, call: KnownCall): Record<string, unknown> => {
     const held = call.held!;
     const { type } = held;
     call.held = null;
@@ -67,7 +65,7 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
   };
 
   /** The first deltas of all waiting calls. */
-  const released = (state: Choice, choice: number): Json[] => {
+  const released = (state: Choice, choice: number): Record<string, unknown>[] => {
     const calls = [...state.waiting].map((call) => begun(state, choice, call));
     state.waiting.clear();
     return calls;
@@ -83,13 +81,15 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
           (state = { count: 0, last: null, byIndex: new Map(), byId: new Map(), waiting: new Set() }),
         );
       }
-      const calls: Json[] = [];
+      const calls: Record<string, unknown>[] = [];
       let opened = false;
       for (const delta of deltas) {
         if (typeof delta !== 'object' || delta === null) continue;
-        const given = delta as Json;
+        const given = delta as Record<string, unknown>;
         const fn =
-          typeof given['function'] === 'object' && given['function'] !== null ? (given['function'] as Json) : {};
+          typeof given['function'] === 'object' && given['function'] !== null
+            ? (given['function'] as Record<string, unknown>)
+            : {};
         const call = callOf(state, given, fn);
         if (call.held === null) {
           calls.push(continued(given, fn, call));
@@ -122,11 +122,11 @@ const NOTHING: NormalisedCalls = { calls: [], opened: false };
 const isName = (name: unknown): boolean => typeof name === 'string' && name !== '';
 
 /** Whether a first delta is that of a function. Calls of other kinds have their names elsewhere. */
-const isFunction = ({ type, function: fn }: Json): boolean =>
+const isFunction = ({ type, function: fn }: Record<string, unknown>): boolean =>
   type === 'function' || (typeof fn === 'object' && fn !== null);
 
 /** The call that a delta is for. */
-function callOf(state: Choice, given: Json, fn: Json): KnownCall {
+function callOf(state: Choice, given: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
   const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
   const index = typeof given['index'] === 'number' ? given['index'] : null;
   let known: KnownCall | null | undefined;
@@ -146,17 +146,25 @@ function callOf(state: Choice, given: Json, fn: Json): KnownCall {
 }
 
 /** Two deltas as one. What the first one says counts. */
-function joined(held: Json, given: Json, fn: Json): Json {
-  const before = (held['function'] ?? {}) as Json;
+function joined(
+  held: Record<string, unknown>,
+  given: Record<string, unknown>,
+  fn: Record<string, unknown>,
+): Record<string, unknown> {
+  const before = (held['function'] ?? {}) as Record<string, unknown>;
   const text = ((before['arguments'] as string | undefined) ?? '') + (argumentsText(fn['arguments']) ?? '');
   return { ...given, ...said(held), function: { ...fn, ...said(before), arguments: text } };
 }
 
-const said = (members: Json): Json =>
+const said = (members: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => (value ?? '') !== ''));
 
 /** A delta of a call that the client has. */
-function continued(given: Json, fn: Json, call: KnownCall): Json {
+function continued(
+  given: Record<string, unknown>,
+  fn: Record<string, unknown>,
+  call: KnownCall,
+): Record<string, unknown> {
   const { id: _, type: __, ...rest } = given;
   const { name, ...more } = fn;
   const text = argumentsText(fn['arguments']);

@@ -16,8 +16,6 @@ import { addMedia, otherBytes, textBytes, cutChoices } from './output-bound.ts';
 
 /* A reply in one piece, parsed as a whole. */
 
-type Json = Record<string, unknown>;
-
 /** The form in which a whole reply goes out: as a completion, or as the one chunk of a stream. */
 export type ReplyForm = 'completion' | 'chunk';
 
@@ -33,17 +31,17 @@ export function endHere(
 }
 
 /** Parses a provider's JSON. Throws UpstreamFailure if it is not an object, or if the object reports an error. */
-export function parseReply(bytes: Uint8Array, limits: JsonLimits = BOUNDS.reply): Json {
+export function parseReply(bytes: Uint8Array, limits: JsonLimits = BOUNDS.reply): Record<string, unknown> {
   return unlessError(parseReplyObject(bytes, limits));
 }
 
 /** As parseReply, for a reply that may be large. It is parsed over several turns of the event loop. */
-export const readReply = async (bytes: Buffer): Promise<Json> =>
+export const readReply = async (bytes: Buffer): Promise<Record<string, unknown>> =>
   unlessError(await readReplyObject(bytes, BOUNDS.reply));
 
 /** The request may have caused so much structure. */
 
-function unlessError(reply: Json): Json {
+function unlessError(reply: Record<string, unknown>): Record<string, unknown> {
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   return reply;
 }
@@ -52,7 +50,7 @@ function unlessError(reply: Json): Json {
  * Checks and completes a whole completion, in place. Throws UpstreamFailure if it has no choices, or a choice
  * without a message.
  */
-function readCompletion(context: ReplyContext, reply: Json): Produced {
+function readCompletion(context: ReplyContext, reply: Record<string, unknown>): Produced {
   const { choices } = reply;
   if (!Array.isArray(choices) || choices.length === 0) throw malformed('its reply has no choices');
   const finishReasons: string[] = [];
@@ -61,12 +59,12 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   const media = { pictures: 0, soundBytes: 0 };
   refuseFailed(choices as readonly unknown[]);
   choices.forEach((item: unknown, position) => {
-    const choice = item as Json | null;
+    const choice = item as Record<string, unknown> | null;
     const message = choice?.['message'];
     if (typeof choice !== 'object' || choice === null || typeof message !== 'object' || message === null)
       throw malformed('its reply has a choice without a message');
-    withoutList(message as Json, context.service);
-    completeCalls(message as Json, `${context.callId}_${position}`);
+    withoutList(message as Record<string, unknown>, context.service);
+    completeCalls(message as Record<string, unknown>, `${context.callId}_${position}`);
     if (typeof choice['index'] !== 'number') choice['index'] = position;
     // Some providers put the finish reason beside the choices.
     if (!choice['finish_reason'] && typeof reply['finish_reason'] === 'string')
@@ -74,9 +72,9 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
     choice['finish_reason'] ??= null;
     if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '')
       finishReasons.push(choice['finish_reason']);
-    outputBytes += textBytes(message as Json);
-    unworded += otherBytes(message as Json);
-    addMedia(message as Json, media);
+    outputBytes += textBytes(message as Record<string, unknown>);
+    unworded += otherBytes(message as Record<string, unknown>);
+    addMedia(message as Record<string, unknown>, media);
   });
   if (reply['finish_reason'] !== undefined) reply['finish_reason'] = undefined;
   const claim = reply['usage'];
@@ -86,7 +84,7 @@ function readCompletion(context: ReplyContext, reply: Json): Produced {
   reply['model'] = context.service;
   reply['provider'] = context.provider;
   reply['system_fingerprint'] ??= null;
-  const cut = cutChoices(choices as Json[], outputBytes, context.budget);
+  const cut = cutChoices(choices as Record<string, unknown>[], outputBytes, context.budget);
   const { id, object, created, model, provider, system_fingerprint } = reply;
   const body = cut === null ? reply : { id, object, created, model, provider, system_fingerprint, choices: cut };
   return {
@@ -115,7 +113,7 @@ function refuseFailed(choices: readonly unknown[]): void {
  * stream: each has an id, which no other call of the conversation has, a type, and its arguments as text. `unique`:
  * names the message.
  */
-function completeCalls(message: Json, unique: string): void {
+function completeCalls(message: Record<string, unknown>, unique: string): void {
   const { tool_calls: calls } = message;
   if (!Array.isArray(calls)) return;
   message['tool_calls'] = calls.filter(isObject).map((call, index) => {
@@ -132,10 +130,10 @@ function completeCalls(message: Json, unique: string): void {
 
 /** A whole completion as the one chunk of a stream. */
 export function asChunk(produced: Produced): Produced {
-  const choices = (produced.body['choices'] as Json[]).map(({ message, ...choice }) => {
-    const { tool_calls: calls, ...delta } = message as Json;
+  const choices = (produced.body['choices'] as Record<string, unknown>[]).map(({ message, ...choice }) => {
+    const { tool_calls: calls, ...delta } = message as Record<string, unknown>;
     const indexed = Array.isArray(calls)
-      ? { tool_calls: (calls as readonly Json[]).map((call, index) => ({ ...call, index })) }
+      ? { tool_calls: (calls as readonly Record<string, unknown>[]).map((call, index) => ({ ...call, index })) }
       : {};
     return { ...choice, delta: { ...delta, ...indexed } };
   });
@@ -149,15 +147,15 @@ export function asChunk(produced: Produced): Produced {
  * languages require. Many providers leave them out. A `system_fingerprint` that is null, which other clients require,
  * does not occur in that API.
  */
-export function completeStrictly(body: Json): void {
+export function completeStrictly(body: Record<string, unknown>): void {
   if (body['system_fingerprint'] === null) body['system_fingerprint'] = undefined;
   const { choices } = body;
   if (!Array.isArray(choices)) return;
-  for (const choice of choices as readonly Json[]) {
+  for (const choice of choices as readonly Record<string, unknown>[]) {
     choice['logprobs'] ??= null;
     const { message } = choice;
     if (!isObject(message)) continue;
-    const said = message as Json;
+    const said = message as Record<string, unknown>;
     said['content'] ??= null;
     said['refusal'] ??= null;
   }

@@ -7,17 +7,15 @@ import { isObject } from '#wire';
  * same model.
  */
 
-type Json = Record<string, unknown>;
-
 const FORMAT = 'content-parts-v1';
 
 /** Brings a message or a delta of a model, whose content is a list, into the usual form, in place. */
-export function withoutList(said: Json, model: string): void {
+export function withoutList(said: Record<string, unknown>, model: string): void {
   const { content, images } = said;
   if (!Array.isArray(content)) return;
   let text = '';
   let thinking = '';
-  const details: Json[] = [];
+  const details: Record<string, unknown>[] = [];
   const pictures: unknown[] = [];
   for (const part of content as readonly unknown[]) {
     if (typeof part === 'string') text += part;
@@ -49,20 +47,24 @@ function textOf(thought: unknown): string {
     .join('');
 }
 
-const isOfList = (detail: unknown): detail is Json => isObject(detail) && detail['format'] === FORMAT;
+const isOfList = (detail: unknown): detail is Record<string, unknown> =>
+  isObject(detail) && detail['format'] === FORMAT;
 
 /**
  * The messages with the lists that the model wrote. Its API refuses the members that took their place. Returns the same
  * array if no message had one.
  */
-export function withLists<M extends Readonly<Json>>(messages: readonly M[], model: string): readonly M[] {
+export function withLists<M extends Readonly<Record<string, unknown>>>(
+  messages: readonly M[],
+  model: string,
+): readonly M[] {
   const hasList = ({ reasoning_details: details }: M) => Array.isArray(details) && details.some(isOfList);
   return messages.some(hasList)
     ? messages.map((message) => (hasList(message) ? listed(message, model) : message))
     : messages;
 }
 
-function listed<M extends Readonly<Json>>(message: M, model: string): M {
+function listed<M extends Readonly<Record<string, unknown>>>(message: M, model: string): M {
   const { reasoning_details: details, ...others } = message;
   const lists = (details as readonly unknown[]).filter(isOfList);
   // Other models do not know such lists.

@@ -61,7 +61,7 @@ export function forwardedBody(
 
 /** Adds the fields that say how much a model reasons. None of their bounds is above the cap. */
 function addReasoning(
-  body: Json,
+  body: Record<string, unknown>,
   dropped: string[],
   asked: ChatBody,
   { offer, cap, refused }: { readonly offer: Offer; readonly cap: number; readonly refused: boolean },
@@ -138,7 +138,13 @@ function goes(offer: Offer, field: string, name: string): boolean {
 /** Whether the block of an offer names the field, or says that the model takes all. */
 const lists = (offer: Offer, field: string): boolean => offer.model!.forward === 'all' || listed(offer, field);
 
-function addExtension(body: Json, dropped: string[], offer: Offer, field: string, value: unknown): void {
+function addExtension(
+  body: Record<string, unknown>,
+  dropped: string[],
+  offer: Offer,
+  field: string,
+  value: unknown,
+): void {
   if (takes(offer, field)) body[field] = value;
   else if (value !== null) dropped.push(field);
 }
@@ -167,7 +173,7 @@ function bounded(path: string, name: string, value: unknown, bounds: Bounds, isL
   if (MORE_COMPLETIONS.has(name)) return undefined;
   if (MINIMA.has(name) || REASONING_BOUNDS.has(name)) return atMost(value, cap);
   if (Array.isArray(value)) return elements(path, value, bounds);
-  return typeof value === 'object' && value !== null ? inside(path, value as Json, bounds) : value;
+  return typeof value === 'object' && value !== null ? inside(path, value as Record<string, unknown>, bounds) : value;
 }
 
 function elements(path: string, value: readonly unknown[], bounds: Bounds): readonly unknown[] {
@@ -177,12 +183,10 @@ function elements(path: string, value: readonly unknown[], bounds: Bounds): read
   return kept.some((element, index) => element !== value[index]) ? kept : value;
 }
 
-type Json = Record<string, unknown>;
-
 /**
  * Returns the same object if nothing in it changes, because numbers that a double cannot hold are objects here, too.
  */
-function inside(path: string, value: Json, bounds: Bounds): Json {
+function inside(path: string, value: Record<string, unknown>, bounds: Bounds): Record<string, unknown> {
   const { dropped } = bounds;
   const kept: [string, unknown][] = [];
   let changed = false;
@@ -216,7 +220,7 @@ function mayStand(key: string, value: unknown, { offer, known, isListed }: Bound
 /** `reasoning` or `thinking` with its bounds lowered to the cap. Returns the same value if it has none. */
 export function boundedReasoning(value: unknown, cap: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const given = value as Json;
+  const given = value as Record<string, unknown>;
   const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
   return asks.length === 0
     ? value

@@ -1,9 +1,8 @@
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import { toHttpError, toGatewayError } from '#http';
 import type { KeptResponse, KeptResponses } from '#kept-responses';
 import { errorOf } from '../response-object.ts';
-import type { Json } from '../responses-schema.ts';
 import type { EndEvent } from './background-sink.ts';
 import { eventText } from '../../native/native-wire.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
@@ -15,7 +14,7 @@ interface EndFacts {
   /** Its last event; null if it came to none. */
   readonly last: EndEvent | null;
   /** The response as it was before. */
-  readonly latest: Json;
+  readonly latest: JsonObject;
   /** null if the gateway did not end it. */
   readonly stopped: Stopped | null;
   /** Why it failed; null if it did not. */
@@ -32,21 +31,21 @@ export function endOf({ last, latest, stopped, failure }: EndFacts): EndEvent {
 }
 
 /** A cancelled response until its call is settled. `output`: what had come before. */
-export const cancelledEnd = (response: Json, output: readonly Json[]): EndEvent =>
+export const cancelledEnd = (response: JsonObject, output: readonly JsonObject[]): EndEvent =>
   cancelled(noted({ ...response, output, usage: null }, UNSETTLED));
 
 /** The end of a stream whose response was deleted. `first`: as it was before it began. */
-export const deletedEnd = (first: Json): EndEvent => cancelled(noted(first, DELETED));
+export const deletedEnd = (first: JsonObject): EndEvent => cancelled(noted(first, DELETED));
 
 /** The end of a response that is larger than what an account may keep. `first`: as it was before it began. */
-export function tooLargeEnd(first: Json, { response: { usage, status } }: EndEvent, idOfCall: string): EndEvent {
+export function tooLargeEnd(first: JsonObject, { response: { usage, status } }: EndEvent, idOfCall: string): EndEvent {
   const message = `The response is larger than what this gateway keeps for an account (responses.account_bytes_max), so it cannot be shown. It was made: generation ${idOfCall} says what was charged`;
   if (status === 'cancelled') return cancelled(noted({ ...first, usage }, message));
   return failed({ ...first, usage }, serverError(message));
 }
 
 /** The end of a response whose gateway is gone. */
-const lostEnd = (response: Json, idOfCall: string): EndEvent =>
+const lostEnd = (response: JsonObject, idOfCall: string): EndEvent =>
   failed(
     response,
     serverError(
@@ -68,31 +67,31 @@ const GATEWAY_STOPPED = 'The gateway stopped before the model had answered. Noth
 
 const serverError = (message: string) => ({ code: 'server_error', message });
 
-const failed = (response: Json, error: object): EndEvent => ({
+const failed = (response: JsonObject, error: object): EndEvent => ({
   type: 'response.failed',
   response: { ...response, status: 'failed', error },
 });
 
 /** No event of the API says that a response is cancelled. Every client knows this one as an end. */
-const cancelled = (response: Json): EndEvent => ({
+const cancelled = (response: JsonObject): EndEvent => ({
   type: 'response.incomplete',
   response: { ...response, status: 'cancelled', completed_at: null, error: null, incomplete_details: null },
 });
 
 /** A cancelled response whose call is settled, with a note that says why it costs what it costs. */
-function settledNote(response: Json): Json {
+function settledNote(response: JsonObject): JsonObject {
   const { tollgate, usage } = response;
   if (isObject(tollgate) && isObject(tollgate['note'])) return withReason(response, CUT_BY.cancelled);
   return isObject(usage) && usage['cost'] !== 0 ? noted(response, CANCELLED_WHOLE) : response;
 }
 
-function noted(response: Json, message: string): Json {
+function noted(response: JsonObject, message: string): JsonObject {
   const note = toHttpError(new GatewayError('reply_cut', message)).body.error;
   return { ...response, tollgate: { ...(response['tollgate'] as object | undefined), note } };
 }
 
 /** The response with this reason in its note. The pipeline says that the client has left. */
-function withReason(response: Json, reason: string): Json {
+function withReason(response: JsonObject, reason: string): JsonObject {
   const { tollgate } = response;
   if (!isObject(tollgate) || !isObject(tollgate['note'])) return response;
   const message = `The reply was cut: ${reason}. The part that arrived is charged`;
@@ -110,7 +109,8 @@ export async function endLost(
   const [content, last] = await Promise.all([read([response]), running.lastEvent(id)]);
   const found = content.get(id);
   // Its content cannot be read if the gateway had another identity.
-  const known = found === undefined ? { id, object: 'response', output: [] } : (JSON.parse(found.response) as Json);
+  const known =
+    found === undefined ? { id, object: 'response', output: [] } : (JSON.parse(found.response) as JsonObject);
   const lost = lostEnd(known, callIdOf(id));
   const end: EndEvent =
     found?.run === 'cancelling' ? { type: 'response.incomplete', response: { ...known, status: 'cancelled' } } : lost;

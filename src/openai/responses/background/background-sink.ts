@@ -1,13 +1,12 @@
-import { createEventReader, isObject } from '#wire';
+import { createEventReader, isObject, type JsonObject } from '#wire';
 import type { ReplySink } from '#http';
 import type { KeptEvents } from '#kept-responses';
-import type { Json } from '../responses-schema.ts';
 import { eventText, withMembersOf } from '../../native/native-wire.ts';
 
 /** The last event of a response. */
 export interface EndEvent {
   readonly type: string;
-  readonly response: Json;
+  readonly response: JsonObject;
 }
 
 const INCOMPLETE = 'response.incomplete';
@@ -19,7 +18,7 @@ export const isEnd = (type: unknown): boolean => ENDS.has(type);
 export class BackgroundSink implements ReplySink {
   readonly closed = false;
   /** The response as its latest event has it; null before one. */
-  latest: Json | null = null;
+  latest: JsonObject | null = null;
   /** Its last event; null before it. */
   last: EndEvent | null = null;
   readonly #reader = createEventReader({ bytesMax: Number.MAX_SAFE_INTEGER });
@@ -35,7 +34,7 @@ export class BackgroundSink implements ReplySink {
   }
 
   /** The output that has come until now. */
-  output(): readonly Json[] {
+  output(): readonly JsonObject[] {
     return this.#output.all();
   }
 
@@ -61,7 +60,7 @@ export class BackgroundSink implements ReplySink {
   }
 
   #take(type: string, data: string): void {
-    const event = JSON.parse(data) as Json;
+    const event = JSON.parse(data) as JsonObject;
     const { response } = event;
     if (isObject(response)) this.latest = response;
     if (!this.#hasBegun) this.#onBegun();
@@ -75,7 +74,7 @@ export class BackgroundSink implements ReplySink {
 }
 
 interface Partial {
-  readonly item: Json;
+  readonly item: JsonObject;
   /** The text that has come of a message that has not ended. */
   readonly texts: string[];
   readonly hasEnded: boolean;
@@ -85,7 +84,7 @@ interface Partial {
 class PartialOutput {
   readonly #items = new Map<unknown, Partial>();
 
-  take(type: string, { output_index: place, item, delta }: Json): void {
+  take(type: string, { output_index: place, item, delta }: JsonObject): void {
     if (type === 'response.output_text.delta') {
       if (typeof delta === 'string') this.#items.get(place)?.texts.push(delta);
     } else if (type === 'response.output_item.done' && isObject(item))
@@ -95,7 +94,7 @@ class PartialOutput {
   }
 
   /** All items that have come. */
-  all(): readonly Json[] {
+  all(): readonly JsonObject[] {
     const inOrder = [...this.#items].sort(([one], [other]) => Number(one) - Number(other));
     return inOrder.flatMap(([, partial]) => (partial.hasEnded ? [partial.item] : cutMessage(partial)));
   }
@@ -104,8 +103,8 @@ class PartialOutput {
    * A response that was cut, with the messages that its end does not have. A client that reads the stream has their
    * text. One that only polls gets it with the response, because it is charged.
    */
-  addTo(response: Json): Json {
-    const output = Array.isArray(response['output']) ? (response['output'] as readonly Json[]) : [];
+  addTo(response: JsonObject): JsonObject {
+    const output = Array.isArray(response['output']) ? (response['output'] as readonly JsonObject[]) : [];
     const told = new Set(output.map(({ id }) => id));
     const more = [...this.#items.values()].flatMap((partial) =>
       partial.hasEnded || told.has(partial.item['id']) ? [] : cutMessage(partial),
@@ -115,7 +114,7 @@ class PartialOutput {
 }
 
 /** A message that has not ended; none if nothing of its text has come. */
-function cutMessage({ item, texts }: Partial): readonly Json[] {
+function cutMessage({ item, texts }: Partial): readonly JsonObject[] {
   if (texts.length === 0) return [];
   const content = [{ type: 'output_text', text: texts.join(''), annotations: [], logprobs: [] }];
   return [{ ...item, status: 'incomplete', content }];
@@ -153,7 +152,7 @@ export class EventLog {
   }
 
   /** `data`: the JSON text of `event`. */
-  add(type: string, event: Json, data: string): void {
+  add(type: string, event: JsonObject, data: string): void {
     if (this.#isClosed) return;
     const number = this.#first + this.#texts.length;
     this.#texts.push(eventText(type, withMembersOf(data, event, null, { sequence_number: number })));
@@ -168,7 +167,7 @@ export class EventLog {
   }
 
   /** The events that are not stored, with this one as the last. */
-  rest(type: string, event: Json): readonly KeptEvents[] {
+  rest(type: string, event: JsonObject): readonly KeptEvents[] {
     const last = this.#first + this.#texts.length;
     const data = JSON.stringify({ ...event, type, sequence_number: last });
     const part = { first: this.#first, last, text: this.#texts.join('') + eventText(type, data) };

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ReplySink } from '#http';
 import { GatewayError } from '#errors';
@@ -6,7 +7,7 @@ import { ownerOf } from '#tasks';
 import { CuttableCancelSource } from '#billing/amounts';
 import { type Caller, needsCredential } from '#accounts';
 import type { InBackground } from '../../translated/chat-wire.ts';
-import type { Json, ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../responses-schema.ts';
 import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
 import { followStream, type KeptStreams, type Place } from './follow-stream.ts';
 import { Runs, type Run } from './runs.ts';
@@ -69,7 +70,7 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
       // oxlint-disable-next-line no-await-in-loop -- it waits for another gateway
       const content = (await kept.read([response])).get(id);
       if (content?.run !== 'cancelling') return;
-      if ((JSON.parse(content.response) as Json)['status'] === 'cancelled') return;
+      if ((JSON.parse(content.response) as JsonObject)['status'] === 'cancelled') return;
       // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(POLL_MS);
     }
@@ -115,7 +116,7 @@ interface BackgroundRequest {
   /** As the client sent it. */
   readonly asked: ResponsesBody;
   /** The response of a call before it has begun. */
-  readonly first: (callId: string) => Json;
+  readonly first: (callId: string) => JsonObject;
 }
 
 interface AnswersDeps {
@@ -132,7 +133,7 @@ interface Begun {
   readonly place: Place;
   readonly run: Run;
   /** As its client is told that it has begun. */
-  readonly response: Json;
+  readonly response: JsonObject;
   /** null if it is not streamed. */
   readonly log: EventLog | null;
   readonly sink: BackgroundSink;
@@ -236,7 +237,7 @@ async function begin(
 const endRow = ({ place, log }: Begun, { type, response }: EndEvent, isTold: boolean): RunningEnd => ({
   ...place,
   response: JSON.stringify(response),
-  items: namesOf((response['output'] ?? []) as readonly Json[], place.id),
+  items: namesOf((response['output'] ?? []) as readonly JsonObject[], place.id),
   events: isTold ? [] : (log?.rest(type, { response }) ?? []),
 });
 
@@ -283,7 +284,7 @@ async function finish({ kept, runs, onError }: AnswersDeps, begun: Begun, ended:
 }
 
 /** The first events of a stream: they tell the id, with which the stream can be taken up again. */
-function firstEvents(response: Json): KeptEvents {
+function firstEvents(response: JsonObject): KeptEvents {
   const types = ['response.created', 'response.queued'];
   const text = types
     .map((type, at) => eventText(type, JSON.stringify({ type, sequence_number: at, response })))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import {
   type ReplySink,
   toHttpError,
@@ -16,7 +16,6 @@ import type { KeptResponse, KeptResponses } from '#kept-responses';
 import type { Config } from '#config';
 import { eventText } from '../../native/native-wire.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
-import type { Json } from '../responses-schema.ts';
 import { deletedEnd, endLost } from './background-end.ts';
 import { isEnd } from './background-sink.ts';
 import type { Runs } from './runs.ts';
@@ -151,9 +150,9 @@ const DATA = '\ndata: ';
 const EVENT = 'event: ';
 
 /** The response in the first event of a part. */
-function responseIn(text: string | undefined): Json | null {
+function responseIn(text: string | undefined): JsonObject | null {
   if (text === undefined) return null;
-  const { response } = JSON.parse(text.slice(text.indexOf(DATA) + DATA.length, text.indexOf('\n\n'))) as Json;
+  const { response } = JSON.parse(text.slice(text.indexOf(DATA) + DATA.length, text.indexOf('\n\n'))) as JsonObject;
   return isObject(response) ? response : null;
 }
 
@@ -163,7 +162,7 @@ function lastTypeIn(text: string): string {
   return text.slice(at, text.indexOf('\n', at));
 }
 
-function deletedText(first: Json, number: number): string {
+function deletedText(first: JsonObject, number: number): string {
   const { type, response } = deletedEnd(first);
   return eventText(type, JSON.stringify({ type, sequence_number: number, response }));
 }

@@ -1,11 +1,20 @@
 import { GatewayError } from '#errors';
-import { isObject, OWN_TURN_BYTES, ownTurn, RawJsonError, splice, uniqueMembersOf, withMembers } from '#wire';
+import {
+  isObject,
+  OWN_TURN_BYTES,
+  ownTurn,
+  RawJsonError,
+  splice,
+  uniqueMembersOf,
+  withMembers,
+  type JsonObject,
+} from '#wire';
 import { authorise } from '#call';
 import type { Caller } from '#accounts';
 import { type MoreMemory, PARSED_JSON } from '#http';
 import { isStorable, ownerOf } from '#tasks';
 import type { KeptContent, KeptResponse, KeptResponses, ReadContent } from '#kept-responses';
-import type { Json, ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../responses-schema.ts';
 import { keepsNone, noItem, noPrevious, underWay } from './errors.ts';
 import { isResponseId, responseOfItem, typeOf } from './kept-ids.ts';
 
@@ -32,20 +41,20 @@ export interface Conversations {
    */
   resolve(asked: ResponsesBody, bytes: Buffer, caller: Caller, memory: Memory): Promise<ResolvedRequest>;
   /** All items that the model got with the request of a kept response, each with an id. Counts and rejects likewise. */
-  inputOf(response: KeptResponse, caller: Caller, memory: Memory): Promise<readonly Json[]>;
+  inputOf(response: KeptResponse, caller: Caller, memory: Memory): Promise<readonly JsonObject[]>;
   /** A kept response as it is now; null if it cannot be read. Counts and rejects likewise. */
-  show(response: KeptResponse, memory: Memory): Promise<Json | null>;
+  show(response: KeptResponse, memory: Memory): Promise<JsonObject | null>;
 }
 
 type Memory = Pick<MoreMemory, 'grow' | 'becomes'>;
 
 /** The items of responses that are read, by the ids of the responses. */
-type Read = Map<string, readonly Json[]>;
+type Read = Map<string, readonly JsonObject[]>;
 
 /** Kept responses with their content, and items in which nothing refers to others any more. */
 interface ResolvedItems {
   readonly used: readonly KeptResponse[];
-  readonly items: readonly Json[];
+  readonly items: readonly JsonObject[];
 }
 
 export function createConversations({ kept, itemsMax, bytesMax }: ConversationsOptions): Conversations {
@@ -115,10 +124,10 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
   /** The items of a lineage, then `own`. `missing`: what stands for an item that is not kept. */
   async function open(
     lineage: readonly KeptResponse[],
-    own: readonly Json[],
+    own: readonly JsonObject[],
     caller: Caller,
     memory: Memory,
-    missing: (item: Json) => Json,
+    missing: (item: JsonObject) => JsonObject,
   ): Promise<ResolvedItems> {
     const read: Read = new Map();
     await readMore(read, lineage, memory);
@@ -158,7 +167,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     async inputOf(response, caller, memory) {
       const earlier = response.previous === null ? [] : await kept!.lineage(response.previous, ownerOf(caller));
       const content = (await contentOf([response], memory)).get(response.id);
-      const own = content === undefined ? [] : (JSON.parse(content.input) as readonly Json[]);
+      const own = content === undefined ? [] : (JSON.parse(content.input) as readonly JsonObject[]);
       return (await open(earlier, own, caller, memory, (item) => item)).items;
     },
 
@@ -172,9 +181,9 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
 /** The items of a request that is put together, and its JSON text; null if it is longer than `bytesMax`. */
 function withItems(
   body: Buffer,
-  items: readonly Json[],
+  items: readonly JsonObject[],
   bytesMax: number,
-): { readonly input: Json[]; readonly text: string } | null {
+): { readonly input: JsonObject[]; readonly text: string } | null {
   const sent = new Map([...new Set(items)].map((item) => [item, asSent(item)]));
   const input = items.map((item) => sent.get(item)!);
   const whole = textOf(input, bytesMax);
@@ -184,8 +193,8 @@ function withItems(
 }
 
 /** The JSON text of items; null if it is longer than `bytesMax`. Many references can name one item. */
-function textOf(items: readonly Json[], bytesMax: number): string | null {
-  const texts = new Map<Json, string>();
+function textOf(items: readonly JsonObject[], bytesMax: number): string | null {
+  const texts = new Map<JsonObject, string>();
   let length = 2;
   const parts: string[] = [];
   for (const item of items) {
@@ -212,12 +221,12 @@ function hasEnded(response: KeptResponse): KeptResponse {
 }
 
 /** The items of a request. */
-export const itemsOf = (input: ResponsesBody['input']): readonly Json[] =>
+export const itemsOf = (input: ResponsesBody['input']): readonly JsonObject[] =>
   typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : (input ?? []);
 
-const isReference = (item: Json): boolean => typeOf(item) === 'item_reference';
+const isReference = (item: JsonObject): boolean => typeOf(item) === 'item_reference';
 
-function idOf({ id }: Json): string {
+function idOf({ id }: JsonObject): string {
   if (typeof id === 'string' && id !== '') return id;
   throw new GatewayError('invalid_request', 'An item of type item_reference must have the id of the item', {
     param: 'input',
@@ -225,14 +234,14 @@ function idOf({ id }: Json): string {
 }
 
 /** The items of a kept response: those of its request, then its output. */
-function itemsOfKept({ input, response }: KeptContent): readonly Json[] {
-  const { output } = JSON.parse(response) as { readonly output?: readonly Json[] };
-  return [...(JSON.parse(input) as readonly Json[]), ...(output ?? [])].filter(isObject);
+function itemsOfKept({ input, response }: KeptContent): readonly JsonObject[] {
+  const { output } = JSON.parse(response) as { readonly output?: readonly JsonObject[] };
+  return [...(JSON.parse(input) as readonly JsonObject[]), ...(output ?? [])].filter(isObject);
 }
 
 /** A kept response. One that is under way is stored as it began. */
-function shownOf({ response, run }: ReadContent): Json {
-  const shown = JSON.parse(response) as Json;
+function shownOf({ response, run }: ReadContent): JsonObject {
+  const shown = JSON.parse(response) as JsonObject;
   if (run === null || run === 'lost') return shown;
   return { ...shown, status: run === 'cancelling' ? 'cancelled' : run };
 }
@@ -246,7 +255,7 @@ const WITHOUT_ID: ReadonlySet<string> = new Set([
   'custom_tool_call_output',
 ]);
 
-function asSent(item: Json): Json {
+function asSent(item: JsonObject): JsonObject {
   if (!WITHOUT_ID.has(typeOf(item))) return item;
   const { id: _id, ...rest } = item;
   return rest;

@@ -1,5 +1,6 @@
+import type { JsonObject } from '#wire';
 import { GatewayError } from '#errors';
-import type { Json, ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../responses-schema.ts';
 
 /** Fields that refer to something that this gateway never keeps. */
 const NEVER_KEPT = ['conversation', 'prompt'] as const;
@@ -66,7 +67,7 @@ export const underWay = (id: string): GatewayError =>
   );
 
 /** The error for a cancellation of a response that is not under way. */
-export const cannotCancel = ({ background, status }: Json): GatewayError =>
+export const cannotCancel = ({ background, status }: JsonObject): GatewayError =>
   new GatewayError(
     'invalid_request',
     background === true

@@ -1,10 +1,10 @@
 import type { ReplySink } from '#http';
-import { isObject } from '#wire';
+import { isObject, type JsonObject } from '#wire';
 import type { Caller } from '#accounts';
 import { isStorable, ownerOf } from '#tasks';
 import type { KeptResponses } from '#kept-responses';
 import type { StartedChat } from '../../chat/reply/chat-reply.ts';
-import type { Json, ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
 
@@ -18,10 +18,10 @@ interface KeptRequest {
 export function keepsResponse(kept: KeptResponses, { caller, asked }: KeptRequest) {
   return ({ id: callId, call, about }: StartedChat, client: ReplySink, onError: (error: unknown) => void) => {
     const id = responseIdOf(callId);
-    const keep = async (response: Json): Promise<boolean> => {
+    const keep = async (response: JsonObject): Promise<boolean> => {
       if (response['id'] !== id) return false;
       const input = withIds(itemsOf(asked.input), id);
-      const output = Array.isArray(response['output']) ? (response['output'] as readonly Json[]) : [];
+      const output = Array.isArray(response['output']) ? (response['output'] as readonly JsonObject[]) : [];
       try {
         return await kept.put({
           ...ownerOf(caller),
@@ -42,7 +42,7 @@ export function keepsResponse(kept: KeptResponses, { caller, asked }: KeptReques
 }
 
 /** The ids of items that do not contain the id of their response. A reference names an item of another response. */
-export const namesOf = (items: readonly Json[], responseId: string): readonly string[] =>
+export const namesOf = (items: readonly JsonObject[], responseId: string): readonly string[] =>
   [...new Set(items.filter(({ type }) => type !== 'item_reference').map(({ id }) => id))].filter(
     (id) => typeof id === 'string' && responseOfItem(id) !== responseId && isStorable(id),
   ) as readonly string[];
@@ -50,7 +50,7 @@ export const namesOf = (items: readonly Json[], responseId: string): readonly st
 type Headers = Readonly<Record<string, string | number>>;
 
 /** Keeps a response. Resolves with false if it is not kept. Does not reject. */
-type Keep = (response: Json) => Promise<boolean>;
+type Keep = (response: JsonObject) => Promise<boolean>;
 
 /**
  * Passes the reply to a client, but holds the last bytes back until the response is kept. So a client that has seen
@@ -130,7 +130,7 @@ function lastObject(text: string): number {
 }
 
 /** The response at the end of a reply; null if the end is something else, such as an error. */
-function responseIn(text: string): Json | null {
+function responseIn(text: string): JsonObject | null {
   let value: unknown;
   try {
     value = JSON.parse(text.slice(lastObject(text)));
@@ -146,7 +146,7 @@ function responseIn(text: string): Json | null {
 /** The end of a reply whose response says that it is not kept. */
 function unkept(text: string): string {
   const at = lastObject(text);
-  const value = JSON.parse(text.slice(at)) as Json;
+  const value = JSON.parse(text.slice(at)) as JsonObject;
   const { response } = value;
   const told = isObject(response)
     ? `${JSON.stringify({ ...value, response: { ...response, store: false } })}\n\n`

@@ -1,4 +1,4 @@
-import type { Json } from '../responses-schema.ts';
+import type { JsonObject } from '#wire';
 
 const PREFIX = 'resp_';
 /** The id that an item gets from this gateway: `i` is before the place of an item of the request. */
@@ -29,7 +29,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /** The items of a request, each with an id. References keep the id that they name. */
-export const withIds = (items: readonly Json[], responseId: string): readonly Json[] =>
+export const withIds = (items: readonly JsonObject[], responseId: string): readonly JsonObject[] =>
   items.map((item, place) => {
     if (typeof item['id'] === 'string' && item['id'] !== '') return item;
     const type = typeOf(item);
@@ -38,5 +38,5 @@ export const withIds = (items: readonly Json[], responseId: string): readonly Js
   });
 
 /** The type of an item. A message needs none, and neither does a reference. */
-export const typeOf = ({ type, role }: Json): string =>
+export const typeOf = ({ type, role }: JsonObject): string =>
   typeof type === 'string' ? type : role === undefined ? 'item_reference' : 'message';

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { answerChat } from './chat.ts';
 import { answerEmbeddings } from './embeddings.ts';
@@ -7,7 +8,7 @@ import { answerTranscriptions } from './transcriptions.ts';
 import { answerRerank } from './rerank.ts';
 import { answerVideoFile, answerVideoState, startVideo } from './videos.ts';
 import { RequestFault, toErrorReply } from './fault.ts';
-import { isRecord, type Json } from './json.ts';
+import { isRecord } from './json.ts';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 
 /** As CONSUMER_HEADER of `network`: the same text for all calls of an account, which it does not reveal. */
@@ -66,7 +67,7 @@ function fail(stream: ServerHttp2Stream, error: unknown): void {
   sendJson(stream, body, status, headers);
 }
 
-async function bodyOf(stream: ServerHttp2Stream, type: string): Promise<Json> {
+async function bodyOf(stream: ServerHttp2Stream, type: string): Promise<JsonObject> {
   const chunks: Buffer[] = [];
   for await (const chunk of stream) chunks.push(chunk as Buffer);
   const bytes = Buffer.concat(chunks);
@@ -87,7 +88,7 @@ function parsed(bytes: Buffer): unknown {
  * A form as the JSON of the same request. Pictures are data URLs, a file with sound is its bytes and its type. Files of
  * an edit are `images` and `mask`, those of a video have the names of its fields, of which `[]` makes a list.
  */
-async function formOf(bytes: Buffer<ArrayBuffer>, type: string): Promise<Json> {
+async function formOf(bytes: Buffer<ArrayBuffer>, type: string): Promise<JsonObject> {
   // oxlint-disable-next-line typescript/no-deprecated -- the gateway wrote this form itself, within its bounds
   const form = await new Response(bytes, { headers: { 'content-type': type } }).formData();
   const body: Record<string, unknown> = {};

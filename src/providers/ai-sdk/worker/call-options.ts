@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import type {
   JSONObject,
   LanguageModelV4CallOptions,
@@ -6,7 +7,7 @@ import type {
   SharedV4Warning,
 } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, listOf, numberOf, stringOf } from './json.ts';
+import { isRecord, listOf, numberOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
 import { toPrompt } from './prompt.ts';
 
@@ -22,7 +23,7 @@ interface ChatCall {
  * Maps the body of a chat request. `provider`: the provider of the model in the words of its package, such as
  * `openai.responses`. Throws RequestFault for what would make another answer than the one that was asked for.
  */
-export function toChatCall(body: Json, provider: string): ChatCall {
+export function toChatCall(body: JsonObject, provider: string): ChatCall {
   refuseOtherAnswers(body);
   const { tools, tool_choice: choice } = body;
   const warnings: SharedV4Warning[] = [];
@@ -56,7 +57,7 @@ function defined<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K],
   };
 }
 
-function refuseOtherAnswers(body: Json): void {
+function refuseOtherAnswers(body: JsonObject): void {
   const refused: readonly [string, boolean, string][] = [
     ['n', (numberOf(body['n']) ?? 1) > 1, 'makes one completion'],
     ['modalities', listOf(body['modalities']).includes('audio'), 'answers with no audio'],
@@ -89,7 +90,7 @@ function responseFormatOf(format: unknown): LanguageModelV4CallOptions['response
 
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
-function effortOf({ reasoning_effort: effort, reasoning }: Json): LanguageModelV4CallOptions['reasoning'] {
+function effortOf({ reasoning_effort: effort, reasoning }: JsonObject): LanguageModelV4CallOptions['reasoning'] {
   const asked = effort ?? (isRecord(reasoning) ? reasoning['effort'] : undefined);
   if (asked === undefined || asked === null) return undefined;
   const known = EFFORTS.find((one) => one === asked);
@@ -99,8 +100,8 @@ function effortOf({ reasoning_effort: effort, reasoning }: Json): LanguageModelV
 }
 
 function toFunctionTool(tool: unknown, index: number): LanguageModelV4FunctionTool {
-  const { type, function: fn } = isRecord(tool) ? tool : ({} as Json);
-  const { name, description, parameters, strict } = isRecord(fn) ? fn : ({} as Json);
+  const { type, function: fn } = isRecord(tool) ? tool : ({} as JsonObject);
+  const { name, description, parameters, strict } = isRecord(fn) ? fn : ({} as JsonObject);
   if (type !== 'function' || typeof name !== 'string')
     throw new RequestFault(`tools[${index}] must be a function with a name: the AI SDK has no tools of another type`, {
       param: `tools[${index}]`,
@@ -164,7 +165,7 @@ const MAPPED: ReadonlySet<string> = new Set(
 );
 
 /** Options by the name of the provider: those of the request, and fields of chat that only some packages take. */
-function ownOptions(body: Json, provider: string, warnings: SharedV4Warning[]): Options {
+function ownOptions(body: JsonObject, provider: string, warnings: SharedV4Warning[]): Options {
   const given = optionsOf(body['provider_options'], 'provider_options') ?? {};
   const openai: Record<string, unknown> = {};
   const takes = TAKES_OPENAI_OPTIONS.test(provider);

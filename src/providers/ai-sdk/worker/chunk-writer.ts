@@ -1,7 +1,7 @@
+import type { JsonObject } from '#wire';
 import type { ServerHttp2Stream } from 'node:http2';
 import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata, SharedV4Warning } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
-import type { Json } from './json.ts';
 import { annotationOf, extraContent, imageOf, logprobsOf, reasoningDetail } from './members.ts';
 import { servedTier, toChatUsage, toFinish } from './usage.ts';
 
@@ -122,11 +122,11 @@ export class ChunkWriter {
     if (text !== '') this.#write(`{"${member}":${JSON.stringify(text)}},"finish_reason":null}]}\n\n`);
   }
 
-  #delta(delta: Json): void {
+  #delta(delta: JsonObject): void {
     this.#write(`${JSON.stringify(delta)},"finish_reason":null}]}\n\n`);
   }
 
-  #list(member: string, list: readonly Json[]): void {
+  #list(member: string, list: readonly JsonObject[]): void {
     if (list.length > 0) this.#delta({ [member]: list });
   }
 
@@ -166,7 +166,7 @@ export class ChunkWriter {
     if (!hidden) this.#delta({ tool_calls: [{ index: call.index, ...begun }] });
   }
 
-  #callDelta(id: string, delta: Json, hasInput: boolean): void {
+  #callDelta(id: string, delta: JsonObject, hasInput: boolean): void {
     const call = this.#calls.get(id);
     if (call === undefined || call.hidden) return;
     call.sent ||= hasInput;

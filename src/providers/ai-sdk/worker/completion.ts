@@ -1,5 +1,6 @@
+import type { JsonObject } from '#wire';
 import type { LanguageModelV4GenerateResult, SharedV4Warning } from '@ai-sdk/provider';
-import { type Json, listOf } from './json.ts';
+import { listOf } from './json.ts';
 import { annotationOf, imageOf, logprobsOf, reasoningDetail, toolCallOf } from './members.ts';
 import { servedTier, toChatUsage, toFinish } from './usage.ts';
 
@@ -13,13 +14,13 @@ interface CompletionFacts {
 export function toCompletion(
   { content, finishReason, usage, providerMetadata, response }: LanguageModelV4GenerateResult,
   { modelId, warnings, logprobs }: CompletionFacts,
-): Json {
+): JsonObject {
   let text = '';
   let reasoning = '';
-  const details: Json[] = [];
-  const calls: Json[] = [];
-  const images: Json[] = [];
-  const annotations: Json[] = [];
+  const details: JsonObject[] = [];
+  const calls: JsonObject[] = [];
+  const images: JsonObject[] = [];
+  const annotations: JsonObject[] = [];
   for (const part of content)
     switch (part.type) {
       case 'text':

@@ -1,7 +1,8 @@
+import type { JsonObject } from '#wire';
 import type { EmbeddingModelV4, EmbeddingModelV4Result } from '@ai-sdk/provider';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
-import { type Json, numberOf, stringOf } from './json.ts';
+import { numberOf, stringOf } from './json.ts';
 import { optionsOf } from './provider-options.ts';
 
 /** Answers a request for embeddings, in as many calls of the model as it needs for its inputs. */
@@ -38,7 +39,7 @@ function textsOf(input: unknown): string[] {
 async function embed(
   model: EmbeddingModelV4,
   values: readonly string[],
-  { dimensions, provider_options: own }: Json,
+  { dimensions, provider_options: own }: JsonObject,
   abortSignal: AbortSignal,
 ): Promise<readonly EmbeddingModelV4Result[]> {
   const most = (await model.maxEmbeddingsPerCall) ?? values.length;

@@ -1,4 +1,5 @@
-import { isRecord, type Json } from './json.ts';
+import type { JsonObject } from '#wire';
+import { isRecord } from './json.ts';
 
 /** The request cannot be made of the package, or the client asked for something that the interface does not have. */
 export class RequestFault extends Error {
@@ -21,7 +22,7 @@ export class RequestFault extends Error {
 interface ErrorReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: { readonly error: Json };
+  readonly body: { readonly error: JsonObject };
 }
 
 const MESSAGE_CHARS_MAX = 2_048;
@@ -62,7 +63,7 @@ const textOf = (thrown: unknown): string =>
 function reply(
   status: number,
   message: string,
-  more: Json,
+  more: JsonObject,
   headers: Readonly<Record<string, string>> = {},
 ): ErrorReply {
   const type = status < 500 ? 'invalid_request_error' : 'api_error';
@@ -70,7 +71,7 @@ function reply(
 }
 
 /** The vendor's own code, such as `context_length_exceeded`, where its error has one. */
-function codesOf(data: unknown): Json {
+function codesOf(data: unknown): JsonObject {
   const error = isRecord(data) && isRecord(data['error']) ? data['error'] : isRecord(data) ? data : {};
   const { code, param, type } = error;
   return {

@@ -1,7 +1,8 @@
+import type { JsonObject } from '#wire';
 import type { ImageModelV4, ImageModelV4CallOptions, ImageModelV4File, ImageModelV4Result } from '@ai-sdk/provider';
 import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, listOf, numberOf, stringOf } from './json.ts';
+import { isRecord, listOf, numberOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
 import { base64Of } from './members.ts';
 import { fileAt } from './prompt.ts';
@@ -47,7 +48,7 @@ const MAPPED: ReadonlySet<string> = new Set(
 );
 
 /** Fields that the AI SDK has no setting for, such as `quality`, are options of the provider under their own names. */
-function toImageOptions(body: Json, provider: string): Omit<ImageModelV4CallOptions, 'n'> {
+function toImageOptions(body: JsonObject, provider: string): Omit<ImageModelV4CallOptions, 'n'> {
   const own = Object.fromEntries(Object.entries(body).filter(([field, value]) => !MAPPED.has(field) && value !== null));
   const name = provider.split('.', 1)[0]!;
   const given: Options = optionsOf(body['provider_options'], 'provider_options') ?? {};

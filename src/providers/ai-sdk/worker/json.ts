@@ -1,7 +1,6 @@
-/** An object of parsed JSON. */
-export type Json = Readonly<Record<string, unknown>>;
+import type { JsonObject } from '#wire';
 
-export const isRecord = (value: unknown): value is Json =>
+export const isRecord = (value: unknown): value is JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 export const stringOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import type {
   LanguageModelV4FilePart,
   LanguageModelV4Message,
@@ -9,7 +10,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, listOf, stringOf } from './json.ts';
+import { isRecord, listOf, stringOf } from './json.ts';
 import { echoedOptions } from './provider-options.ts';
 
 /* The messages of a chat request as a prompt of the AI SDK. */
@@ -60,7 +61,7 @@ function userParts(content: unknown, at: string): UserPart[] {
 }
 
 function userPart(part: unknown, at: string): UserPart {
-  const { type, ...more } = isRecord(part) ? part : ({} as Json);
+  const { type, ...more } = isRecord(part) ? part : ({} as JsonObject);
   switch (type) {
     case 'text':
       return { type, text: stringOf(more['text']) ?? '' };
@@ -71,7 +72,7 @@ function userPart(part: unknown, at: string): UserPart {
     case 'video_url':
       return fileAt(urlOf(more['video_url']), 'video', at);
     case 'input_audio': {
-      const { data, format } = isRecord(more['input_audio']) ? more['input_audio'] : ({} as Json);
+      const { data, format } = isRecord(more['input_audio']) ? more['input_audio'] : ({} as JsonObject);
       const mediaType = format === 'mp3' ? 'audio/mpeg' : `audio/${stringOf(format) ?? 'wav'}`;
       return { type: 'file', mediaType, data: { type: 'data', data: stringOf(data) ?? '' } };
     }
@@ -87,7 +88,7 @@ function userPart(part: unknown, at: string): UserPart {
 const urlOf = (value: unknown): unknown => (isRecord(value) ? value['url'] : value);
 
 function namedFile(file: unknown, at: string): LanguageModelV4FilePart {
-  const { filename, file_data: data, file_url: url } = isRecord(file) ? file : ({} as Json);
+  const { filename, file_data: data, file_url: url } = isRecord(file) ? file : ({} as JsonObject);
   const made = fileAt(data ?? url, 'application/pdf', at);
   return typeof filename === 'string' ? { ...made, filename } : made;
 }
@@ -114,7 +115,7 @@ export function fileAt(address: unknown, kind: string, at: string): LanguageMode
 }
 
 /** Thinking comes first, as the model wrote it, then text, then the calls. */
-function assistantParts(message: Json, at: string, called: Map<string, string>): Assistant {
+function assistantParts(message: JsonObject, at: string, called: Map<string, string>): Assistant {
   return [...reasoningParts(message), ...saidParts(message, at), ...callParts(message, at, called)];
 }
 
@@ -122,7 +123,7 @@ function assistantParts(message: Json, at: string, called: Map<string, string>):
 export const METADATA = 'provider_metadata';
 
 /** Thinking with its signatures, if the consumer sends back the details that it got; else its text. */
-function reasoningParts(message: Json): LanguageModelV4ReasoningPart[] {
+function reasoningParts(message: JsonObject): LanguageModelV4ReasoningPart[] {
   const signed = listOf(message['reasoning_details']).flatMap((detail): LanguageModelV4ReasoningPart[] => {
     if (!isRecord(detail) || !isRecord(detail[METADATA])) return [];
     return [{ type: 'reasoning', text: stringOf(detail['text']) ?? '', ...echoedOptions(detail[METADATA]) }];
@@ -132,13 +133,13 @@ function reasoningParts(message: Json): LanguageModelV4ReasoningPart[] {
   return text === '' ? [] : [{ type: 'reasoning', text }];
 }
 
-function saidParts({ content, refusal }: Json, at: string): UserPart[] {
+function saidParts({ content, refusal }: JsonObject, at: string): UserPart[] {
   const texts = typeof refusal === 'string' && refusal !== '' ? [refusal] : [];
   if (typeof content === 'string' && content !== '') texts.unshift(content);
   const said: UserPart[] = texts.map((text) => ({ type: 'text', text }));
   if (!Array.isArray(content)) return said;
   const parts = listOf(content).flatMap((part, index): UserPart[] => {
-    const { type, refusal: refused } = isRecord(part) ? part : ({} as Json);
+    const { type, refusal: refused } = isRecord(part) ? part : ({} as JsonObject);
     // Thinking of another wire is in `reasoning_details` where it can be read again.
     if (type === 'thinking' || type === 'redacted_thinking') return [];
     if (type === 'refusal') return [{ type: 'text', text: stringOf(refused) ?? '' }];
@@ -148,13 +149,13 @@ function saidParts({ content, refusal }: Json, at: string): UserPart[] {
 }
 
 function callParts(
-  { tool_calls: calls }: Json,
+  { tool_calls: calls }: JsonObject,
   at: string,
   called: Map<string, string>,
 ): LanguageModelV4ToolCallPart[] {
   return listOf(calls).map((call, index) => {
-    const { id, function: fn, extra_content: extra } = isRecord(call) ? call : ({} as Json);
-    const { name, arguments: given } = isRecord(fn) ? fn : ({} as Json);
+    const { id, function: fn, extra_content: extra } = isRecord(call) ? call : ({} as JsonObject);
+    const { name, arguments: given } = isRecord(fn) ? fn : ({} as JsonObject);
     if (typeof id !== 'string' || typeof name !== 'string')
       throw new RequestFault(`${at}.tool_calls[${index}] must have an id and function.name`, {
         param: `${at}.tool_calls[${index}]`,
@@ -176,7 +177,11 @@ function inputOf(given: unknown): unknown {
   }
 }
 
-function toolResult(message: Json, at: string, called: ReadonlyMap<string, string>): LanguageModelV4ToolResultPart {
+function toolResult(
+  message: JsonObject,
+  at: string,
+  called: ReadonlyMap<string, string>,
+): LanguageModelV4ToolResultPart {
   const { tool_call_id: id, content, name } = message;
   if (typeof id !== 'string') throw new RequestFault(`${at}.tool_call_id is missing`, { param: `${at}.tool_call_id` });
   const toolName = called.get(id) ?? stringOf(name);

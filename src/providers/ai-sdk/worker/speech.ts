@@ -1,7 +1,8 @@
+import type { JsonObject } from '#wire';
 import type { SpeechModelV4CallOptions } from '@ai-sdk/provider';
 import { type Loaded, modelOf, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, numberOf, stringOf } from './json.ts';
+import { isRecord, numberOf, stringOf } from './json.ts';
 import { base64Of } from './members.ts';
 import { optionsOf } from './provider-options.ts';
 import { toAudioUsage } from './usage.ts';
@@ -40,7 +41,7 @@ export async function answerSpeech({ provider }: Loaded, { body, stream, signal 
 
 const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 
-function toSpeechOptions(body: Json): SpeechModelV4CallOptions {
+function toSpeechOptions(body: JsonObject): SpeechModelV4CallOptions {
   const { input, voice, instructions, response_format: format, speed, provider_options: own } = body;
   const providerOptions = optionsOf(own, 'provider_options');
   const [spoken, told, pace] = [

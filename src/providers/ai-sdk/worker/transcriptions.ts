@@ -1,7 +1,8 @@
+import type { JsonObject } from '#wire';
 import type { TranscriptionModelV4CallOptions, TranscriptionModelV4Result } from '@ai-sdk/provider';
 import { type Loaded, modelOf, sendJson, type WorkerCall } from './worker-call.ts';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, listOf, stringOf } from './json.ts';
+import { isRecord, listOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
 import { toAudioUsage } from './usage.ts';
 
@@ -25,7 +26,7 @@ const OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['temperature', 'temperature'],
 ];
 
-function toTranscriptionOptions(body: Json, provider: string): TranscriptionModelV4CallOptions {
+function toTranscriptionOptions(body: JsonObject, provider: string): TranscriptionModelV4CallOptions {
   const { file, provider_options: given } = body;
   if (!isRecord(file) || !(file['data'] instanceof Uint8Array))
     throw new RequestFault('file is missing', { param: 'file' });

@@ -1,5 +1,6 @@
+import type { JsonObject } from '#wire';
 import type { LanguageModelV4FinishReason, LanguageModelV4Usage, SharedV4ProviderMetadata } from '@ai-sdk/provider';
-import { isRecord, type Json, listOf } from './json.ts';
+import { isRecord, listOf } from './json.ts';
 
 /**
  * The usage of a reply in the form of the chat API; null if the package says none. Cached tokens are part of the
@@ -29,13 +30,13 @@ export function toChatUsage(usage: LanguageModelV4Usage | undefined): Readonly<R
 /** Members of a vendor's own usage that have a price, and that the AI SDK has no names for. */
 const BESIDES = ['cache_creation', 'server_tool_use', 'num_search_queries'] as const;
 
-const besides = (raw: unknown): Json =>
+const besides = (raw: unknown): JsonObject =>
   isRecord(raw)
     ? Object.fromEntries(BESIDES.flatMap((name) => (raw[name] === undefined ? [] : [[name, raw[name]] as const])))
     : {};
 
 /** Tokens of sound and pictures in the usage of OpenAI's or of Google's API; empty if it names none. */
-function otherTokens(raw: unknown, whole: 'prompt' | 'completion'): Json {
+function otherTokens(raw: unknown, whole: 'prompt' | 'completion'): JsonObject {
   if (!isRecord(raw)) return {};
   const details = raw[`${whole}_tokens_details`];
   const audio = isRecord(details) ? details['audio_tokens'] : undefined;
@@ -68,7 +69,7 @@ function sum(...parts: readonly (number | undefined)[]): number | undefined {
 const IN_NAMES = ['input_tokens', 'inputTokens', 'prompt_tokens', 'promptTokenCount', 'total_input_tokens'];
 const OUT_NAMES = ['output_tokens', 'outputTokens', 'completion_tokens', 'candidatesTokenCount', 'total_output_tokens'];
 
-const countIn = (usage: Json, names: readonly string[]): number | undefined =>
+const countIn = (usage: JsonObject, names: readonly string[]): number | undefined =>
   names.map((name) => usage[name]).find((count) => typeof count === 'number');
 
 /**

@@ -1,10 +1,11 @@
+import type { JsonObject } from '#wire';
 import type {
   Experimental_VideoModelV4CallOptions as VideoModelV4CallOptions,
   Experimental_VideoModelV4File as VideoModelV4File,
   JSONValue,
 } from '@ai-sdk/provider';
 import { RequestFault } from './fault.ts';
-import { isRecord, type Json, listOf, numberOf, stringOf } from './json.ts';
+import { isRecord, listOf, numberOf, stringOf } from './json.ts';
 import type { RequestFiles } from './load-file.ts';
 import { fileAt } from './prompt.ts';
 
@@ -47,7 +48,11 @@ const MAPPED: ReadonlySet<string> = new Set(
  * A request for a video as the AI SDK takes it. Pictures that a request names by an address are loaded, because some
  * packages leave an address out with no more than a warning. Throws RequestFault.
  */
-export async function toVideoOptions(body: Json, provider: string, by: RequestFiles): Promise<VideoModelV4CallOptions> {
+export async function toVideoOptions(
+  body: JsonObject,
+  provider: string,
+  by: RequestFiles,
+): Promise<VideoModelV4CallOptions> {
   const name = provider.split('.', 1)[0]!;
   const vendor = VENDORS[name] ?? {};
   const size = sizeOf(body['size']);

@@ -1,3 +1,4 @@
+import type { JsonObject } from '#wire';
 import type { ServerHttp2Stream } from 'node:http2';
 import type {
   Experimental_VideoModelV4 as VideoModelV4,
@@ -5,7 +6,6 @@ import type {
   SpeechModelV4,
   TranscriptionModelV4,
 } from '@ai-sdk/provider';
-import type { Json } from './json.ts';
 
 /** The parts that answers are made with. */
 export interface Loaded {
@@ -16,7 +16,7 @@ export interface Loaded {
 
 /** One call: its body, and the stream that its reply goes to. */
 export interface WorkerCall {
-  readonly body: Json;
+  readonly body: JsonObject;
   readonly stream: ServerHttp2Stream;
   /** The text of CONSUMER_HEADER. Undefined at a provider's proxy, which does not know its consumers. */
   readonly consumer: string | undefined;
