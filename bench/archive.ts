@@ -35,9 +35,7 @@ const spine = await startSpine({
 let next = 0;
 const caller = async (): Promise<void> => {
   while ((next += 1) <= CALLS) {
-    // oxlint-disable-next-line no-await-in-loop -- each caller makes its calls one after the other
     const response = await spine.post('/chat/completions', ask('hello !tokens:5'));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await response.arrayBuffer();
   }
 };

@@ -30,11 +30,8 @@ async function run(dataDir: string, name: string, calls: number, keyed: boolean)
     while (next < calls) {
       const headers = keyed ? { 'idempotency-key': `${name} ${next}` } : {};
       next += 1;
-      // oxlint-disable-next-line no-await-in-loop -- each caller makes its calls one after the other
       const response = await spine.post('/chat/completions', ask('hello !tokens:5'), headers);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (response.status !== 200) throw new Error(`a call was answered ${response.status}: ${await response.text()}`);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await response.arrayBuffer();
     }
   };

@@ -93,11 +93,8 @@ async function run(): Promise<void> {
   const measured: Measured[] = [];
   try {
     for (const [index, main] of mains.entries())
-      // oxlint-disable-next-line no-await-in-loop -- each compiles alone
       measured.push(await startMeasured(main, config, join(folder, String(index)), { route, everyMs }));
-    for (let round = 0; round < Number(values.rounds); round += 1)
-      // oxlint-disable-next-line no-await-in-loop -- by turns
-      for (const each of measured) await each.round();
+    for (let round = 0; round < Number(values.rounds); round += 1) for (const each of measured) await each.round();
     for (const each of measured) each.tell();
   } finally {
     await Promise.all(measured.map((each) => each.stop()));

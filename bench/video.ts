@@ -62,7 +62,6 @@ async function run(): Promise<void> {
     for (let round = 0; round < Number(values.rounds); round += 1)
       for (const source of sources)
         for (const [what, atOnce, count] of LOADS)
-          // oxlint-disable-next-line no-await-in-loop -- by turns
           addTo(rows, `${source.name.padEnd(9)} ${what}`, await measured(source, film.length, atOnce, count));
     for (const [name, { ms, cpuMs, bytes, more }] of rows)
       process.stdout.write(
@@ -107,10 +106,8 @@ async function startGateway(name: string, main: string, config: string, data: st
   const queued = await post('/video/queue', { model: 'bench/film', prompt: 'A tollgate', duration: '4s' });
   const { id } = (await queued.json()) as { id: string };
   for (let type = ''; type !== 'video/mp4';) {
-    // oxlint-disable-next-line no-await-in-loop -- until it is made
     const seen = await post('/video/retrieve', { task_id: id, wait_for_final: true });
     type = seen.headers.get('content-type') ?? '';
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await seen.body?.cancel();
   }
   return warmed({ name, program, url: `${base}/api/v1/videos/${id}/content`, headers });
@@ -124,9 +121,7 @@ async function startBare(kind: string, file: string): Promise<Source> {
 
 /** Lets the server compile its code, and lets V8 grow its heap. Otherwise the first round would measure that. */
 async function warmed(source: Source): Promise<Source> {
-  for (const [, atOnce, count] of LOADS)
-    // oxlint-disable-next-line no-await-in-loop -- one after another
-    await downloads(source, atOnce, count);
+  for (const [, atOnce, count] of LOADS) await downloads(source, atOnce, count);
   return source;
 }
 
@@ -170,7 +165,6 @@ async function downloads(source: Source, atOnce: number, count: number): Promise
   const client = async () => {
     while (begun < count) {
       begun += 1;
-      // oxlint-disable-next-line no-await-in-loop -- one by one
       lengths.push(await download(source));
     }
   };

@@ -250,7 +250,6 @@ describe.each(ENDPOINTS)('$name', (door) => {
     const { account, key } = await limited.tenant(`hasty-${slug}`, '1');
     const kinds: string[] = [];
     for (let call = 0; call < 4; call++) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what is counted
       kinds.push((await door.call({ origin: limited.origin, key, text: 'complete' })).kind);
     }
     expect(kinds).toContain('answered');

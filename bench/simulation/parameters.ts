@@ -61,10 +61,8 @@ async function connect(connectionString: string): Promise<Client> {
 async function times(ask: () => Promise<unknown>, pauseMs: number): Promise<number> {
   const took: number[] = [];
   for (let time = 0; time < TIMES; time += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, as the groups of a gateway
     if (pauseMs > 0) await delay(pauseMs);
     const asked = performance.now();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await ask();
     took.push(performance.now() - asked);
   }

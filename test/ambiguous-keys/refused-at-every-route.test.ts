@@ -34,11 +34,9 @@ per_call = 0.002
     ['all', '/mcp'],
   ] as const) {
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } };
-    // oxlint-disable-next-line no-await-in-loop -- two
     const reply = await post({ path }, JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }));
     expect(reply.status, reply.text).toBe(200);
     sessions[kind] = reply.session!;
-    // oxlint-disable-next-line no-await-in-loop -- two
     await post({ path, session: kind }, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' }));
   }
 });
@@ -124,7 +122,6 @@ test.each(ENDPOINTS)('$name', async (door) => {
   const attempts = [...attemptsAt(door)];
   expect(attempts.length).toBeGreaterThan(3);
   for (let i = 0; i < attempts.length; i += AT_ONCE)
-    // oxlint-disable-next-line no-await-in-loop -- a few at once
     await Promise.all(
       attempts.slice(i, i + AT_ONCE).map(async ({ what, name, body }) => {
         const { status, text } = await post(door, body);

@@ -112,7 +112,6 @@ test(
         }
         let found = known.get(value);
         if (found === undefined) known.set(value, (found = slowFor(value)));
-        // oxlint-disable-next-line no-await-in-loop -- one process checks them
         const fault = await found;
         if (fault !== null) slow.push(`${path}: ${value}, for example with ${fault}`);
       }

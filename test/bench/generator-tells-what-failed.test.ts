@@ -24,7 +24,6 @@ const shape = { kind: 'closed', connections: 4, durationMs: 100 } as const;
 async function runWithCalls(job: Omit<Job, 'shape'>): Promise<JobResult> {
   let result = await generator.run({ ...job, shape });
   for (let durationMs = 400; result.calls < shape.connections && durationMs < 10_000; durationMs *= 2)
-    // oxlint-disable-next-line no-await-in-loop -- each run is longer than the one before
     result = await generator.run({ ...job, shape: { ...shape, durationMs } });
   return result;
 }

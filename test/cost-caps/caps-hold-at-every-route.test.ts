@@ -22,7 +22,6 @@ async function refused(door: CapDoor, named: Named, why: RegExp) {
 
 /** One after the other: nothing may have been forwarded after each. */
 async function eachRefused(door: CapDoor, all: readonly Named[], why: RegExp) {
-  // oxlint-disable-next-line no-await-in-loop -- see above
   for (const named of all) await refused(door, named, why);
 }
 
@@ -45,7 +44,6 @@ describe.each(ENDPOINTS)('$name', (door) => {
 
   test('a provider that fits serves', async () => {
     for (const named of [{ header: BETWEEN }, { inside: BETWEEN }, { header: BETWEEN, inside: '1' }]) {
-      // oxlint-disable-next-line no-await-in-loop -- each is seen to cost what it may
       const { text, cost } = await world.ask(door, named);
       // A session stays with the provider that it was opened at, which may be the dear one: then the call is refused.
       if (/in a (session|batch)/.test(door.name) && text.includes('may cost')) {

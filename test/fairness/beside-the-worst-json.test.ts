@@ -61,7 +61,6 @@ test('99 % of the calls of others beside the worst JSON take at most twice as lo
   await bystandInTurns({ call, calls: 10 }, begin, beginElsewhere);
   const readings: Awaited<ReturnType<typeof bystandInTurns>>[] = [];
   do {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     readings.push(await bystandInTurns({ call, calls: CALLS }, begin, beginElsewhere));
     expect(read).toBeGreaterThan(CALLS / 10);
   } while (readings.length < READINGS && harmIn(readings.at(-1)!) > 1);

@@ -160,9 +160,7 @@ interface Waits {
 async function calls(url: string, key: string, isOn: () => boolean = () => false): Promise<Waits> {
   const took: (number | null)[] = [];
   while (took.length < CALLS || isOn()) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     took.push(await call(url, key));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await pause(took.length < CALLS ? 50 : 1_000);
   }
   const served = took.filter((time) => time !== null).toSorted((a, b) => a - b);
@@ -179,7 +177,6 @@ async function flood(order: Flood): Promise<FloodAnswers> {
 async function besideBare(url: string, key: string, order: Flood): Promise<Waits> {
   let over = false;
   const floods = (async () => {
-    // oxlint-disable-next-line no-await-in-loop -- one flood after the other
     while (!over) await flood({ ...order, url: bareUrl });
   })();
   const waits = await calls(url, key);

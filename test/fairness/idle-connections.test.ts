@@ -42,20 +42,16 @@ async function statusFrom(address: string): Promise<number> {
 
 it('a network that opens all connections that it gets leaves some to the next one, and that to another', async () => {
   const greedy: number[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- one connection after the other
   for (let n = 0; n < 10; n++) greedy.push(await statusFrom('127.0.0.2'));
   expect(greedy).toEqual([...Array(8).fill(200), 429, 429]);
   const second: number[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- as above
   for (let n = 0; n < 5; n++) second.push(await statusFrom('127.0.0.3'));
   expect(second).toEqual([...Array(4).fill(200), 429]);
   expect(await statusFrom('127.0.0.4')).toBe(200);
 });
 
 it('a connection beyond the share is told why, and one that is closed makes room', async () => {
-  for (let n = 0; n < 8; n++)
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    expect(await statusFrom('127.0.0.2')).toBe(200);
+  for (let n = 0; n < 8; n++) expect(await statusFrom('127.0.0.2')).toBe(200);
   const refused = await connectFrom('127.0.0.2');
   const { status, headers, body } = await readAnswer(refused);
   expect([status, headers['retry-after'], headers['connection']]).toEqual([429, '1', 'close']);
@@ -68,7 +64,5 @@ it('a connection beyond the share is told why, and one that is closed makes room
 });
 
 it('a proxy that is trusted stands for many clients', async () => {
-  for (let n = 0; n < 14; n++)
-    // oxlint-disable-next-line no-await-in-loop -- as above
-    expect(await statusFrom('127.0.0.9')).toBe(200);
+  for (let n = 0; n < 14; n++) expect(await statusFrom('127.0.0.9')).toBe(200);
 });

@@ -89,13 +89,11 @@ async function slowOf(cases: readonly (readonly [name: string, send: () => Promi
     return (await stallsAt(socketPath)).workMs;
   };
   const first: number[] = [];
-  // oxlint-disable-next-line no-await-in-loop -- one after the other
   for (const [, ask] of cases) first.push(await turnOf(ask));
   const limit = limitOf(first);
   const slow: string[] = [];
   for (const [at, [name, ask]] of cases.entries()) {
     let least = first[at]!;
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     for (let tries = 1; tries < 4 && least > limit; tries++) least = Math.min(least, await turnOf(ask));
     if (least > limit) slow.push(`${name}: ${Math.round(least)} ms, usual ones ${Math.round(limit)} ms at most`);
   }
@@ -117,9 +115,7 @@ test('a long address', { timeout: 240_000 }, async () => {
           async () => {
             for (const end of ENDS) {
               const path = (begin + filled(piece) + end).replaceAll(' ', '%20');
-              // oxlint-disable-next-line no-await-in-loop -- one after the other
               await send('GET', path);
-              // oxlint-disable-next-line no-await-in-loop -- one after the other
               await send('POST', path, { 'content-type': 'application/json' });
             }
           },

@@ -97,7 +97,6 @@ it('holds up nobody', { timeout: 600_000 }, async () => {
         const field = fields[(index + routes) % fields.length]!;
         const others = Object.entries(USUAL).filter(([name]) => name !== field && fields.includes(name));
         const body = `{${[...others.map(([name, value]) => `"${name}":${JSON.stringify(value)}`), `"${field}":${junk}`].join()}}`;
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         const { isShort, turns, status } = await turnsOf(method.toUpperCase(), at, body);
         if (!isShort) slow.push(`${method} ${path} ${field} with ${shape}: ${status}, ${turns.join(' ')} ms`);
       }

@@ -126,7 +126,6 @@ test.each([
   const asked = () => [painter.requests.length, filmer.jobs.size];
   const jobs = asked();
   for (const url of urls) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a wrong one is told
     const response = await fetch(spine.origin + path, {
       method: 'POST',
       headers: {
@@ -136,7 +135,6 @@ test.each([
       },
       body: JSON.stringify(body(url)),
     });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const text = await response.text();
     // JSON-RPC tells its errors, and MCP those of a tool, in an answer of its own.
     const isRefused = response.status === 400 || response.status === 422 || /"isError":true|"error":\{/.test(text);

@@ -25,11 +25,8 @@ test('each of many downloads at once has all bytes of its file', async () => {
   const ids: string[] = [];
   for (const file of files) {
     provider.begin(() => ({ file }));
-    // oxlint-disable-next-line no-await-in-loop -- each has a file of its own
     const response = await spine.post('/video/queue', { model: 'test/film', prompt: 'A tollgate', duration: '4s' });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const { id } = (await response.json()) as Queued;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await spine.post('/video/retrieve', { task_id: id, wait_for_final: true }).then((reply) => reply.body?.cancel());
     ids.push(id);
   }
@@ -43,7 +40,6 @@ test('each of many downloads at once has all bytes of its file', async () => {
     for await (const chunk of response.body!) {
       chunks.push(chunk as Uint8Array);
       // Some read slower than the others: their buffers are used again only when they are empty.
-      // oxlint-disable-next-line no-await-in-loop -- one chunk after the other
       if (index % 3 === 0) await new Promise(setImmediate);
     }
     expect(Buffer.concat(chunks).equals(file.subarray(start)), `download ${index}`).toBe(true);

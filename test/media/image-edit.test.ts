@@ -311,7 +311,6 @@ test('no address leads to this machine or its networks, and nothing is locked fo
   const urls = [`http://127.0.0.1:${port}/`, 'https://user:secret@example.com/', 'https://10.0.0.1/a.png'];
   for (const url of [...urls, ...hosts.map((host) => `https://${host}:${port}/a.png`)]) {
     for (const more of [{ images: [{ url }] }, { mask: url }])
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, so that a wrong one is told
       expect(await refusal(ask(more)), url).toMatchObject({
         status: 400,
         message: expect.stringMatching(/^(?:images\[0\]\.url|mask) could not be fetched/) as string,

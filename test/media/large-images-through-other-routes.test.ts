@@ -159,7 +159,6 @@ test.each(inBothForms)('%s repeats it as it was (stream: %s)', async (path, stre
     [200, { ...request, stream, model: 'test/model' }],
   ] as const) {
     const more = status === 200 ? { 'idempotency-key': `small ${path} ${stream}` } : {};
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const other = await spine.post(path.slice('/api/v1'.length), body, { ...headers, ...more });
     expect([other.status, await other.text()]).toEqual([status, expect.any(String)]);
   }

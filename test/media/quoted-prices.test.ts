@@ -99,14 +99,12 @@ test.each(ENGINES)('on %s', async (engine) => {
     const first = await start(prices);
     const quotes: { id: string; amount: number; call: Asked }[] = [];
     for (const call of calls) {
-      // oxlint-disable-next-line no-await-in-loop -- one call after the other
       const { quote_id: id, price_micro_usdc: amount } = await quote(first, call);
       expect(amount).toBe(expected(prices, call));
       quotes.push({ id, amount, call });
     }
     const half = quotes.length / 2;
     for (const { id, amount, call } of quotes.slice(0, half)) {
-      // oxlint-disable-next-line no-await-in-loop -- the balance is that of one call after the other
       expect(await charge(first, call, id, amount)).toBe(amount);
     }
     expect(await first.faults()).toEqual([]);
@@ -114,7 +112,6 @@ test.each(ENGINES)('on %s', async (engine) => {
 
     const second = await start(later);
     for (const { id, amount, call } of quotes.slice(half)) {
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(await charge(second, call, id, amount)).toBe(amount);
     }
     const now = quotes[0]!.call;
@@ -123,7 +120,6 @@ test.each(ENGINES)('on %s', async (engine) => {
     await second.stop();
   };
   for (const [prices, later, calls] of cases) {
-    // oxlint-disable-next-line no-await-in-loop -- one gateway after the other has the same database
     await raised(prices, later, calls);
   }
 });

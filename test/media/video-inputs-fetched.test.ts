@@ -87,7 +87,6 @@ test('questions about a video are counted apart from calls', async () => {
     /** Requests that were answered before one was refused. */
     const answered = async (send: () => Promise<Response>) => {
       for (let count = 0; ; count += 1) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other is what is counted
         if ((await send()).status === 429) return count;
       }
     };

@@ -254,7 +254,6 @@ test('a provider that begins later than its lock lasts has no task, and is told'
   provider.refuse((_request, response) => {
     pass(HOUR_MS);
     void (async () => {
-      // oxlint-disable-next-line no-await-in-loop -- until the lock has expired
       while ((await spine.balance()).locked !== 0n) await setImmediate();
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"video_late"}');
     })();

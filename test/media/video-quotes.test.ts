@@ -88,21 +88,18 @@ test.each(ENGINES)('on %s a quote is the charge, also of a gateway with other pr
   const first = await start(prices);
   const quotes: { id: string; call: Asked }[] = [];
   for (const call of calls) {
-    // oxlint-disable-next-line no-await-in-loop -- one call after the other
     const { quote_id: id, price_micro_usdc: amount } = await quoteOf(first, bodyOf(call));
     expect(amount).toBe(expected(prices, call));
     quotes.push({ id, call });
   }
   const half = quotes.length / 2;
   for (const { id, call } of quotes.slice(0, half)) {
-    // oxlint-disable-next-line no-await-in-loop -- the balance is that of one call after the other
     expect(await charge(first, call, id)).toBe(expected(prices, call));
   }
   expect(await first.faults()).toEqual([]);
   await first.stop();
   const second = await start(later);
   for (const { id, call } of quotes.slice(half)) {
-    // oxlint-disable-next-line no-await-in-loop -- as above
     expect(await charge(second, call, id)).toBe(expected(prices, call));
   }
   expect((await quoteOf(second, bodyOf(calls[0]!))).price_micro_usdc).toBe(expected(later, calls[0]!));

@@ -52,7 +52,6 @@ test('files are in the bucket, at either gateway, and a bucket that is away cost
   const spent = async () => before.available - (await one.balance()).available;
   const first = await queue(one);
   for (const at of [one, two]) {
-    // oxlint-disable-next-line no-await-in-loop -- one gateway after the other
     expect(await fileAt(at, first)).toEqual(filmer.last().file);
   }
   expect(store.keys()).toHaveLength(1);

@@ -103,7 +103,6 @@ test('a provider that is away for ten minutes gives its video when it is back', 
   // Nobody answers at its address.
   for (let minute = 0; minute < 10; minute += 1) {
     pass(MINUTE_MS);
-    // oxlint-disable-next-line no-await-in-loop -- one minute after the other
     const seen = (await (await retrieve(id, false)).json()) as { status: string };
     expect(seen.status).toMatch(/queued|generating/);
   }

@@ -113,7 +113,6 @@ test('wrong arguments of a tool are the tool’s error', async () => {
     [{ prompt: 'A tollgate', duration: 'long' }, /duration/],
     [{ prompt: 'A tollgate', width: 5 }, /Unknown argument "width"/],
   ] as const) {
-    // oxlint-disable-next-line no-await-in-loop -- one call after the other
     const { result } = await mcp('/mcp/video/test/film', 'tools/call', { name: 'generate_video', arguments: args });
     expect([result.isError, result.content[0]!.text]).toEqual([true, expect.stringMatching(why) as string]);
   }

@@ -34,9 +34,7 @@ async function walk(key: string): Promise<{ readonly names: readonly string[]; r
   const names: string[] = [];
   let total = 0;
   for (let path: string | null = '/api/v1/models/user?type=chat&limit=1'; path !== null && names.length < 10;) {
-    // oxlint-disable-next-line no-await-in-loop -- each page names the next one
     const reply: Response = await fetch(spine.origin + path, { headers: { authorization: `Bearer ${key}` } });
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const page = (await reply.json()) as Listing;
     names.push(...page.data.map(({ id }) => id));
     total = page.total_count;

@@ -64,13 +64,11 @@ test.each(WIRES.map((wire) => [wire.name, wire] as const))('%s shows parts that 
   for (const tokens of [1, 2, 3, 7, 20]) {
     const asked = { model: 'odd/model', ...wire.ask(`hello !tokens:${tokens}`, 50) };
     const { path, body } = requestOf(wire, asked);
-    // oxlint-disable-next-line no-await-in-loop -- a few
     const response = await fetch(spine.origin + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' },
       body: JSON.stringify(body),
     });
-    // oxlint-disable-next-line no-await-in-loop -- a few
     const shown = [...shownIn(await response.json())];
     expect(shown.length).toBeGreaterThan(0);
     for (const { cost: whole, cost_details: details } of shown) {

@@ -40,7 +40,6 @@ test('of a body that goes on after its refusal so many bytes are read, whether i
     [spine.key, 'transfer-encoding: chunked', '413'],
   ] as const;
   for (const [key, lengthLine, status] of cases) {
-    // oxlint-disable-next-line no-await-in-loop -- each by itself, so that it is quick
     const { answer, bytes } = await sendWithoutEnd(spine.origin, key, lengthLine);
     expect(answer).toContain(`HTTP/1.1 ${status}`);
     expect(bytes).toBeLessThan(BYTES_MAX);

@@ -144,11 +144,9 @@ const PATHS = ['/v1/chat/completions', '/api/v1/messages', '/v1/responses', '/mc
 
 test.each(PATHS)('%s: a coding that is not read is refused with those that are', async (path) => {
   for (const encoding of ['compress', 'gzip, zstd', 'x-unknown']) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const response = await send(path, Buffer.from('{}'), encoding);
     expect(response.status).toBe(415);
     expect(response.headers.get('accept-encoding')).toBe('gzip, deflate, br, zstd');
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(await response.text()).toContain(`content-encoding ${encoding}`);
   }
 });
@@ -183,10 +181,8 @@ test.each(NAMES)('a small body of much content is refused once it is too large: 
 test.each(NAMES)('a body that is not what its coding says is refused: %s', async (name) => {
   const whole = CODINGS[name][0](Buffer.from(JSON.stringify(ask('hello'))));
   for (const body of [Buffer.from('{}'), whole.subarray(0, whole.byteLength - 6)]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const response = await send('/v1/chat/completions', body, headerOf(name));
     expect(response.status).toBe(400);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(await response.json()).toMatchObject({ error: { param: 'content-encoding' } });
   }
 });

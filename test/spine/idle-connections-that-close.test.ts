@@ -87,7 +87,6 @@ async function meet(door: PeerDoor, how: typeof close): Promise<{ kind: string; 
 const MODELS = ENDPOINTS.filter(({ primitive, beginsTask }) => ['model', 'image'].includes(primitive) && !beginsTask);
 test.each(MODELS)('$name: the request goes out once more, and is paid once', async (door) => {
   for (const how of [fin, rst])
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     expect(await meet(door, how)).toEqual({ kind: 'answered', calls: 1, paid: BigInt(USED) });
 });
 

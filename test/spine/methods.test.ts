@@ -164,7 +164,6 @@ test.each(['/a2a', '/api/v1/a2a'])('OPTIONS %s tells what other methods get', as
   const reply = await ask('OPTIONS', path);
   expect([reply.status, reply.headers.get('allow')]).toEqual([204, 'POST']);
   for (const method of ['GET', 'HEAD', 'DELETE', 'PUT']) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { status, headers } = await ask(method, path);
     expect([method, status, headers.get('allow')]).toEqual([method, 405, 'POST']);
   }

@@ -95,7 +95,6 @@ describe('OpenAI’s client', () => {
     const seen: string[] = [];
     let path: string | null = '/models?output_modalities=all&limit=1';
     while (path !== null) {
-      // oxlint-disable-next-line no-await-in-loop -- a page names the next one
       const page = (await (await spine.get(path)).json()) as { data: { id: string }[]; links: { next: string | null } };
       seen.push(...page.data.map(({ id }) => id));
       path = page.links.next?.replace('/api/v1', '') ?? null;

@@ -188,7 +188,6 @@ test('a gateway that is started with higher prices keeps to the quotes', async (
   await spine.stop();
   spine = await start(3);
   for (const [index, name] of names.entries()) {
-    // oxlint-disable-next-line no-await-in-loop -- the balance is that of one call after the other
     expect([name, (await charge(name, ids[index]!)).paid]).toEqual([name, CALLS[name].charged]);
   }
   const now = await quote({ primitive: 'tool', ...CALLS.tool.body });

@@ -30,12 +30,9 @@ async function inSmallChunks(address: string, chunks: number): Promise<number | 
 
 test('a network that sends small chunks on one connection after the other is refused, and no other network', async () => {
   const kept = await openSocket(spine.origin, GREEDY);
-  for (let sent = 0; sent < 10 * SOME; sent += SOME)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
-    expect(await inSmallChunks(GREEDY, SOME)).toBe(404);
+  for (let sent = 0; sent < 10 * SOME; sent += SOME) expect(await inSmallChunks(GREEDY, SOME)).toBe(404);
   // More than comes back meanwhile, on any machine.
   const flood = () => Promise.all(Array.from({ length: 20 }, () => inSmallChunks(GREEDY, 3 * SOME)));
-  // oxlint-disable-next-line no-await-in-loop -- as above
   while (!(await flood()).includes(429));
 
   expect(await inSmallChunks(PATIENT, SOME)).toBe(404);

@@ -16,7 +16,6 @@ async function postAll({ url, headers, bytes, tries, keepAlive }: Posts): Promis
   const body = Buffer.alloc(bytes, 'x');
   const found: Record<string, number> = {};
   for (let done = 0; done < tries; done += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- as one client does it
     const outcome = await new Promise<string>((resolve) => {
       const asked = request(url, { method: 'POST', agent, headers: { ...headers, 'content-length': bytes } });
       asked.on('response', (response) => {

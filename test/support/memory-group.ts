@@ -32,7 +32,6 @@ export function createMemoryGroup(bytes: number): MemoryGroup | null {
     peak: () => Number(readFileSync(`${folder}/${first ? 'memory.max_usage_in_bytes' : 'memory.peak'}`, 'utf8')),
     async remove() {
       for (let tries = 0; readFileSync(`${folder}/cgroup.procs`, 'utf8') !== '' && tries < 100; tries++)
-        // oxlint-disable-next-line no-await-in-loop -- the kernel removes a process that ended a moment later
         await pause(50);
       rmdirSync(folder);
     },

@@ -63,7 +63,6 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- a task that could not be canceled is asked for
       const shown = await askOfTask(ask, operation, ANSWER_MS);
       if (shown.kind === 'task') return isTerminal(shown.event.state) ? shown : null;
     } catch {

@@ -142,7 +142,6 @@ async function* inEvents(
       // Events that the agent sent together are passed on together.
       const batch = eventBatch(events);
       if (batch !== null) yield batch;
-      // oxlint-disable-next-line no-await-in-loop -- the events of an answer are in order
       const step = await attempt.next();
       if (step.done) {
         isOver = true;

@@ -78,7 +78,6 @@ async function* startAttempt(
         const texts: EventText[] = [];
         try {
           for (const said of batch) {
-            // oxlint-disable-next-line no-await-in-loop -- the events of a task are in order
             const step = await adapter.heard(said, reply.status);
             if (step === null) break reading;
             if (typeof step !== 'string') return step;

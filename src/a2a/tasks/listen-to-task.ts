@@ -145,7 +145,6 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
         );
       }
       for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         const step = await reader.next();
         if (step === 'stopped') return gone.aborted ? undefined : await reply.close();
         if (step === 'behind') throw new GatewayError('service_unavailable', BEHIND, { retryAfterS: 1 });

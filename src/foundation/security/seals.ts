@@ -114,7 +114,6 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
   const openInTurns: SealedTexts['openInTurns'] = async (of, bytes, turn) => {
     const steps = opening(secret, of, bytes);
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one piece in a turn
       await turn();
       const { done, value } = steps.next();
       if (done) return value;

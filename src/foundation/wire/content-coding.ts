@@ -63,7 +63,6 @@ async function* chunksOf(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   yield first;
   try {
-    // oxlint-disable-next-line no-await-in-loop -- chunks come one after the other
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
   } catch (error) {
     broke(error);

@@ -175,7 +175,6 @@ class CallRequests {
     try {
       const reply = await exchange.head;
       for (let bytes = 0; bytes <= drainBytes;) {
-        // oxlint-disable-next-line no-await-in-loop -- chunks come one after the other
         const chunks = await reply.read();
         if (chunks === null) break;
         const arrived = Buffer.concat(chunks);

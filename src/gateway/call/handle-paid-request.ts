@@ -186,14 +186,12 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
     const allowedServices = caller.key?.allowedServices ?? null;
     for (let { key } = repeats; ;) {
       const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, allowedServices };
-      // oxlint-disable-next-line no-await-in-loop -- each round follows from the reply of the one before
       const beginning = await idempotency.begin(use);
       if (beginning.kind === 'new') return runKept(asked, use);
       if (beginning.kind !== 'replay') {
         if (repeats.taken) return repeats.taken(beginning);
         throw idempotencyError(beginning.kind);
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const next = (await repeats.nextKey?.(beginning)) ?? null;
       if (next === null) return asked.replay(beginning);
       key = next;

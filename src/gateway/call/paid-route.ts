@@ -314,12 +314,10 @@ export async function onceSettled<R>(
   const iterator = frames[Symbol.asyncIterator]();
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
       const next = await iterator.next();
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
-      // oxlint-disable-next-line no-await-in-loop -- it is the last
       if (value.type === 'settled') return await write(value);
     }
   } catch (error) {

@@ -164,7 +164,6 @@ async function idsBefore(client: S3Client, time: number): Promise<readonly strin
   const ids: string[] = [];
   for (let token: string | undefined = ''; token !== undefined;) {
     const query = { 'list-type': '2', prefix: client.prefix, ...(token === '' ? {} : { 'continuation-token': token }) };
-    // oxlint-disable-next-line no-await-in-loop -- one page after the other
     const { status, text } = await client.sendForText({ method: 'GET', key: null, query });
     if (status === 404) throw new BlobUnreachable('the store of files has no bucket at this address');
     for (const one of elementsIn(text, 'Contents')) {

@@ -73,7 +73,6 @@ export async function* readBatches(
     const read: (Received | Marker)[] = [];
     try {
       for (const event of events) {
-        // oxlint-disable-next-line no-await-in-loop -- a large event is guarded and parsed in turns of its own
         if (event.data.length > UNGUARDED_MAX) await guardEvent(event.data, reply.status);
         read.push(...messagesOf(event, reply, strict, parse));
       }
@@ -197,10 +196,7 @@ export async function* readEventData(
     }
     if (large === undefined || events.every(({ data, largeData }) => !largeData && data.length <= bytesMax)) {
       if (events.length > 0) yield events;
-    } else
-      for (const event of events)
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, because each may be large
-        yield [await withoutLargeStrings(event, bytesMax, large, reply.status)];
+    } else for (const event of events) yield [await withoutLargeStrings(event, bytesMax, large, reply.status)];
     if (fault !== null) throw fault;
     if (chunks === null) return;
     kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);

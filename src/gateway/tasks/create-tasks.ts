@@ -142,7 +142,6 @@ export function createTasks(options: TasksOptions): KeptTasks {
       const later = (await listCalls(database, key)).map(({ callId }) => callId);
       const calls: CallCost[] = [];
       for (const id of new Set([...(began === null ? [] : [began]), ...later])) {
-        // oxlint-disable-next-line no-await-in-loop -- a task has few calls
         const record = await ledger.find(id);
         if (record === null) calls.push({ id, charged: 0n, receipt: null });
         else if (record.state === 'held') return null;

@@ -173,7 +173,6 @@ async function readPage(
   let truncated = spans.length > itemsMax;
   const pace = createPace(CHARACTERS_PER_TURN);
   for (const { start, end } of spans.slice(0, itemsMax)) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(end - start);
     if (end - start > itemMax) {
       truncated = true;

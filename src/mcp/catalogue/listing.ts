@@ -66,7 +66,6 @@ export async function makeListing({ offer, fetched, sizeMax, before, pin, now }:
   const read: (ShownTool | ToolEntry)[] = [];
   const pace = createPace(CHARACTERS_PER_TURN);
   for (const { key, text, shown } of fetched.tools) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(text.length);
     const known = before?.tools.get(key);
     read.push(known?.text === text ? known : { ...readTool(text), shown });

@@ -36,7 +36,6 @@ export async function indexTools(tools: Iterable<SearchDocument>, service: strin
   let size = 0;
   const ofService = wordsOf(service);
   for (const { name, title, description } of tools) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     if (names.length % TOOLS_PER_TURN === TOOLS_PER_TURN - 1) await ownTurn();
     const weights = new Map<string, number>();
     let length = 0;
@@ -101,7 +100,6 @@ export async function searchTools<T>(
   let length = 0;
   const having = new Map<string, number>(words.map((word) => [word, 0]));
   for (const one of searched) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(OF_ONE + words.length * one[1].length);
     all.push(one);
     for (const { names, totalLength, postings } of one[1]) {
@@ -117,7 +115,6 @@ export async function searchTools<T>(
     const offered = indexes.length === 1 ? null : new Map<string, number>();
     for (const { names, lengths, postings } of indexes) {
       const places = words.map((word) => postings.get(word) ?? NONE);
-      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       await pace(places.reduce((sum, one) => sum + one.length / 2, OF_ONE + words.length + names.length));
       const scores = new Float64Array(names.length);
       for (const [i, ofWord] of places.entries()) addScores(scores, ofWord, { rarity: rarities[i]!, lengths, mean });

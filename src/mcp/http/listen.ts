@@ -92,7 +92,6 @@ async function* listenLegacy(
       // The client reconnects with the id of the last event that it got.
       return FINISHED;
     }
-    // oxlint-disable-next-line no-await-in-loop -- in their order
     for (const event of events) if (await isForListener(event)) yield Buffer.from(event.raw);
   }
 }

@@ -153,7 +153,6 @@ class SentInputs implements EditInputs {
     const all: InputImage[] = [];
     try {
       for (const source of [...this.#sources, ...(this.#maskSource === null ? [] : [this.#maskSource])]) {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, for a bound of all together
         all.push(await read(source, fetchWithin));
       }
     } catch (error) {
@@ -222,7 +221,6 @@ export async function isBase64(text: Buffer): Promise<boolean> {
   for (;;) {
     const { done, value } = checking.next();
     if (done) return value;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await ownTurn();
   }
 }

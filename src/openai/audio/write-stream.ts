@@ -47,7 +47,6 @@ export async function writeStream<R>(
   };
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
       const next = await iterator.next();
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
@@ -55,7 +54,6 @@ export async function writeStream<R>(
       if (value.type === 'head') provider = value.provider.name;
       if (value.type === 'data') {
         begin(value.data);
-        // oxlint-disable-next-line no-await-in-loop -- pieces go out in their order
         await writeSlices(pieceOf(value.data), sink);
       }
       if (value.type !== 'settled') continue;

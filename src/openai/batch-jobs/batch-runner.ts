@@ -97,7 +97,6 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     const waiting = new Set<string>();
     for (const row of due) {
       const [id, account, isCheck] = [row['id'] as string, row['account'] as string, row['status'] === 'validating'];
-      // oxlint-disable-next-line no-await-in-loop -- one claim after the other
       const share = isCheck ? await checkShare(account) : shareOf({ account, amount: row['amount'] as bigint | null });
       const taken = take(account, share, !isCheck);
       if (taken === null) {
@@ -107,7 +106,6 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       }
       const claim = randomUUID();
       const at = now();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const claimed = await database.query(SQL.claimBatch, [id, claim, at + LEASE_MS, at]).catch((error: unknown) => {
         taken.place.release();
         throw error;

@@ -166,7 +166,6 @@ export class ProviderBatches {
     for (const one of this.#live) {
       if (!this.#claim.goesOn) return false;
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one after the other, so that few requests are in memory
         await this.#step(one);
       } catch (error) {
         if (!(error instanceof ProviderFailure)) throw error;
@@ -233,9 +232,7 @@ export class ProviderBatches {
     const { database, content } = this.#deps;
     const lines: Buffer[] = [];
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- few rows at a time
       const rows = await database.query(SQL.heldRequests, [id, READ_AT_ONCE, lines.length]);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       for (const row of rows) lines.push(await content.open(this.#batch.account, row['content'] as Uint8Array));
       if (rows.length < READ_AT_ONCE) return lines;
     }
@@ -337,7 +334,6 @@ export class ProviderBatches {
     const files = [outputFile, errorFile].filter((file) => file !== null);
     let rest: LineRest = this.#restOf(status);
     for (const file of files) {
-      // oxlint-disable-next-line no-await-in-loop -- one file after the other
       const tooLarge = await this.#read(one, file);
       if (!this.#claim.goesOn) return;
       // Their provider has done them.
@@ -450,7 +446,6 @@ export class ProviderBatches {
   }
 
   async #clean(one: ProviderBatch, files: readonly (string | null)[]): Promise<void> {
-    // oxlint-disable-next-line no-await-in-loop -- one file after the other
     for (const file of files) await this.#remove(one, file);
     await this.#move(one, 'ended', { file: one.file, remote: one.remote });
   }

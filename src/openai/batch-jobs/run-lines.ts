@@ -119,15 +119,12 @@ export class BatchRun {
   async run(): Promise<boolean> {
     await this.#providers.load();
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- each pass follows from the one before
       await this.#readState();
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (this.#hasWork) await this.#pass();
       if (!this.#claim.goesOn) break;
       if (this.#claim.givesWay) throw new NotNow('other accounts wait for the place of this batch', 0);
       if (this.#isUnsettled) throw new NotNow('answers of providers could not be settled yet', this.#deps.lookMs);
       if (!this.#providers.isLive) break;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const answered = await this.#providers.turn();
       if (!this.#claim.goesOn) break;
       if (!answered && !this.#claim.givesWay)
@@ -185,14 +182,11 @@ export class BatchRun {
     const { money } = this.#deps;
     for (const [n, { callId, isCharged }] of this.#orphans) {
       if (!this.#claim.goesOn) return;
-      // oxlint-disable-next-line no-await-in-loop -- a large batch would fill the queue of the ledger
       await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
     }
     for (const [n, callId] of this.#answered) {
       if (!this.#claim.goesOn) return;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const isCharged = await money.endCall(this.#batch, callId);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await this.#endWithout(n, callId, NAMELESS, isCharged ? LOST(callId) : { code, message });
     }
     this.#orphans.clear();
@@ -203,7 +197,6 @@ export class BatchRun {
   async #endOrphans(): Promise<void> {
     for (const [n, { callId }] of this.#orphans) {
       if (!this.#claim.goesOn) return;
-      // oxlint-disable-next-line no-await-in-loop -- a large batch would fill the queue of the ledger
       const isCharged = await this.#deps.money.endCall(this.#batch, callId);
       this.#orphans.set(n, { callId, isCharged });
     }
@@ -305,12 +298,9 @@ export class BatchRun {
     const batch = this.#batch;
     for (let tries = 0; ;) {
       const callId = newCallId();
-      // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
       if (!(await this.#begin(n, callId))) return;
       const returned = this.#returned;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const reply = await this.#holding(() => calls.call(batch, body, callId, batch.lockId!), isRefused);
-      // oxlint-disable-next-line no-await-in-loop -- it is the last
       if ('offer' in reply) return this.#providers.hold(n, callId, reply);
       const { status } = reply;
       // A gateway that stops fails its calls. Another one makes this one.
@@ -321,18 +311,14 @@ export class BatchRun {
         // Another line has ended meanwhile, perhaps after this one was refused.
       } else if (status === NO_MONEY && this.#inFlight > 0 && mayGoOn) {
         // Other lines hold what is left of the money, and give most of it back.
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await new Promise<void>((resolve) => this.#waiting.push(resolve));
       } else if (status === NO_MONEY && this.#providers.isLive && mayGoOn) {
-        // oxlint-disable-next-line no-await-in-loop -- it is the last
         await this.#deps.database.query(SQL.postponeLine, [batch.id, n, callId]);
         return;
       } else if (pauseMs !== undefined && mayGoOn && this.#deps.now() < batch.expiresAt) {
         tries += 1;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await this.#claim.rest(pauseMs * (1 - JITTER * random()));
       } else {
-        // oxlint-disable-next-line no-await-in-loop -- it is the last
         return this.#end(n, callId, await answeredLine(batch, n, customId, reply));
       }
     }
@@ -388,12 +374,9 @@ export class BatchRun {
   async #answer(line: LineRequest, callId: string, answer: AnsweredRequest): Promise<LineReply | null> {
     const { money, calls, random } = this.#deps;
     for (let tries = 0; ; tries += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt follows from the one before
       const reply = await calls.answer(this.#batch, line.body, callId, answer);
       const pauseMs = reply === null || !TEMPORARY.has(reply.status) ? undefined : RETRY_MS[tries];
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (pauseMs === undefined || !this.#claim.goesOn || !(await money.holds(callId))) return reply;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await this.#claim.rest(pauseMs * (1 - JITTER * random()));
     }
   }
@@ -423,7 +406,6 @@ export class BatchRun {
     const result = [state, sealed, bytes.byteLength, prompt, cached, completion, reasoning];
     for (;;) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
         const ended = await database.query(SQL.endBatchLine, [this.#batch.id, n, callId, ...result]);
         if (ended.length === 0) return this.#claim.lose();
         this.#resultBytes += sealed.byteLength;
@@ -432,7 +414,6 @@ export class BatchRun {
       } catch (error) {
         onError(error);
         if (!this.#claim.goesOn) return;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await this.#claim.rest(STORE_AGAIN_MS);
       }
     }

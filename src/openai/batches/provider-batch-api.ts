@@ -130,7 +130,6 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
     async find(place, file, since) {
       let after = '';
       for (let page = 0; page < PAGES_MAX; page++) {
-        // oxlint-disable-next-line no-await-in-loop -- one page after the other
         const { data, has_more: more } = await askJson(place, {
           method: 'GET',
           path: `/batches?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`,
@@ -182,7 +181,6 @@ async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): Asyn
   let left = bytesMax;
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one piece after the other
       const chunks = await reply.read();
       if (chunks === null) return;
       for (const chunk of chunks) {
@@ -215,7 +213,6 @@ async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
   const pieces: Uint8Array[] = [];
   let left = bytesMax;
   for (;;) {
-    // oxlint-disable-next-line no-await-in-loop -- one piece after the other
     const chunks = await reply.read();
     if (chunks === null) break;
     for (const chunk of chunks) {

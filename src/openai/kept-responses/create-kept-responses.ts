@@ -118,7 +118,6 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       const { account } = first;
       const ids = listParam(responses.map(({ id }) => id));
       for (const { id, input, response, run } of await database.query(SQL.readResponses, [ids, account])) {
-        // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
         if ((input as string).length + (response as string).length > OWN_TURN_BYTES) await ownTurn();
         const [openedInput, openedResponse] = [input, response].map((sealed) => room.open(account, sealed as string));
         // A text that cannot be opened was sealed by a gateway with another identity.

@@ -58,7 +58,6 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
     const after = new Map(sizes).set(writer, (sizes.get(writer) ?? 0) + more);
     const room = Math.floor(bytesMax - (2 * bytesMax) / PART);
     share = Math.min(accountBytesMax, largestShare([...after.values()], room));
-    // oxlint-disable-next-line no-await-in-loop -- one account after the other: others write meanwhile
     for (const [account, bytes] of sizes) if (bytes > share) await deleteExcess(account);
   }
 

@@ -49,7 +49,6 @@ export async function writeAnswer<R>(
   };
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- frames come one after the other
       const next = await iterator.next();
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
@@ -57,7 +56,6 @@ export async function writeAnswer<R>(
       if (value.type === 'head') provider = value.provider.name;
       if (value.type === 'data') {
         begin({});
-        // oxlint-disable-next-line no-await-in-loop -- pieces go out in their order
         await writeSlices(value.data, sink);
       }
       if (value.type !== 'settled') continue;
@@ -67,7 +65,6 @@ export async function writeAnswer<R>(
       if (cut) throw errorOfCut(cut, { providerName, charged: settlement.charged });
       if (result === null)
         throw new GatewayError('provider_unavailable', `The ${noun.toLowerCase()} did not arrive in time`);
-      // oxlint-disable-next-line no-await-in-loop -- the last frame
       const pieces = await piecesOf(result, settlement, providerName);
       begin({
         'content-length': pieces.reduce((sum, { byteLength }) => sum + byteLength, 0),

@@ -51,10 +51,8 @@ function untranscribed(audio: unknown): JsonObject {
 /** Skips other events, of which a provider sends a few. */
 async function nextEvent(socket: MessageSocket, types: readonly string[]): Promise<JsonObject> {
   for (let skipped = 0; skipped <= SKIPPED_MAX; skipped++) {
-    // oxlint-disable-next-line no-await-in-loop -- one event after the other
     const message = await socket.next();
     if (message === null) throw broken('it closed the session before it began');
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const event = await readEvent(message);
     if (event === null) throw broken('it sent something that is not an event of the Realtime API');
     if (event['type'] === 'error') throw failedByItsOwnWords(event['error']);

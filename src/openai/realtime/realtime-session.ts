@@ -118,19 +118,16 @@ export class RealtimeSession {
     const { client, turns } = this.#options;
     const tell = () => this.#tellOfRate();
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await client.next();
       if (message === null) break;
       if (this.#ending) continue;
       this.#touch();
       const turn = turns.client(client.weigh(message), tell, client.gone);
       if (turn !== null) {
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await turn;
         // An event that waits does not keep the session of a client that has left.
         if (client.closed !== null) break;
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (!this.#ending) await this.#take(message);
     }
     if (!this.#ending) this.#clientLeft();
@@ -214,13 +211,11 @@ export class RealtimeSession {
   async #lockedInTime(count: number): Promise<void> {
     for (let waits = 0; ; waits++) {
       try {
-        // oxlint-disable-next-line no-await-in-loop -- one try after the other
         return await this.#locked(count);
       } catch (error) {
         const isRate = error instanceof GatewayError && error.code === 'rate_limit_exceeded';
         if (!isRate || waits >= WAITS_MAX || this.#ending)
           throw isRate ? new GatewayError('service_unavailable', error.message) : error;
-        // oxlint-disable-next-line no-await-in-loop -- as above
         await new Promise((resolve) => setTimeout(resolve, (error.retryAfterS ?? 1) * 1000));
       }
     }
@@ -230,21 +225,16 @@ export class RealtimeSession {
     const { client, provider, locks, turns } = this.#options;
     const wait = () => {};
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one event after the other
       const message = await provider.next();
       if (message === null) break;
       const turn = turns.provider(provider.weigh(message), wait);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (turn !== null) await turn;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const event = await readEvent(message);
       if (event === null) {
         void this.#end(new GatewayError('provider_unavailable', 'The provider sent something that is not an event'));
         continue;
       }
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const text = await this.#answer(event, message as Buffer);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (text !== null) await client.send(text);
     }
     await this.#providerLeft();

@@ -141,7 +141,6 @@ export class ResponseLocks {
       const most = this.#most();
       const { outputMax } = this;
       // The smaller lock is given back only once the larger one is there.
-      // oxlint-disable-next-line no-await-in-loop -- the conversation may have grown meanwhile
       this.#wait(await this.#options.open((offer) => boundsAt(offer, plus(most, headroom(offer, most)), outputMax)));
     }
   }

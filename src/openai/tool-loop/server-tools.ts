@@ -73,7 +73,6 @@ export async function resolveServerTools(
         'tools',
       );
     all.push({ type: 'function', function: shown });
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(size);
   }
   return { all, own, named };
@@ -108,7 +107,6 @@ async function select(
     const { allowed_tools: allowed, disallowed_tools: disallowed } = tool;
     const service = tool.service!;
     const all = listed[index]!;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     if (all.length > TOOLS_MAX) await ownTurn();
     const allowedHere = namedIn(all, service, allowed, `${at}.allowed_tools`) ?? all;
     const notHere = new Set(namedIn(all, service, disallowed, `${at}.disallowed_tools`));

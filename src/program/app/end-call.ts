@@ -57,7 +57,6 @@ export function createEndCall({ cluster, registry, logger, ledger, tasks, batche
     const tell = task?.live ? await endTasks[task.primitive]?.(task, message) : null;
     const all = tell ? [tell] : [];
     for (const { id: under, state } of await ledger.children(id))
-      // oxlint-disable-next-line no-await-in-loop -- few calls are made under a call
       if (state === 'held') all.push(...(await endTasksOf(under, message)));
     return all;
   }

@@ -80,7 +80,6 @@ async function offerOf(provider: ListedProvider, { now, ask, last }: OfferOption
     const name = `${provider.prefix}/${model.id}`;
     if (seen.has(name) || !isWanted(provider, model.id)) continue;
     seen.add(name);
-    // oxlint-disable-next-line no-await-in-loop -- so many in each turn of the event loop
     if (seen.size % MODELS_PER_TURN === 0) await ownTurn();
     const made = offerModel(provider, known, model, { name, now });
     if ('why' in made) withheld.push(made);

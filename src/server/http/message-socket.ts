@@ -101,7 +101,6 @@ export class MessageSocket {
   async next(): Promise<Buffer | 'binary' | null> {
     while (this.#messages.length === 0) {
       if (this.closed !== null) return null;
-      // oxlint-disable-next-line no-await-in-loop -- one message after the other
       await new Promise<void>((resolve) => (this.#wake = resolve));
     }
     const message = this.#messages.shift()!;

@@ -27,7 +27,6 @@ export class PiecedBody implements AsyncIterable<Uint8Array> {
       inTurn += piece.byteLength;
       if (inTurn < TURN_BYTES) continue;
       inTurn = 0;
-      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       await ownTurn();
     }
   }

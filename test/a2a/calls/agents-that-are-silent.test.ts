@@ -50,9 +50,7 @@ test('who listens to a task is not sent away by its silence', () =>
         const end = stream.rest();
         // Longer than an agent may be silent otherwise: a call to one that hangs ends within that time.
         const hanging = await serveRaw(calls.world, () => {});
-        for (let n = 0; n < 2; n += 1)
-          // oxlint-disable-next-line no-await-in-loop -- one after the other
-          expect(refusalOf(await calls.talk(hanging.url).sent('work'))).not.toBeNull();
+        for (let n = 0; n < 2; n += 1) expect(refusalOf(await calls.talk(hanging.url).sent('work'))).not.toBeNull();
         agent.finish(id);
         expect((await end).at(-1)).toMatchObject({ state: 'completed' });
       }),

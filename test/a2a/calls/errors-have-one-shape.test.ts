@@ -71,7 +71,6 @@ test('a bare message is refused in the form of JSON-RPC, with the status of HTTP
     [404, -32_013, post(`${origin}/a2a/nobody/here`, bare({}))],
   ];
   for (const [status, code, sent] of cases) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const reply = await sent;
     expect([reply.status, reply.type.split(';', 1)[0]], reply.text).toEqual([status, 'application/json']);
     expect(JSON.parse(reply.text)).toMatchObject(shape(code));
@@ -100,7 +99,6 @@ test.each([
     const [version, path, body] = asked;
     const { origin } = calls.world.spine;
     for (const headers of [{ 'a2a-version': version }, {}]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const { status, type, text } = await post(`${origin}/a2a/nobody/here${path}`, body, headers);
       expect(status).toBe(404);
       const message = expect.stringContaining('Agent not found: nobody/here') as string;
@@ -132,7 +130,6 @@ test('a client that accepts plain JSON alone gets it from HTTP+JSON of 1.0', asy
       ['application/json, application/a2a+json', 'application/a2a+json'],
       ['text/event-stream', 'application/a2a+json'],
     ] as const)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expect([path, accept, await typeOf(path, body, accept)]).toEqual([path, accept, type]);
   const wrong = { 'a2a-version': '1.0', accept: 'application/json', authorization: 'Bearer svc-sk-wrong' };
   expect((await post(`${url}/message:send`, send('1.0'), wrong)).type).toContain('application/json');
@@ -146,7 +143,6 @@ test('who asked for a stream by JSON-RPC of 0.3 is told of an error in an event'
     ['message/stream', { message: { ...message, parts: [] } }, -32_602],
     ['tasks/resubscribe', { id: 'nobodys' }, -32_001],
   ] as const) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { status, type, text } = await post(url, JSON.stringify({ jsonrpc: '2.0', id: 's-1', method, params }));
     expect([status, type.split(';', 1)[0]]).toEqual([200, 'text/event-stream']);
     const data = text.split('\n').filter((line) => line.startsWith('data: '));

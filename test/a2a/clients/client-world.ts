@@ -32,7 +32,6 @@ export function useClientWorld(): ClientWorld {
   beforeAll(async () => {
     world = await startAgentSpine();
     for (const version of ['1.0', '0.3', 'both'] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       agents.set(version, await world.serve({ version }));
     }
   });

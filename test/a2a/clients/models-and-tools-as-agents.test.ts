@@ -110,10 +110,8 @@ test('the cards of all addresses of the gateway, and of the version that is aske
     '/api/v1/a2a/.well-known/agent.json',
     '/api/v1/.well-known/agent-card.json',
   ]) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const { status, card } = await cardOf(path, null);
     expect([status, card['url']]).toEqual([200, `${spine.origin}/a2a`]);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const modern = await cardOf(`${path}?A2A-Version=1.0`, null);
     expect([modern.status, 'url' in modern.card]).toEqual([200, false]);
   }

@@ -200,11 +200,9 @@ export function createTalk(place: Place, version: Version, binding: Binding): Pr
     async reaches(id, state) {
       const until = performance.now() + 60_000;
       for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- it asks again until it is so
         const task = await talk.get(id);
         if (task.state === state) return task;
         if (performance.now() > until) throw new Error(`task ${id} is ${task.state} and not ${state}`);
-        // oxlint-disable-next-line no-await-in-loop -- the gateway has its turn
         await new Promise((resolve) => setTimeout(resolve, 5));
       }
     },
@@ -275,7 +273,6 @@ function readStream(response: Response, version: Version, binding: Binding): Str
     },
     async rest() {
       const all: Event[] = [];
-      // oxlint-disable-next-line no-await-in-loop -- one event after the other
       for (let event = await next(); event; event = await next()) all.push(event);
       return all;
     },

@@ -51,7 +51,6 @@ describe('translates as the official SDK does', () => {
   it('the end of a stream of 0.3, where the task has ended', async () => {
     for (const state of ['COMPLETED', 'FAILED', 'CANCELED', 'REJECTED', 'WORKING', 'SUBMITTED', 'UNSPECIFIED']) {
       const event = { statusUpdate: { taskId: 't', contextId: 'c', status: { state: `TASK_STATE_${state}` } } };
-      // oxlint-disable-next-line no-await-in-loop -- one comparison after the other reads best
       expect(translateEvent('1.0', '0.3', event)).toEqual(await sdkEventTo03(event));
     }
   });

@@ -96,7 +96,6 @@ describe('errors on the wires of A2A', () => {
     for (const version of VERSIONS) {
       const reply = toA2aError(error, { version, binding: 'jsonrpc', idText: '1' });
       expect([reply.status, reply.headers]).toEqual([row.rpcStatus, { 'retry-after': '3' }]);
-      // oxlint-disable-next-line no-await-in-loop -- one client after the other reads best
       expect(await thrownAt(version, 'JSONRPC', reply)).toMatchObject({ message: 'It is so.', envelopeCode: row.code });
     }
     const rest = toA2aError(error, { version: '1.0', binding: 'rest' });

@@ -69,10 +69,8 @@ describe.each(ENGINES)('%s', (engine) => {
         const call = { id: `call-${calls}`, account, key: null, provider: 'p', end: 'settle', charge: 1 } as const;
         const used = { primitive: 'model', service: COUNTED_PRICE.service, prompt: 1, completion: 1 } as const;
         const took = { reasoning: 0, firstByteMs: 1, durationMs: 1 };
-        // oxlint-disable-next-line no-await-in-loop -- one moment after the other
         await makeCall(ledger, { ...call, ...used, ...took }, clock.now);
       }
-      // oxlint-disable-next-line no-await-in-loop -- a part is added before the next one is there
       await rollUp(clock.now);
     }
     await ledger.close();
@@ -107,7 +105,6 @@ describe.each(ENGINES)('%s', (engine) => {
         for (const usersMin of [0, 2, 3]) {
           const range = { first: FIRST + from, last: FIRST + to };
           const shown = { until: Number.MAX_SAFE_INTEGER, usersMin, development: false };
-          // oxlint-disable-next-line no-await-in-loop -- one after the other is as quick
           const { activeUsers } = await findMarket(opened.database.query, range, shown);
           expect(activeUsers, `${from} to ${to}, at least ${usersMin}`).toBe(active(from, to, usersMin));
         }

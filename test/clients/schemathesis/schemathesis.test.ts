@@ -93,7 +93,6 @@ test('schemathesis finds nothing but what is listed', { timeout: 4 * RUN_MS }, a
   const program = schemathesis();
   const found = new Set<string>();
   for (const [name, key] of Object.entries({ consumer: spine.key, operator: spine.adminKey, nobody: null }))
-    // oxlint-disable-next-line no-await-in-loop -- one after the other: they change the same accounts
     for (const one of await findings(program, name, key)) found.add(one);
   const all = [...found].sort();
   const isListed = (finding: string) => KNOWN_FAILURES.some(({ failure }) => failure.test(finding));

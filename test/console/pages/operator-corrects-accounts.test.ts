@@ -162,7 +162,6 @@ test('the balance page lists the movements, with older ones behind a button', as
     spine.app.ledger.transfer({ id, from, to, amount, memo });
   const treasury = treasuryOf('operator');
   for (let n = 1; n <= 50; n++) {
-    // oxlint-disable-next-line no-await-in-loop -- the order of the movements is what the page shows
     await move(`credit:invoice-${n}`, treasury, escrowOf(globex), 1_000_000n, 'operator credit');
   }
   await move('debit:correction-50', escrowOf(globex), treasury, 450_000n, 'one invoice was credited twice');

@@ -61,7 +61,6 @@ async function sendAndFallSilent({ url, count, key }: Flood): Promise<FloodAnswe
 /** Writes until all is written or the connection is closed. */
 async function writeAll(socket: Socket, piece: Buffer, bytes: number): Promise<void> {
   for (let sent = 0; sent < bytes && socket.writable; sent += piece.byteLength)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, as the connection takes them
     await new Promise<void>((resolve) => socket.write(piece, () => resolve()));
 }
 
@@ -108,11 +107,9 @@ async function sendWhole(kind: 'videos' | 'chats', { url, count, key }: Flood): 
     });
   const one = async () => {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
-      // oxlint-disable-next-line no-await-in-loop -- it repeats what was refused
       const { status, retryMs } = await send();
       answers[status] = (answers[status] ?? 0) + 1;
       if (status !== '429' && status !== '503') return;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(retryMs + Math.random() * 500);
     }
   };

@@ -45,7 +45,6 @@ const put = (blobs: Blobs, source: string, chunks: readonly Buffer[]) =>
     for (const chunk of chunks) {
       // The memory of a chunk is used again, as a download does.
       const lent = Buffer.from(chunk);
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await file.write(lent);
       lent.fill(0);
     }
@@ -115,9 +114,7 @@ test('what no row names is removed after an hour, and what others keep in the bu
   const other = await openS3Files(storeOf(server.url.replace(/gate$/, 'other')));
   for (const store of [files, other]) {
     const file = await store.create('ab'.repeat(16), MIB);
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await file.write(Buffer.from('orphan'));
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await file.finish();
   }
   expect(await removeOrphans({ database: engine.database, files, now })).toBe(0);

@@ -11,7 +11,6 @@ const AT_ONCE = 16;
 async function inGroups<T>(count: number, run: (index: number) => Promise<T>): Promise<T[]> {
   const done: T[] = [];
   for (let from = 0; from < count; from += AT_ONCE)
-    // oxlint-disable-next-line no-await-in-loop -- so many at once
     done.push(
       ...(await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => run(from + index)))),
     );

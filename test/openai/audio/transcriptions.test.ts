@@ -241,10 +241,8 @@ test('a translation with stream comes in one piece, as at OpenAI', async () => {
       ['stream', stream],
       ['file', named],
     ]);
-    // oxlint-disable-next-line no-await-in-loop -- one call after the other
     const reply = await sent(body, undefined, 'translations');
     expect([reply.status, reply.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
-    // oxlint-disable-next-line no-await-in-loop -- the body of this call
     expect(await reply.json()).toMatchObject({ text: WORDS });
     expect(reply.headers.get('x-tollgate-dropped')).toBe('stream');
     expect(last().fields).toEqual([['model', 'of-whisper-1']]);
@@ -408,7 +406,6 @@ test('preferences of a provider are members of a form, or JSON', async () => {
   const ask = async (more: object) =>
     world.client.audio.transcriptions.create({ model: 'whisper-1', file: await file(), ...more });
   for (const provider of [{ only: ['Acme'], allow_fallbacks: false }, '{"only":["Acme"]}']) {
-    // oxlint-disable-next-line no-await-in-loop -- one call after the other
     expect(await ask({ provider })).toMatchObject({ text: WORDS });
     expect(last().fields).toEqual([['model', 'of-whisper-1']]);
   }

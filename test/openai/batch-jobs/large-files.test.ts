@@ -93,7 +93,6 @@ describe.each(ENGINES)('accounts that never had money on %s', (engine) => {
     const bytes = noise(200 * KIB);
     let stored = 0;
     for (let n = 0; n < 20; n += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each has what the ones before left
       await write(`poor-${n}`, bytes).then(
         () => (stored += 1),
         (error: unknown) => expect(error).toMatchObject({ code: 'rate_limit_exceeded' }),

@@ -8,7 +8,6 @@ test('each page of a list is made in a turn of the event loop of its own', async
   let most = 0;
   while (made < 30 * entries.length) {
     const before = made;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await new Promise((done) => void setImmediate(done));
     most = Math.max(most, made - before);
   }

@@ -182,7 +182,6 @@ test('counting has a rate of its own', async () => {
   };
   // Many at once: one after the other a slow machine would not be faster than the rate.
   for (let round = 0; round < 10 && !statuses.has(429); round++)
-    // oxlint-disable-next-line no-await-in-loop -- until the rate is reached
     await Promise.all(Array.from({ length: 100 }, countAndLook));
   expect(statuses).toEqual(new Set([200, 429]));
 });

@@ -77,11 +77,9 @@ test('a picture is no text, also in the result of a tool', async () => {
   const data = 'A'.repeat(40_000);
   const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data } };
   for (const block of [picture, { type: 'tool_result', tool_use_id: 't', content: [picture] }])
-    // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
     expect(await paid('messages', said(block), 90_000)).toBeLessThan(30_000);
   const part = { type: 'input_image', image_url: `data:image/png;base64,${data}` };
   for (const item of [user(part), { type: 'function_call_output', call_id: 'c', output: [part] }])
-    // oxlint-disable-next-line no-await-in-loop -- as above
     expect(await paid('responses', given(item), 90_000)).toBeLessThan(30_000);
 });
 

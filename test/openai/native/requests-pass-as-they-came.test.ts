@@ -255,9 +255,7 @@ describe('the bytes of a request', () => {
         'file_url',
       ],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
       const reply = await post(`/${path}`, body);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect([reply.status, await reply.text()]).toEqual([
         400,
         expect.stringContaining(`The body cannot be forwarded: duplicate key \\"${key}\\" in an object (at position `),
@@ -348,7 +346,6 @@ describe('a model that some providers speak the wire of', () => {
       { tools: [{ type: 'tool_search_tool_bm25_20251119', name: 'tool_search_tool_bm25' }] },
       { system: [{ type: 'text', text: 'x', cache_control: { type: 'ephemeral' } }] },
     ]) {
-      // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
       const reply = await post('/messages', JSON.stringify({ ...PLAIN, ...more }));
       expect([reply.status, reply.headers.get('x-tollgate-wire')]).toEqual([200, 'native']);
     }
@@ -442,15 +439,11 @@ describe('a native provider that fails', () => {
         const { promise: rest, resolve: goOn } = Promise.withResolvers<string>();
         upstream.answer = () => ({ text: events.slice(0, -2).join(''), rest, breaks });
         const more = path === 'messages' ? {} : { input: 'Hi', max_output_tokens: 50 };
-        // oxlint-disable-next-line no-await-in-loop -- one provider answers for all
         const reply = await post(`/${path}`, JSON.stringify({ ...BODY, ...more, stream: true }));
-        // oxlint-disable-next-line no-await-in-loop -- as above
         goOn(tail);
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const text = await reply.text();
         expect(text).toMatch(last);
         expect(text).not.toContain('message_stop');
-        // oxlint-disable-next-line no-await-in-loop -- as above
         const generation = await spine.generation(reply.headers.get('x-generation-id'));
         expect(generation).toMatchObject({ state: 'released', cost_micro_usdc: 0 });
       }

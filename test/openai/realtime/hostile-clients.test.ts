@@ -180,7 +180,6 @@ describe('frames that are no events', () => {
     const { client, side } = session;
     for (const frame of ['{"type":', '[]', '1', 'null', '"x"', `{"type":${'['.repeat(500)}`, Buffer.from([0, 1, 2])]) {
       client.socket.send(frame);
-      // oxlint-disable-next-line no-await-in-loop -- one frame after the other
       expect(await client.take('error')).toMatchObject({ error: { type: 'invalid_request' } });
     }
     client.send({ type: 'response.create' });
@@ -242,7 +241,6 @@ describe('a client that does not read', () => {
         });
       });
     let parts = 0;
-    // oxlint-disable-next-line no-await-in-loop -- until the socket takes no more
     while (parts < 2_000 && (await written())) parts++;
     // What the sockets of the machine and the bounds of the gateway hold is a few megabytes, not 200.
     expect(parts).toBeLessThan(500);

@@ -101,9 +101,7 @@ describe('a response that sound begins', () => {
     await client.take('session.updated');
     for (let minute = 1; minute <= 4; minute++) {
       client.send({ type: 'input_audio_buffer.append', audio: pcm(60) });
-      // oxlint-disable-next-line no-await-in-loop -- one minute after the other
       await side.take('input_audio_buffer.append');
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { locked } = await balanceOf(account);
       expect(locked).toBeGreaterThanOrEqual(BigInt(minute) * 1_200n * 32n + 4_096n * 64n);
     }
@@ -153,17 +151,14 @@ describe('a balance that runs out', () => {
     const failed = client.take('error');
     for (; responses < 50; responses++) {
       client.send({ type: 'response.create' });
-      // oxlint-disable-next-line no-await-in-loop -- one response after the other
       const next = await Promise.race([side.take('response.create'), failed]);
       if (next['type'] === 'error') {
         expect(next).toMatchObject({ error: { code: 'insufficient_balance', type: 'insufficient_balance' } });
         break;
       }
       side.say(`resp_${responses}`, 'x'.repeat(4_000), usage(100, 1_000));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await client.take('response.done');
       charged += 100n * 4n + 1_000n * 16n;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { available, locked } = await balanceOf(account);
       expect(available + locked).toBe(400_000n - charged);
     }
@@ -225,13 +220,10 @@ describe('claims', () => {
     const { client, side } = await open(key);
     for (const [index, claim] of [null, 'many', { input_tokens: -1, output_tokens: 'x' }].entries()) {
       client.send({ type: 'response.create' });
-      // oxlint-disable-next-line no-await-in-loop -- one response after the other
       await side.take('response.create');
       side.say(`resp_${index}`, 'x'.repeat(400), claim);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const done = await client.done();
       expect(done.usage.output_tokens).toBe(100);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const record = await spine.generation(done.tollgate.generation_id, key);
       expect(record.estimated).toBe(true);
       expect(record.flags).toEqual([index === 0 ? 'usage_missing' : 'usage_invalid']);
@@ -247,13 +239,11 @@ describe('claims', () => {
     const costs: number[] = [];
     for (const status of ['failed', 'cancelled', 'completed']) {
       client.send({ type: 'response.create' });
-      // oxlint-disable-next-line no-await-in-loop -- one response after the other
       await side.take('response.create');
       side.begin(`resp_${status}`);
       if (status === 'failed')
         side.send({ type: 'response.output_text.delta', response_id: 'resp_failed', delta: 'oh' });
       side.done(`resp_${status}`, usage(500, 500), { status });
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const { cost } = (await client.done()).usage;
       costs.push(cost);
     }

@@ -159,7 +159,6 @@ describe('limits', () => {
     const three = await open(gateway, key);
     for (const { client } of [two, three]) {
       client.socket.close();
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       await client.closed;
     }
     expect(await spine.faults()).toEqual([]);
@@ -193,10 +192,8 @@ describe('limits', () => {
     // The handshake is the first, and its lock that of the first response; the second response is the second.
     for (const id of ['resp_1', 'resp_2']) {
       client.send({ type: 'response.create' });
-      // oxlint-disable-next-line no-await-in-loop -- one response after the other
       await side.take('response.create');
       side.say(id, 'hi', usage(20, 5));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect((await client.done()).id).toBe(id);
     }
     client.send({ type: 'response.create', event_id: 'third' });
@@ -214,17 +211,14 @@ describe('limits', () => {
     for (let i = 0; i < 5; i++) client.send({ type: 'response.create', response: { conversation: 'none' } });
     expect(await client.take('error')).toMatchObject({ error: { code: 'rate_limit_exceeded' } });
     for (let i = 0; i < 4; i++) {
-      // oxlint-disable-next-line no-await-in-loop -- one response after the other
       await side.take('response.create');
       side.begin(`resp_${i}`);
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await client.take('response.created');
     }
     expect((await balanceOf(spine, account)).locked).toBeGreaterThan(4n * 4_096n * 64n);
     for (const id of ['resp_2', 'resp_0', 'resp_3', 'resp_1']) {
       side.send({ type: 'response.output_text.delta', response_id: id, delta: 'hi' });
       side.done(id, usage(20, 5));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       expect(await client.done()).toMatchObject({ id, usage: { cost: 0.00016 } });
     }
     client.socket.close();

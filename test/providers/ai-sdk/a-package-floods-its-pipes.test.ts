@@ -32,7 +32,6 @@ async function mostInATurn(count: () => number, until: Promise<unknown>): Promis
   let over = false;
   void until.finally(() => (over = true));
   while (!over) {
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await new Promise((done) => void setImmediate(done));
     most = Math.max(most, count() - before);
     before = count();
@@ -170,9 +169,7 @@ test('a vendor that reads nothing fills no memory: the body stays in the process
   for (let at = 0; at < many; at++) ask(`https://${host}/${at}`, body);
   await reached(many);
   // Others pass meanwhile, as would the bodies.
-  for (let at = 0; at < 50; at++)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
-    await once(ask('http://127.0.0.1:1/'), 'response');
+  for (let at = 0; at < 50; at++) await once(ask('http://127.0.0.1:1/'), 'response');
   expect(gateway.bytesRead).toBeGreaterThan(many * 60_000);
   expect(gateway.bytesRead).toBeLessThan(many * 70_000);
 });

@@ -56,7 +56,6 @@ const upstreams = new Map<string, AudioUpstream>();
 beforeAll(async () => {
   let toml = UNHURRIED;
   for (const vendor of VENDORS) {
-    // oxlint-disable-next-line no-await-in-loop -- one server after the other
     const upstream = await startAudio();
     upstream.answer = ({ path }) => (path === '/audio/speech' ? vendor.speaks(SOUND) : json(vendor.heard));
     upstreams.set(vendor.name, upstream);

@@ -50,7 +50,6 @@ sdk_settings = { name = "vendor", baseURL = "${vendor.url}", includeUsage = true
   // The process of the package begins with its first call.
   await spine.post('/chat/completions', CHAT[0]!.ask('package/chat', '!k:chat !e:complete !u:1 !n:first').body);
   for (let at = 0; at < CASES.length; at += 7)
-    // oxlint-disable-next-line no-await-in-loop -- a few at once
     await Promise.all(CASES.slice(at, at + 7).map((one) => ask({ spine, vendor, ...one, model: 'package/chat' })));
   expect(await spine.faults()).toEqual([]);
   const found = await records(spine);

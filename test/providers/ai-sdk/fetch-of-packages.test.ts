@@ -34,7 +34,6 @@ test('a request of a package ends when it is given up, however long its reply la
   // What nothing holds is collected, as it is in a process under load.
   for (let turn = 0; turn < 5; turn++) {
     gc();
-    // oxlint-disable-next-line no-await-in-loop -- collected between turns
     await new Promise(setImmediate);
   }
   const given = reader.read();

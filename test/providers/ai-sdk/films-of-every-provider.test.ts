@@ -33,7 +33,6 @@ beforeAll(async () => {
       request.method === 'POST' && request.text.includes(PROMPT)
         ? (studio.refusal ?? vendor.answer(request, studio))
         : (studio.instead ?? vendor.answer(request, studio));
-    // oxlint-disable-next-line no-await-in-loop -- one server after the other
     const scripted = await startVendor(answer, (stop) => void stops.push(stop));
     vendors.set(vendor.name, scripted);
     const params = 'supported_params = ["seed", "negative_prompt", "image_url", "end_image_url"]';

@@ -89,8 +89,6 @@ test.each([
   child.kill('SIGUSR1');
   // It ends, or goes on without a debugger.
   const ended = once(child, 'close');
-  for (let looks = 0; looks < 10; looks++)
-    // oxlint-disable-next-line no-await-in-loop -- one sign of life after the other
-    await Promise.race([ended, once(child.stdout, 'data')]);
+  for (let looks = 0; looks < 10; looks++) await Promise.race([ended, once(child.stdout, 'data')]);
   expect(said).toBe('');
 });

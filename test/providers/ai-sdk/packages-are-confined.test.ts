@@ -117,7 +117,6 @@ test('it reads, writes, runs, listens and connects to nothing', async () => {
     'signal',
   ];
   for (const deed of deeds) {
-    // oxlint-disable-next-line no-await-in-loop -- one deed after the other
     const [status, text] = await does(deed);
     expect([deed, status], text).toEqual([deed, 502]);
     expect(text).toMatch(/restricted|ERR_ACCESS_DENIED|process\.binding|may not call/);
@@ -139,7 +138,6 @@ test('its requests reach the operator’s own address, and else only the public 
     `${inside.origin}/away`,
   ];
   for (const url of refused) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const [status, text] = await does(`fetch ${url}`);
     expect([url, status], text).toEqual([url, 502]);
   }
@@ -152,9 +150,7 @@ test('its requests reach the operator’s own address, and else only the public 
 test('large requests and replies pass, and one that nobody reads holds up no other', async () => {
   const { does, ignores } = start();
   const many = 20_000_000;
-  for (let unread = 0; unread < 4; unread++)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
-    expect(await ignores(`large ${many}`)).toBe(200);
+  for (let unread = 0; unread < 4; unread++) expect(await ignores(`large ${many}`)).toBe(200);
   const [, text] = await does(`large ${many}`);
   expect(text).toHaveLength(many);
   expect(await does(`count ${'y'.repeat(many)}`)).toEqual([200, String(many)]);

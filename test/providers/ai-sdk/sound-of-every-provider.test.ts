@@ -40,7 +40,6 @@ beforeAll(async () => {
   const env: Record<string, string> = {};
   let toml = UNHURRIED;
   for (const vendor of SOUND_VENDORS) {
-    // oxlint-disable-next-line no-await-in-loop -- one server after the other
     const scripted = await startVendor(vendor.answer, (stop) => void stops.push(stop));
     vendors.set(vendor.name, scripted);
     toml += blocksOf(vendor, scripted.url);

@@ -15,7 +15,6 @@ async function waiting(...names: readonly string[]) {
   const replies = [];
   for (const [index, name] of names.entries()) {
     replies.push(tool.post(callOf('never', {}, name)));
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, for the order of their ids
     await expect.poll(() => tool.got('tools/call').length).toBe(before + index + 1);
   }
   return {

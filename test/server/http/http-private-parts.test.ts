@@ -43,9 +43,7 @@ test('of a body in chunks of one byte, the server keeps what one read brought, n
   const slow = createServer({ limits: LIMITS, onError: () => {} });
   slow.addHook('onRequest', async ({ raw }) => {
     const turn = () => new Promise((done) => void setImmediate(done));
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     while (raw.readableLength <= 4_096) await turn();
-    // oxlint-disable-next-line no-await-in-loop -- as above
     for (let turns = 0; turns < 100; turns++) await turn();
     kept.resolve(raw.readableLength);
   });

@@ -21,7 +21,6 @@ test('a body is made anew for each provider that it is sent to', async () => {
   const body = new PiecedBody().add(Buffer.from('abc')).add(Buffer.from('def'));
   for (let time = 0; time < 2; time++) {
     let text = '';
-    // oxlint-disable-next-line no-await-in-loop -- one provider after the other
     for await (const piece of body) text += Buffer.from(piece).toString();
     expect(text).toBe('abcdef');
   }

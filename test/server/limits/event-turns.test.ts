@@ -15,7 +15,6 @@ function turnsOf(eventsPerSecond: number, bytesPerSecond: number) {
 /** A connection that sends so many events, one after the other. Each that was handled is added to `order`. */
 async function send(turns: EventTurns, name: string, events: number, bytes: number, order: string[]): Promise<void> {
   for (let n = 0; n < events; n++) {
-    // oxlint-disable-next-line no-await-in-loop -- one event after the other
     await turns.take(name, bytes, never);
     order.push(name);
   }
@@ -75,7 +74,6 @@ describe('turns of the event loop', () => {
     let isDone = false;
     void Promise.all(all).then(() => (isDone = true));
     while (!isDone) {
-      // oxlint-disable-next-line no-await-in-loop -- counts the turns of the loop
       await turn();
       loops++;
     }
@@ -90,7 +88,6 @@ describe('the rate of an account', () => {
     const passed: number[] = [];
     const sending = (async () => {
       for (let n = 0; n < 30; n++) {
-        // oxlint-disable-next-line no-await-in-loop -- one event after the other
         await turns.take('fast', 10, () => limited++);
         passed.push(n);
       }

@@ -124,7 +124,6 @@ export interface CallRecord {
 export async function records(spine: Spine): Promise<ReadonlyMap<string, CallRecord>> {
   const all = new Map<string, CallRecord>();
   for (let cursor: string | null = ''; cursor !== null;) {
-    // oxlint-disable-next-line no-await-in-loop -- pages come one after the other
     const page = await (await spine.get(`/generations?limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`)).json();
     const { data, next_cursor: next } = page as { readonly data: CallRecord[]; readonly next_cursor: string | null };
     for (const record of data) all.set(record.request_id, record);

@@ -51,7 +51,6 @@ test('the log, the metrics and the record of a call that ended late say how, for
       `[billing]\ndrain_ms = 200\n${KINDS.map((kind) => block(kind, vendor.url)).join('')}`,
   );
   for (let at = 0; at < CASES.length; at += 12)
-    // oxlint-disable-next-line no-await-in-loop -- a few at once
     await Promise.all(
       CASES.slice(at, at + 12).map(({ kind, script, id }) =>
         ask({ spine, vendor, kind, model: `own/${kind.name}`, script, reported: false, id }),

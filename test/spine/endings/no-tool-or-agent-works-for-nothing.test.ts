@@ -215,9 +215,7 @@ test('no tool, agent or video costs less than the bill of its vendor, or more th
     one.kind === 'tool' ? useTool(one, nth) : one.kind === 'agent' ? askAgent(spine, one, idOf(nth)) : null,
   );
   const finals: Promise<unknown>[] = [];
-  for (const [nth, one] of cases.entries())
-    // oxlint-disable-next-line no-await-in-loop -- the provider begins all films alike
-    if (one.kind === 'video') finals.push((await makeFilm(one, nth)).final);
+  for (const [nth, one] of cases.entries()) if (one.kind === 'video') finals.push((await makeFilm(one, nth)).final);
   await Promise.all([...others, ...finals]);
   await spine.quiet();
   expect(await spine.faults()).toEqual([]);

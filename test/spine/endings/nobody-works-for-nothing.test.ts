@@ -131,7 +131,6 @@ test.each(Array.from({ length: ROUNDS }, (_, round) => round))(
     );
     const idOf = (at: number) => `call${at}`;
     for (let at = 0; at < cases.length; at += 12)
-      // oxlint-disable-next-line no-await-in-loop -- a few at once
       await Promise.all(
         cases.slice(at, at + 12).map((one, place) => {
           const { script, reported, completion, letters } = one;

@@ -42,7 +42,6 @@ test('every row costs its part', async () => {
   expect([stored.status, await stored.text()]).toEqual([201, expect.any(String)]);
   for (const side of ['usual', 'keyed'])
     for (let at = 0; at < CASES.length; at += 12)
-      // oxlint-disable-next-line no-await-in-loop -- a few at once
       await Promise.all(
         CASES.slice(at, at + 12).map(({ kind, id, ...one }) =>
           ask({ spine, vendor, kind, ...one, model: `${side}/${kind.name}`, id: `${side}${id}` }),

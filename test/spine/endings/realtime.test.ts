@@ -98,9 +98,7 @@ test('responses of realtime sessions cost what the table says', async () => {
   const wrong: string[] = [];
   for (const [at, each] of WAYS.entries())
     for (const side of ['own', 'far'] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- the provider gives its sessions in turn
       const { account, key } = await spine.tenant(`${side}${at}`, '10');
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const found = Number(await cost(side, each, account, key));
       if (found !== each[side]) wrong.push(`${side} ${JSON.stringify(each)} cost ${found}`);
     }

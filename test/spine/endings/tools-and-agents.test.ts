@@ -126,12 +126,10 @@ test('every row of tools, own and dialled in, at both kinds of price', async () 
         await calling;
       };
       for (const [name, { leaves, costs }] of Object.entries(TOOLS)) {
-        // oxlint-disable-next-line no-await-in-loop -- what each costs
         const cost = await spent(spine, () => call(name, leaves));
         if (cost !== costAt(costs, pricing, side)) wrong.push(`${name} ${side} ${pricing} costs ${cost}`);
       }
       // It has run, so its call is charged, and the bytes that came of it.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       const large = await spent(spine, () => call('toolarge'));
       if (pricing === 'flat' ? large !== CALL : large <= CALL) wrong.push(`toolarge ${side} ${pricing} costs ${large}`);
     }
@@ -226,7 +224,6 @@ test('every row of agents, own and dialled in, at both kinds of price', async ()
       const talk = createTalk({ url, headers: { authorization: `Bearer ${spine.key}` } }, '1.0', 'JSONRPC');
       for (const [name, { canceled, until, costs }] of Object.entries(AGENTS)) {
         const id = `${side}-${pricing}-${name}`;
-        // oxlint-disable-next-line no-await-in-loop -- what each costs
         const cost = await spent(spine, async () => {
           if (until === undefined) return talk.sent(id);
           const stream = await talk.stream(id);

@@ -63,7 +63,6 @@ test.each(Object.entries(ROWS))('%s', async (name, { job, next, stays, status, .
     const isCancelled = next === 'cancel' && !stays;
     if (next === 'cancel')
       for (const { task } of begun)
-        // oxlint-disable-next-line no-await-in-loop -- one after the other
         expect((await spine.post('/video/cancel', { task_id: task })).status).toBe(isCancelled ? 200 : 422);
     if (stays) for (const each of provider.jobs.values()) each.status = 'completed';
     if (next === 'expire') passed += 2 * HOUR_MS;
@@ -72,9 +71,7 @@ test.each(Object.entries(ROWS))('%s', async (name, { job, next, stays, status, .
       if (shown.headers.get('content-type') === 'video/mp4') return 'completed';
       return ((await shown.json()) as { status: string }).status;
     };
-    for (const { task } of begun)
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
-      await expect.poll(() => stateOf(task), { timeout: 60_000 }).toBe(status);
+    for (const { task } of begun) await expect.poll(() => stateOf(task), { timeout: 60_000 }).toBe(status);
     await spine.quiet();
     const found = await records(spine);
     expect(begun.map(({ id }) => found.get(id)?.cost_micro_usdc ?? 0)).toEqual([costs.own, costs.far]);

@@ -109,10 +109,7 @@ test('every row of the table, on every kind of model, own and dialled in', async
     CASES.filter(({ script }) => !failing.has(script)),
     CASES.filter(({ script }) => failing.has(script)),
   ])
-    // oxlint-disable-next-line no-await-in-loop -- see above
-    for (let at = 0; at < one.length; at += 12)
-      // oxlint-disable-next-line no-await-in-loop -- a few at once
-      await Promise.all(one.slice(at, at + 12).map((each) => run(each)));
+    for (let at = 0; at < one.length; at += 12) await Promise.all(one.slice(at, at + 12).map((each) => run(each)));
   expect(await spine.faults()).toEqual([]);
   const found = await records(spine);
   expect(CASES.map((one) => fault(one, found.get(one.id))).filter((one) => one !== null)).toEqual([]);

@@ -90,7 +90,6 @@ export async function startAgentSpine(toml = '', options: Omit<SpineOptions, 'to
     },
     async close() {
       for (const end of ends.toReversed()) {
-        // oxlint-disable-next-line no-await-in-loop -- each proxy goes before its agent
         await end();
       }
       await spine.stop();

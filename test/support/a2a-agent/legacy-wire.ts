@@ -26,7 +26,6 @@ export function createLegacyWire(
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
     while (!next.done) {
       response.write(`data: ${JSON.stringify(next.value)}\n\n`);
-      // oxlint-disable-next-line no-await-in-loop -- the events come one after the other
       next = await events.next();
     }
     response.end();

@@ -74,7 +74,6 @@ const KEYS_MAX = 1_000;
 async function findKeys(): Promise<readonly ApiKey[]> {
   const found: ApiKey[] = [];
   for (let offset = 0; offset < KEYS_MAX; offset += KEYS_PAGE) {
-    // oxlint-disable-next-line no-await-in-loop -- a full page says that there may be another
     const page = await data(api.GET('/api/v1/keys', { params: { query: { limit: KEYS_PAGE, offset } } }));
     found.push(...page);
     if (page.length < KEYS_PAGE) break;

@@ -89,10 +89,8 @@ function notRunning(found: LockRecord | null, silent: readonly string[]): Gatewa
 /** The record of a call once its lock has ended, or as it is after a while. A free call gets its lock at its end. */
 async function untilOver(ledger: Pick<Ledger, 'find'>, id: string): Promise<LockRecord | null> {
   for (const until = performance.now() + WAIT_MS; ;) {
-    // oxlint-disable-next-line no-await-in-loop -- it looks until it is over
     const record = await ledger.find(id);
     if ((record !== null && record.state !== 'held') || performance.now() >= until) return record;
-    // oxlint-disable-next-line no-await-in-loop -- as above
     await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
   }
 }

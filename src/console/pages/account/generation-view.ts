@@ -441,7 +441,6 @@ export async function viewTree(
     const children: GenerationView[] = [];
     let cost = one.charged;
     for (const child of under) {
-      // oxlint-disable-next-line no-await-in-loop -- what is left to show is counted over the whole tree
       const seen = await view(child);
       children.push(seen.shown);
       cost += seen.cost;

@@ -111,7 +111,6 @@ export async function findGenerations(
   const data: CallView[] = [];
   let place: LockPlace | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
-    // oxlint-disable-next-line no-await-in-loop -- where the next part begins is told by the one before
     const found: FoundLocks = await find({
       account,
       before: place,
@@ -233,7 +232,6 @@ async function* linesFrom(first: Page, pageAt: (cursor: string) => Promise<Page>
   for (let page = first; ;) {
     yield page.data.map(lineOf).join('');
     if (page.next_cursor === null) return;
-    // oxlint-disable-next-line no-await-in-loop -- where the next page begins is told by the one before
     page = await pageAt(page.next_cursor);
   }
 }

@@ -157,12 +157,10 @@ async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown
   const work = parsePieces(bytes, structure.inexact ? parseInexact : JSON.parse);
   try {
     for (;;) {
-      // oxlint-disable-next-line no-await-in-loop -- one piece per turn of the event loop
       await ownTurn();
       const { done, value } = work.next();
       if (!done) continue;
       // The last piece may be the whole text, and who waits for the value works on it at once.
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await ownTurn();
       return value;
     }

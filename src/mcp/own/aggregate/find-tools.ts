@@ -55,7 +55,6 @@ export async function findTools(
     const table = deps.tables.of(one.service);
     // Its last provider has left in an earlier turn.
     if (table === null) continue;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(WORK.name * table.work('tools'));
     const text = render(one, table);
     if (text === null) continue;
@@ -66,7 +65,6 @@ export async function findTools(
   const admits = admitsIn(scope);
   const asked: string[] = [];
   for (const kind of deps.bridged.kinds(admits)) {
-    // oxlint-disable-next-line no-await-in-loop -- they share the size of the answer
     const entries = await deps.bridged.find(
       kind,
       query,

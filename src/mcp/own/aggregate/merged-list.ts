@@ -34,11 +34,9 @@ export async function mergedPage(
   const bySlug = services.map((service) => [tables.slug(service), service] as const);
   for (const [slug, service] of bySlug.sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (after && slug < after.slug) continue;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(WORK.service);
     const table = tables.of(service);
     if (table === null) continue;
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(WORK.name * table.work(kind));
     for (const [key, render] of entriesOf(table, method, form)) {
       if (after && slug === after.slug && key <= after.key) continue;
@@ -49,7 +47,6 @@ export async function mergedPage(
       items.push(text);
       characters += text.length;
       last = { slug, key };
-      // oxlint-disable-next-line no-await-in-loop -- one turn after the other
       await pace(text.length);
     }
   }

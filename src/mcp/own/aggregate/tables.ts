@@ -178,7 +178,6 @@ export async function countTools(
   for (const name of services) {
     if (tools > enough) break;
     const service = catalogue.service(name);
-    // oxlint-disable-next-line no-await-in-loop -- one turn after the other
     await pace(WORK.service + (service?.mergeWork ?? 0) * WORK.merged);
     tools += service?.toolCount ?? 0;
   }

@@ -141,9 +141,7 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
       const text = JSON.stringify([name, title, description]);
       let index = kept.get(text);
       if (index === undefined) {
-        // oxlint-disable-next-line no-await-in-loop -- one turn after the other
         if (++made % ENTRIES_PER_TURN === 0) await ownTurn();
-        // oxlint-disable-next-line no-await-in-loop -- one document
         index = await indexTools([{ name, title, description }], WORD[kind]);
       }
       kept.set(text, index);

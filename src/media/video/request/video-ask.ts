@@ -182,7 +182,6 @@ export async function toVideoAsk(
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};
   for (const [name, kind] of Object.entries(INPUTS)) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
     const input = await readInput(body[name], names[name] ?? name, kind, parts, allowPrivate);
     if (input !== null) inputs[name as InputName] = input;
   }
@@ -229,7 +228,6 @@ async function readReferences(
     throw fault('reference_image_urls', `reference_image_urls must be ${REFERENCES_RIGHT}`);
   const references: MediaInput[] = [];
   for (const [at, one] of listed.entries()) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, so that the first fault is the one that is told
     const input = await readInput(one, placeOf(at), 'image', parts, allowPrivate);
     if (input !== null) references.push(input);
   }

@@ -219,7 +219,6 @@ async function passOn(
       for (const chunk of arrived) {
         pace.arrived(chunk.byteLength);
         scan.push(chunk);
-        // oxlint-disable-next-line no-await-in-loop -- the disk holds the provider back
         await file.write(chunk);
       }
     }

@@ -146,7 +146,6 @@ async function countPackets(track: InputTrack, format: AudioFormat, most: number
   let bytes = 0;
   let end = 0;
   let sum = 0;
-  // oxlint-disable-next-line no-await-in-loop -- packets follow one another
   for (let packet = await sink.getFirstPacket(options); packet; packet = await sink.getNextPacket(packet, options)) {
     packets++;
     bytes += packet.byteLength;

@@ -67,11 +67,9 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
     const run = runs.get(id);
     if (run) return Promise.race([run.shown ?? run.ended, run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
     for (const until = performance.now() + CANCEL_MS; performance.now() < until;) {
-      // oxlint-disable-next-line no-await-in-loop -- it waits for another gateway
       const content = (await kept.read([response])).get(id);
       if (content?.run !== 'cancelling') return;
       if ((JSON.parse(content.response) as JsonObject)['status'] === 'cancelled') return;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(POLL_MS);
     }
   }
@@ -248,7 +246,6 @@ async function showCancelled({ kept: { running }, onError }: AnswersDeps, begun:
   try {
     await log?.close();
     for (const end of ends) {
-      // oxlint-disable-next-line no-await-in-loop -- the second one is shown if the first one is too large
       const stored = await running.showCancelled(endRow(begun, end, false));
       if (stored !== 'too_large') {
         begun.isToldCancelled = stored === 'kept';
@@ -268,16 +265,13 @@ async function finish({ kept, runs, onError }: AnswersDeps, begun: Begun, ended:
   let end = ended;
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
     try {
-      // oxlint-disable-next-line no-await-in-loop -- each attempt follows a failure
       const stored = await kept.running.finish(endRow(begun, end, begun.isToldCancelled));
-      // oxlint-disable-next-line no-await-in-loop -- as above
       if (stored === 'gone') await kept.running.remove(place);
       if (stored !== 'too_large') return;
       end = tooLargeEnd(response, end, callIdOf(place.id));
     } catch (error) {
       onError(error);
       if (runs.isClosed) return;
-      // oxlint-disable-next-line no-await-in-loop -- as above
       await pause(pauseMs);
     }
   }

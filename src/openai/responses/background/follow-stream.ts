@@ -92,7 +92,6 @@ async function writeEvents(
     const run = runs.get(id);
     // Asked for before the events are read, so that nothing is missed.
     const changed = run?.changed();
-    // oxlint-disable-next-line no-await-in-loop -- parts follow each other
     const parts = await kept.running.events(place, seen, PARTS);
     memory.becomes(parts.reduce((sum, { text }) => sum + COPIES * text.length, 0));
     for (const { last, text } of parts) {
@@ -100,24 +99,20 @@ async function writeEvents(
       isOver = isOver || isEnd(lastTypeIn(text));
       const isWritten = client.write(Buffer.from(textAfter(text, seen)));
       seen = last;
-      // oxlint-disable-next-line no-await-in-loop -- the client reads slowly
       if (!isWritten) await client.drained();
       if (client.closed) return;
     }
     if (parts.length > 0) continue;
     if (isOver) return client.end('');
     if (run !== undefined && !run.isDeleted) {
-      // oxlint-disable-next-line no-await-in-loop -- it waits for more
       await Promise.race([changed, pause(QUIET_MS, undefined, UNREF)]);
       continue;
     }
-    // oxlint-disable-next-line no-await-in-loop -- as above
     const found = await kept.find(id, place);
     if (found === null) return client.end(deletedText(first ?? { id, object: 'response', output: [] }, seen + 1));
     if (kept.running.isLost(found)) await endLost(kept, found);
     // The last event is stored together with the end, so it is read once more.
     isOver = found.run === null || found.run === 'lost';
-    // oxlint-disable-next-line no-await-in-loop -- as above
     if (!isOver) await pause(POLL_MS, undefined, UNREF);
   }
 }

@@ -115,7 +115,6 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
   async function readMore(read: Read, responses: readonly KeptResponse[], memory: Memory): Promise<void> {
     const more = [...new Map(responses.map((one) => [one.id, one])).values()].filter(({ id }) => !read.has(id));
     for (const [id, content] of await contentOf(more, memory)) {
-      // oxlint-disable-next-line no-await-in-loop -- one turn of the event loop after the other
       if (content.input.length + content.response.length > OWN_TURN_BYTES) await ownTurn();
       read.set(id, itemsOfKept(content));
     }

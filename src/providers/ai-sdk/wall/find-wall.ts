@@ -92,7 +92,6 @@ export async function findWall({ readable, hidden, candidates = listCandidates(F
     };
     const faults: string[] = [];
     for (const candidate of [...candidates, withoutWall(FOLDER)]) {
-      // oxlint-disable-next-line no-await-in-loop -- the next one only if this one does not hold
       const report = await probe(candidate, task);
       const fault = faultOf(report);
       const isWall = candidates.includes(candidate);

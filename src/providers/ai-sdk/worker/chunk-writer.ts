@@ -58,11 +58,9 @@ export class ChunkWriter {
     const reader = parts.getReader();
     try {
       for (;;) {
-        // oxlint-disable-next-line no-await-in-loop -- one part after the other
         const { done, value } = await reader.read();
         if (done || this.#stream.destroyed) break;
         this.#take(value);
-        // oxlint-disable-next-line no-await-in-loop -- the gateway reads slower than the vendor writes
         if (this.#stream.writableNeedDrain) await this.#drained();
       }
     } finally {

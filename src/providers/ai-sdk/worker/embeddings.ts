@@ -48,7 +48,6 @@ async function embed(
   const results: EmbeddingModelV4Result[] = [];
   for (let at = 0; at < values.length; at += most)
     results.push(
-      // oxlint-disable-next-line no-await-in-loop -- one after the other, as one vendor's limits of rate want it
       await model.doEmbed({
         values: values.slice(at, at + most),
         abortSignal,

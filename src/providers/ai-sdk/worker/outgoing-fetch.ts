@@ -33,11 +33,9 @@ export function createFetch(session: ClientHttp2Session, strange = false): typeo
     let url = new URL(request.url);
     let headers = new Headers(request.headers);
     for (let redirects = 0; ; redirects++) {
-      // oxlint-disable-next-line no-await-in-loop -- one request after the other
       const response = await send(session, url, { request, headers, body, strange });
       const to = response.headers.get('location');
       if (!REDIRECTS.has(response.status) || to === null || request.redirect === 'manual') return response;
-      // oxlint-disable-next-line no-await-in-loop -- nothing of it is used
       await response.body?.cancel();
       const isRead = request.method === 'GET' || request.method === 'HEAD';
       if (request.redirect === 'error' || !isRead || redirects === REDIRECTS_MAX)

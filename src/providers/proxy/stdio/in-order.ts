@@ -29,13 +29,11 @@ export function createInOrder({ hold, release }: { readonly hold: () => void; re
     // Work that is added meanwhile is at the end of the same list.
     for (const { chars, work } of waiting) {
       if (isMuch(chars)) {
-        // oxlint-disable-next-line no-await-in-loop -- one line after the other
         await ownTurn();
         since = 0;
       }
       since += chars;
       const under = work();
-      // oxlint-disable-next-line no-await-in-loop -- one line after the other
       if (under) await under;
     }
     waiting = [];

@@ -112,12 +112,10 @@ export function startMessageProcess(
     for (const text of texts) {
       chars += text.length;
       if (chars > OWN_TURN_BYTES) {
-        // oxlint-disable-next-line no-await-in-loop -- in order
         await ownTurn();
         chars = text.length;
       }
       const under = read(text);
-      // oxlint-disable-next-line no-await-in-loop -- in order
       if (under) await under;
     }
   }

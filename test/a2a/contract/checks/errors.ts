@@ -30,14 +30,12 @@ export const errorChecks: Checks = {
   },
   'RPC-05': async (bench) => {
     for (const params of [[], ['x'], 'text', null]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id: 1, method: method(bench), params }));
       expect([-32602, -32600]).toContain(reply.error?.code);
     }
   },
   'RPC-06': async (bench) => {
     for (const id of ['text', 'ü"\\', 0, 42, -1]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await rpc(bench, request(bench, id));
       expect(reply.json).toMatchObject({ jsonrpc: '2.0', id });
     }
@@ -79,17 +77,14 @@ export const errorChecks: Checks = {
   },
   'RPC-12': async (bench) => {
     for (const id of [null, undefined]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await rpc(bench, request(bench, id));
       expect(reply.json).toMatchObject({ jsonrpc: '2.0', id: null, result: expect.anything() });
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const stranger = await rpc(bench, JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/foo', params: {} }));
       expect(stranger.json).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: -32601 } });
     }
   },
   'RPC-13': async (bench) => {
     for (const body of ['"text"', '42', 'null', '[]']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await rpc(bench, body);
       expect(reply.json, body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code: expect.any(Number) } });
       expect([-32600, -32700]).toContain(reply.error?.code);

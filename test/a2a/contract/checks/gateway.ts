@@ -17,7 +17,6 @@ export const gatewayChecks: Checks = {
   },
   'GATE-02': async (bench) => {
     for (const word of ['crash', 'garbage', 'neither']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await bench.talk.sent(word);
       expectBroken(reply, bench.talk);
     }
@@ -33,7 +32,6 @@ export const gatewayChecks: Checks = {
     const path = talk.binding === 'JSONRPC' ? '/' : '/message:send';
     const body = talk.binding === 'JSONRPC' ? rpc : { message };
     for (const authorization of [null, 'Bearer no-such-key']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await talk.raw('POST', path, JSON.stringify(body), { authorization });
       expect(reply.status, reply.text).toBe(401);
       expect(reply.headers.get('www-authenticate')).toMatch(/^Bearer\b/u);
@@ -52,7 +50,6 @@ export const gatewayChecks: Checks = {
     const id = await workingTask(bench);
     const asked = ['GetTask', 'CancelTask', 'SubscribeToTask'] as const;
     for (const operation of asked) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expectError(await stranger.call(operation, { id }), 'taskNotFound', bench);
     }
     expectError(await stranger.sent('task mine now', { message: { taskId: id } }), 'taskNotFound', bench);
@@ -71,7 +68,6 @@ export const gatewayChecks: Checks = {
     const events: unknown[] = [];
     await expect(
       (async () => {
-        // oxlint-disable-next-line no-await-in-loop -- one event after the other
         for (let event = await stream.next(); event; event = await stream.next()) events.push(event);
         const last = events.at(-1) as { readonly state?: string } | undefined;
         if (last?.state !== 'failed') throw new Error('the stream ended as if nothing were wrong');

@@ -35,7 +35,6 @@ export const listChecks: Checks = {
     const seen: string[] = [];
     let token = '';
     for (let pages = 0; pages < 4; pages += 1) {
-      // oxlint-disable-next-line no-await-in-loop -- each page names the next
       const { tasks, body } = await page(talk, {
         contextId,
         pageSize: 1,
@@ -60,7 +59,6 @@ export const listChecks: Checks = {
   },
   'LIST-08': async (bench) => {
     for (const pageSize of [101, -1]) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expectError(await bench.talk.call('ListTasks', { pageSize }), 'invalidParams', bench);
     }
   },

@@ -38,7 +38,6 @@ export const restChecks: Checks = {
   },
   'REST-05': async (bench) => {
     for (const type of ['application/json', 'application/a2a+json', 'application/a2a+json; charset=utf-8']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await bench.talk.raw('POST', '/message:send', body(bench, 'echo x'), { 'content-type': type });
       expect(reply.status, type).toBe(200);
     }

@@ -90,7 +90,6 @@ export const sendChecks: Checks = {
       ['fail', 'failed'],
       ['reject', 'rejected'],
     ] as const) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const task = await talk.task(word);
       expect(task.state).toBe(state);
       expect(TERMINAL).toContain(task.state);

@@ -7,7 +7,6 @@ import type { Reply } from '../client-calls.ts';
 export const versionChecks: Checks = {
   'VER-01': async (bench) => {
     for (const version of ['9.9', '0.5']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       expectError(await echo(bench, { 'a2a-version': version }), 'versionNotSupported', bench);
     }
   },
@@ -20,7 +19,6 @@ export const versionChecks: Checks = {
       params: { message, configuration: { blocking: true } },
     });
     for (const version of [null, '']) {
-      // oxlint-disable-next-line no-await-in-loop -- one after the other
       const reply = await talk.raw('POST', '/', body, { 'a2a-version': version });
       if (reply.error) expect(reply.error.code).toBe(-32009);
       else expect(reply.result()).toMatchObject({ kind: 'message', role: 'agent' });

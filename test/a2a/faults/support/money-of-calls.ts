@@ -58,7 +58,6 @@ export async function inTurn<T, R>(
   const worker = async () => {
     while (next < items.length) {
       const index = next++;
-      // oxlint-disable-next-line no-await-in-loop -- one after the other is what bounds it
       results[index] = await work(items[index]!, index);
     }
   };

@@ -56,7 +56,6 @@ async function ask(path: string, body: unknown): Promise<string> {
 }
 async function flood(): Promise<void> {
   for (let at = 0; order.origin !== null; at++)
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     await kinds[at % kinds.length]!.row.act({ ask } as unknown as World, '').catch(() => {});
 }
 let running: Promise<unknown> = Promise.resolve();

@@ -158,7 +158,6 @@ const TRIES = 3;
 export async function shortTurn(longestMs: () => Promise<number>): Promise<{ isShort: boolean; turns: number[] }> {
   const turns: number[] = [];
   while (turns.length < TRIES) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other
     const ms = Math.round(await longestMs());
     turns.push(ms);
     if (isShort(ms)) return { isShort: true, turns };

@@ -181,7 +181,6 @@ async function filled(
   output.addAudioTrack(source);
   await output.start();
   for (let at = 0; at < packets; at++)
-    // oxlint-disable-next-line no-await-in-loop -- packets follow one another
     await source.add(new EncodedPacket(packet(), 'key', at * seconds, seconds), { decoderConfig });
   await output.finalize();
   return Buffer.from(target.buffer!);

@@ -15,7 +15,6 @@ export async function everyPage<T>(
   const found: T[] = [];
   let before: string | null = null;
   for (let pages = 0; pages < PAGES_MAX; pages += 1) {
-    // oxlint-disable-next-line no-await-in-loop -- the page before tells where the next one begins
     const { data, next } = await ask(before === null ? { limit: PAGE } : { limit: PAGE, before });
     found.push(...data);
     if (next === null) break;
