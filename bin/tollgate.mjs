@@ -50,7 +50,7 @@ if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {
 }
 
 /**
- * Starts a gateway again in this process, with a setting that the C library reads only at its start (decision 132). It
+ * Starts a gateway again in this process, with a setting that the C library reads only at its start (decision 91). It
  * keeps its process id. Under a parent that talks to it, as that of workers does, it goes on as it is: the connection
  * would be lost. So it does where Node cannot replace itself: on Windows, and before version 26, where a failure would
  * end the process.

@@ -57,8 +57,6 @@ const wordings = [...[...src, ...web].map(checkWording), ...pages.map(checkPage)
 const known = knownNames(
   [...code, ...sql, ...readTree(['docs', 'examples', 'test', 'src', 'web'], [''])].map(({ path }) => path),
 );
-/** The page that tells of the words of before. */
-const SAYS_OLD_WORDS = /^docs\/decisions\/0119-/;
 const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
 const proseFindings: Readonly<Record<Rule, string[]>> = {
   'getters in object literals': src.flatMap(literalGetters),
@@ -67,7 +65,7 @@ const proseFindings: Readonly<Record<Rule, string[]>> = {
   'export *': wording('export *'),
   'docstrings that begin with What, Who or Where': wording('docstrings that begin with What, Who or Where'),
   riddles: wording('riddles'),
-  'private words': [...src, ...pages.filter(({ path }) => !SAYS_OLD_WORDS.test(path))].flatMap(privateWords),
+  'private words': [...src, ...pages].flatMap(privateWords),
   "a validator's words": wording("a validator's words"),
   'wide comments': sources.flatMap(wideComments),
   'names of files that do not exist': [...sources, ...pages].flatMap((file) => staleNames(file, known)),

@@ -37,7 +37,6 @@ export interface Guide {
 const HOME = 'README.md';
 /** Pages outside of `docs/`, by their path in the guide. */
 const BESIDE = { changelog: '../CHANGELOG.md' } as const;
-const DECISIONS = 'decisions';
 
 /** Reads the guide from `docs/` of a checkout or of a package. */
 export async function readGuide(root: string): Promise<Guide> {
@@ -54,7 +53,6 @@ export async function readGuide(root: string): Promise<Guide> {
     const text = await readFile(join(docs, file), 'utf8').catch(() => null);
     if (text !== null) pages.set(path, { path, file, title: titleOf(text), text });
   }
-  pages.set(DECISIONS, listOfDecisions([...pages.values()]));
   const images = new Set(files.filter((file) => file.startsWith('images/')).map((file) => posix.basename(file)));
   const byFile = new Map([...pages.values()].map((page) => [page.file, page] as const));
   const sources = new Map([...pages.values()].map((page) => [sourceOfPage(page), page] as const));
@@ -73,14 +71,6 @@ export const plain = (line: string): string =>
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/[`*]/g, '')
     .trim();
-
-function listOfDecisions(pages: readonly GuidePage[]): GuidePage {
-  const lines = pages
-    .filter(({ path }) => path.startsWith(`${DECISIONS}/`))
-    .map(({ file, title }) => `- [${title}](${posix.basename(file)})`);
-  const text = `# Decisions\n\nChoices that bind, each with its context and its consequences.\n\n${lines.join('\n')}\n`;
-  return { path: DECISIONS, file: `${DECISIONS}/README.md`, title: 'Decisions', text };
-}
 
 /** Reads the chapters from lines such as `- [Chat](chat.md): …` below a heading. Pages that no line names come last. */
 function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<string, GuidePage>): readonly Chapter[] {
