@@ -74,7 +74,7 @@ export async function recoverSigner(text: string, signature: string): Promise<Ev
 }
 
 /** The digest that a wallet signs for a text by EIP-191. */
-export function personalDigest(text: string): Buffer {
+function personalDigest(text: string): Buffer {
   const bytes = Buffer.from(text);
   return keccak(Buffer.concat([Buffer.from(`\x19Ethereum Signed Message:\n${bytes.length}`), bytes]));
 }
