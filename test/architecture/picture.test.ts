@@ -12,8 +12,8 @@ const section = text.slice(text.indexOf('\n## Modules\n'), text.indexOf('\n## St
 const picture = /^```mermaid\n([^]*?)^```$/m.exec(section)![1]!;
 
 const boxes = new Map(
-  [...picture.matchAll(/^ *(\w+)\["<b>(\w+)<\/b>(.*)"\]$/gm)].map(([, id, floor, modules]) => {
-    expect(id).toBe(floor);
+  [...picture.matchAll(/^ *(\w+)\["(\w+)(.*)"\]$/gm)].map(([, floor, title, modules]) => {
+    expect(title).toBe(floor!.toUpperCase());
     return [floor!, modules!.split(/<br>| · /).filter(Boolean)] as const;
   }),
 );

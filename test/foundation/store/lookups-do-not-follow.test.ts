@@ -12,7 +12,7 @@ const statements = (pattern: string) =>
   });
 
 test('who calls, and what that one may, is looked up without the ledger', () => {
-  const looked = statements('src/{auth,accounts}/**/*.sql');
+  const looked = statements('src/{gateway/auth,server/accounts}/**/*.sql');
   expect(looked.length).toBeGreaterThan(30);
   expect(looked.filter(([, text]) => followsLog(text)).map(([path]) => path)).toEqual([]);
 });

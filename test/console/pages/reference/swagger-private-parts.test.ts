@@ -5,7 +5,7 @@ import { checkedWith } from '../../../support/checked-with.ts';
 checkedWith('@fastify/swagger', '9.9.3');
 checkedWith('@fastify/swagger-ui', '6.1.3');
 
-const folder = (name: string) => new URL(`../../../node_modules/@fastify/${name}/`, import.meta.url);
+const folder = (name: string) => new URL(`../../../../node_modules/@fastify/${name}/`, import.meta.url);
 
 test('@fastify/swagger imports the packages that are loaded before it', () => {
   const { dependencies } = JSON.parse(readFileSync(new URL('package.json', folder('swagger')), 'utf8')) as {
