@@ -26,12 +26,12 @@ interface ImageAnswer {
   pieces(): Iterable<Uint8Array>;
 }
 
-export type Answer = (result: ImagesResult, settlement: Settlement, about: AnswerAbout) => ImageAnswer;
+export type ImageAnswerForm = (result: ImagesResult, settlement: Settlement, about: AnswerAbout) => ImageAnswer;
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** The answer of `/image/generate`. */
-export const dataUrlAnswer: Answer = (result, settlement, { id, model, created, seed, provider, inputs }) => {
+export const dataUrlAnswer: ImageAnswerForm = (result, settlement, { id, model, created, seed, provider, inputs }) => {
   const { images, raw } = result;
   const { usage: counts, ...rest } = raw;
   return jsonAnswer(
@@ -60,7 +60,7 @@ export const dataUrlAnswer: Answer = (result, settlement, { id, model, created, 
 
 /** The answer of `/images/generations`: base64, or data URLs. */
 export const openaiAnswer =
-  (as: 'b64_json' | 'url'): Answer =>
+  (as: 'b64_json' | 'url'): ImageAnswerForm =>
   (result, settlement, { created }) => {
     const { images, raw } = result;
     const { created: _theirs, usage: _counts, output_format: _named, ...rest } = raw;
@@ -83,7 +83,7 @@ export const openaiAnswer =
   };
 
 /** The answer of `/images`, in the form of OpenRouter's API. */
-export const openrouterAnswer: Answer = (result, settlement, { created }) =>
+export const openrouterAnswer: ImageAnswerForm = (result, settlement, { created }) =>
   jsonAnswer(
     { created },
     'data',
@@ -101,7 +101,7 @@ export const openrouterAnswer: Answer = (result, settlement, { created }) =>
  * An answer that is the bytes of one file. Its headers make browsers show it as an image and run nothing, because a
  * file may begin as an image and contain a page further on.
  */
-export const fileAnswer: Answer = ({ images }) => {
+export const fileAnswer: ImageAnswerForm = ({ images }) => {
   const image = images[0]!;
   const { format, base64 } = image;
   return {

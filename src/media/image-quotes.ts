@@ -9,7 +9,7 @@ import { imageToCall, createReadImage, type ReadRoute } from './image-request.ts
 import type { MediaErrors } from './media-error.ts';
 import { bodySchema, editQuoteFields, generateQuoteFields } from './request/image-fields.ts';
 
-interface QuoteDeps {
+interface ImageQuoteDeps {
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
   /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
@@ -87,7 +87,7 @@ const EMPTY = Buffer.alloc(0);
 /** Adds the routes for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
 export function addImageQuotes(
   app: FastifyInstance,
-  { config, quote }: QuoteDeps,
+  { config, quote }: ImageQuoteDeps,
   callerOf: (request: FastifyRequest) => Caller,
   errors: MediaErrors,
 ): void {

@@ -39,7 +39,7 @@ import {
 import { IMAGE_INPUTS, type ReadBody, readForm, readJsonBody } from './request/read-body.ts';
 import { imagePrice, priceAsListed, pricedQualities, tierAt, worthOf } from './image-price.ts';
 import { unprocessable } from './media-error.ts';
-import { type ImagesResult, imagesUsed, createImageReader, type ReaderContext } from './reply/image-reader.ts';
+import { type ImagesResult, imagesUsed, createImageReader, type ImageReaderContext } from './reply/image-reader.ts';
 import { wireOf } from './image-wires.ts';
 import { wordTokens } from './image-words.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
@@ -248,7 +248,7 @@ function createImageRequestAdapter({
       return { method: 'POST', path, headers, body };
     },
     reader(offer) {
-      const context: ReaderContext = {
+      const context: ImageReaderContext = {
         ...common,
         words: wordTokens(ask, offer),
         worth: (images, words) => worthOf(ask, offer, images, words),

@@ -1,7 +1,7 @@
 import type { Dialect } from '#http';
 import { GatewayError } from '#errors';
 import {
-  type Answer,
+  type ImageAnswerForm,
   dataUrlAnswer,
   fileAnswer,
   openaiAnswer,
@@ -234,7 +234,7 @@ export interface ImageRoute {
   readonly clientsAppend?: true;
   /** The dialect of an error in a stream. Default: that of the address. */
   readonly streamDialect?: Dialect;
-  answerOf(body: ImageBody): Answer;
+  answerOf(body: ImageBody): ImageAnswerForm;
   /** Throws GatewayError for a checked body whose fields contradict each other. */
   refuse?(body: ImageBody): void;
 }

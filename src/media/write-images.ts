@@ -2,7 +2,7 @@ import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http'
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
 import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, wasCharged } from '#call';
-import type { Answer, UsageForm } from './image-answer.ts';
+import type { ImageAnswerForm, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
 import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
@@ -14,7 +14,7 @@ import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
 export const writeImages = (
   opened: StartedProviderCall<ImagesResult, Uint8Array>,
   ask: ImageAsk,
-  answer: Answer,
+  answer: ImageAnswerForm,
   sink: ReplySink,
   {
     toHttp,

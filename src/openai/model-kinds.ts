@@ -16,13 +16,13 @@ const ROUTES = {
   rerank: { path: '/rerank', does: 'sorts documents' },
   moderation: { path: '/moderations', does: 'judges content' },
 } as const;
-type Kind = keyof typeof ROUTES;
+type ModelKind = keyof typeof ROUTES;
 
-const kindOf = ({ outputModalities }: Outputs): Kind | null =>
-  outputModalities.find((kind): kind is Kind => Object.hasOwn(ROUTES, kind)) ?? null;
+const kindOf = ({ outputModalities }: Outputs): ModelKind | null =>
+  outputModalities.find((kind): kind is ModelKind => Object.hasOwn(ROUTES, kind)) ?? null;
 
 const makes =
-  (...kinds: readonly Kind[]) =>
+  (...kinds: readonly ModelKind[]) =>
   ({ outputModalities }: Outputs): boolean =>
     kinds.some((kind) => outputModalities.includes(kind));
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
-import { OPERATIONS, METHODS, type Operation } from '../../src/a2a/wire/protocol.ts';
+import { OPERATIONS, METHODS, type A2aOperation } from '../../src/a2a/wire/protocol.ts';
 import { REST_ROUTES } from '../../src/a2a/wire/rest.ts';
 import { LEGACY_METHODS, MODERN_METHODS } from '../../src/mcp/wire/revisions.ts';
 import { toolToml } from '../mcp/calls/modern-post.ts';
@@ -198,7 +198,7 @@ describe('MCP', () => {
 });
 
 /** An id that nobody has instead of a task's, in the parameters of an operation of A2A. */
-const A2A_PARAMS: Record<Operation, ((id: string, version: string) => readonly Record<string, unknown>[]) | null> = {
+const A2A_PARAMS: Record<A2aOperation, ((id: string, version: string) => readonly Record<string, unknown>[]) | null> = {
   send: messagesTo,
   stream: messagesTo,
   get: (id) => [{ id }],
@@ -263,7 +263,7 @@ describe('A2A', () => {
       const id = await agentTask(key);
       for (const path of paths())
         for (const [operation, method] of Object.entries(METHODS[version])) {
-          const paramsOf = A2A_PARAMS[operation as Operation];
+          const paramsOf = A2A_PARAMS[operation as A2aOperation];
           for (const index of (paramsOf?.(id, version) ?? []).keys()) {
             const request = (one: string) => ({
               path,

@@ -4,12 +4,12 @@ import type { Link } from './resolve.ts';
 import { A2aError } from '../wire/errors.ts';
 import { bareFromSend } from '../wire/bare-body.ts';
 import { exactly, exactValue } from '../wire/edit-json.ts';
-import { isStreaming, methodOf, type Operation, VERSION_HEADER, type A2aVersion } from '../wire/protocol.ts';
+import { isStreaming, methodOf, type A2aOperation, VERSION_HEADER, type A2aVersion } from '../wire/protocol.ts';
 import { restRequest } from '../wire/rest.ts';
 import { translateParams } from '../wire/translate.ts';
 
 interface AgentRequest {
-  readonly operation: Operation;
+  readonly operation: A2aOperation;
   /** The version of `params`. */
   readonly version: A2aVersion;
   readonly params: JsonObject;

@@ -192,7 +192,7 @@ interface NewParts {
 }
 
 /** The part of an artifact that was already shown. */
-interface Shown {
+interface ShownParts {
   /** Characters of text. */
   readonly chars: number;
   /** Parts that are not text. */
@@ -201,7 +201,7 @@ interface Shown {
   readonly text: string;
 }
 
-const NOTHING: Shown = { chars: 0, others: 0, text: '' };
+const NOTHING: ShownParts = { chars: 0, others: 0, text: '' };
 /** The longest artifact, in characters, that is compared with the last message. */
 const COMPARED_MAX = 16 * 1024;
 /** How many messages or artifacts of one answer are remembered. */
@@ -209,9 +209,9 @@ const REMEMBERED_MAX = 20_000;
 const NAME_CHARS_MAX = 256;
 
 function createShownArtifacts(): ShownArtifacts {
-  const shown = new Map<string, Shown>();
+  const shown = new Map<string, ShownParts>();
 
-  function take(artifact: JsonObject, append: boolean): NewParts & { readonly before: Shown } {
+  function take(artifact: JsonObject, append: boolean): NewParts & { readonly before: ShownParts } {
     const artifactId = boundedName(artifact['artifactId']);
     const parts = fromA2aParts(artifact['parts']);
     const before = shown.get(artifactId) ?? NOTHING;
@@ -235,7 +235,7 @@ function createShownArtifacts(): ShownArtifacts {
   };
 }
 
-function withParts({ chars, others, text }: Shown, parts: readonly Part[]): Shown {
+function withParts({ chars, others, text }: ShownParts, parts: readonly Part[]): ShownParts {
   const more = textOf(parts);
   return {
     chars: chars + more.length,
@@ -245,7 +245,7 @@ function withParts({ chars, others, text }: Shown, parts: readonly Part[]): Show
 }
 
 /** The parts of an artifact after those that were already shown. */
-function withoutShown(parts: readonly Part[], before: Shown): readonly Part[] {
+function withoutShown(parts: readonly Part[], before: ShownParts): readonly Part[] {
   let { chars, others } = before;
   return parts.flatMap((part): Part[] => {
     if (part.kind !== 'text') return others-- > 0 ? [] : [part];

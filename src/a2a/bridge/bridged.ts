@@ -99,7 +99,7 @@ export async function runBridged(
   );
 }
 
-interface Answer {
+interface BridgedAnswer {
   readonly deps: BridgedDeps;
   readonly ask: A2aRequest;
   readonly service: string;
@@ -108,7 +108,7 @@ interface Answer {
   readonly out: ReplyWriter;
 }
 
-async function whole({ ask, opened: { call, frames }, contextId, out }: Answer): Promise<Answered | null> {
+async function whole({ ask, opened: { call, frames }, contextId, out }: BridgedAnswer): Promise<Answered | null> {
   const parts: Part[] = [];
   for await (const frame of frames) {
     if (frame.type === 'data')
@@ -142,7 +142,7 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: Answer):
   return null;
 }
 
-async function streamed({ deps, ask, service, opened, contextId, out }: Answer): Promise<Answered | null> {
+async function streamed({ deps, ask, service, opened, contextId, out }: BridgedAnswer): Promise<Answered | null> {
   const { call, frames } = opened;
   const { tasks, now } = deps;
   const taskId = call.id;

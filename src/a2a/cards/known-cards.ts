@@ -33,7 +33,7 @@ const KEPT_MS = 24 * 3_600_000;
  */
 const FETCHES_MAX = 64;
 
-interface Entry {
+interface CachedCard {
   card: KnownCard | null;
   fetchedAt: number;
   /** After this time the next request causes a new fetch. */
@@ -57,13 +57,13 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     countMax = 5_000,
     bytesMax = 32 * 1024 * 1024,
   } = options;
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, CachedCard>();
   let bytes = 0;
   let fetches = 0;
 
   const jittered = (ms: number) => ms * (0.9 + 0.2 * random());
 
-  function refresh(offer: Offer, entry: Entry): Promise<void> {
+  function refresh(offer: Offer, entry: CachedCard): Promise<void> {
     if (entry.fetching) return entry.fetching;
     if (fetches >= FETCHES_MAX) return Promise.resolve();
     fetches++;
@@ -82,7 +82,7 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     return entry.fetching;
   }
 
-  function replace(offer: Offer, entry: Entry, card: KnownCard): void {
+  function replace(offer: Offer, entry: CachedCard, card: KnownCard): void {
     const before = entry.card;
     entry.fetchedAt = now();
     entry.staleAt = now() + jittered(FRESH_MS);
@@ -97,12 +97,12 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     if (before) onChanged?.(offer, card, before);
   }
 
-  function forget(key: string, entry: Entry): void {
+  function forget(key: string, entry: CachedCard): void {
     entries.delete(key);
     bytes -= entry.card?.bytes ?? 0;
   }
 
-  function entryOf(offer: Offer): Entry {
+  function entryOf(offer: Offer): CachedCard {
     const key = keyOf(offer);
     const entry = entries.get(key) ?? { card: null, fetchedAt: 0, staleAt: Number.NEGATIVE_INFINITY, fetching: null };
     entries.delete(key);

@@ -85,14 +85,14 @@ export function readCard(card: unknown, basePath: string | null): CardFacts {
 
 const CARRIED: ReadonlySet<string> = new Set(['JSONRPC', 'HTTP+JSON']);
 
-interface Entry {
+interface CardInterface {
   readonly url: unknown;
   readonly binding: unknown;
   readonly version: A2aVersion | null;
   readonly tenant: unknown;
 }
 
-function modernInterfaces(members: Readonly<Record<string, unknown>>): readonly Entry[] {
+function modernInterfaces(members: Readonly<Record<string, unknown>>): readonly CardInterface[] {
   return elementsOfValue(members['supportedInterfaces'], INTERFACES_MAX).map((element) => {
     const { url, protocolBinding, protocolVersion, tenant } = membersOfValue(element);
     return {
@@ -104,7 +104,7 @@ function modernInterfaces(members: Readonly<Record<string, unknown>>): readonly 
   });
 }
 
-function legacyInterfaces(members: Readonly<Record<string, unknown>>): readonly Entry[] {
+function legacyInterfaces(members: Readonly<Record<string, unknown>>): readonly CardInterface[] {
   const { url, preferredTransport = 'JSONRPC', protocolVersion } = members;
   if (typeof url !== 'string') return [];
   const version = protocolVersion === undefined ? '0.3' : readVersion(protocolVersion);
@@ -121,7 +121,7 @@ function readVersion(value: unknown): A2aVersion | null {
 }
 
 function readInterface(
-  { url, binding, version, tenant }: Entry,
+  { url, binding, version, tenant }: CardInterface,
   basePath: string | null,
 ): readonly (CardEndpoint & { readonly binding: string })[] {
   if (version === null || typeof url !== 'string' || typeof binding !== 'string') return [];

@@ -11,7 +11,7 @@ import { resolveAgent, unknownAgent } from '../agent/resolve.ts';
 import type { RunSend } from '../send/run-send.ts';
 import { runTask, type RunTaskDeps } from '../tasks/run-task.ts';
 import { A2aError } from '../wire/errors.ts';
-import type { Operation } from '../wire/protocol.ts';
+import type { A2aOperation } from '../wire/protocol.ts';
 
 /** Answers one request to one agent. Never throws: errors become the answer. */
 export type A2aHandler = (ask: A2aRequest, reply: ReplyWriter, gone: AbortSignal) => Promise<void>;
@@ -31,20 +31,21 @@ interface HandlerDeps {
 
 /** Handles every operation of A2A. If the address names no agent, the agent is taken from the request. */
 export function createHandler(deps: HandlerDeps): A2aHandler {
-  const table: Readonly<Record<Operation, (ask: A2aRequest, reply: ReplyWriter, gone: AbortSignal) => Promise<void>>> =
-    {
-      send: deps.runSend,
-      stream: deps.runSend,
-      get: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
-      cancel: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
-      subscribe: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
-      list: (ask, reply, gone) => listTasks(deps.taskDeps, ask, reply, gone),
-      'push-set': deps.push,
-      'push-get': deps.push,
-      'push-list': deps.push,
-      'push-delete': deps.push,
-      card: deps.card,
-    };
+  const table: Readonly<
+    Record<A2aOperation, (ask: A2aRequest, reply: ReplyWriter, gone: AbortSignal) => Promise<void>>
+  > = {
+    send: deps.runSend,
+    stream: deps.runSend,
+    get: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    cancel: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    subscribe: (ask, reply, gone) => runTask(deps.taskDeps, ask, reply, gone),
+    list: (ask, reply, gone) => listTasks(deps.taskDeps, ask, reply, gone),
+    'push-set': deps.push,
+    'push-get': deps.push,
+    'push-list': deps.push,
+    'push-delete': deps.push,
+    card: deps.card,
+  };
   return async (asked, reply, gone) => {
     try {
       const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;

@@ -33,7 +33,7 @@ import type { CardOrigin } from '../cards/card-pages.ts';
 import type { A2aHandler } from './handler.ts';
 import { createReplyWriter, type ReplyEnvelope } from '../protocol/reply-writer.ts';
 import { paidMessage, splitExtensions } from '../protocol/x402.ts';
-import { X402_EXTENSION, isStreaming, type Operation } from '../wire/protocol.ts';
+import { X402_EXTENSION, isStreaming, type A2aOperation } from '../wire/protocol.ts';
 import { refusePrivateFiles, refuseAmbiguousKeys, refuseRepeatedKeys } from '../protocol/request-fields.ts';
 
 export interface A2aRoutesDeps {
@@ -218,7 +218,7 @@ function readExtensions(
 }
 
 /** Only sends can be paid in place. Every other operation needs a credential. */
-const sends = (operation: Operation): boolean => operation === 'send' || operation === 'stream';
+const sends = (operation: A2aOperation): boolean => operation === 'send' || operation === 'stream';
 
 /** False if the address shows that the request is not a send. True for a wrong verb, so that it gets its own error. */
 function maySend(address: Address, method: string): boolean {

@@ -9,7 +9,7 @@ import { nearestHint } from '#catalog';
 import type { Config } from '#config';
 import type { CardOrigin } from '../cards/card-pages.ts';
 import {
-  type Operation,
+  type A2aOperation,
   type A2aVersion,
   findMethod,
   METHODS,
@@ -30,7 +30,7 @@ import { restParams, matchRest, type RestMatch, type RestVerb } from '../wire/re
 
 /** One request of a client for one agent, from any binding. */
 export interface A2aRequest {
-  readonly operation: Operation;
+  readonly operation: A2aOperation;
   /** The client's version. */
   readonly version: A2aVersion;
   /** The called name: a service, which may be pinned or have a suffix, or a model or tool behind a bridge. */
@@ -307,8 +307,8 @@ export function readAddress(
   // The name of this service looks like a route. The routes of other agents are tried first, so that it cannot take
   // their requests.
   if (named !== null && !ROUTE_LIKE.test(path)) return named;
-  const places: Place[] = [];
-  const unknown: Place[] = [];
+  const places: PathSplit[] = [];
+  const unknown: PathSplit[] = [];
   for (
     let at = path.lastIndexOf('/'), pieces = 0;
     at >= 0 && pieces < PIECES_MAX;
@@ -343,7 +343,7 @@ export function readAddress(
 }
 
 /** A way to divide a path: where the route begins, and the service before it. */
-interface Place {
+interface PathSplit {
   readonly at: number;
   readonly service: string;
 }

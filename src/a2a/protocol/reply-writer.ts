@@ -13,7 +13,7 @@ import {
   type A2aBinding,
 } from '../wire/errors.ts';
 import { exactly } from '../wire/edit-json.ts';
-import { isStreaming, type Operation, type A2aVersion } from '../wire/protocol.ts';
+import { isStreaming, type A2aOperation, type A2aVersion } from '../wire/protocol.ts';
 import { legacyRestResult } from '../wire/rest-legacy.ts';
 import { bareFromResult } from '../wire/bare-body.ts';
 
@@ -53,7 +53,7 @@ export interface ReplyEnvelope {
   /** The id of the request as JSON text, for JSON-RPC. */
   readonly idText: string;
   /** null while the operation is not known. */
-  readonly operation: Operation | null;
+  readonly operation: A2aOperation | null;
   /** The body was a bare message, so the reply is a bare task. */
   readonly bare?: boolean;
 }

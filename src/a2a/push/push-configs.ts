@@ -7,7 +7,7 @@ import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { ReplyWriter } from '../protocol/reply-writer.ts';
 import { keyOf } from '../protocol/agent-tasks.ts';
 import { A2aError } from '../wire/errors.ts';
-import type { Operation, A2aVersion } from '../wire/protocol.ts';
+import type { A2aOperation, A2aVersion } from '../wire/protocol.ts';
 import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-config.ts';
 
 interface PushConfigsOptions {
@@ -30,7 +30,7 @@ export interface PushConfigs {
   keep(ask: A2aRequest, service: string, taskId: string, config: PushConfig): Promise<void>;
 }
 
-type PushOperation = Extract<Operation, `push-${string}`>;
+type PushOperation = Extract<A2aOperation, `push-${string}`>;
 
 /** A stored configuration, which always has an id and a task. */
 type KeptConfig = PushConfig & { readonly id: string; readonly taskId: string };

@@ -80,7 +80,7 @@ export function createRunSend(deps: RunSendDeps): RunSend {
 }
 
 /** A message after parsing. */
-interface Message {
+interface ParsedMessage {
   readonly ask: A2aRequest;
   readonly fields: SendParams;
   /** The task that the message continues; null for a new one. */
@@ -96,7 +96,7 @@ interface StartedMessage extends StartedProviderCall<A2aResult, EventTexts> {
 
 async function open(
   deps: RunSendDeps,
-  { ask, fields, task, service, left }: Message,
+  { ask, fields, task, service, left }: ParsedMessage,
   callId: string,
   gone: CancelSignal,
 ): Promise<StartedMessage> {

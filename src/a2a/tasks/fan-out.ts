@@ -21,7 +21,7 @@ interface FanReader<Item, End> {
    * The next item, or the end. `behind`: too many bytes waited for this slow reader, so it gets no more. `stopped`:
    * `stop` was called. Throws the error of the source.
    */
-  next(): Promise<Step<Item, End>>;
+  next(): Promise<FanOutStep<Item, End>>;
   /** Stops this reader. A pending `next` resolves. */
   stop(): void;
   /** Keeps the waiting items for which `choose` returns true at their place, and drops the others. */
@@ -29,7 +29,7 @@ interface FanReader<Item, End> {
   leave(): void;
 }
 
-export type Step<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
+export type FanOutStep<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
 
 /** When so many bytes wait for the fastest reader too, the source has to wait. */
 const ROOM_BYTES = 64 * 1024;
@@ -123,7 +123,7 @@ class Reader<Item, End> implements FanReader<Item, End> {
     this.#wake?.();
   }
 
-  async next(): Promise<Step<Item, End>> {
+  async next(): Promise<FanOutStep<Item, End>> {
     for (;;) {
       if (this.#given !== 'all') return this.#given;
       const next = this.#queue.shift();

@@ -64,7 +64,7 @@ export const OPERATIONS = [
   'push-delete',
   'card',
 ] as const;
-export type Operation = (typeof OPERATIONS)[number];
+export type A2aOperation = (typeof OPERATIONS)[number];
 
 /**
  * The names of the methods on JSON-RPC (0.3 section 3.5.6, 1.0 section 5.3). Methods that a version does not have are
@@ -96,18 +96,18 @@ export const METHODS = {
     'push-delete': 'DeleteTaskPushNotificationConfig',
     card: 'GetExtendedAgentCard',
   },
-} as const satisfies Record<A2aVersion, Partial<Record<Operation, string>>>;
+} as const satisfies Record<A2aVersion, Partial<Record<A2aOperation, string>>>;
 
-const BY_NAME: ReadonlyMap<string, { readonly version: A2aVersion; readonly operation: Operation }> = new Map(
+const BY_NAME: ReadonlyMap<string, { readonly version: A2aVersion; readonly operation: A2aOperation }> = new Map(
   (['0.3', '1.0'] as const).flatMap((version) =>
     Object.entries(METHODS[version]).map(
-      ([operation, name]) => [name, { version, operation: operation as Operation }] as const,
+      ([operation, name]) => [name, { version, operation: operation as A2aOperation }] as const,
     ),
   ),
 );
 
 /** The operation of a method in this version; null if the version has no such method. */
-export function operationOf(version: A2aVersion, method: string): Operation | null {
+export function operationOf(version: A2aVersion, method: string): A2aOperation | null {
   const found = BY_NAME.get(method);
   return found?.version === version ? found.operation : null;
 }
@@ -115,18 +115,18 @@ export function operationOf(version: A2aVersion, method: string): Operation | nu
 /**
  * The version and the operation of a method of any version, for clients that send no version. null for an unknown name.
  */
-export function findMethod(method: string): { readonly version: A2aVersion; readonly operation: Operation } | null {
+export function findMethod(method: string): { readonly version: A2aVersion; readonly operation: A2aOperation } | null {
   return BY_NAME.get(method) ?? null;
 }
 
 /** The method of an operation; null if the version has no such method (0.3 cannot list tasks). */
-export function methodOf(version: A2aVersion, operation: Operation): string | null {
-  const names: Partial<Record<Operation, string>> = METHODS[version];
+export function methodOf(version: A2aVersion, operation: A2aOperation): string | null {
+  const names: Partial<Record<A2aOperation, string>> = METHODS[version];
   return names[operation] ?? null;
 }
 
 /** Whether a successful answer is a stream of events. */
-export const isStreaming = (operation: Operation): boolean => operation === 'stream' || operation === 'subscribe';
+export const isStreaming = (operation: A2aOperation): boolean => operation === 'stream' || operation === 'subscribe';
 
 /** The payment extension: a client without a balance can pay for one task. */
 export const X402_EXTENSION = 'https://github.com/google-agentic-commerce/a2a-x402/blob/main/spec/v0.2';

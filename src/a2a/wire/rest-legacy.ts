@@ -1,7 +1,7 @@
 import { isObject, type JsonObject } from '#wire';
 import { drop, each, editMembers, isSet, onObject, type Edit } from './edit-json.ts';
 import { eventOf, WRAPPERS, type EventKind, stateName, stateOf } from './events.ts';
-import type { Operation } from './protocol.ts';
+import type { A2aOperation } from './protocol.ts';
 import type { RestInput, RestMatch } from './rest.ts';
 import { roleTo03, roleTo10 } from './translate.ts';
 import { requirementsTo10, schemesTo10 } from './translate-card.ts';
@@ -138,7 +138,7 @@ const cardOf: Edit = onObject((card) =>
 );
 
 /** Turns a result or a stream event of 0.3 into its HTTP+JSON form. A value of another shape stays unchanged. */
-export function legacyRestResult(operation: Operation, result: unknown): unknown {
+export function legacyRestResult(operation: A2aOperation, result: unknown): unknown {
   switch (operation) {
     case 'get':
     case 'cancel':

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '#wire';
-import type { Operation, A2aVersion } from './protocol.ts';
+import type { A2aOperation, A2aVersion } from './protocol.ts';
 import { drop, editMembers } from './edit-json.ts';
 import { stateName, stateOf } from './events.ts';
 
@@ -10,7 +10,7 @@ export type RestVerb = 'GET' | 'POST' | 'DELETE';
  * notification configuration.
  */
 interface RestRoute {
-  readonly operation: Operation;
+  readonly operation: A2aOperation;
   readonly verb: RestVerb;
   readonly path: string;
 }
@@ -44,7 +44,7 @@ function routesBelow(root: string, card: string, lists: boolean): readonly RestR
 }
 
 export interface RestMatch {
-  readonly operation: Operation;
+  readonly operation: A2aOperation;
   /** The decoded ids. `tenant` is present if the path has a tenant before the route (1.0). */
   readonly ids: { readonly tenant?: string; readonly id?: string; readonly configId?: string };
 }
@@ -120,7 +120,7 @@ const state: Reader = (value) => {
   return found === 'unknown' && value !== 'TASK_STATE_UNSPECIFIED' ? undefined : stateName(found);
 };
 
-const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>>>> = {
+const QUERY: Readonly<Partial<Record<A2aOperation, Readonly<Record<string, Reader>>>>> = {
   get: { historyLength: integer },
   list: {
     contextId: text,
@@ -134,7 +134,7 @@ const QUERY: Readonly<Partial<Record<Operation, Readonly<Record<string, Reader>>
   'push-list': { pageSize: integer, pageToken: text },
 };
 
-const WITH_BODY: ReadonlySet<Operation> = new Set(['send', 'stream', 'cancel', 'push-set']);
+const WITH_BODY: ReadonlySet<A2aOperation> = new Set(['send', 'stream', 'cancel', 'push-set']);
 
 /**
  * The parameters of a 1.0 request over HTTP+JSON in the form of JSON-RPC, or a text that names the fault. Ids from the
@@ -182,7 +182,7 @@ interface RestRequest {
  * The request of the HTTP+JSON binding of 1.0 for parameters in the form of JSON-RPC. Returns a text that names a
  * missing id.
  */
-export function restRequest(operation: Operation, params: JsonObject): RestRequest | string {
+export function restRequest(operation: A2aOperation, params: JsonObject): RestRequest | string {
   const { verb, path } = REST_ROUTES['1.0'].find((route) => route.operation === operation)!;
   const [idName, configName] = operation.startsWith('push-') ? ['taskId', 'id'] : ['id', ''];
   const id = params[idName];
@@ -197,7 +197,7 @@ export function restRequest(operation: Operation, params: JsonObject): RestReque
   return { verb, path: full, body: editMembers(params, inPath) };
 }
 
-function queryOf(operation: Operation, params: JsonObject): string {
+function queryOf(operation: A2aOperation, params: JsonObject): string {
   const query = new URLSearchParams();
   for (const name of Object.keys(QUERY[operation] ?? {})) {
     const value = params[name];

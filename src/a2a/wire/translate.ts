@@ -1,6 +1,6 @@
 import { isObject, type JsonObject, isExactNumber } from '#wire';
 import { drop, editMembers, onObject, type Edit, type Edits, each, isSet } from './edit-json.ts';
-import type { Operation, A2aVersion } from './protocol.ts';
+import type { A2aOperation, A2aVersion } from './protocol.ts';
 import { inlinePushTo03, inlinePushTo10, pushTo03, pushTo10, pushListTo03, pushListTo10 } from './push-config.ts';
 import { eventOf, WRAPPERS, type EventKind, isInterrupted, isTerminal, stateName, stateOf } from './events.ts';
 import { cardTo03, cardTo10 } from './translate-card.ts';
@@ -15,7 +15,12 @@ import { cardTo03, cardTo10 } from './translate-card.ts';
  * so that the target can refuse them. `methodOf` tells whether the target has the operation. The README of this module
  * lists the losses.
  */
-export function translateParams(operation: Operation, from: A2aVersion, target: A2aVersion, params: unknown): unknown {
+export function translateParams(
+  operation: A2aOperation,
+  from: A2aVersion,
+  target: A2aVersion,
+  params: unknown,
+): unknown {
   if (from === target) return params;
   return (target === '1.0' ? PARAMS_TO_10 : PARAMS_TO_03)[operation](params);
 }
@@ -24,7 +29,12 @@ export function translateParams(operation: Operation, from: A2aVersion, target: 
  * Translates the result of an operation to another version; for a stream, each event. Never throws: a value of another
  * shape stays unchanged. The README of this module lists the losses.
  */
-export function translateResult(operation: Operation, from: A2aVersion, target: A2aVersion, result: unknown): unknown {
+export function translateResult(
+  operation: A2aOperation,
+  from: A2aVersion,
+  target: A2aVersion,
+  result: unknown,
+): unknown {
   if (from === target) return result;
   const edit = (target === '1.0' ? RESULT_TO_10 : RESULT_TO_03)[operation];
   return edit === undefined ? translateEvent(from, target, result) : edit(result);
@@ -245,7 +255,7 @@ const SEND_TO_03: Edit = onObject((params) => {
 const CONFIG_OF_TASK_TO_10 = to({ id: ['taskId'], pushNotificationConfigId: ['id'], metadata: drop, tenant: drop });
 const CONFIG_OF_TASK_TO_03 = to({ taskId: ['id'], id: ['pushNotificationConfigId'], tenant: drop });
 
-const PARAMS_TO_10: Readonly<Record<Operation, Edit>> = {
+const PARAMS_TO_10: Readonly<Record<A2aOperation, Edit>> = {
   send: SEND_TO_10,
   stream: SEND_TO_10,
   get: to({ metadata: drop, tenant: drop }),
@@ -259,7 +269,7 @@ const PARAMS_TO_10: Readonly<Record<Operation, Edit>> = {
   card: to({ tenant: drop }),
 };
 
-const PARAMS_TO_03: Readonly<Record<Operation, Edit>> = {
+const PARAMS_TO_03: Readonly<Record<A2aOperation, Edit>> = {
   send: SEND_TO_03,
   stream: SEND_TO_03,
   get: to({ tenant: drop }),
@@ -286,7 +296,7 @@ const EVENT_TO_03: Readonly<Record<EventKind, Edit>> = {
   artifact: artifactUpdateTo03,
 };
 
-const RESULT_TO_10: Readonly<Partial<Record<Operation, Edit>>> = {
+const RESULT_TO_10: Readonly<Partial<Record<A2aOperation, Edit>>> = {
   get: taskTo10,
   cancel: taskTo10,
   'push-set': pushTo10,
@@ -296,7 +306,7 @@ const RESULT_TO_10: Readonly<Partial<Record<Operation, Edit>>> = {
   card: cardTo10,
 };
 
-const RESULT_TO_03: Readonly<Partial<Record<Operation, Edit>>> = {
+const RESULT_TO_03: Readonly<Partial<Record<A2aOperation, Edit>>> = {
   get: taskTo03,
   list: onObject((page) => editMembers(page, { tasks: each(taskTo03) })),
   cancel: taskTo03,

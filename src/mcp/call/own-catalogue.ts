@@ -16,7 +16,14 @@ import { readOwnRequest, requestText } from '../wire/own-messages.ts';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../request/extension.ts';
-import type { EraTranslator, McpEnd, McpResponse, Place, ServerFacts, McpRequest } from '../request/mcp-request.ts';
+import type {
+  EraTranslator,
+  McpEnd,
+  McpResponse,
+  ServerPlace,
+  ServerFacts,
+  McpRequest,
+} from '../request/mcp-request.ts';
 
 interface OwnCatalogueOptions extends Pick<
   ToolCatalogueOptions,
@@ -135,7 +142,7 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
   };
 }
 
-interface Asking {
+interface CatalogueRequest {
   readonly servers: Servers;
   /** The translators of a modern client. */
   readonly translators: Readonly<Record<ServerFacts['era'], EraTranslator>>;
@@ -144,8 +151,8 @@ interface Asking {
 }
 
 async function* ask(
-  { servers, translators, mcpRequest, onFacts }: Asking,
-  at: Omit<Place, 'facts'>,
+  { servers, translators, mcpRequest, onFacts }: CatalogueRequest,
+  at: Omit<ServerPlace, 'facts'>,
 ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   const facts = await servers.facts(at.offer, at.send);
   onFacts(facts);

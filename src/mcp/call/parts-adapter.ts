@@ -86,12 +86,12 @@ function progress({ data }: SseEvent, token: string): readonly CallEvent[] {
 /** The structure of an answer was checked when it came. */
 const CHECKED = { jsonDepthMax: Infinity, jsonKeysMax: Infinity };
 
-interface Ending {
+interface PartsEnd {
   readonly events: readonly CallEvent[];
   readonly end: ReplyEnd<ContentResult>;
 }
 
-async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Promise<Ending> {
+async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Promise<PartsEnd> {
   const response = end.result === null ? null : parseMessage(end.result.text);
   if ((end.result?.text.length ?? 0) > OWN_TURN_BYTES) await ownTurn();
   if (response?.kind !== 'response')
@@ -118,7 +118,7 @@ async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Prom
 }
 
 /** By default an error that the caller can correct or must accept, because the tool itself says why it failed. */
-function failed(end: McpEnd, error: string, errorCode: ErrorCode = 'unprocessable'): Ending {
+function failed(end: McpEnd, error: string, errorCode: ErrorCode = 'unprocessable'): PartsEnd {
   return { events: [], end: { ...end, outcome: 'free', result: { ...toEnd(end, 'failed', error), errorCode } } };
 }
 

@@ -34,7 +34,7 @@ interface ReplaysOptions {
   readonly keptMs?: number;
 }
 
-interface Piece {
+interface ReplayPiece {
   /** Id of the last event in it; null if no event in it has an id. */
   readonly id: string | null;
   readonly write: (answer: Answer) => Promise<void> | void;
@@ -42,7 +42,7 @@ interface Piece {
 
 interface Held {
   readonly session: string;
-  readonly pieces: Piece[];
+  readonly pieces: ReplayPiece[];
   bytes: number;
   endedAt: number | null;
   follower: Follower | null;
@@ -77,7 +77,7 @@ export function createReplays({
     held.pieces.length = 0;
   };
 
-  function hold(held: Held, piece: Piece, length: number): void {
+  function hold(held: Held, piece: ReplayPiece, length: number): void {
     if (!all.has(held)) {
       // A client cannot ask for anything before the first id.
       if (piece.id === null || held.bytes > 0) return;
@@ -93,7 +93,7 @@ export function createReplays({
     }
   }
 
-  function follow(follower: Follower, piece: Piece): Promise<void> {
+  function follow(follower: Follower, piece: ReplayPiece): Promise<void> {
     return (follower.written = follower.written.then(() => piece.write(follower.answer)));
   }
 
@@ -101,7 +101,7 @@ export function createReplays({
     bytes: 0,
     record(session, answer) {
       const held: Held = { session, pieces: [], bytes: 0, endedAt: null, follower: null };
-      const finish = (piece: Piece, length: number) => {
+      const finish = (piece: ReplayPiece, length: number) => {
         hold(held, piece, length);
         held.endedAt = now();
         void piece.write(answer);
@@ -110,7 +110,7 @@ export function createReplays({
       return {
         isResumable: () => all.has(held),
         async events(chunk) {
-          const piece: Piece = { id: lastIdOf(chunk), write: (to) => to.events(chunk) };
+          const piece: ReplayPiece = { id: lastIdOf(chunk), write: (to) => to.events(chunk) };
           hold(held, piece, chunk.byteLength);
           const followed = held.follower && follow(held.follower, piece);
           await piece.write(answer);

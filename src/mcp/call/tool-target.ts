@@ -56,7 +56,7 @@ const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
 
 /** The tool that a name refers to. */
-interface Place {
+interface LocatedTool {
   /** The service as the caller wrote it. */
   readonly target: string;
   readonly tool: string;
@@ -83,7 +83,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
    * Finds a tool by its name, `<service>/<tool>`. The longest known service name at the beginning counts. Null for a
    * name that is not that of a tool.
    */
-  function locate(name: string): Place | null {
+  function locate(name: string): LocatedTool | null {
     if (name.length > NAME_MAX) return null;
     for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
       const target = name.slice(0, slash);

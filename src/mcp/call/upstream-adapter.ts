@@ -8,7 +8,7 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../request/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
-import { type Form, isListMethod, type ListMethod, listInTurns, readableList } from '../shapes/lists.ts';
+import { type ListForm, isListMethod, type ListMethod, listInTurns, readableList } from '../shapes/lists.ts';
 import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
@@ -118,7 +118,7 @@ function refusal({ message }: McpRequest, code: number, text: string): McpEnd {
 async function toReadableList(
   end: McpEnd,
   method: ListMethod,
-  form: Form,
+  form: ListForm,
   decorateTools: (list: string) => string,
 ): Promise<McpEnd> {
   if (end.result === null) return end;

@@ -2,7 +2,16 @@ import type { LeftOut, Offer } from '#catalog';
 import { createPace, elementsOf, membersOf, ownTurn, RawJsonError } from '#wire';
 import type { ServerFacts } from '../request/mcp-request.ts';
 import { orAbort } from '../request/waiting.ts';
-import { FORMS, type Form, keyOf, leftOut, type ListMethod, LISTS, readableItem, SAME_NAME } from '../shapes/lists.ts';
+import {
+  FORMS,
+  type ListForm,
+  keyOf,
+  leftOut,
+  type ListMethod,
+  LISTS,
+  readableItem,
+  SAME_NAME,
+} from '../shapes/lists.ts';
 
 /** An element of a list. The key is the URI of a resource, the URI template of a template, or the name of a prompt. */
 export interface ListedItem {
@@ -10,11 +19,11 @@ export interface ListedItem {
   /** JSON text as the server wrote it. */
   readonly text: string;
   /** The text that clients read, by how they speak; null if they cannot read it. At least one is there. */
-  readonly shown: Shown;
+  readonly shown: ItemTexts;
 }
 
 /** An element as clients read it. It has no duplicate keys. */
-export type Shown = Readonly<Record<Form, string | null>>;
+export type ItemTexts = Readonly<Record<ListForm, string | null>>;
 
 export interface FetchDeps {
   /** Gets the facts of an offer's server. */
@@ -148,7 +157,7 @@ export async function fetchLists(
   return { facts: told, tools, others, leftOut: broken, fault, size, truncated };
 }
 
-interface Page {
+interface ListPage {
   readonly items: readonly ListedItem[];
   readonly leftOut: readonly LeftOut[];
   /** There are more elements than `itemsMax`, or one is longer than `itemMax`. */
@@ -161,7 +170,7 @@ async function readPage(
   text: string,
   method: ListMethod,
   { itemMax, itemsMax }: Pick<FetchLimits, 'itemMax' | 'itemsMax'>,
-): Promise<Page> {
+): Promise<ListPage> {
   const { member } = LISTS[method];
   if (text.length > CHARACTERS_PER_TURN) await ownTurn();
   const members = membersOf(text);
@@ -197,7 +206,7 @@ function readElement(text: string, method: ListMethod): ListedItem | LeftOut {
   const value = parse(text);
   const key = keyOf(method, value);
   const written = ownText(text);
-  const shown: Record<Form, string | null> = { modern: null, legacy: null };
+  const shown: Record<ListForm, string | null> = { modern: null, legacy: null };
   let fault = '';
   for (const form of FORMS) {
     const read = readableItem(method, form, written, value);

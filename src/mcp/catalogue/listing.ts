@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { createPace, type JsonObject, isObject, membersOf, type Members } from '#wire';
 import type { LeftOut, ListedTool, Offer, ToolPin, ToolDefinition } from '#catalog';
 import type { ServerFacts } from '../request/mcp-request.ts';
-import type { Kind } from '../wire/own-messages.ts';
+import type { ListKind } from '../wire/own-messages.ts';
 import { type SearchIndex, indexTools } from './search-index.ts';
-import { CHARACTERS_PER_TURN, type FetchedLists, type ListedItem, type Shown } from './fetch-lists.ts';
+import { CHARACTERS_PER_TURN, type FetchedLists, type ListedItem, type ItemTexts } from './fetch-lists.ts';
 
 // The lists of one server as the gateway keeps them: read, pinned and indexed.
 
@@ -12,7 +12,7 @@ import { CHARACTERS_PER_TURN, type FetchedLists, type ListedItem, type Shown } f
 export interface ToolEntry extends ListedTool {
   /** The definition as its server wrote it. */
   readonly text: string;
-  readonly shown: Shown;
+  readonly shown: ItemTexts;
   readonly inputSchema: JsonObject | null;
 }
 
@@ -35,7 +35,7 @@ export interface ServerListing {
   /** Characters of all lists, for the limits. */
   readonly size: number;
   /** A digest for each kind. It is equal if nothing has changed. */
-  readonly digests: Readonly<Record<Kind, string>>;
+  readonly digests: Readonly<Record<ListKind, string>>;
 }
 
 interface MakeListing {
@@ -139,7 +139,7 @@ interface ReadTool {
 
 /** A tool with the texts that clients read. */
 interface ShownTool extends ReadTool {
-  readonly shown: Shown;
+  readonly shown: ItemTexts;
 }
 
 /**
@@ -168,7 +168,7 @@ function toEntry(
 }
 
 /** The text that most readers take: that of the earlier revisions, because it has every check. */
-export const readableText = ({ legacy, modern }: Shown): string => (legacy ?? modern)!;
+export const readableText = ({ legacy, modern }: ItemTexts): string => (legacy ?? modern)!;
 
 /**
  * A schema is parsed on demand, and only weakly referenced. Parsed schemas take ten times the memory of their text, and
@@ -179,7 +179,7 @@ class Tool implements ToolEntry {
   readonly title: string | null;
   readonly description: string;
   readonly text: string;
-  readonly shown: Shown;
+  readonly shown: ItemTexts;
   readonly definition: ToolDefinition;
   #schema: WeakRef<JsonObject> | null = null;
 

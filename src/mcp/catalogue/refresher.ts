@@ -66,7 +66,7 @@ interface Refresher<T> {
   close(): void;
 }
 
-interface State<T> {
+interface RefreshState<T> {
   item: T;
   due: number;
   startedAt: number;
@@ -92,7 +92,7 @@ const ROUNDS_MAX = 6;
  */
 export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   const { refresh, idOf, ownerOf, networkOf, present, now, random, everyMs, timeoutMs, onFailed } = options;
-  const states = new Map<string, State<T>>();
+  const states = new Map<string, RefreshState<T>>();
   const waiting: (() => void)[] = [];
   const places = new LookPlaces({
     total: options.concurrency,
@@ -105,14 +105,14 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
   /** Makes an item due early. */
-  const hasten = (state: State<T>) => {
+  const hasten = (state: RefreshState<T>) => {
     const gap = Math.min(everyMs, options.gapMs * 2 ** state.early);
     if (state.running) state.again = true;
     else state.due = Math.min(state.due, state.startedAt + gap);
   };
 
   /** Notes whether an item can be reached. If it comes back, it is due early: its server may have changed. */
-  const poll = (state: State<T>) => {
+  const poll = (state: RefreshState<T>) => {
     const away = !present(state.item);
     if (!away && state.away) hasten(state);
     state.away = away;
@@ -124,7 +124,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     wake(waiting);
   };
 
-  async function run(state: State<T>, party: Party): Promise<void> {
+  async function run(state: RefreshState<T>, party: Party): Promise<void> {
     const { item } = state;
     const controller = new AbortController();
     const place = places.take(party, () => controller.abort(new Error('no answer yet, and other servers wait')));
@@ -157,13 +157,13 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
     if (closed) return;
     const at = now();
     /** By network and owner. */
-    const waiting = new Map<string, Map<string, State<T>[]>>();
+    const waiting = new Map<string, Map<string, RefreshState<T>[]>>();
     for (const state of states.values()) {
       if (state.running) continue;
       poll(state);
       if (state.away || state.due > at) continue;
       const owner = ownerOf(state.item);
-      const owners = getOrInsert(waiting, networkOf?.(state.item) ?? owner, () => new Map<string, State<T>[]>());
+      const owners = getOrInsert(waiting, networkOf?.(state.item) ?? owner, () => new Map<string, RefreshState<T>[]>());
       getOrInsert(owners, owner, () => []).push(state);
     }
     for (let next = places.next(waiting); next !== null; next = places.next(waiting)) {
@@ -233,10 +233,10 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   };
 }
 
-const endOf = <T>({ waiting }: State<T>) => new Promise<void>((resolve) => waiting.push(resolve));
+const endOf = <T>({ waiting }: RefreshState<T>) => new Promise<void>((resolve) => waiting.push(resolve));
 
 /** An item that was never refreshed. It is due at once. */
-function newState<T>(item: T): State<T> {
+function newState<T>(item: T): RefreshState<T> {
   const never = { due: 0, startedAt: 0, early: 0, failures: 0, tried: false };
   return { item, ...never, away: false, running: null, again: false, waiting: [] };
 }

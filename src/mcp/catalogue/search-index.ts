@@ -72,7 +72,7 @@ interface Match<T> {
 /** The indexes of servers that list tools of one `of`. A tool that several of them have is found once. */
 export type Searched<T> = readonly [of: T, indexes: readonly SearchIndex[]];
 
-interface Wanted<T> {
+interface SearchOptions<T> {
   /** Most matches. */
   readonly limit: number;
   /** The order of matches with the same score. Two with the same name differ in `of`. */
@@ -91,7 +91,7 @@ const STEPS_PER_TURN = 150_000;
 export async function searchTools<T>(
   query: string,
   searched: Iterable<Searched<T>>,
-  { limit, order }: Wanted<T>,
+  { limit, order }: SearchOptions<T>,
 ): Promise<readonly Match<T>[]> {
   const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX);
   const pace = createPace(STEPS_PER_TURN);

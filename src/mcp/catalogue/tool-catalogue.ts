@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
 import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from './fetch-lists.ts';
-import { KINDS, type Kind } from '../wire/own-messages.ts';
+import { KINDS, type ListKind } from '../wire/own-messages.ts';
 import { type ServerListing, type ToolEntry, makeListing } from './listing.ts';
 import { createRefresher, type RefresherOptions } from './refresher.ts';
 import { type Searched, searchTools } from './search-index.ts';
@@ -17,9 +17,9 @@ interface FindOptions {
 }
 
 /** A change in the lists of a service. */
-export interface Change {
+export interface ListChange {
   readonly service: string;
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly ListKind[];
 }
 
 /** The lists of the servers of all tool offers. */
@@ -47,7 +47,7 @@ export interface ToolCatalogue extends ToolListings {
    * if it could not be reached.
    */
   renewed(offer: Offer): Promise<void>;
-  onChanged(listener: (change: Change) => void): () => void;
+  onChanged(listener: (change: ListChange) => void): () => void;
   /**
    * Resolves when all servers of a service were asked once, even if they could not be reached. A server that did not
    * answer is asked again, unless it was asked a short time ago.
@@ -111,14 +111,14 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   const limits = { ...LIMITS, ...options.limits };
   const listings = new Map<string, ServerListing>();
   const views = new Map<string, ServiceListing>();
-  const listeners = new Set<(change: Change) => void>();
+  const listeners = new Set<(change: ListChange) => void>();
   let offers: ReadonlyMap<string, Offer> = new Map();
   let groups: ReadonlyMap<string, readonly Offer[]> = new Map();
   let names: readonly string[] = [];
   let seen = -1;
   let version = 0;
 
-  const tell = (service: string, kinds: readonly Kind[]) => {
+  const tell = (service: string, kinds: readonly ListKind[]) => {
     version++;
     for (const listener of listeners) listener({ service, kinds });
   };

@@ -4,7 +4,13 @@ import { type StreamQuota, OVER } from '#limits';
 import type { UpstreamExchange, UpstreamReply } from '#call';
 import { isSessionLost, readRefusal, sessionHeaders } from '../servers/legacy-server.ts';
 import { freeEnd, refuseCredentialStatus } from '../request/ending.ts';
-import { LISTENING, type LegacySession, type McpEnd, type McpResponse, type Place } from '../request/mcp-request.ts';
+import {
+  LISTENING,
+  type LegacySession,
+  type McpEnd,
+  type McpResponse,
+  type ServerPlace,
+} from '../request/mcp-request.ts';
 import { ERROR } from '../wire/revisions.ts';
 import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.ts';
 
@@ -12,7 +18,7 @@ import { LOST, renewOnce, type RenewSession } from '../sessions/legacy-session.t
  * Passes messages that a server sends outside of requests to the listening client. This is the attempt of a free
  * call.
  */
-export type Listen = (listening: Listening, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+export type Listen = (listening: Listening, place: ServerPlace) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 export interface Listening {
   readonly session: LegacySession;
@@ -28,7 +34,7 @@ interface ListenOptions {
   readonly bytesMax: number;
   readonly renew: RenewSession;
   /** For a session in front of a modern server. */
-  readonly listenModern: (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+  readonly listenModern: (session: LegacySession, place: ServerPlace) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 }
 
 export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
@@ -61,7 +67,7 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
 }
 
 /** Ends all exchanges when `signal` aborts. */
-function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
+function stoppable({ send }: ServerPlace, signal: AbortSignal): ServerPlace['send'] {
   return (request) => {
     signal.throwIfAborted();
     const exchange: UpstreamExchange = send(request);
@@ -73,7 +79,7 @@ function stoppable({ send }: Place, signal: AbortSignal): Place['send'] {
 async function* listenLegacy(
   session: LegacySession,
   lastEventId: string | null,
-  place: Place,
+  place: ServerPlace,
   { bytesMax, renew }: Pick<ListenOptions, 'bytesMax' | 'renew'>,
 ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   if (place.facts.bare) return refused(NO_STREAM);
@@ -110,7 +116,7 @@ async function isForListener({ data }: SseEvent): Promise<boolean> {
 function openStream(
   session: LegacySession,
   lastEventId: string | null,
-  place: Place,
+  place: ServerPlace,
   renew: RenewSession,
 ): Promise<UpstreamReply | McpResponse> {
   return renewOnce(session, place, renew, async (mayBeLost) => {

@@ -14,7 +14,7 @@ import type { ReadPaid } from '../request/paid-request.ts';
 import type { Recording } from '../call/replays.ts';
 import { freeEnd } from '../request/ending.ts';
 import {
-  type Told,
+  type OneWayMessage,
   createSessionTransport,
   type SessionTransport,
   type SessionTransportDeps,
@@ -23,8 +23,8 @@ import { CLIENT_NOTIFICATIONS, LEGACY_METHODS, type Era } from '../wire/revision
 import { cancelledId, type CancelNotes } from '../request/cancellation.ts';
 import type { RunRequest } from '../call/request-call.ts';
 import type { Servers } from '../servers/servers.ts';
-import type { LegacySession, McpEnd, McpResponse, Place } from '../request/mcp-request.ts';
-import type { Opened, Sessions } from '../sessions/sessions.ts';
+import type { LegacySession, McpEnd, McpResponse, ServerPlace } from '../request/mcp-request.ts';
+import type { InitializeOutcome, Sessions } from '../sessions/sessions.ts';
 import { ownMeta, traceOf, type RequestContext, type StatelessDeps } from '../call/stateless.ts';
 
 export interface SessionMessagesDeps {
@@ -55,11 +55,11 @@ export interface SessionMessages {
     message: RequestMessage,
     context: RequestContext,
     ready?: boolean,
-  ): Promise<Opened<LegacySession> | null>;
+  ): Promise<InitializeOutcome<LegacySession> | null>;
   /** Answers one request whose method is in LEGACY_METHODS. An error becomes the answer. */
   request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
   /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
-  tell(session: LegacySession, message: Told, context: RequestContext): Promise<McpResponse | null>;
+  tell(session: LegacySession, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
   /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
   listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpResponse | null>;
 }
@@ -91,7 +91,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
     startAttempt: withFacts(servers, session.era, messages),
   });
 
-  async function tellBridge(session: LegacySession, message: Told): Promise<null> {
+  async function tellBridge(session: LegacySession, message: OneWayMessage): Promise<null> {
     if (message.kind === 'response') deps.clientRequests.resolve(session.id, message);
     else if (message.method === 'notifications/cancelled') {
       const id = cancelledId(message);
@@ -102,8 +102,8 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
 
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
-      let opened: Opened<LegacySession> | null = null;
-      const openAt = async (place: Place): Promise<McpEnd> => {
+      let opened: InitializeOutcome<LegacySession> | null = null;
+      const openAt = async (place: ServerPlace): Promise<McpEnd> => {
         opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
         if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
           await notifyInitialized(place.send, opened.session);
@@ -164,7 +164,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
       const facts = servers.known(session.offer, session.era);
       if (facts?.era === 'modern') return tellBridge(session, message);
       const method = message.kind === 'response' ? 'response' : message.method;
-      const tellAt = async (place: Place): Promise<McpEnd> =>
+      const tellAt = async (place: ServerPlace): Promise<McpEnd> =>
         place.facts.era === 'modern'
           ? freeEnd(await tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
@@ -196,7 +196,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
 const mayBeAsked = ({ clientCapabilities: { sampling, elicitation, roots } }: LegacySession): boolean =>
   sampling !== undefined || elicitation !== undefined || roots !== undefined;
 
-type MessagesAt = (place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+type MessagesAt = (place: ServerPlace) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 function withFacts(servers: Servers, prefers: Era, messages: MessagesAt): McpFreeCall['startAttempt'] {
   return (offer, send, signal, detached) =>
@@ -205,7 +205,7 @@ function withFacts(servers: Servers, prefers: Era, messages: MessagesAt): McpFre
 
 async function* streamWithFacts(
   { servers, prefers, messages }: { readonly servers: Servers; readonly prefers: Era; readonly messages: MessagesAt },
-  place: Omit<Place, 'facts'>,
+  place: Omit<ServerPlace, 'facts'>,
 ): ReturnType<MessagesAt> {
   const facts = await servers.facts(place.offer, place.send, place.signal, prefers);
   return yield* messages({ ...place, facts });

@@ -16,7 +16,7 @@ import { ERROR, LEGACY_METHODS } from '../wire/revisions.ts';
 import type { RequestContext } from '../call/stateless.ts';
 import type { Replays } from '../call/replays.ts';
 import type { KeptSession, KeptUse } from '../sessions/kept-sessions.ts';
-import type { Opened } from '../sessions/sessions.ts';
+import type { InitializeOutcome } from '../sessions/sessions.ts';
 import { BATCH_OUTSIDE, type McpResponse, noSession } from '../request/mcp-request.ts';
 
 /** Answers clients with sessions. `service` is null for the aggregate. */
@@ -34,7 +34,7 @@ type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' 
 /** The functions that open, use and end sessions of one kind. */
 interface SessionHandlers<S extends KeptSession> {
   /** Answers `initialize`. Null if the call ended without an answer. */
-  open(service: string | null, message: RequestMessage, context: RequestContext): Promise<Opened | null>;
+  open(service: string | null, message: RequestMessage, context: RequestContext): Promise<InitializeOutcome | null>;
   /** null if this owner has no such session. */
   enter(service: string | null, id: string, owner: TaskOwner): Promise<KeptUse<S> | null>;
   /** Answers one request whose method is in LEGACY_METHODS, other than `ping`. Throws GatewayError. */
@@ -46,14 +46,14 @@ interface SessionHandlers<S extends KeptSession> {
     answer: Answer,
   ): Promise<void>;
   /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
-  tell(use: KeptUse<S>, message: Told, context: RequestContext): Promise<McpResponse | null>;
+  tell(use: KeptUse<S>, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
   listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
   /** False if `enter` would give null. */
   end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
 }
 
 /** A message to which the client expects no answer. */
-export type Told = NotificationMessage | ResponseMessage;
+export type OneWayMessage = NotificationMessage | ResponseMessage;
 
 export interface SessionTransportDeps {
   readonly replays: Replays;

@@ -11,7 +11,7 @@ import { ERROR } from '../wire/revisions.ts';
  */
 export interface RunningRequests<T = null> {
   /** `graceMs`: how long a cancelled request may still be answered; such an answer is paid. Default: 0. */
-  start(session: string, id: RequestId, of: T, graceMs?: number): Running;
+  start(session: string, id: RequestId, of: T, graceMs?: number): RunningRequest;
   /** The request that runs under an id. Ids are those of `exactId`. If two run under the same id, the later one. */
   find(session: string, id: unknown): Cancellable<T> | undefined;
   readonly count: number;
@@ -22,7 +22,7 @@ interface Cancellable<T> {
   cancel(reason?: string): void;
 }
 
-export interface Running {
+export interface RunningRequest {
   /** Aborts when the client cancels. From then on nothing is written to the client. */
   readonly unwanted: AbortSignal;
   /** Aborts when the grace time of a cancelled request is over. */
@@ -73,7 +73,7 @@ export function createRunningRequests<T = null>(cancels?: Pick<CancelNotes, 'wat
  * Whether a request that ended with `error` instead of a response is free, and no failure of its provider: the client
  * has cancelled it, and a server need not answer it any more. An answer that is too large is still paid.
  */
-export const endsCancelled = ({ unwanted }: Running, error: unknown): boolean =>
+export const endsCancelled = ({ unwanted }: RunningRequest, error: unknown): boolean =>
   unwanted.aborted && !(error instanceof UpstreamFailure && error.tooLarge);
 
 /** The id that `notifications/cancelled` has, made comparable by `exactId`. */

@@ -31,7 +31,7 @@ export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
 }
 
-interface Waiting {
+interface WaitingRequest {
   readonly answer: (message: ResponseMessage) => void;
   readonly fail: (why: string) => void;
 }
@@ -41,12 +41,12 @@ export function createClientRequests({
   sessionMax = 64,
   waitingMax = 10_000,
 }: ClientRequestsOptions = {}): ClientRequests {
-  const sessions = new Map<string, Map<string, Waiting>>();
+  const sessions = new Map<string, Map<string, WaitingRequest>>();
 
   const requests: ClientRequests & { count: number } = {
     count: 0,
     register(session, id, signal) {
-      const waiting = sessions.get(session) ?? new Map<string, Waiting>();
+      const waiting = sessions.get(session) ?? new Map<string, WaitingRequest>();
       if (signal.aborted) return Promise.reject(new NoAnswer(CALL_OVER));
       if (waiting.size >= sessionMax || requests.count >= waitingMax)
         return Promise.reject(new NoAnswer('too many requests wait for an answer'));

@@ -25,7 +25,7 @@ import type { Price } from '#billing/amounts';
 import { resultShape } from '../shapes/results.ts';
 import { readable } from '../shapes/shape.ts';
 import { statusInSession, toMcpError } from '../wire/errors-mcp.ts';
-import type { McpEnd, McpResponse, McpRequest, Place } from './mcp-request.ts';
+import type { McpEnd, McpResponse, McpRequest, ServerPlace } from './mcp-request.ts';
 
 /** The member of a result's `_meta` in which a tool reports its use: `{"completion": 120, "second": 3}`. */
 const USAGE_META = 'tollgate/usage';
@@ -70,7 +70,7 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
  */
 export function toServerEnd(
   mcpRequest: Pick<McpRequest, 'message' | 'client'>,
-  { offer, facts: { era } }: Pick<Place, 'offer' | 'facts'>,
+  { offer, facts: { era } }: Pick<ServerPlace, 'offer' | 'facts'>,
   response: ResponseMessage,
   given: (response: ResponseMessage) => McpResponse,
 ): McpEnd {

@@ -76,7 +76,7 @@ export interface ServerFacts {
 }
 
 /** The surroundings that a translator works in. */
-export interface Place {
+export interface ServerPlace {
   readonly offer: Offer;
   readonly facts: ServerFacts;
   readonly send: Send;
@@ -92,7 +92,10 @@ export interface Place {
  * Takes a request to a server and its answer back: unchanged if both speak the same era, else through a translation.
  * Yields whole server-sent events for the client, as bytes. Throws UpstreamFailure.
  */
-export type EraTranslator = (mcpRequest: McpRequest, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+export type EraTranslator = (
+  mcpRequest: McpRequest,
+  place: ServerPlace,
+) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 /** How an attempt ends. Its result is the response for the client; null without one. */
 export type McpEnd = ReplyEnd<McpResponse> | ReplyEnd<null>;

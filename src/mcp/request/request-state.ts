@@ -2,7 +2,7 @@ import type { RequestMessage } from '#json-rpc';
 import type { Seals } from '#security';
 import { ownPartOf, type Caller } from '#accounts';
 import { priceOfTool } from './ending.ts';
-import type { Continued, Place, McpRequest } from './mcp-request.ts';
+import type { Continued, ServerPlace, McpRequest } from './mcp-request.ts';
 
 /**
  * The `requestState` for the client, as JSON text. It leads the next round to the same offer and to this call's lock.
@@ -10,7 +10,7 @@ import type { Continued, Place, McpRequest } from './mcp-request.ts';
 export function sealState(
   seals: Seals,
   { caller, callId, message }: McpRequest,
-  { offer, askedAt }: Place,
+  { offer, askedAt }: ServerPlace,
   kept: Pick<Continued, 'state' | 'held'>,
 ): string {
   const continued: Continued = {

@@ -9,7 +9,7 @@ import { withoutTasksIn } from '../request/extension.ts';
 import { providerFailure, refuseCredentialStatus, withoutResponse } from '../request/ending.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { isLegacyRevision, MODERN } from '../wire/revisions.ts';
-import type { McpResponse, Place, ServerFacts } from '../request/mcp-request.ts';
+import type { McpResponse, ServerPlace, ServerFacts } from '../request/mcp-request.ts';
 
 /** Most bytes of an answer to `initialize`, and of a refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
@@ -128,7 +128,7 @@ interface InitializeAnswer {
  */
 export async function answerInitialize(
   { idText, text, params }: RequestMessage,
-  { facts, send }: Pick<Place, 'facts' | 'send'>,
+  { facts, send }: Pick<ServerPlace, 'facts' | 'send'>,
   initializeResult: InitializeResult,
 ): Promise<InitializeAnswer> {
   const asked = params?.['protocolVersion'];

@@ -28,7 +28,7 @@ interface ServersOptions {
   readonly now: () => number;
 }
 
-interface Known {
+interface CachedFacts {
   readonly asked: Promise<ServerFacts>;
   readonly at: number;
   facts: ServerFacts | null;
@@ -41,7 +41,7 @@ interface Known {
 const KNOWN_MS = 5 * 60_000;
 
 export function createServers({ version, replyBytesMax, now }: ServersOptions): Servers {
-  const known: Readonly<Record<Era, WeakMap<Offer, Known>>> = { modern: new WeakMap(), legacy: new WeakMap() };
+  const known: Readonly<Record<Era, WeakMap<Offer, CachedFacts>>> = { modern: new WeakMap(), legacy: new WeakMap() };
   const ask = createAsk(version, Math.min(replyBytesMax, FACTS_BYTES_MAX));
 
   return {
@@ -60,7 +60,7 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
             continue;
           }
         }
-        const asked: Known = { asked: ask(send, prefers), at: now(), facts: null };
+        const asked: CachedFacts = { asked: ask(send, prefers), at: now(), facts: null };
         of.set(offer, asked);
         try {
           const facts = await asked.asked;
@@ -100,7 +100,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
   }
 
   /** Facts of a legacy server, or its refusal of `initialize`. */
-  async function askLegacy(send: Send): Promise<ServerFacts | Refusal> {
+  async function askLegacy(send: Send): Promise<ServerFacts | ServerRefusal> {
     const initialize = { protocolVersion: LEGACY[0], capabilities: {}, clientInfo };
     const { answer, unread, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
     const result = resultOf(answer);
@@ -142,7 +142,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
   };
 }
 
-interface Refusal {
+interface ServerRefusal {
   readonly status: number | null;
   /** See `request`. */
   readonly unread: string | null;

@@ -6,7 +6,7 @@ import { openSession, type SessionClient, createUpstreamSession, type UpstreamSe
 import type { StreamHeads } from './server-stream.ts';
 import { META } from '../wire/revisions.ts';
 import { withoutTaskMembers } from '../request/extension.ts';
-import type { Place, McpRequest } from '../request/mcp-request.ts';
+import type { ServerPlace, McpRequest } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
 
 /** Sessions at legacy servers that the gateway opens for clients without a session. Never shared between accounts. */
@@ -15,7 +15,7 @@ export interface UpstreamSessions {
    * The session for the request's account and offer, and what its client declares. Opens it if it does not exist yet.
    * Throws UpstreamFailure, GatewayError.
    */
-  of(mcpRequest: McpRequest, place: Place): Promise<UpstreamSession>;
+  of(mcpRequest: McpRequest, place: ServerPlace): Promise<UpstreamSession>;
   /** Forgets a session that the server no longer knows, so that the next request opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
@@ -40,7 +40,7 @@ export interface UpstreamSessionsOptions {
   readonly max?: number;
 }
 
-interface Entry {
+interface PooledSession {
   readonly key: string;
   readonly account: string;
   readonly opening: Promise<UpstreamSession>;
@@ -62,20 +62,20 @@ const CLOSE_MS = 2_000;
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
   /** By key; the least recently used session comes first. */
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, PooledSession>();
   const shares = new Shares(max, perAccountMax);
   const heads = new WeakMap<Offer, StreamHeads>();
   let draining = false;
   let closed = false;
 
-  function forget(entry: Entry): void {
+  function forget(entry: PooledSession): void {
     if (entries.get(entry.key) !== entry) return;
     entries.delete(entry.key);
     shares.leave(entry.account);
     stopTimers(entry);
   }
 
-  function end(entry: Entry): void {
+  function end(entry: PooledSession): void {
     forget(entry);
     void entry.session?.end();
   }
@@ -97,8 +97,8 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   }
 
   async function open(
-    entry: () => Entry,
-    { facts, detached, offer }: Place,
+    entry: () => PooledSession,
+    { facts, detached, offer }: ServerPlace,
     client: SessionClient,
   ): Promise<UpstreamSession> {
     const { revision, capabilities } = facts;
@@ -121,7 +121,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     return known;
   }
 
-  function left(entry: Entry): void {
+  function left(entry: PooledSession): void {
     if (entries.get(entry.key) !== entry) {
       entry.session?.closeStream();
       return;
@@ -145,7 +145,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
       }
       makeRoom(account);
       const opening = open(() => entry, place, client);
-      const entry: Entry = { key, account, opening, session: null, idle: null, streamIdle: undefined };
+      const entry: PooledSession = { key, account, opening, session: null, idle: null, streamIdle: undefined };
       entries.set(key, entry);
       shares.take(account);
       opening.then(
@@ -181,7 +181,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   };
 }
 
-function stopTimers(entry: Entry): void {
+function stopTimers(entry: PooledSession): void {
   if (entry.idle) clearTimeout(entry.idle);
   clearTimeout(entry.streamIdle);
   entry.idle = null;

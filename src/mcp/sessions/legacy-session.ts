@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { isObject, type JsonObject, setMember, splice } from '#wire';
 import type { Offer } from '#catalog';
 import type { StoredSession, SessionStore } from '../request/session-store.ts';
-import { type LegacySession, NO_SESSION, type McpResponse, type Place } from '../request/mcp-request.ts';
+import { type LegacySession, NO_SESSION, type McpResponse, type ServerPlace } from '../request/mcp-request.ts';
 import { initializeAt, leaveServer, notifyInitialized } from '../servers/legacy-server.ts';
 import type { Era } from '../wire/revisions.ts';
 
@@ -54,7 +54,7 @@ export function capabilitiesOf(initialize: string): JsonObject {
 export type RenewSession = (
   session: LegacySession,
   lost: string,
-  place: Pick<Place, 'send'>,
+  place: Pick<ServerPlace, 'send'>,
 ) => Promise<'renewed' | 'gone'>;
 
 interface SessionRenewalOptions {
@@ -72,7 +72,7 @@ export function createSessionRenewal({ store, offerOf, onGone, onError }: Sessio
   async function renew(
     session: LegacySession,
     lost: string,
-    { send }: Pick<Place, 'send'>,
+    { send }: Pick<ServerPlace, 'send'>,
   ): Promise<'renewed' | 'gone'> {
     const row = await store.get(session.id);
     const kept = row && fromState(row, offerOf);
@@ -119,7 +119,7 @@ export const LOST = Symbol('lost');
  */
 export async function renewOnce<T>(
   session: LegacySession,
-  place: Pick<Place, 'send'>,
+  place: Pick<ServerPlace, 'send'>,
   renew: RenewSession,
   attempt: (mayBeLost: boolean) => Promise<T | typeof LOST>,
 ): Promise<T | McpResponse> {

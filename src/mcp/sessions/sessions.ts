@@ -20,7 +20,7 @@ import {
   toState,
   type SessionState,
 } from './legacy-session.ts';
-import type { LegacySession, Place, McpResponse } from '../request/mcp-request.ts';
+import type { LegacySession, ServerPlace, McpResponse } from '../request/mcp-request.ts';
 import { allWithin } from '../request/waiting.ts';
 import { ERROR } from '../wire/revisions.ts';
 
@@ -30,7 +30,10 @@ export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'c
    * Answers an `initialize` message, and opens the session if it is accepted. Runs inside the attempt of a free
    * call. Throws UpstreamFailure.
    */
-  open(opening: Opening, place: Pick<Place, 'offer' | 'facts' | 'send'>): Promise<Opened<LegacySession>>;
+  open(
+    opening: Opening,
+    place: Pick<ServerPlace, 'offer' | 'facts' | 'send'>,
+  ): Promise<InitializeOutcome<LegacySession>>;
   /** Takes a session for one request or stream. Null if this owner has no such session with this service. */
   enter(id: string, owner: TaskOwner, service: string): Promise<SessionUse | null>;
   readonly renew: RenewSession;
@@ -131,7 +134,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
     async open({ message, owner, service }, place) {
       const tooLong = refuseTooLong(message);
       if (tooLong) return tooLong;
-      const opened = await kept.open<Opened<LegacySession>>(owner.account, async (keep) => {
+      const opened = await kept.open<InitializeOutcome<LegacySession>>(owner.account, async (keep) => {
         const { accepted, response } = await answerInitialize(message, place, deps.initializeResult);
         if (accepted === null) return { session: null, response };
         const session: LegacySession = {
@@ -175,7 +178,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
 }
 
 /** The outcome of `initialize`. */
-export interface Opened<S = { readonly id: string }> {
+export interface InitializeOutcome<S = { readonly id: string }> {
   /** null if `initialize` was refused. */
   readonly session: S | null;
   readonly response: McpResponse;
@@ -185,14 +188,14 @@ export interface Opened<S = { readonly id: string }> {
 const INITIALIZE_CHARS_MAX = 64 * 1024;
 
 /** Refuses an `initialize` that is too long to be stored; null for others. */
-export function refuseTooLong({ idText, text }: RequestMessage): Opened<never> | null {
+export function refuseTooLong({ idText, text }: RequestMessage): InitializeOutcome<never> | null {
   if (text.length <= INITIALIZE_CHARS_MAX) return null;
   const message = `initialize is longer than ${INITIALIZE_CHARS_MAX} characters`;
   return refused(idText, 400, ERROR.invalidRequest, message);
 }
 
 /** Refuses a session because the account may not open another. */
-export const refuseTooMany = ({ idText }: RequestMessage, max: number): Opened<never> =>
+export const refuseTooMany = ({ idText }: RequestMessage, max: number): InitializeOutcome<never> =>
   refused(
     idText,
     429,
@@ -201,12 +204,12 @@ export const refuseTooMany = ({ idText }: RequestMessage, max: number): Opened<n
   );
 
 /** A session for which the gateway itself answers, with `result` (JSON text). */
-export const openedWith = <S>(session: S, { idText }: RequestMessage, result: string): Opened<S> => ({
+export const openedWith = <S>(session: S, { idText }: RequestMessage, result: string): InitializeOutcome<S> => ({
   session,
   response: { text: resultText(idText, result), status: 200 },
 });
 
-const refused = (idText: string, status: number, code: number, message: string): Opened<never> => ({
+const refused = (idText: string, status: number, code: number, message: string): InitializeOutcome<never> => ({
   session: null,
   response: { status, text: errorText(idText, { code, message }) },
 });

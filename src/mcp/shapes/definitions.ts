@@ -16,7 +16,7 @@ import {
   type Shape,
   text,
 } from './shape.ts';
-import type { Form, ListMethod } from './lists.ts';
+import type { ListForm, ListMethod } from './lists.ts';
 
 /** Most characters of the name of a tool. */
 export const TOOL_NAME_MAX = 256;
@@ -56,7 +56,7 @@ const rootType = oneOf('object');
  * The schema of a tool's arguments. Its root type must be "object". Arguments are always an object, so it is the same
  * schema if it names no type, or several types with "object" among them.
  */
-const inputSchema = (form: Form): Shape => {
+const inputSchema = (form: ListForm): Shape => {
   const typed = members({ type: rootType });
   return (value, at) => {
     if (value === undefined || value === null) return repaired(at, () => '{"type":"object"}');
@@ -74,7 +74,7 @@ const inputSchema = (form: Form): Shape => {
  * object is wrapped as that of `{"result": …}`, which is also the form of its `structuredContent`. A schema that allows
  * both, or that has references, is left out, because a wrapped reference would point to the wrong place.
  */
-const outputSchema: Readonly<Record<Form, Shape>> = {
+const outputSchema: Readonly<Record<ListForm, Shape>> = {
   modern: (value, at) => {
     if (typeof value === 'boolean') return repaired(at, () => (value ? '{}' : '{"not":{}}'));
     return ofObject.modern(value, at);
@@ -108,12 +108,12 @@ const hints = members(
   },
 );
 
-const execution: Readonly<Record<Form, Shape>> = {
+const execution: Readonly<Record<ListForm, Shape>> = {
   modern: present,
   legacy: members({}, { taskSupport: oneOf('required', 'optional', 'forbidden') }),
 };
 
-const tool = (form: Form): Shape =>
+const tool = (form: ListForm): Shape =>
   members(
     { name: name(TOOL_NAME_MAX), inputSchema: inputSchema(form) },
     {
@@ -135,7 +135,7 @@ const prompt = members(
 );
 
 /** The elements of each list. */
-export const ITEMS: Readonly<Record<ListMethod, Readonly<Record<Form, Shape>>>> = {
+export const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
   'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
   'resources/list': { modern: resource, legacy: resource },
   'resources/templates/list': { modern: resourceTemplate, legacy: resourceTemplate },

@@ -16,7 +16,7 @@ export const isListMethod = (method: string): method is ListMethod => Object.has
 
 /** The forms in which clients read lists: that of 2026-07-28, and that of all earlier revisions and of bare clients. */
 export const FORMS = ['modern', 'legacy'] as const;
-export type Form = (typeof FORMS)[number];
+export type ListForm = (typeof FORMS)[number];
 
 /** Most characters that are kept of the name of an element that is left out. */
 const LEFT_NAME_MAX = 256;
@@ -28,7 +28,7 @@ export const leftOut = (method: ListMethod, key: string | null, fault: string): 
 });
 
 /** An element of a list (JSON text) in the form that clients read. `value`: the same, parsed. */
-export function readableItem(method: ListMethod, form: Form, written: string, value: unknown): Readable {
+export function readableItem(method: ListMethod, form: ListForm, written: string, value: unknown): Readable {
   try {
     // Readers differ in which of two values they take, so nobody knows which tool this is.
     if (isObject(value)) membersOf(written);
@@ -65,7 +65,7 @@ export const cacheMembers = { ttlMs: orDefault(isMilliseconds, '0'), cacheScope:
 export const completeType = { resultType: orDefault(text, '"complete"') };
 
 const ofPage = { nextCursor: orNone(text), _meta: orNone(expected('an object', isObject)) };
-const PAGE: Readonly<Record<Form, Shape>> = {
+const PAGE: Readonly<Record<ListForm, Shape>> = {
   modern: members({ ...cacheMembers, ...completeType }, ofPage),
   legacy: members({}, ofPage),
 };
@@ -74,7 +74,7 @@ const PAGE: Readonly<Record<Form, Shape>> = {
  * The result (JSON text) of a request for a list, in the form that clients read. An element that nobody can read, and
  * the second of two with one name, is left out. Throws RawJsonError if a member is there twice.
  */
-export function readableList(method: ListMethod, form: Form, written: string): Readable {
+export function readableList(method: ListMethod, form: ListForm, written: string): Readable {
   const work = listInTurns(method, form, written);
   for (;;) {
     const { done, value } = work.next();
@@ -83,7 +83,11 @@ export function readableList(method: ListMethod, form: Form, written: string): R
 }
 
 /** As readableList, for a list that may be large: yields between pieces of work. */
-export function* listInTurns(method: ListMethod, form: Form, written: string): Generator<void, Readable, undefined> {
+export function* listInTurns(
+  method: ListMethod,
+  form: ListForm,
+  written: string,
+): Generator<void, Readable, undefined> {
   const value = JSON.parse(written) as JsonObject;
   const { member } = LISTS[method];
   const items = value[member];

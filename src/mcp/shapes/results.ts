@@ -20,7 +20,7 @@ import {
 import type { Era } from '../wire/revisions.ts';
 
 /** How the client of a result speaks. */
-type Client = 'modern' | 'legacy' | 'bare';
+type ClientForm = 'modern' | 'legacy' | 'bare';
 
 /** The `_meta` of a legacy result. That of a modern one may have anything. */
 const legacyMeta = members(
@@ -40,12 +40,12 @@ const wrapped: Shape = (value, at) =>
  * The output of a tool. A null is an output in the modern revision alone: servers of older ones write it for none, and
  * so it is for clients that name no revision.
  */
-function structuredContent(era: Era, client: Client): Shape {
+function structuredContent(era: Era, client: ClientForm): Shape {
   if (era === 'legacy') return client === 'legacy' ? wrapped : present;
   return client === 'bare' ? present : anything;
 }
 
-const callResult = (era: Era, client: Client): Shape =>
+const callResult = (era: Era, client: ClientForm): Shape =>
   members(
     { content: orElse(list(contentBlock), '[]'), ...(era === 'modern' ? completeType : {}) },
     { structuredContent: structuredContent(era, client), isError: boolean, _meta: META[era] },
@@ -60,7 +60,7 @@ const OTHERS: Readonly<Record<string, readonly [required: Readonly<Record<string
   'completion/complete': [{ completion }, false],
 };
 
-function shapesOf(era: Era, client: Client): ReadonlyMap<string, Shape> {
+function shapesOf(era: Era, client: ClientForm): ReadonlyMap<string, Shape> {
   const others = Object.entries(OTHERS).map(([method, [required, cacheable]]) => {
     const ofEra = era === 'modern' ? { ...completeType, ...(cacheable ? cacheMembers : {}) } : {};
     return [method, members({ ...required, ...ofEra }, { description: text, _meta: META[era] })] as const;
@@ -71,10 +71,10 @@ function shapesOf(era: Era, client: Client): ReadonlyMap<string, Shape> {
 const CLIENTS = ['modern', 'legacy', 'bare'] as const;
 const ofEra = (era: Era) =>
   Object.fromEntries(CLIENTS.map((client) => [client, shapesOf(era, client)])) as Record<
-    Client,
+    ClientForm,
     ReadonlyMap<string, Shape>
   >;
-const RESULTS: Readonly<Record<Era, Readonly<Record<Client, ReadonlyMap<string, Shape>>>>> = {
+const RESULTS: Readonly<Record<Era, Readonly<Record<ClientForm, ReadonlyMap<string, Shape>>>>> = {
   modern: ofEra('modern'),
   legacy: ofEra('legacy'),
 };
@@ -83,7 +83,7 @@ const RESULTS: Readonly<Record<Era, Readonly<Record<Client, ReadonlyMap<string, 
  * The shape of a result that a server of this era gives to a request. Null for one that is not checked: a result that
  * asks for input or is a task has members of its own, and other methods have no members that clients read.
  */
-export function resultShape(method: string, era: Era, client: Client, result: JsonObject): Shape | null {
+export function resultShape(method: string, era: Era, client: ClientForm, result: JsonObject): Shape | null {
   const { resultType, task } = result;
   if (era === 'modern' && resultType !== undefined && resultType !== null && resultType !== 'complete') return null;
   if (isObject(task) && result['content'] === undefined) return null;

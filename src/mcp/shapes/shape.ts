@@ -18,7 +18,7 @@ interface Repair {
 }
 
 /** The path of a value, with the faults and repairs that were found on the way. */
-interface Place {
+interface ValuePlace {
   readonly path: Path;
   readonly found: { readonly repairs: Repair[]; fault: Fault | null };
 }
@@ -27,18 +27,18 @@ interface Place {
  * Whether clients can read a value. Without a place it only answers, and allocates nothing: most values are right. With
  * a place it also notes how the value becomes readable, or why it cannot, and answers true if repairs are enough.
  */
-export type Shape = (value: unknown, at: Place | null) => boolean;
+export type Shape = (value: unknown, at: ValuePlace | null) => boolean;
 
-const inside = (at: Place | null, key: string | number): Place | null =>
+const inside = (at: ValuePlace | null, key: string | number): ValuePlace | null =>
   at && { path: [...at.path, key], found: at.found };
 
-function wrong(at: Place | null, must: string): false {
+function wrong(at: ValuePlace | null, must: string): false {
   if (at !== null) at.found.fault ??= { path: at.path, must };
   return false;
 }
 
 /** Notes a repair of the value at `at`. Without a place there is no repair. */
-export function repaired(at: Place | null, change: Repair['change']): boolean {
+export function repaired(at: ValuePlace | null, change: Repair['change']): boolean {
   at?.found.repairs.push({ path: at.path, change });
   return at !== null;
 }
@@ -129,7 +129,7 @@ export type Readable = { readonly text: string } | { readonly fault: string };
  */
 export function readable(written: string, value: unknown, shape: Shape): Readable {
   if (shape(value, null)) return { text: written };
-  const found: Place['found'] = { repairs: [], fault: null };
+  const found: ValuePlace['found'] = { repairs: [], fault: null };
   if (!shape(value, { path: [], found })) return { fault: wordsOf(found.fault!) };
   try {
     return { text: rewritten(written, { start: 0, end: written.length }, found.repairs) };

@@ -5,7 +5,7 @@ import { eventBytes } from '../request/mcp-request.ts';
 import { notificationText } from '../wire/own-messages.ts';
 import { LEGACY_METHODS } from '../wire/revisions.ts';
 
-interface Client {
+interface ClientContext {
   readonly session: string;
   readonly capabilities: JsonObject;
   /** Whether the client accepts an event stream. */
@@ -20,7 +20,7 @@ interface Client {
  */
 export async function* askClient(
   clientRequests: ClientRequests,
-  client: Client,
+  client: ClientContext,
   { requests }: PendingRequest,
   round: string,
   signal: AbortSignal,
@@ -54,7 +54,7 @@ export async function* askClient(
   }
 }
 
-function refuseUnaskable({ capabilities, events }: Client, request: InputRequest): void {
+function refuseUnaskable({ capabilities, events }: ClientContext, request: InputRequest): void {
   if (!events)
     throw new NoAnswer(
       `it asks the client (${request.method}), but the client does not accept an event stream. Send "Accept: application/json, text/event-stream"`,

@@ -20,7 +20,7 @@ import {
   type EraTranslator,
   type McpEnd,
   type McpResponse,
-  type Place,
+  type ServerPlace,
 } from '../request/mcp-request.ts';
 import {
   cancelledId,
@@ -53,7 +53,7 @@ export interface LegacyToLegacy {
    * accepted it (202), else the server's refusal. `notifications/cancelled` also cancels the call here. Throws
    * UpstreamFailure.
    */
-  tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: Place): Promise<McpEnd>;
+  tell(session: LegacySession, message: NotificationMessage | ResponseMessage, place: ServerPlace): Promise<McpEnd>;
 }
 
 /** A server is told of a cancellation at once and stops, so what still comes was on its way. */
@@ -163,7 +163,7 @@ function withExactId({ id: written, text, members }: RequestMessage, id: Request
 function post(
   session: LegacySession,
   text: string,
-  place: Place,
+  place: ServerPlace,
   renew: RenewSession,
   onExchange: (exchange: UpstreamExchange) => void,
 ): Promise<UpstreamReply | McpResponse> {
@@ -188,7 +188,7 @@ const isRefusal = (answer: UpstreamReply | McpResponse): answer is McpResponse =
 const refused = (refusal: McpResponse): McpEnd => freeEnd(refusal, `status ${refusal.status}`);
 
 /** Refuses a server's request to a client that accepts no events. Does not wait for the server's reply. */
-function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: Place): void {
+function refuseRequest(session: LegacySession, { idText, method }: RequestMessage, { send }: ServerPlace): void {
   const error = {
     code: ERROR.methodNotFound,
     message: 'The client does not accept an event stream, so the server cannot ask it',
@@ -218,7 +218,7 @@ const UNANSWERED_MAX = 1_000;
 const COUNTED_MIN = 10;
 
 /** An id that a client has counted: a number, or a string that ends with one. */
-interface Counted {
+interface CountedId {
   /** The text before the number. The ids 1 and "1" are different. */
   readonly prefix: string;
   readonly count: number;
@@ -226,7 +226,7 @@ interface Counted {
 
 interface OfSession {
   /** Each kept id; null if it is not counted. */
-  readonly kept: Map<string, Counted | null>;
+  readonly kept: Map<string, CountedId | null>;
   /** By prefix. Every id up to the floor counts as unanswered. Clients count upwards, so they never use one again. */
   readonly floors: Map<string, number>;
 }
@@ -279,7 +279,7 @@ const ID_CHARS_MAX = 128;
 /** So many digits are an exact number. */
 const COUNT_AT_END = /^(.*?)(\d{1,15})$/s;
 
-function countedOf(id: RequestId): Counted | null {
+function countedOf(id: RequestId): CountedId | null {
   if (typeof id === 'number') return { prefix: '', count: id };
   const [, prefix, digits] = (id.length <= ID_CHARS_MAX && COUNT_AT_END.exec(id)) || [];
   return digits === undefined ? null : { prefix: `"${prefix}`, count: Number(digits) };

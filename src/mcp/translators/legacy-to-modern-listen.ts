@@ -7,11 +7,11 @@ import {
   LISTENING,
   type LegacySession,
   type McpEnd,
-  type Place,
+  type ServerPlace,
   type ServerFacts,
 } from '../request/mcp-request.ts';
 import { createMailbox } from '../request/waiting.ts';
-import { requestText, ACKNOWLEDGED, type Kind, KINDS, toNotifications } from '../wire/own-messages.ts';
+import { requestText, ACKNOWLEDGED, type ListKind, KINDS, toNotifications } from '../wire/own-messages.ts';
 import { withMeta } from '../wire/meta.ts';
 import { MODERN_POST_HEADERS } from '../servers/legacy-server.ts';
 import { envelopeOf, withoutSubscription } from '../request/legacy-to-modern-text.ts';
@@ -20,7 +20,10 @@ import { envelopeOf, withoutSubscription } from '../request/legacy-to-modern-tex
  * The stream that a legacy client opens with GET. Yields events. Ends free when the server ends it, when a newer stream
  * replaces it, or when `signal` aborts.
  */
-export type ListenModern = (session: LegacySession, place: Place) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
+export type ListenModern = (
+  session: LegacySession,
+  place: ServerPlace,
+) => AsyncGenerator<Uint8Array, McpEnd, undefined>;
 
 interface ListenModernOptions {
   readonly subscriptions: Subscriptions;
@@ -136,7 +139,7 @@ export function createListenModern({ subscriptions, replyBytesMax }: ListenModer
 
 /** The notifications that the server offers; null if it offers none. */
 function filterOf({ capabilities }: ServerFacts, uris: readonly string[]): JsonObject | null {
-  const offers = (kind: Kind) => (capabilities[kind] as JsonObject | undefined)?.['listChanged'] === true;
+  const offers = (kind: ListKind) => (capabilities[kind] as JsonObject | undefined)?.['listChanged'] === true;
   const filter = toNotifications({ kinds: KINDS.filter(offers), uris });
   return Object.keys(filter).length === 0 ? null : filter;
 }
@@ -187,7 +190,7 @@ interface Watch {
   end(): void;
 }
 
-interface State {
+interface ListenState {
   readonly uris: Set<string>;
   chars: number;
   version: number;
@@ -201,9 +204,9 @@ const CHARS_MAX = 64 * 1024;
 
 export function createSubscriptions(): Subscriptions {
   // Weak, so that the state is freed with its session.
-  const states = new WeakMap<LegacySession, State>();
+  const states = new WeakMap<LegacySession, ListenState>();
 
-  function stateOf(session: LegacySession): State {
+  function stateOf(session: LegacySession): ListenState {
     let state = states.get(session);
     if (!state) {
       state = { uris: new Set(), chars: 0, version: 0, watcher: null, acknowledged: 0, waiting: new Set() };
@@ -212,12 +215,12 @@ export function createSubscriptions(): Subscriptions {
     return state;
   }
 
-  const change = (state: State, chars: number) => {
+  const change = (state: ListenState, chars: number) => {
     state.chars += chars;
     state.version++;
     state.watcher?.changed();
   };
-  const wake = (state: State) => {
+  const wake = (state: ListenState) => {
     for (const done of state.waiting) done();
   };
 

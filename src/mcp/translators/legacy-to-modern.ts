@@ -22,14 +22,19 @@ import {
   refuseCredentialStatus,
   withoutResponse,
 } from '../request/ending.ts';
-import { createRunningRequests, endsCancelled, type Running, type CancelNotes } from '../request/cancellation.ts';
+import {
+  createRunningRequests,
+  endsCancelled,
+  type RunningRequest,
+  type CancelNotes,
+} from '../request/cancellation.ts';
 import { ERROR, levelFault } from '../wire/revisions.ts';
 import {
   isUnaskedProgress,
   type LegacySession,
   type EraTranslator,
   type McpEnd,
-  type Place,
+  type ServerPlace,
   type McpRequest,
   eventBytes,
   type ServerFacts,
@@ -103,8 +108,8 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
   async function* startAttempt(
     mcpRequest: McpRequest,
     session: LegacySession,
-    place: Place,
-    { unwanted, cancelled }: Running,
+    place: ServerPlace,
+    { unwanted, cancelled }: RunningRequest,
   ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
     const signal = eitherOf(place.signal, unwanted);
     let continued: Round['continued'] = {};
@@ -156,7 +161,7 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
 }
 
 /** The status is always 200, because a legacy client takes any other status for a broken connection. */
-function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage): McpEnd {
+function endOf(mcpRequest: McpRequest, place: ServerPlace, response: ResponseMessage): McpEnd {
   const { message, toClient } = mcpRequest;
   const type = isObject(response.result) ? response.result['resultType'] : undefined;
   if (type !== undefined && type !== 'complete') {
@@ -167,14 +172,14 @@ function endOf(mcpRequest: McpRequest, place: Place, response: ResponseMessage):
   return toServerEnd(mcpRequest, place, response, given);
 }
 
-const endWith = ({ message }: McpRequest, { offer }: Place, text: string): McpEnd =>
+const endWith = ({ message }: McpRequest, { offer }: ServerPlace, text: string): McpEnd =>
   toEnd(message, offer, parseMessage(text) as ResponseMessage, { text, status: 200 });
 
 /**
  * Refuses a call for which the client could not give the input. For a tool call this is a result, because the model
  * reads it. Else it is an error.
  */
-function refuse(mcpRequest: McpRequest, place: Place, why: string): McpEnd {
+function refuse(mcpRequest: McpRequest, place: ServerPlace, why: string): McpEnd {
   const { method, idText } = mcpRequest.message;
   const text = `${method} needs input and cannot continue: ${why}`;
   if (method !== 'tools/call')
@@ -207,7 +212,7 @@ interface Round {
 type ServerExchange = (
   mcpRequest: McpRequest,
   session: LegacySession,
-  place: Place,
+  place: ServerPlace,
   round: Round,
   cancelled: AbortSignal,
 ) => AsyncGenerator<Uint8Array, ResponseMessage, undefined>;

@@ -1,6 +1,6 @@
 import { isObject } from '#wire';
 import type { NotificationMessage, Received } from '#json-rpc';
-import { eventBytes, type Place, type McpRequest } from '../request/mcp-request.ts';
+import { eventBytes, type ServerPlace, type McpRequest } from '../request/mcp-request.ts';
 import { createMailbox, type Mailbox, orAbort } from '../request/waiting.ts';
 import { withMeta } from '../wire/meta.ts';
 import { META } from '../wire/revisions.ts';
@@ -17,7 +17,7 @@ const CHANGES_BOUNDS = { itemsMax: 1_000, charsMax: 4 * 1024 * 1024 } as const;
  */
 export async function* listen(
   mcpRequest: McpRequest,
-  { signal, ...place }: Place,
+  { signal, ...place }: ServerPlace,
   sessions: UpstreamSessions,
 ): AsyncGenerator<Uint8Array, string, undefined> {
   const { idText, params } = mcpRequest.message;

@@ -20,7 +20,13 @@ import {
   createQuestions,
 } from '../servers/held-calls.ts';
 import { freeEnd, withoutResponse, providerFailure, toEnd, toServerEnd } from '../request/ending.ts';
-import { eventBytes, type EraTranslator, type Place, type McpEnd, type McpRequest } from '../request/mcp-request.ts';
+import {
+  eventBytes,
+  type EraTranslator,
+  type ServerPlace,
+  type McpEnd,
+  type McpRequest,
+} from '../request/mcp-request.ts';
 import { LATE, orAbort } from '../request/waiting.ts';
 import { nameOf } from '../wire/param-headers.ts';
 import { ERROR, MODERN_METHODS, modernStatusOf } from '../wire/revisions.ts';
@@ -88,8 +94,8 @@ export function createModernToLegacy(options: ModernToLegacyOptions): EraTransla
 // oxlint-disable-next-line complexity -- the branches are the events of one stream
 async function* follow(
   mcpRequest: McpRequest,
-  place: Place,
-  { call, questions }: Running,
+  place: ServerPlace,
+  { call, questions }: RunningCall,
   { held, seals, cancelGraceMs = CANCEL_GRACE_MS }: ModernToLegacyOptions,
 ): AsyncGenerator<Uint8Array, McpEnd, undefined> {
   const { signal } = place;
@@ -148,7 +154,7 @@ async function* follow(
 function hold(
   held: HeldCalls,
   { caller, message }: McpRequest,
-  { offer }: Place,
+  { offer }: ServerPlace,
   call: SessionCall,
   questions: Questions,
 ): string {
@@ -185,7 +191,7 @@ const ELSEWHERE: JsonRpcError = {
 };
 
 /** A running request in a session, with the questions for its client. */
-interface Running {
+interface RunningCall {
   readonly call: SessionCall;
   readonly questions: Questions;
 }
@@ -204,10 +210,10 @@ const BROKEN = new Error("the client's answer could not be delivered");
  */
 async function startCall(
   mcpRequest: McpRequest,
-  place: Place,
+  place: ServerPlace,
   options: BeginCallOptions,
   mayBeLost: boolean,
-): Promise<Running> {
+): Promise<RunningCall> {
   const { message, capabilities } = mcpRequest;
   const { signal } = place;
   const askable =
@@ -235,10 +241,10 @@ async function startCall(
  */
 async function goOn(
   mcpRequest: McpRequest,
-  place: Place,
+  place: ServerPlace,
   { held }: BeginCallOptions,
   heldId: string,
-): Promise<Running | 'elsewhere' | null> {
+): Promise<RunningCall | 'elsewhere' | null> {
   const { message, caller } = mcpRequest;
   const { method, params } = message;
   const found = held.take(heldId, {
@@ -258,7 +264,7 @@ async function goOn(
   return { call, questions };
 }
 
-async function deliver({ session }: SessionCall, { detached }: Place, answer: string): Promise<void> {
+async function deliver({ session }: SessionCall, { detached }: ServerPlace, answer: string): Promise<void> {
   const reply = await session.post(answer, detached).head;
   reply.discard();
   if (reply.status >= 400)
@@ -266,7 +272,7 @@ async function deliver({ session }: SessionCall, { detached }: Place, answer: st
 }
 
 /** Ends a call with a response that the gateway itself wrote (JSON text). */
-function endWith({ message }: McpRequest, { offer }: Place, text: string): McpEnd {
+function endWith({ message }: McpRequest, { offer }: ServerPlace, text: string): McpEnd {
   const response = parseMessage(text) as ResponseMessage;
   return toEnd(message, offer, response, { text, status: response.error ? modernStatusOf(response.error.code) : 200 });
 }
@@ -278,7 +284,7 @@ function endWith({ message }: McpRequest, { offer }: Place, text: string): McpEn
 function endAsking(
   seals: Seals,
   mcpRequest: McpRequest,
-  place: Place,
+  place: ServerPlace,
   inputRequests: string,
   held: string | null,
 ): McpEnd {
@@ -291,7 +297,7 @@ function endAsking(
 function endWithResponse(
   seals: Seals,
   mcpRequest: McpRequest,
-  place: Place,
+  place: ServerPlace,
   { status }: SessionCall,
   response: ResponseMessage,
 ): McpEnd {

@@ -22,7 +22,7 @@ import {
   type EraTranslator,
   type McpEnd,
   type McpResponse,
-  type Place,
+  type ServerPlace,
   type McpRequest,
   toEvent,
 } from '../request/mcp-request.ts';
@@ -115,7 +115,7 @@ export function createModernToModern({
 
   function endOf(
     mcpRequest: McpRequest,
-    place: Place,
+    place: ServerPlace,
     response: ResponseMessage,
     status: number,
     eventId: string | null,
@@ -126,7 +126,7 @@ export function createModernToModern({
 
   function answerOf(
     mcpRequest: McpRequest,
-    place: Place,
+    place: ServerPlace,
     response: ResponseMessage,
     status: number,
     eventId: string | null,

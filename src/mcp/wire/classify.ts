@@ -59,9 +59,9 @@ export type Inbound =
       readonly acceptsEvents: boolean;
     }
   /** Answered with this error and HTTP status. */
-  | Refused;
+  | RefusedMessage;
 
-interface Refused {
+interface RefusedMessage {
   readonly kind: 'refused';
   readonly status: number;
   /** The id of the request as the client wrote it; `null` if it has no id. */
@@ -106,7 +106,7 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
 const FAULTS = { parse: ERROR.parse, request: ERROR.invalidRequest, params: ERROR.invalidParams } as const;
 
 /** Refuses a text that is not a JSON-RPC message. */
-function noMessage(text: string): Refused {
+function noMessage(text: string): RefusedMessage {
   const { kind, message, idText } = messageFault(text);
   return refuse(idText === null ? null : { idText }, FAULTS[kind], message);
 }
@@ -214,7 +214,7 @@ function inSession(message: JsonRpcMessage, headers: InboundHeaders): Inbound {
   );
 }
 
-function legacyVersionFault(message: RequestMessage | null, { version }: InboundHeaders): Refused | null {
+function legacyVersionFault(message: RequestMessage | null, { version }: InboundHeaders): RefusedMessage | null {
   if (version === null || isLegacyRevision(version)) return null;
   const supported = `${MODERN}, ${LEGACY.join(', ')}`;
   return refuse(
@@ -258,7 +258,7 @@ function classifyBatch(body: string, headers: InboundHeaders): Inbound {
   );
 }
 
-const mismatch = (message: RequestMessage | null, what: string): Refused =>
+const mismatch = (message: RequestMessage | null, what: string): RefusedMessage =>
   refuse(message, ERROR.headerMismatch, `Headers and body disagree: ${what}`);
 
 function refuse(
@@ -267,7 +267,7 @@ function refuse(
   text: string,
   data?: unknown,
   status = 400,
-): Refused {
+): RefusedMessage {
   const error = { code, message: text, ...(data === undefined ? {} : { data }) };
   return { kind: 'refused', status, idText: message?.idText ?? 'null', error };
 }

@@ -23,14 +23,14 @@ export function readOwnRequest(text: string): RequestMessage {
 
 /** The kinds of lists that can change, by their names in notifications. */
 export const KINDS = ['tools', 'resources', 'prompts'] as const;
-export type Kind = (typeof KINDS)[number];
+export type ListKind = (typeof KINDS)[number];
 
 /** The notification of a changed list. */
-export const listChanged = (kind: Kind): string => `notifications/${kind}/list_changed`;
+export const listChanged = (kind: ListKind): string => `notifications/${kind}/list_changed`;
 
 /** The changes that a stream of `subscriptions/listen` reports. */
 interface Subscribed {
-  readonly kinds: readonly Kind[];
+  readonly kinds: readonly ListKind[];
   /** URIs of resources. */
   readonly uris: readonly string[];
 }

@@ -110,7 +110,7 @@ function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> 
 
 const NONE: ReadonlyMap<string, ParamHeader> = new Map();
 
-interface Place {
+interface SchemaPlace {
   readonly node: unknown;
   /** Null if the path has another keyword than `properties`. */
   readonly path: readonly string[] | null;
@@ -118,7 +118,7 @@ interface Place {
 
 function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
   const found = new Map<string, ParamHeader>();
-  const open: Place[] = [{ node: root, path: [] }];
+  const open: SchemaPlace[] = [{ node: root, path: [] }];
   for (let read = 0; read < open.length; read++) {
     const { node, path } = open[read]!;
     if (open.length > SCHEMA_NODES_MAX || (path !== null && path.length > PATH_MAX)) return null;

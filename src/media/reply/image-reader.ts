@@ -26,7 +26,7 @@ export interface ImagesResult {
   readonly words?: bigint;
 }
 
-export interface ReaderContext {
+export interface ImageReaderContext {
   /** Images that were asked for and paid for. Further images are not given out. */
   readonly n: number;
   /** Images that were edited. They are charged if at least one image came. */
@@ -50,15 +50,15 @@ export const parseImageReply = (json: Buffer): Record<string, unknown> => parseR
  * Reads a reply with images in base64, in the form of OpenAI's API. The images are not parsed, because parsing a
  * reply of 32 MiB would block all streams of the process for 150 ms. Each image that came is one unit of usage.
  */
-export function createImageReader(context: ReaderContext): ReplyReader<ImagesResult> {
+export function createImageReader(context: ImageReaderContext): ReplyReader<ImagesResult> {
   return new ImageReader(context);
 }
 
 class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
-  readonly #context: ReaderContext;
+  readonly #context: ImageReaderContext;
   #bytes: ReplyBytes;
 
-  constructor(context: ReaderContext) {
+  constructor(context: ImageReaderContext) {
     super();
     this.#context = context;
     this.#bytes = createReplyBytes(null, context.replyBytesMax);
@@ -113,7 +113,10 @@ export const imagesUsed = (made: number, inputs: number, words?: bigint): Usage 
 });
 
 /** Yields between pieces of work. Throws UpstreamFailure for a reply without an image. */
-function* readReply(arrived: ReplyBytes, context: ReaderContext): Generator<void, ReplyEnd<ImagesResult>, undefined> {
+function* readReply(
+  arrived: ReplyBytes,
+  context: ImageReaderContext,
+): Generator<void, ReplyEnd<ImagesResult>, undefined> {
   const { n } = context;
   const bytes = yield* arrived.take();
   yield;
@@ -169,7 +172,7 @@ function* readReply(arrived: ReplyBytes, context: ReaderContext): Generator<void
 export function endOfImages(
   images: readonly FoundImage[],
   reply: Readonly<Record<string, unknown>>,
-  { n, inputs, words, worth }: ReaderContext,
+  { n, inputs, words, worth }: ImageReaderContext,
   flags: Partial<Record<ProviderFlag, true>> = {},
 ): ReplyEnd<ImagesResult> {
   const claim = words === null ? null : reportedWords(reply, inputs > 0);

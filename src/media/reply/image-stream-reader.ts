@@ -3,14 +3,14 @@ import { bytesOfString, failedByItsOwnWords, malformed, withoutLongStrings, tooL
 import type { Cut, ReplyEnd, ReplyReader } from '#call';
 import type { ImageStream, EventPrefix } from '../request/image-ask.ts';
 import { base64Of, checkBase64, headOf, seedOf, isWholeImage, type ImageHead } from '../image-file.ts';
-import { endOfImages, type ImagesResult, parseImageReply, type ReaderContext } from './image-reader.ts';
+import { endOfImages, type ImagesResult, parseImageReply, type ImageReaderContext } from './image-reader.ts';
 
 /**
  * Reads a stream of one image, in the form of OpenAI's API. Partial images go out as they come. The final image is
  * held until the settlement. `whole` reads a reply that is no stream.
  */
 export function createImageStreamReader(
-  context: ReaderContext,
+  context: ImageReaderContext,
   stream: ImageStream,
   whole: ReplyReader<ImagesResult>,
 ): ReplyReader<ImagesResult> {
@@ -18,7 +18,7 @@ export function createImageStreamReader(
 }
 
 class ImageStreamReader implements ReplyReader<ImagesResult> {
-  readonly #context: ReaderContext;
+  readonly #context: ImageReaderContext;
   readonly #stream: ImageStream;
   readonly #whole: ReplyReader<ImagesResult>;
   readonly #splitter: EventSplitter;
@@ -27,7 +27,7 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
   #partials = 0;
   #end: ReplyEnd<ImagesResult> | null = null;
 
-  constructor(context: ReaderContext, stream: ImageStream, whole: ReplyReader<ImagesResult>) {
+  constructor(context: ImageReaderContext, stream: ImageStream, whole: ReplyReader<ImagesResult>) {
     this.#context = context;
     this.#stream = stream;
     this.#whole = whole;

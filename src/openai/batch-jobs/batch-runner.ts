@@ -5,7 +5,7 @@ import type { Batch, BatchFault } from './batch.ts';
 import { checkPlaces, runPlaces, shareOf, UNPAID } from './batch-places.ts';
 import { Claim, NotNow } from './claim.ts';
 import { createToBatch, readFaults } from './create-batches.ts';
-import type { Progress, WorkDeps } from './work-on-batch.ts';
+import type { BatchProgress, WorkDeps } from './work-on-batch.ts';
 
 /** The work of one gateway on the batches of its database. */
 export interface BatchRunner {
@@ -51,7 +51,7 @@ const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
 ]);
 
 /** The place of a batch: among those that are checked, or among those that run. */
-interface Taken {
+interface TakenPlace {
   readonly account: string;
   share: string;
   place: Place;
@@ -60,12 +60,12 @@ interface Taken {
 }
 
 /** The work of this gateway on a batch. */
-interface Work {
+interface BatchWork {
   readonly claim: Claim;
-  readonly taken: Taken;
+  readonly taken: TakenPlace;
   /** When it began, by `performance.now()`. */
   readonly since: number;
-  progress: Progress;
+  progress: BatchProgress;
 }
 
 export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
@@ -74,7 +74,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   let isClosed = false;
   const isStopping = () => isClosed || options.isStopping();
   /** The batches that this gateway works on. */
-  const claims = new Map<string, Work>();
+  const claims = new Map<string, BatchWork>();
   const checks = checkPlaces();
   const runs = runPlaces(linesAtOnce);
   /** Due batches found no place. */
@@ -121,13 +121,13 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     }
   }
 
-  function take(account: string, share: string, isRun: boolean): Taken | null {
+  function take(account: string, share: string, isRun: boolean): TakenPlace | null {
     let isLong = false;
     const place = (isRun ? runs : checks).tryTake(account, { share, onLong: () => (isLong = true) });
     return place && { account, share, place, isRun, isLong: () => isLong };
   }
 
-  function start(id: string, claim: string, taken: Taken): void {
+  function start(id: string, claim: string, taken: TakenPlace): void {
     worker.start(
       () => work(id, claim, taken),
       () => {
@@ -154,7 +154,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       }
   }
 
-  async function work(id: string, claimId: string, taken: Taken): Promise<void> {
+  async function work(id: string, claimId: string, taken: TakenPlace): Promise<void> {
     const [row] = await database.query(SQL.findBatch, [id]);
     const batch = toBatch(row!);
     const claim = new Claim(claimId, batch.status, isStopping, {
@@ -170,7 +170,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     });
     if (claim.isCancelled) claim.cancel(batch.errors?.[0] ?? null);
     const progress = { completed: batch.completed, failed: batch.failed, running: 0 };
-    const own: Work = { claim, taken, since: performance.now(), progress };
+    const own: BatchWork = { claim, taken, since: performance.now(), progress };
     claims.set(id, own);
     const lease = holdLease(batch, own);
     let dueIn = 0;
@@ -193,7 +193,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   }
 
   /** Renews the claim, writes how far the batch is, and learns whether it was cancelled. */
-  function holdLease({ id, account }: Batch, work: Work) {
+  function holdLease({ id, account }: Batch, work: BatchWork) {
     const { claim } = work;
     let renewing: Promise<void> = Promise.resolve();
     let heldUntil = performance.now() + LEASE_MS;
@@ -212,7 +212,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     };
     const timer = setInterval(() => (renewing = renewing.then(renew)), RENEW_MS);
     return {
-      follow(run: Progress) {
+      follow(run: BatchProgress) {
         work.progress = run;
       },
       /** Resolves with how far the batch is. */

@@ -1,6 +1,6 @@
 import type { MicroUsd } from '#billing';
 import type { TaskOwner } from '#tasks';
-import type { Listed, Page } from './file.ts';
+import type { Listed, PageRequest } from './file.ts';
 import type { HeldRequest } from './provider-api.ts';
 
 /** The states of OpenAI's API. The last four are ends. */
@@ -89,7 +89,7 @@ export interface Batches {
   /** null if there is no such batch, or it is not the owner's. */
   find(id: string, owner: TaskOwner): Promise<Batch | null>;
   /** The newest first. null if `after` is no batch of the owner. */
-  list(owner: TaskOwner, page: Page): Promise<Listed<Batch> | null>;
+  list(owner: TaskOwner, page: PageRequest): Promise<Listed<Batch> | null>;
   /** Lines that run go on to their end; no other begins. Resolves with false if the batch had ended, or nearly. */
   cancel(batch: Batch): Promise<boolean>;
   /**

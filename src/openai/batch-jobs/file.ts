@@ -28,12 +28,12 @@ export interface Upload {
 }
 
 /** A part of a list: what follows after the entry `after`. */
-export interface Page {
+export interface PageRequest {
   readonly after: string | null;
   readonly limit: number;
 }
 
-interface FilesAsked extends Page {
+interface FilesAsked extends PageRequest {
   readonly order: 'asc' | 'desc';
   /** null for every purpose. */
   readonly purpose: string | null;

@@ -1,13 +1,21 @@
 import type { Row } from '#store';
 
-export type State = 'collecting' | 'ready' | 'uploaded' | 'creating' | 'sent' | 'doubted' | 'closing' | 'ended';
+export type ProviderBatchState =
+  | 'collecting'
+  | 'ready'
+  | 'uploaded'
+  | 'creating'
+  | 'sent'
+  | 'doubted'
+  | 'closing'
+  | 'ended';
 
 /** The row of a batch at a provider. */
 export interface ProviderBatch {
   readonly id: string;
   readonly offer: string;
   readonly path: string;
-  state: State;
+  state: ProviderBatchState;
   file: string | null;
   remote: string | null;
   since: number;
@@ -17,13 +25,13 @@ export interface ProviderBatch {
 }
 
 /** The states of a batch that its provider has, or may have. */
-export const MAYBE_THERE: ReadonlySet<State> = new Set(['creating', 'sent', 'doubted']);
+export const MAYBE_THERE: ReadonlySet<ProviderBatchState> = new Set(['creating', 'sent', 'doubted']);
 
 export const toProviderBatch = (row: Row): ProviderBatch => ({
   id: row['id'] as string,
   offer: row['offer'] as string,
   path: row['path'] as string,
-  state: row['state'] as State,
+  state: row['state'] as ProviderBatchState,
   file: row['file'] as string | null,
   remote: row['remote'] as string | null,
   since: Number(row['since']),

@@ -15,7 +15,7 @@ import {
   type RemoteBatch,
   toProviderLine,
 } from './provider-api.ts';
-import { MAYBE_THERE, type ProviderBatch, type State, toProviderBatch } from './provider-batch-row.ts';
+import { MAYBE_THERE, type ProviderBatch, type ProviderBatchState, toProviderBatch } from './provider-batch-row.ts';
 import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
 
@@ -74,7 +74,7 @@ const READ_FACTOR = 16;
 const WATCH_MS = 250;
 
 /** A batch at a provider that still takes lines. */
-interface Open {
+interface OpenBatch {
   readonly made: Promise<ProviderBatch | null>;
   lines: number;
   bytes: number;
@@ -104,7 +104,7 @@ export class ProviderBatches {
   readonly #batch: Batch;
   readonly #claim: Claim;
   /** By offer and path. */
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenBatch>();
   #live: ProviderBatch[] = [];
 
   constructor(deps: ProviderBatchesDeps, batch: Batch, claim: Claim) {
@@ -453,7 +453,7 @@ export class ProviderBatches {
   /** Resolves with false if another gateway has the batch. */
   async #move(
     one: ProviderBatch,
-    to: State,
+    to: ProviderBatchState,
     {
       file = null,
       remote = null,

@@ -29,7 +29,7 @@ export interface WorkDeps extends RunDeps {
 }
 
 /** The batch while a gateway works on it: how many of its lines have ended. */
-export interface Progress {
+export interface BatchProgress {
   readonly completed: number;
   readonly failed: number;
   /** Its lines that are called now. */
@@ -44,7 +44,7 @@ export async function workOnBatch(
   deps: WorkDeps,
   asked: Batch,
   claim: Claim,
-  onRun: (progress: Progress) => void,
+  onRun: (progress: BatchProgress) => void,
 ): Promise<void> {
   let batch: Batch | null = asked;
   if (batch.endedAt !== null) return close(deps, batch, claim);
@@ -105,7 +105,12 @@ async function refresh({ database }: WorkDeps, batch: Batch, claim: Claim): Prom
   return { ...batch, status: 'cancelling' };
 }
 
-async function finalize({ database, now }: WorkDeps, { id }: Batch, claim: Claim, { completed, failed }: Progress) {
+async function finalize(
+  { database, now }: WorkDeps,
+  { id }: Batch,
+  claim: Claim,
+  { completed, failed }: BatchProgress,
+) {
   const finalized = await database.query(SQL.finalizeBatch, [id, claim.id, now(), completed, failed]);
   // It was cancelled when all lines had ended.
   claim.status = finalized.length > 0 ? 'finalizing' : 'cancelling';

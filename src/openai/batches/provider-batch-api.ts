@@ -12,7 +12,8 @@ interface ProviderBatchApiOptions {
   readonly askMs?: number;
 }
 
-interface Request extends Pick<UpstreamRequest, 'method' | 'path'>, Partial<Pick<UpstreamRequest, 'headers' | 'body'>> {
+interface BatchApiRequest
+  extends Pick<UpstreamRequest, 'method' | 'path'>, Partial<Pick<UpstreamRequest, 'headers' | 'body'>> {
   /** It begins something that has the price of batches. What is under way goes on without such a price. */
   readonly begins?: boolean;
 }
@@ -42,7 +43,7 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
 
   async function ask(
     { offer: id, account }: ProviderPlace,
-    { begins = false, ...request }: Request,
+    { begins = false, ...request }: BatchApiRequest,
     stop: AbortSignal,
   ): Promise<UpstreamReply> {
     const server = serverOf(id);
@@ -67,7 +68,7 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
     }
   }
 
-  async function answerOf(place: ProviderPlace, request: Request): Promise<Buffer> {
+  async function answerOf(place: ProviderPlace, request: BatchApiRequest): Promise<Buffer> {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), askMs);
     try {
@@ -81,20 +82,20 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
     }
   }
 
-  async function askJson(place: ProviderPlace, request: Request): Promise<JsonObject> {
+  async function askJson(place: ProviderPlace, request: BatchApiRequest): Promise<JsonObject> {
     const bytes = await answerOf(place, request);
     const answer = foreignObject(bytes, BOUNDS.providerBatch);
     if (answer === null) throw new ProviderFailure('The answer about a batch is no JSON object');
     return answer;
   }
 
-  async function idIn(place: ProviderPlace, request: Request): Promise<string> {
+  async function idIn(place: ProviderPlace, request: BatchApiRequest): Promise<string> {
     const { id } = await askJson(place, request);
     if (!isId(id)) throw new ProviderFailure('The answer about a batch has no id');
     return id;
   }
 
-  const post = (path: string, body: object): Request => ({
+  const post = (path: string, body: object): BatchApiRequest => ({
     method: 'POST',
     path,
     headers: { 'content-type': 'application/json' },

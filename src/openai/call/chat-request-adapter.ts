@@ -56,7 +56,7 @@ interface ChatRequestAdapterOptions {
 }
 
 /** The request in the form that one offer gets. */
-interface Form {
+interface ChatRequestForm {
   readonly offer: Offer;
   /** Bytes and not text, of which the connection would make bytes and hold both. */
   readonly bytes: Buffer;
@@ -70,7 +70,7 @@ interface Form {
 }
 
 /** The forms of the cap that the current offer has refused in this call. */
-interface Refused {
+interface RefusedCaps {
   readonly offer: Offer;
   readonly names: CapField[];
   /** The name to try instead; null if no name was refused. */
@@ -101,8 +101,8 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   readonly #headers: UpstreamRequest['headers'];
   #budgets: readonly LockedBudget[] = NONE;
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
-  #form: Form | null = null;
-  #refused: Refused | null = null;
+  #form: ChatRequestForm | null = null;
+  #refused: RefusedCaps | null = null;
   #asked: AskedParts | null = null;
   #extras: readonly PaidExtra[] | null = null;
   /** The offer that refused the field `reasoning` in this call. */
@@ -240,12 +240,12 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     return true;
   }
 
-  #formFor(offer: Offer): Form {
+  #formFor(offer: Offer): ChatRequestForm {
     if (this.#form?.offer === offer) return this.#form;
     return (this.#form = this.#write(offer));
   }
 
-  #write(offer: Offer): Form {
+  #write(offer: Offer): ChatRequestForm {
     const { body, size } = this.#options;
     const cap = this.#capAt(offer);
     const { body: forwarded, dropped } = forwardedBody(body, offer, cap, this.#withoutReasoning === offer);

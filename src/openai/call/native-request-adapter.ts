@@ -45,7 +45,7 @@ interface NativeRequestAdapterOptions {
 }
 
 /** The request in the form that some offers get. Its size and its parts are measured once. */
-interface Form {
+interface NativeRequestForm {
   readonly native: NativeRequestFacts;
   /** Names of the tools that were left out. */
   readonly dropped: readonly string[];
@@ -66,8 +66,8 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   readonly #budgets = new Map<Offer, ChatBudget>();
   readonly #extras: readonly PaidExtra[];
   /** The request as it came, and with fewer tools for offers that have no price for all of them. */
-  readonly #whole: Form;
-  readonly #others = new Map<Offer, Form>();
+  readonly #whole: NativeRequestForm;
+  readonly #others = new Map<Offer, NativeRequestForm>();
   #asked: Offer | null = null;
   #dropped: readonly string[] = [];
   #callId = '';
@@ -240,7 +240,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   }
 
   /** The request in the form that an offer gets. Throws GatewayError, see `refuse`. */
-  #formAt(offer: Offer): Form {
+  #formAt(offer: Offer): NativeRequestForm {
     if (this.#extras.length === 0) return this.#whole;
     let form = this.#others.get(offer);
     if (form === undefined) {

@@ -33,7 +33,7 @@ const BEFORE_VALUE_MAX = 4096;
 export const EMBEDDING_BYTES_MAX = 256 * 1024;
 
 /** The value behind a key, by its beginning. */
-interface Found {
+interface FoundValue {
   /** `more`: the bytes end before the value. `other`: the key is another one. */
   readonly kind: 'more' | 'other' | 'empty' | 'nested' | 'numbers' | 'text';
   /** The place where the value begins, or goes on if it stays as it is. */
@@ -149,7 +149,7 @@ const NO_NUMBERS = /[^0-9eE+\-., \t\r\n]/;
 const BASE64 = /^[\w+/-]+={0,2}$/;
 
 /** `from`: behind `"embedding`. */
-function valueAfter(bytes: Buffer, from: number): Found {
+function valueAfter(bytes: Buffer, from: number): FoundValue {
   let at = from;
   if (bytes[at] === S) at++;
   if (bytes[at] === undefined) return MORE;
@@ -168,8 +168,8 @@ function valueAfter(bytes: Buffer, from: number): Found {
   return isList ? { kind: 'numbers', at } : { kind: 'nested', at: first };
 }
 
-const MORE: Found = { kind: 'more', at: 0 };
-const OTHER: Found = { kind: 'other', at: 0 };
+const MORE: FoundValue = { kind: 'more', at: 0 };
+const OTHER: FoundValue = { kind: 'other', at: 0 };
 
 function afterSpaces(bytes: Buffer, from: number): number {
   let at = from;

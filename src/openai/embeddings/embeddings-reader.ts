@@ -16,21 +16,21 @@ export interface InputSize {
 export interface EmbeddingsResult {
   readonly bytes: Buffer;
   /** Places of the members that the gateway replaces, in order. */
-  readonly members: readonly Member[];
+  readonly members: readonly ReplyMember[];
   /** The members that went out before, because the reply is large. */
-  readonly given: ReadonlySet<Member['name']>;
+  readonly given: ReadonlySet<ReplyMember['name']>;
   /** The `usage` for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
 /** The place of the value of a top-level member in the reply. */
-interface Member {
+interface ReplyMember {
   readonly name: 'usage' | 'model';
   readonly start: number;
   readonly end: number;
 }
 
-interface ReaderContext {
+interface EmbeddingsReaderContext {
   readonly size: InputSize;
   readonly form: EmbeddingForm;
   /** The most tokens that are charged: those that were locked, or fewer, see `plausibleTokens`. */
@@ -51,21 +51,21 @@ const MODEL = /"model"\s*:\s*("(?:[^"\\]|\\.)*")/g;
  * searched for its usage and the name of its model. Parsing thousands of embeddings would block all streams of the
  * process.
  */
-export function createEmbeddingsReader(context: ReaderContext): ReplyReader<EmbeddingsResult | null> {
+export function createEmbeddingsReader(context: EmbeddingsReaderContext): ReplyReader<EmbeddingsResult | null> {
   return new EmbeddingsReader(context);
 }
 
 class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
   kept = 0;
-  readonly #context: ReaderContext;
+  readonly #context: EmbeddingsReaderContext;
   readonly #forms: EmbeddingForms;
   #received = 0;
   #chunks: Uint8Array[] = [];
   #keptOfChunks = 0;
   /** The members in the first bytes of a reply that passes as it comes, once a part of it went out. */
-  #passed: { readonly head: readonly Member[]; readonly claim: Claim | null } | null = null;
+  #passed: { readonly head: readonly ReplyMember[]; readonly claim: Claim | null } | null = null;
 
-  constructor(context: ReaderContext) {
+  constructor(context: EmbeddingsReaderContext) {
     super();
     this.#context = context;
     this.#forms = new EmbeddingForms(context.form);
@@ -156,7 +156,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
 
 type Claim = Readonly<Record<string, unknown>>;
 
-function claimAt(bytes: Buffer, members: readonly Member[]): Claim | null {
+function claimAt(bytes: Buffer, members: readonly ReplyMember[]): Claim | null {
   const place = members.find(({ name }) => name === 'usage');
   return place === undefined ? null : parsed(bytes.toString('utf8', place.start, place.end));
 }
@@ -184,7 +184,7 @@ function checkHead(bytes: Buffer): void {
 
 const parsed = (text: string) => foreignObject(text, BOUNDS.embeddings);
 
-function membersOf(bytes: Buffer): readonly Member[] {
+function membersOf(bytes: Buffer): readonly ReplyMember[] {
   const tailAt = Math.max(0, bytes.length - EDGE_BYTES);
   const atEnd = membersIn(bytes, tailAt);
   const atStart = tailAt === 0 ? [] : membersIn(bytes, 0).filter(({ name }) => !atEnd.some((one) => one.name === name));
@@ -192,10 +192,10 @@ function membersOf(bytes: Buffer): readonly Member[] {
 }
 
 /** The members in the bytes of an edge, in their order. */
-function membersIn(bytes: Buffer, from: number): readonly Member[] {
+function membersIn(bytes: Buffer, from: number): readonly ReplyMember[] {
   // In latin1 each byte is one character, so places in the text are places in the bytes.
   const text = bytes.toString('latin1', from, from + EDGE_BYTES);
-  const find = (name: Member['name'], pattern: RegExp): Member[] => {
+  const find = (name: ReplyMember['name'], pattern: RegExp): ReplyMember[] => {
     const found = [...text.matchAll(pattern)].at(-1);
     if (found === undefined) return [];
     const end = from + found.index + found[0].length;

@@ -78,11 +78,11 @@ export function toChatMessages(
 ): ChatMessage[] {
   const chat: ChatMessage[] = [];
   const called = new OpenCalls();
-  let answer: Answer | null = null;
+  let answer: ModelAnswer | null = null;
   contents.forEach((content, index) => {
     const at = `contents[${index}].parts`;
     if (content.role === 'model') {
-      answer ??= new Answer(called, options);
+      answer ??= new ModelAnswer(called, options);
       for (const [place, part] of partsOf(content)) answer.add(part, `${at}[${place}]`);
       return;
     }
@@ -90,7 +90,7 @@ export function toChatMessages(
     answer = null;
     addUser(chat, userParts(chat, content, at, called));
   });
-  (answer as Answer | null)?.writeTo(chat);
+  (answer as ModelAnswer | null)?.writeTo(chat);
   return chat;
 }
 
@@ -150,7 +150,7 @@ function wordsOfResult(response: JsonObject): string {
 }
 
 /** Collects the contents of one answer of the model. */
-class Answer {
+class ModelAnswer {
   readonly #called: OpenCalls;
   readonly #options: ConversationOptions;
   readonly #calls: JsonObject[] = [];

@@ -14,13 +14,13 @@ const METHODS = [
   'embedContent',
   'batchEmbedContents',
 ] as const;
-export type Method = (typeof METHODS)[number];
+export type GeminiMethod = (typeof METHODS)[number];
 
 /** The prefix of the API's routes below `/api`. */
 export const GEMINI_PREFIX = '/v1beta';
 
 /** The route of a method. A name may have colons of its own, so the last one ends it. */
-export const pathOf = (method: Method): string => `${GEMINI_PREFIX}/models/:model(^.+)::${method}`;
+export const pathOf = (method: GeminiMethod): string => `${GEMINI_PREFIX}/models/:model(^.+)::${method}`;
 
 export const modelParams = {
   type: 'object',
@@ -56,7 +56,7 @@ export function refuseMethod(model: string, httpMethod: string): void {
 }
 
 /** The config of a method's route. A client with another base URL or version is told the right one. */
-export const configOf = (method: Method) =>
+export const configOf = (method: GeminiMethod) =>
   ({
     clientsAppend: (path: string) =>
       !path.startsWith(`/api${GEMINI_PREFIX}${MODELS}`) &&

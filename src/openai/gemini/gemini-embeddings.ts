@@ -32,7 +32,7 @@ import { type Content, NOT_HERE } from './gemini-schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
 /** A request for the embedding of one content. */
-interface Asked {
+interface EmbedContentRequest {
   readonly model?: string | null;
   readonly content: Content;
   readonly outputDimensionality?: number | null;
@@ -45,7 +45,7 @@ interface EmbedRequest extends Payer {
   readonly dropped: readonly string[];
 }
 
-type Method = 'embedContent' | 'batchEmbedContents';
+type EmbedMethod = 'embedContent' | 'batchEmbedContents';
 type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null, Uint8Array>;
 
 const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
@@ -59,7 +59,7 @@ export function embedRoutes(deps: ChatDeps): FastifyPluginAsync {
   };
 }
 
-function embedRoute(deps: ChatDeps, method: Method): PaidRoute<EmbedRequest, StartedEmbeddings> {
+function embedRoute(deps: ChatDeps, method: EmbedMethod): PaidRoute<EmbedRequest, StartedEmbeddings> {
   const { pipeline, payments = NO_PAYMENTS, config, onError } = deps;
   const { limits, upstream, billing } = config;
   const isBatch = method === 'batchEmbedContents';
@@ -137,7 +137,9 @@ function toEmbeddings(
   given: JsonObject & { readonly model: string },
   isBatch: boolean,
 ): { readonly body: EmbeddingsBody; readonly dropped: readonly string[] } {
-  const asked = isBatch ? (given['requests'] as readonly Asked[]) : [given as unknown as Asked];
+  const asked = isBatch
+    ? (given['requests'] as readonly EmbedContentRequest[])
+    : [given as unknown as EmbedContentRequest];
   const { model } = given;
   const lengths = new Set(asked.map(({ outputDimensionality: length }) => length ?? null));
   if (lengths.size > 1) throw invalid('requests', 'requests with one outputDimensionality for all');

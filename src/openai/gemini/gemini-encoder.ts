@@ -41,8 +41,8 @@ class GeminiEncoder implements WireEncoder {
   readonly #options: GeminiEncoderOptions;
   /** Members of each event. */
   readonly #base: JsonObject;
-  readonly #text: Frame;
-  readonly #thought: Frame;
+  readonly #text: EventFrame;
+  readonly #thought: EventFrame;
   readonly #calls = new Map<number, OpenCall>();
   /** Signs the thoughts since the last part of another kind; null before a thought. */
   #signing: ReturnType<SealedThinking['signing']> | null = null;
@@ -198,12 +198,12 @@ const NO_TEXT = { text: '' };
 const PLACE = 'tollgate:the-text-goes-here';
 
 /** The fixed text around the varying text of an event. */
-interface Frame {
+interface EventFrame {
   readonly before: string;
   readonly after: string;
 }
 
-function frameOf(part: JsonObject, base: JsonObject): Frame {
+function frameOf(part: JsonObject, base: JsonObject): EventFrame {
   const event = `data: ${JSON.stringify({ candidates: [candidateOf([part])], ...base })}\n\n`;
   const at = event.indexOf(PLACE);
   return { before: event.slice(0, at), after: event.slice(at + PLACE.length) };

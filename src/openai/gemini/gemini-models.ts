@@ -25,7 +25,7 @@ const PAGE_SIZE_MAX = 1_000;
 /** Most pages in the cache. */
 const PAGES_MAX = 32;
 
-interface PageQuery {
+interface ModelPageQuery {
   readonly pageSize?: number;
   readonly pageToken?: string;
 }
@@ -44,7 +44,7 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
   } as const;
   const described = { tags: ['Models'], security: [] };
 
-  function pageAt({ pageSize = PAGE_SIZE, pageToken }: PageQuery): TaggedPage {
+  function pageAt({ pageSize = PAGE_SIZE, pageToken }: ModelPageQuery): TaggedPage {
     const offset = offsetOf(pageToken);
     const key = `${offset} ${pageSize}`;
     const make = () => pageOf(byService(catalog.offers('model')).filter(isCallable), offset, pageSize);
@@ -56,7 +56,7 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
   }
 
   return async (app) => {
-    app.get<{ Querystring: PageQuery }>(
+    app.get<{ Querystring: ModelPageQuery }>(
       `${GEMINI_PREFIX}/models`,
       {
         ...common,

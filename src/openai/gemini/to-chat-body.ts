@@ -1,24 +1,17 @@
 import type { JsonObject } from '#wire';
 import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
-import type { ToolNames } from '../messages/tools.ts';
+import type { TranslatedBody } from '../translated/chat-wire.ts';
+import type { ToolOptions } from '../messages/tools.ts';
 import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
 import type { GeminiBody } from './gemini-schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
 
-interface ChatBodyOptions extends ConversationOptions {
-  readonly names: ToolNames;
-  readonly serviceAt: (url: string) => string | null;
+interface GeminiBodyOptions extends ConversationOptions, ToolOptions {
   /** The model is an agent or a tool. */
   readonly bridged: boolean;
-}
-
-interface TranslatedBody {
-  readonly body: ChatBody;
-  /** Names of things in the request that no provider gets. */
-  readonly dropped: readonly string[];
 }
 
 /** Fields that are copied. */
@@ -70,7 +63,7 @@ export function nameOfField(chatField: string): string {
  * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
  * and `unprocessable` for something that only Google can do.
  */
-export function toChatBody(asked: GeminiBody, options: ChatBodyOptions): TranslatedBody {
+export function toChatBody(asked: GeminiBody, options: GeminiBodyOptions): TranslatedBody {
   refuseKept(asked);
   const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };
@@ -94,7 +87,7 @@ function refuseKept({ cachedContent }: GeminiBody): void {
     throw invalid('cachedContent', 'absent: this gateway keeps no contents. Send the contents themselves');
 }
 
-function addTools(body: ChatBody, asked: GeminiBody, options: ChatBodyOptions, dropped: string[]): void {
+function addTools(body: ChatBody, asked: GeminiBody, options: GeminiBodyOptions, dropped: string[]): void {
   const { tools, choice } = toChatTools(asked, options);
   if (tools.length === 0) return;
   // Coding agents send their tools to every model. An agent has its own tools.

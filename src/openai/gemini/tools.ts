@@ -2,19 +2,11 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
-import type { ToolNames } from '../messages/tools.ts';
+import type { ServiceAt, ToolNames, ToolOptions } from '../messages/tools.ts';
 import type { GeminiBody } from './gemini-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 
-/** Returns the service in an MCP address of this gateway; null for another address. */
-type ServiceAt = (url: string) => string | null;
-
-interface ToolOptions {
-  readonly names: ToolNames;
-  readonly serviceAt: ServiceAt;
-}
-
-interface ChatTools {
+interface GeminiChatTools {
   readonly tools: readonly ChatTool[];
   /** `tool_choice` of a chat request. */
   readonly choice: unknown;
@@ -31,7 +23,7 @@ const OURS: ReadonlySet<string> = new Set(['functionDeclarations', 'mcpServers']
  * The tools of a request. Throws GatewayError `invalid_request`, and `unprocessable` for a tool that runs only at
  * Google: an answer without it, such as one without a search, would not be the one that was asked for.
  */
-export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOptions): ChatTools {
+export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOptions): GeminiChatTools {
   const made: ChatTool[] = [];
   (tools ?? []).forEach((tool, index) => {
     const at = `tools[${index}]`;
@@ -130,7 +122,7 @@ function choose(
   mode: Mode,
   allowed: readonly string[] | null,
   names: ToolNames,
-): ChatTools {
+): GeminiChatTools {
   if (mode === null) return { tools, choice: undefined };
   if (allowed === null || mode === 'none') return { tools, choice: mode };
   const short = new Set(allowed.map((name) => names.short(name)));

@@ -13,23 +13,18 @@ import {
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
+import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import type { MessagesBody, Block } from './messages-schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
-interface ChatBodyOptions extends TurnOptions, ToolOptions {
+interface MessagesBodyOptions extends TurnOptions, ToolOptions {
   /** The session that a header of the client names; null for none. */
   readonly session: string | null;
   /** The model is an agent or a tool. */
   readonly bridged: boolean;
-}
-
-interface TranslatedBody {
-  readonly body: ChatBody;
-  /** Names of things in the request that no provider gets. */
-  readonly dropped: readonly string[];
 }
 
 /** Fields that are copied, by their name in a chat request. */
@@ -73,7 +68,7 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function toChatBody(asked: MessagesBody, options: ChatBodyOptions): TranslatedBody {
+export function toChatBody(asked: MessagesBody, options: MessagesBodyOptions): TranslatedBody {
   const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
@@ -103,7 +98,7 @@ function systemOf(system: MessagesBody['system']): string {
     .join('\n\n');
 }
 
-function addTools(body: ChatBody, asked: MessagesBody, options: ChatBodyOptions, dropped: string[]): void {
+function addTools(body: ChatBody, asked: MessagesBody, options: MessagesBodyOptions, dropped: string[]): void {
   const { tools, choice, parallel, dropped: lost } = toChatTools(asked, options);
   dropped.push(...lost);
   // Coding agents send their tools to every model. An agent has its own tools.

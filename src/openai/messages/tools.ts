@@ -6,7 +6,7 @@ import type { MessagesBody } from './messages-schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 
-interface ChatTools {
+interface MessagesChatTools {
   readonly tools: ChatTool[];
   readonly choice: unknown;
   readonly parallel: boolean | undefined;
@@ -34,7 +34,7 @@ const PLACEHOLDER = 'DeferredToolPlaceholder';
  * The tools of a request. Throws GatewayError `invalid_request`, or `unprocessable` if `tool_choice` forces a
  * dropped tool.
  */
-export function toChatTools(body: MessagesBody, options: ToolOptions): ChatTools {
+export function toChatTools(body: MessagesBody, options: ToolOptions): MessagesChatTools {
   const dropped: string[] = [];
   const tools: ChatTool[] = [];
   (body.tools ?? []).forEach((tool, index) => {
@@ -98,7 +98,7 @@ function toChatTool(tool: JsonObject, at: string, body: MessagesBody, options: T
 }
 
 /** Returns the service in an MCP address of this gateway; null for another address. */
-type ServiceAt = (url: string) => string | null;
+export type ServiceAt = (url: string) => string | null;
 
 /** A tool of type `mcp`, which names a service of this gateway. */
 function ownService({ service, allowed_tools: allowed }: JsonObject, at: string): ChatTool {

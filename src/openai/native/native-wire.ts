@@ -12,7 +12,7 @@ import { toHttpError } from '#http';
 export type Lists = (name: string) => boolean;
 
 /** A part of a request as a provider gets it, and the names of what the provider does not get. */
-interface Kept<T> {
+interface SentPart<T> {
   readonly sent: T;
   readonly dropped: readonly string[];
 }
@@ -42,7 +42,7 @@ export interface NativeWire {
   /** The client's cap; null without one. */
   capIn(asked: JsonObject): number | null;
   /** The changes to the field of the cap for one offer, as `changed` gives them. */
-  capped(asked: JsonObject, cap: NativeCap, lists: Lists): Kept<Readonly<Record<string, string | null>>>;
+  capped(asked: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
   /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
@@ -55,9 +55,14 @@ export interface NativeWire {
   /** Names of the published fields. A model that lists further fields gets only these and the listed ones. */
   readonly fields: ReadonlySet<string>;
   /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
-  headers(client: IncomingHttpHeaders, lists: Lists): Kept<Readonly<Record<string, string>>>;
+  headers(client: IncomingHttpHeaders, lists: Lists): SentPart<Readonly<Record<string, string>>>;
   /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
-  changed(asked: JsonObject, text: string, lists: Lists, offer: Offer): Kept<Readonly<Record<string, string | null>>>;
+  changed(
+    asked: JsonObject,
+    text: string,
+    lists: Lists,
+    offer: Offer,
+  ): SentPart<Readonly<Record<string, string | null>>>;
   /**
    * The offer refused the request with this status and body. Returns true if `changed` now gives another request for
    * it. Absent: never.

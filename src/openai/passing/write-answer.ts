@@ -5,7 +5,7 @@ import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } f
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 /** How an answer in one piece is written. */
-interface AnswerOptions<R> {
+interface WholeAnswerOptions<R> {
   readonly dropped: () => readonly string[];
   /** Names the answer in errors. */
   readonly noun: string;
@@ -30,7 +30,7 @@ interface AnswerOptions<R> {
 export async function writeAnswer<R>(
   { id, frames }: StartedProviderCall<R | null, Uint8Array>,
   sink: ReplySink,
-  { dropped, noun, toHttp, client, pieces: piecesOf, onError }: AnswerOptions<R>,
+  { dropped, noun, toHttp, client, pieces: piecesOf, onError }: WholeAnswerOptions<R>,
 ): Promise<boolean> {
   const iterator = frames[Symbol.asyncIterator]();
   let provider = '';

@@ -83,11 +83,11 @@ export function readClientEvent(event: JsonObject, rules: EventRules): ClientEve
 
 const ID_MAX = 512;
 
-interface Read extends Partial<Pick<ClientEvent, 'kind' | 'grows' | 'leftOut'>> {
+interface ReadEvent extends Partial<Pick<ClientEvent, 'kind' | 'grows' | 'leftOut'>> {
   readonly fields: JsonObject;
 }
 
-const READERS: Readonly<Record<string, (event: JsonObject, rules: EventRules) => Read>> = {
+const READERS: Readonly<Record<string, (event: JsonObject, rules: EventRules) => ReadEvent>> = {
   'session.update': readSession,
   'response.create': readResponse,
   'response.cancel': (event) => ({ fields: texts(event, ['response_id']) }),
@@ -115,7 +115,7 @@ const READERS: Readonly<Record<string, (event: JsonObject, rules: EventRules) =>
   }),
 };
 
-function readSession(event: JsonObject, rules: EventRules): Read {
+function readSession(event: JsonObject, rules: EventRules): ReadEvent {
   const { session, transcribes } = readSessionConfig(event['session'], rules);
   return {
     kind: 'session',
@@ -151,7 +151,7 @@ export function readSessionConfig(
   return { session: sent, transcribes };
 }
 
-function readResponse(event: JsonObject, rules: EventRules): Read {
+function readResponse(event: JsonObject, rules: EventRules): ReadEvent {
   const { response: asked } = event;
   if (asked === undefined || asked === null) return { kind: 'respond', fields: {} };
   const response = objectOf(asked, 'response');

@@ -15,7 +15,7 @@ import { boundsAt, type Growth, NO_GROWTH, type ResponseBounds } from './convers
 import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } from './response-end.ts';
 
 type Settled = SettledFrame<ResponseResult>;
-type Step = IteratorResult<Piece | null, ReplyEnd<ResponseResult>>;
+type ResponseStep = IteratorResult<Piece | null, ReplyEnd<ResponseResult>>;
 
 /** The part of a call that the session looks at before it may run. Throws GatewayError. */
 type Check = (call: Call) => void;
@@ -56,8 +56,8 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, Piece> {
   readonly #settlement = Promise.withResolvers<Settled>();
   #call: Call | null = null;
   #offer: Offer | null = null;
-  #steps: Step[] = [];
-  #waiting: { resolve(step: Step): void; reject(error: unknown): void } | null = null;
+  #steps: ResponseStep[] = [];
+  #waiting: { resolve(step: ResponseStep): void; reject(error: unknown): void } | null = null;
   #signal: AbortSignal | null = null;
   #begun = false;
 
@@ -96,7 +96,7 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, Piece> {
     return this;
   }
 
-  async next(): Promise<Step> {
+  async next(): Promise<ResponseStep> {
     if (!this.#begun) await this.#start();
     const step = this.#steps.shift();
     if (step !== undefined) return step;
@@ -188,7 +188,7 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, Piece> {
     this.#give({ done: true, value: end });
   }
 
-  #give(step: Step): void {
+  #give(step: ResponseStep): void {
     const waiting = this.#waiting;
     this.#waiting = null;
     if (waiting === null) this.#steps.push(step);

@@ -77,23 +77,23 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
     return undeliveredEnd(cut, { reported: isReported ? usage : null, input: usage }, null);
   }
 
-  #counted(reply: JsonObject): { readonly units: Counted; readonly tokens: Counted } {
+  #counted(reply: JsonObject): { readonly units: CountedClaim; readonly tokens: CountedClaim } {
     const { tokens, units } = this.#bounds;
     return { units: counted(unitsIn(reply), units), tokens: counted(tokensIn(reply), tokens) };
   }
 
-  #usageOf(tokens: number | null, { count }: Counted): Usage {
+  #usageOf(tokens: number | null, { count }: CountedClaim): Usage {
     return { ...(tokens === null ? {} : { prompt: BigInt(tokens) }), call: BigInt(count) };
   }
 }
 
-interface Counted {
+interface CountedClaim {
   readonly count: number;
   readonly missing: boolean;
   readonly above: boolean;
 }
 
-function counted(claim: number | null, { max, usual }: { readonly max: number; readonly usual: number }): Counted {
+function counted(claim: number | null, { max, usual }: { readonly max: number; readonly usual: number }): CountedClaim {
   if (claim === null) return { count: Math.min(usual, max), missing: true, above: false };
   return { count: Math.min(claim, max), missing: false, above: claim > max };
 }

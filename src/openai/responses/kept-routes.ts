@@ -144,7 +144,7 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
         return { id: found.id, object: 'response', deleted: true };
       },
     );
-    app.get<OfResponse & { Querystring: PageQuery }>(
+    app.get<OfResponse & { Querystring: ItemPageQuery }>(
       '/responses/:response_id/input_items',
       {
         ...common,
@@ -178,7 +178,7 @@ async function counted<T>(request: FastifyRequest, read: (memory: MoreMemory) =>
   }
 }
 
-interface PageQuery {
+interface ItemPageQuery {
   readonly after?: string;
   readonly limit?: number;
   readonly order?: 'asc' | 'desc';
@@ -239,7 +239,7 @@ const deletedSchema = {
   },
 };
 
-function pageOf(items: readonly JsonObject[], { after, limit = PAGE, order = 'desc' }: PageQuery): object {
+function pageOf(items: readonly JsonObject[], { after, limit = PAGE, order = 'desc' }: ItemPageQuery): object {
   const ordered = order === 'desc' ? items.toReversed() : items;
   const before = after === undefined ? -1 : ordered.findIndex(({ id }) => id === after);
   if (after !== undefined && before === -1)

@@ -74,7 +74,7 @@ const NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Members of a response that are not from the reply of the model. */
-interface Told {
+interface ResponseMembers {
   readonly isKept: boolean;
   /** The response that its conversation continues; null for none. */
   readonly previous: string | null;
@@ -150,7 +150,7 @@ function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'byt
 /** The parts of the wire that depend on one request. */
 function wireFor(
   { config, thinking, calls, now: clock }: ResponsesDeps,
-  { isKept, previous, metadata, isInBackground }: Told,
+  { isKept, previous, metadata, isInBackground }: ResponseMembers,
 ): Pick<ChatWire<ResponsesBody>, 'native' | 'runsHere' | 'translate'> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {

@@ -10,23 +10,18 @@ import {
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
+import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { HOSTED, type ResponsesBody } from './responses-schema.ts';
-import { toChatTools, type ToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
+import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
 
-interface ChatBodyOptions extends ItemOptions, ToolOptions {
+interface ResponsesBodyOptions extends ItemOptions, ResponsesToolOptions {
   /** The session that a header of the client names; null for none. */
   readonly session: string | null;
   /** The model is an agent or a tool. */
   readonly bridged: boolean;
-}
-
-interface TranslatedBody {
-  readonly body: ChatBody;
-  /** Names of things in the request that no provider gets. */
-  readonly dropped: readonly string[];
 }
 
 /** Fields that are copied, by their name in a chat request. */
@@ -68,7 +63,7 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 /** Turns a request of the Responses API into a chat request. Throws GatewayError. */
-export function toChatBody(asked: ResponsesBody, options: ChatBodyOptions): TranslatedBody {
+export function toChatBody(asked: ResponsesBody, options: ResponsesBodyOptions): TranslatedBody {
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;
@@ -95,7 +90,7 @@ function addTools(
   body: ChatBody,
   given: readonly JsonObject[],
   asked: ResponsesBody,
-  options: ChatBodyOptions,
+  options: ResponsesBodyOptions,
 ): readonly string[] {
   const { tools, choice, dropped } = toChatTools(given, asked, options);
   // Coding agents send their tools to every model. An agent has its own tools.
@@ -155,7 +150,7 @@ interface ReadConversation {
   readonly unknown: readonly string[];
 }
 
-interface State {
+interface TranslationState {
   readonly system: string[];
   readonly chat: ChatMessage[];
   readonly options: ItemOptions;
@@ -171,7 +166,7 @@ interface State {
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
 export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
-  const state: State = {
+  const state: TranslationState = {
     system: [],
     chat: [],
     options,
@@ -188,7 +183,7 @@ export function readItems(input: ResponsesBody['input'], options: ItemOptions): 
   return state;
 }
 
-function readItem(state: State, item: JsonObject, at: string): void {
+function readItem(state: TranslationState, item: JsonObject, at: string): void {
   const { chat, options } = state;
   const { type = item['role'] === undefined ? 'item_reference' : 'message' } = item;
   switch (type) {
@@ -231,7 +226,7 @@ function readItem(state: State, item: JsonObject, at: string): void {
 const shownType = (type: unknown): string =>
   typeof type === 'string' ? JSON.stringify(type.slice(0, 64).toWellFormed()) : 'no text';
 
-function readMessage(state: State, { role, content }: JsonObject, at: string): void {
+function readMessage(state: TranslationState, { role, content }: JsonObject, at: string): void {
   const parts = partsOf(content, `${at}.content`);
   switch (role) {
     case 'system':
@@ -258,7 +253,7 @@ function readMessage(state: State, { role, content }: JsonObject, at: string): v
 }
 
 /** The assistant's unfinished message, or a new one. */
-function assistant(state: State): ChatMessage {
+function assistant(state: TranslationState): ChatMessage {
   const { chat, thoughts } = state;
   const { members } = thoughts;
   thoughts.clear();
@@ -284,7 +279,7 @@ function assistant(state: State): ChatMessage {
  * Thinking behind the assistant's message belongs to it: the gateway puts it there if its client did not ask for it.
  * Otherwise the turn was not finished, and its thinking is dropped.
  */
-function endThoughts({ chat, thoughts, ofIds }: State): void {
+function endThoughts({ chat, thoughts, ofIds }: TranslationState): void {
   const last = chat.at(-1);
   const { members } = thoughts;
   if (last?.role === 'assistant' && !isEmpty(members)) {
@@ -303,7 +298,7 @@ function goOnThinking(message: ChatMessage, members: JsonObject): void {
   Object.assign(message, all.members);
 }
 
-function readCall(state: State, item: JsonObject, at: string): void {
+function readCall(state: TranslationState, item: JsonObject, at: string): void {
   const { type, call_id: id, name, namespace, arguments: given, input } = item;
   if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
@@ -324,7 +319,7 @@ function readCall(state: State, item: JsonObject, at: string): void {
   });
 }
 
-function readOutput(state: State, { call_id: given, output }: JsonObject, at: string): void {
+function readOutput(state: TranslationState, { call_id: given, output }: JsonObject, at: string): void {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
   const { id } = state.options.opened(given);
   endThoughts(state);

@@ -4,13 +4,13 @@ import { invalid } from '../translated/chat-turns.ts';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import type { ResponsesBody } from './responses-schema.ts';
 
-export interface ToolOptions {
+export interface ResponsesToolOptions {
   readonly registry: ToolRegistry;
   /** The service in an MCP address of this gateway; null for another address. */
   readonly serviceAt: (url: string) => string | null;
 }
 
-interface ChatTools {
+interface ResponsesChatTools {
   readonly tools: ChatTool[];
   readonly choice: unknown;
   /** Types of tools that no provider gets. */
@@ -18,7 +18,7 @@ interface ChatTools {
 }
 
 /** Whether the gateway calls a tool of a request. Tools are in the request, in its items, or in namespaces of these. */
-export function runsHere({ tools, input }: ResponsesBody, options: Pick<ToolOptions, 'serviceAt'>): boolean {
+export function runsHere({ tools, input }: ResponsesBody, options: Pick<ResponsesToolOptions, 'serviceAt'>): boolean {
   const anyHere = (given: unknown): boolean =>
     Array.isArray(given) &&
     (given as unknown[]).some(
@@ -37,8 +37,8 @@ const TOOLS_MAX = 1024;
 export function toChatTools(
   given: readonly JsonObject[],
   { tool_choice: choice }: ResponsesBody,
-  options: ToolOptions,
-): ChatTools {
+  options: ResponsesToolOptions,
+): ResponsesChatTools {
   const dropped: string[] = [];
   const tools: ChatTool[] = [];
   const add = (tool: JsonObject, at: string, namespace: string | null, depth: number): void => {
@@ -61,7 +61,12 @@ export function toChatTools(
 }
 
 /** Returns null for a tool that runs at OpenAI. */
-function toChatTool(tool: JsonObject, at: string, namespace: string | null, options: ToolOptions): ChatTool | null {
+function toChatTool(
+  tool: JsonObject,
+  at: string,
+  namespace: string | null,
+  options: ResponsesToolOptions,
+): ChatTool | null {
   if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
   const { type, name, description, parameters, strict, format } = tool;
   if (type === 'mcp') return ofService(tool, at, options);
@@ -91,10 +96,12 @@ function freeform(description: unknown, format: JsonObject | null | undefined): 
 }
 
 /** The service of this gateway that a tool belongs to; null for another server. */
-const serviceOf = ({ service: own, server_url: url }: JsonObject, { serviceAt }: Pick<ToolOptions, 'serviceAt'>) =>
-  typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null;
+const serviceOf = (
+  { service: own, server_url: url }: JsonObject,
+  { serviceAt }: Pick<ResponsesToolOptions, 'serviceAt'>,
+) => (typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null);
 
-function ofService(tool: JsonObject, at: string, options: ToolOptions): ChatTool {
+function ofService(tool: JsonObject, at: string, options: ResponsesToolOptions): ChatTool {
   const { allowed_tools: allowed } = tool;
   const service = serviceOf(tool, options);
   if (service === null || service === '')

@@ -29,13 +29,13 @@ export interface ChunkOutput<D extends Piece = Piece, F = unknown> {
 const PLACEHOLDER = 'tollgate:the-text-goes-here';
 
 /** The bytes around the varying text of a chunk. */
-type Frame = Pick<EventForm, 'head' | 'parts' | 'between'>;
+type ChunkFrame = Pick<EventForm, 'head' | 'parts' | 'between'>;
 
 /** The gateway's id and names are often longer than the provider's. */
 const GROWTH = 1.5;
 
 /** Writes chunks as a chat client gets them. Texts of known forms are copied as bytes. */
-export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
+export class ChunkBytes implements ChunkOutput<Uint8Array, ChunkFrame> {
   readonly #output = createByteOutput();
 
   arrives(bytes: number): void {
@@ -48,13 +48,13 @@ export class ChunkBytes implements ChunkOutput<Uint8Array, Frame> {
 
   last(): void {}
 
-  learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): Frame | null {
+  learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): ChunkFrame | null {
     place(chunk, PLACEHOLDER);
     const around = `data: ${JSON.stringify(chunk)}`.split(PLACEHOLDER);
     return around.length === 2 ? eventForm(around, [OUTPUT], '', false) : null;
   }
 
-  run(frame: Frame, run: FoundRun, bytes: Buffer): void {
+  run(frame: ChunkFrame, run: FoundRun, bytes: Buffer): void {
     writeTexts(frame, run, bytes, this.#output);
   }
 
@@ -155,7 +155,7 @@ export class ChunkObjects implements ChunkOutput<EventBatch, never> {
 /** A character that cannot be inside a JSON string. */
 const SEPARATOR = '\n';
 const NONE = Buffer.alloc(0);
-const BETWEEN: Frame = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
+const BETWEEN: ChunkFrame = { head: NONE, parts: [NONE], between: Buffer.from(SEPARATOR) };
 
 /** The texts of a run, without empty ones. One native call decodes all of them. */
 function textsOf(run: FoundRun, bytes: Buffer): readonly string[] {
@@ -171,7 +171,7 @@ const SHORT_TEXT_BYTES = 32;
 
 /** Writes the texts of a run with bytes around them. */
 function writeTexts(
-  { head, parts: [tail], between }: Frame,
+  { head, parts: [tail], between }: ChunkFrame,
   { events, places, length }: FoundRun,
   bytes: Buffer,
   output: ByteOutput,

@@ -114,7 +114,7 @@ export interface EventForm {
 }
 
 /** Events of one form that follow each other. */
-interface Run {
+interface EventRun {
   events: number;
   /** The place after them. */
   end: number;
@@ -131,7 +131,7 @@ interface Run {
   numberEnd: number;
 }
 
-export type FoundRun = Readonly<Run>;
+export type FoundRun = Readonly<EventRun>;
 
 /** A longer event goes to the parser. */
 const RUN_BYTES_MAX = 32 * 1024;
@@ -177,7 +177,7 @@ export function eventForm(
  */
 const expected = Buffer.allocUnsafeSlow(2 * RUN_BYTES_MAX);
 let expectedLength = 0;
-const run: Run = {
+const run: EventRun = {
   events: 0,
   end: 0,
   bytes: 0,

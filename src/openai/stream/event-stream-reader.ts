@@ -7,7 +7,7 @@ import { createOutputCounter, type OutputCounter } from '../chat/reply/output-bo
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 
 /** The side of an output from which a reader takes what goes to the client. */
-interface Taken<D> {
+interface OutputSource<D> {
   /** So many bytes of the provider have arrived, which are read before the next take. */
   arrives(bytes: number): void;
   /** Everything since the last take; null for nothing. */
@@ -22,13 +22,13 @@ interface Taken<D> {
 export abstract class EventStreamReader<D extends Piece> extends HeadReader {
   protected readonly context: ReplyContext;
   protected readonly counter: OutputCounter;
-  readonly #output: Taken<D>;
+  readonly #output: OutputSource<D>;
   readonly #scanner: SseScanner;
   #received = 0;
   #isBroken = false;
 
   /** `output`: collects what the events give for the client. */
-  constructor(context: ReplyContext, output: Taken<D>, eventBytesMax?: number) {
+  constructor(context: ReplyContext, output: OutputSource<D>, eventBytesMax?: number) {
     super();
     this.context = context;
     this.#output = output;

@@ -43,7 +43,7 @@ const CONCURRENT_MAX = 8;
 const CALLS_MAX = 64;
 
 /** The state of a run. */
-interface State {
+interface ToolLoopState {
   readonly options: RunFramesOptions;
   /** The client set `max_cost` for the run. */
   readonly capped: boolean;
@@ -93,7 +93,7 @@ export async function* runFrames(
       state.ended = reason;
     },
   });
-  const state: State = {
+  const state: ToolLoopState = {
     capped: maxCostOf(body) !== null,
     options,
     context,
@@ -121,7 +121,7 @@ export async function* runFrames(
 
 /** Returns null if a turn has no end. */
 async function* runTurns(
-  state: State,
+  state: ToolLoopState,
   body: ChatBody,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, RunEnd | null, undefined> {
   const { options, gone, counter, added } = state;
@@ -191,7 +191,7 @@ async function* runTurns(
 }
 
 async function* nextTurn(
-  state: State,
+  state: ToolLoopState,
   body: ChatBody,
   round: number,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
@@ -230,7 +230,7 @@ async function* nextTurn(
 }
 
 /** The request of one round. The last round is without the gateway's tools, so that the model answers. */
-function turnBody({ options, added }: State, body: ChatBody, round: number): ChatBody {
+function turnBody({ options, added }: ToolLoopState, body: ChatBody, round: number): ChatBody {
   const { tools: _, tool_choice: choice, parallel_tool_calls: parallel, ...rest } = body;
   const tools = round >= options.rounds ? options.tools.own : options.tools.all;
   const turn: ChatBody = { ...rest, model: body.model, messages: [...body.messages, ...added], max_cost: null };
@@ -242,7 +242,7 @@ function turnBody({ options, added }: State, body: ChatBody, round: number): Cha
   return turn;
 }
 
-function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly ToolSaid[]> {
+function callAll(state: ToolLoopState, calls: readonly ToolCall[]): Promise<readonly ToolSaid[]> {
   const { options, context, run, gone, counter } = state;
   const { caller, requestId, headers } = context;
   const traceparent = headers['traceparent'];
@@ -280,7 +280,7 @@ function callAll(state: State, calls: readonly ToolCall[]): Promise<readonly Too
  */
 const isOwn = ({ own }: ServerTools, name: string) => own.some((tool) => tool.function?.name === name);
 
-const remainingMs = ({ until }: State) => until - performance.now();
+const remainingMs = ({ until }: ToolLoopState) => until - performance.now();
 
 const tooLong = () =>
   new GatewayError('unprocessable', `The tool calls and their results have more than ${ADDED_MAX} characters together`);
@@ -293,7 +293,7 @@ const outOfTime = () => new GatewayError('provider_unavailable', 'The run took l
  * The end of a run that failed after something was charged. The client gets what the run has so far. If money or time
  * ran out, the reply counts as cut.
  */
-function brokenOff(state: State, error: unknown): RunEnd {
+function brokenOff(state: ToolLoopState, error: unknown): RunEnd {
   const hasLeft = state.gone.aborted && !(error instanceof GatewayError);
   if (!hasLeft && !(error instanceof GatewayError)) state.options.onError(error);
   const note = hasLeft ? leftByClient() : toGatewayError(error);

@@ -80,7 +80,7 @@ export async function resolveServerTools(
 
 const MEMBERS: readonly string[] = ['type', 'service', 'allowed_tools', 'disallowed_tools'];
 
-interface Wanted {
+interface RequestedTool {
   readonly service: string;
   readonly facts: ToolFacts;
 }
@@ -89,7 +89,7 @@ interface Wanted {
 async function select(
   tools: readonly ChatTool[],
   toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
-): Promise<{ readonly wanted: readonly Wanted[]; readonly count: number }> {
+): Promise<{ readonly wanted: readonly RequestedTool[]; readonly count: number }> {
   const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
   if (asked.length > SERVICES_MAX)
     throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
@@ -100,7 +100,7 @@ async function select(
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
   }
   const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
-  const wanted: Wanted[] = [];
+  const wanted: RequestedTool[] = [];
   const seen = new Map<string, Set<string>>();
   let count = 0;
   for (const [index, { tool, at }] of asked.entries()) {

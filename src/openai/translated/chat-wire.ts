@@ -78,11 +78,15 @@ export interface TranslationContext {
   readonly isNative?: true;
 }
 
-/** A request of another wire, translated to a chat request. */
-export interface Translation {
+/** A request of another wire as a chat request. */
+export interface TranslatedBody {
   readonly body: ChatBody;
-  /** Names of the fields that no provider gets. */
+  /** Names of the fields and things in the request that no provider gets. */
   readonly dropped: readonly string[];
+}
+
+/** A request of another wire, translated to a chat request. */
+export interface Translation extends TranslatedBody {
   /** The encoder for the reply of the call with this id. */
   encoder(callId: string): WireEncoder;
   /** Changes the form of a reply, after `encoder` has written it. Default: it stays. */

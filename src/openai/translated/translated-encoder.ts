@@ -11,7 +11,8 @@ import {
 } from '../chat/reply/chat-decoder.ts';
 import { costOf, usageWithCost, wholeBody } from '../chat/reply/chat-encoder.ts';
 import { resultOf } from '../chat/reply/chat-end.ts';
-import type { Headers, ReplyEncoder, SettledChat, StartedChat } from '../chat/reply/chat-reply.ts';
+import type { ReplyEncoder, SettledChat, StartedChat } from '../chat/reply/chat-reply.ts';
+import type { ReplyHeaders } from '../chat/request/altered-headers.ts';
 import type { ClientId } from '../chat/reply/echo-fields.ts';
 import type { WireEncoder } from './wire-encoder.ts';
 import type { ChatFault } from '../chat/reply/chat-content.ts';
@@ -27,7 +28,7 @@ interface TranslatedEncoderOptions {
   /** Makes the ids of tool calls. Default: the provider's ids. */
   readonly idOf?: ClientId | undefined;
   /** Changes the head of a chat reply into that of the wire. */
-  readonly headers: (chat: Headers, isNative: boolean) => Headers;
+  readonly headers: (chat: ReplyHeaders, isNative: boolean) => ReplyHeaders;
 }
 
 /**
@@ -58,7 +59,7 @@ class TranslatedEncoder implements ReplyEncoder {
     return this.#options.streamType;
   }
 
-  headers(chat: Headers): Headers {
+  headers(chat: ReplyHeaders): ReplyHeaders {
     return this.#options.headers(chat, this.#isNative === true);
   }
 

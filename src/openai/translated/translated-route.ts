@@ -10,13 +10,13 @@ import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, withModel 
 import type { Caller } from '#accounts';
 import { NO_PAYMENTS } from '#payments';
 import type { TargetAdapters } from '#bridge';
-import { createLargeAnswers, type Headers, type StartedChat, writeChatReply } from '../chat/reply/chat-reply.ts';
+import { createLargeAnswers, type StartedChat, writeChatReply } from '../chat/reply/chat-reply.ts';
 import { type ChatDeps, contextOf, createOpenChat, paidRouteDeps } from '../routes/chat-routes.ts';
 import { refusePrivateMedia, refusePrivateUrls } from '../chat/request/refusals.ts';
 import { withMaxCost } from '../call/chat-to-call.ts';
 import type { NativeRequestFacts } from '../native/native-wire.ts';
 import { withoutAlias } from './service-names.ts';
-import { createTranslatedHeaders } from '../chat/request/altered-headers.ts';
+import { createTranslatedHeaders, type ReplyHeaders } from '../chat/request/altered-headers.ts';
 import { ChunkEvents } from '../stream/chunk-output.ts';
 import { createToolCallIds } from '../chat/reply/chat-decoder.ts';
 import { createTranslatedEncoder } from './translated-encoder.ts';
@@ -24,7 +24,7 @@ import type { Translation, ChatWire } from './chat-wire.ts';
 import { refuseKeptAtProvider } from '../native/refuse-kept.ts';
 import { asNative, createSpeaks, type RoutedBody } from './as-native.ts';
 
-interface Read extends Payer {
+interface TranslatedRequest extends Payer {
   readonly translation: Translation;
   /** The request as it came, if a provider of the model speaks its wire; else null. */
   readonly native: NativeRequestFacts | null;
@@ -59,7 +59,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
   const headersOf = createTranslatedHeaders(wire.nameOf);
   const streamType = `${wire.streamType}; charset=utf-8`;
 
-  const route: PaidRoute<Read, StartedChat> = {
+  const route: PaidRoute<TranslatedRequest, StartedChat> = {
     path: wire.path,
     options: {
       schema: {
@@ -94,7 +94,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
     },
     answer({ translation, native, caller, payment }, { request, client, onError }) {
       const { body, dropped, encoder: wireEncoder, idOf, reframed, keeps, background } = translation;
-      const headers = (chat: Headers, isNative: boolean) => headersOf(chat, dropped, isNative);
+      const headers = (chat: ReplyHeaders, isNative: boolean) => headersOf(chat, dropped, isNative);
       const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
       const encoder = reframed ? (opened: StartedChat) => reframed(translated(opened)) : translated;
       const options = { encoder, keepAlive, onError };
@@ -189,7 +189,7 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
     request: FastifyRequest<{ Body: Buffer | undefined }>,
     admitted: Caller,
     memory: MoreMemory,
-  ): Promise<Read> => {
+  ): Promise<TranslatedRequest> => {
     const { headers } = request;
     const bytes = bodyFrom(request);
     const { address } = wire;

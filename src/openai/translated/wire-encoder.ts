@@ -67,10 +67,10 @@ export interface JsonProgress {
 }
 
 export function createJsonProgress(): JsonProgress {
-  return new Progress();
+  return new JsonScanner();
 }
 
-class Progress implements JsonProgress {
+class JsonScanner implements JsonProgress {
   #depth = 0;
   #state: 'before' | 'inside' | 'text' | 'escape' | 'after' | 'other' = 'before';
 

@@ -10,7 +10,7 @@ import type { A2aRequest } from '../../../src/a2a/protocol/parse-request.ts';
 import type { ReplyWriter } from '../../../src/a2a/protocol/reply-writer.ts';
 import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-webhook.ts';
-import { METHODS, type Operation, type A2aVersion } from '../../../src/a2a/wire/protocol.ts';
+import { METHODS, type A2aOperation, type A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { newTask, tasksWorld } from '../../gateway/tasks/tasks-world.ts';
 
 export const PUBLIC_URL = 'https://gate.example';
@@ -96,7 +96,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
   /** Answers an operation as a route does; throws what is wrong. */
   const answer = async (
     version: A2aVersion,
-    operation: Operation,
+    operation: A2aOperation,
     params: A2aRequest['params'],
     by = caller('alice'),
     service = 'acme/agent',
@@ -143,7 +143,7 @@ export async function pushWorld({ allowPrivate = true, publicUrl = PUBLIC_URL } 
 
 function ask(
   version: A2aVersion,
-  operation: Operation,
+  operation: A2aOperation,
   params: A2aRequest['params'],
   by: Caller,
   service: string,
@@ -155,7 +155,7 @@ function ask(
     params,
     paramsText: JSON.stringify(params),
     caller: by,
-    requestId: `${(METHODS[version] as Partial<Record<Operation, string>>)[operation]}-1`,
+    requestId: `${(METHODS[version] as Partial<Record<A2aOperation, string>>)[operation]}-1`,
     traceparent: null,
     wantsReceipt: false,
     maxCost: null,

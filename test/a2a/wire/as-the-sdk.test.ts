@@ -6,7 +6,7 @@ import {
 } from '@a2a-js/sdk/compat/v0_3';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { METHODS, type Operation } from '../../../src/a2a/wire/protocol.ts';
+import { METHODS, type A2aOperation } from '../../../src/a2a/wire/protocol.ts';
 import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 import { versions } from './support/arbitraries.ts';
 import {
@@ -36,7 +36,7 @@ function withoutFinal(event: unknown): unknown {
 describe('translates as the official SDK does', () => {
   it('names of methods', () => {
     for (const [operation, name] of Object.entries(METHODS['0.3']))
-      expect(METHODS['1.0'][operation as Operation]).toBe(legacyJsonRpcToV1Method(name));
+      expect(METHODS['1.0'][operation as A2aOperation]).toBe(legacyJsonRpcToV1Method(name));
     for (const name of Object.values(METHODS['1.0'])) expect(isV1JsonRpcMethod(name)).toBe(true);
     expect(Object.keys(METHODS['1.0'])).toHaveLength(Object.keys(METHODS['0.3']).length + 1);
   });

@@ -2,7 +2,7 @@ import { AgentCard, StreamResponse, Task, TaskPushNotificationConfig } from '@a2
 import type { Transport } from '@a2a-js/sdk/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Operation } from '../../../src/a2a/wire/protocol.ts';
+import type { A2aOperation } from '../../../src/a2a/wire/protocol.ts';
 import { legacyRestParams, legacyRestResult } from '../../../src/a2a/wire/rest-legacy.ts';
 import { matchRest } from '../../../src/a2a/wire/rest.ts';
 import { translateResult } from '../../../src/a2a/wire/translate.ts';
@@ -34,7 +34,7 @@ async function sentBy(
   return sent[0]!;
 }
 
-function read({ verb, path, body }: SentRequest): [Operation, unknown] {
+function read({ verb, path, body }: SentRequest): [A2aOperation, unknown] {
   const url = new URL(`https://a.example${path}`);
   const match = matchRest('0.3', verb, url.pathname);
   if (!('operation' in match)) throw new Error(`no route for ${verb} ${path}`);
@@ -43,7 +43,7 @@ function read({ verb, path, body }: SentRequest): [Operation, unknown] {
 
 /** What the official client makes of a result that is written for 0.3's HTTP+JSON. */
 async function understood<T>(
-  operation: Operation,
+  operation: A2aOperation,
   result: unknown,
   call: (transport: Transport) => Promise<T>,
 ): Promise<T> {
@@ -58,7 +58,7 @@ async function understood<T>(
   return call(transport);
 }
 
-const calls: readonly (readonly [Operation, (transport: Transport) => Promise<unknown>])[] = [
+const calls: readonly (readonly [A2aOperation, (transport: Transport) => Promise<unknown>])[] = [
   ['get', (transport) => transport.getTask({ tenant: '', id: 't/1', historyLength: 3 })],
   ['cancel', (transport) => transport.cancelTask({ tenant: '', id: 't/1', metadata: undefined })],
   ['subscribe', (transport) => transport.resubscribeTask({ tenant: '', id: 't' }).next()],

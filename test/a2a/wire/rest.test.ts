@@ -2,7 +2,7 @@ import { SendMessageRequest, TaskPushNotificationConfig, TaskState } from '@a2a-
 import type { Transport } from '@a2a-js/sdk/client';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Operation } from '../../../src/a2a/wire/protocol.ts';
+import type { A2aOperation } from '../../../src/a2a/wire/protocol.ts';
 import { restParams, restRequest, matchRest, REST_ROUTES, type RestMatch } from '../../../src/a2a/wire/rest.ts';
 import { versions } from './support/arbitraries.ts';
 import { client, paramsOf, type SentRequest } from './support/sdk-translation.ts';
@@ -28,7 +28,7 @@ async function drain(stream: AsyncIterable<unknown>): Promise<void> {
   for await (const _event of stream);
 }
 
-const CALLS: readonly (readonly [Operation, (transport: Transport) => Promise<unknown>])[] = [
+const CALLS: readonly (readonly [A2aOperation, (transport: Transport) => Promise<unknown>])[] = [
   ['send', (transport) => transport.sendMessage(send)],
   ['stream', (transport) => drain(transport.sendMessageStream({ ...send, tenant: 'acme' }))],
   ['get', (transport) => transport.getTask({ tenant: 'acme', id: ID, historyLength: 3 })],
@@ -60,7 +60,7 @@ function read({
   verb,
   path,
   body,
-}: Pick<SentRequest, 'verb' | 'path'> & { readonly body?: unknown }): [Operation, unknown] {
+}: Pick<SentRequest, 'verb' | 'path'> & { readonly body?: unknown }): [A2aOperation, unknown] {
   const url = new URL(`https://a.example${path}`);
   const match = matchRest('1.0', verb, url.pathname);
   if (!('operation' in match)) throw new Error(`no route for ${verb} ${path}`);
@@ -94,7 +94,7 @@ describe('the HTTP+JSON binding of 1.0', () => {
         fc.nat(100),
         versions({ extras: true })['1.0'].send,
         (one, two, tenant, historyLength, message) => {
-          const cases: [Operation, Record<string, unknown>][] = [
+          const cases: [A2aOperation, Record<string, unknown>][] = [
             ['send', { ...message, tenant }],
             ['get', { id: one, tenant, historyLength }],
             ['cancel', { id: one, metadata: { a: 1 } }],

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
-import type { Operation } from '../../../src/a2a/wire/protocol.ts';
+import type { A2aOperation } from '../../../src/a2a/wire/protocol.ts';
 import { versions, type Versions } from './support/arbitraries.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 100_000 : 100;
 const VALID = versions({ extras: true });
 
-const RESULTS: readonly (readonly [Operation, (valid: Versions) => fc.Arbitrary<unknown>])[] = [
+const RESULTS: readonly (readonly [A2aOperation, (valid: Versions) => fc.Arbitrary<unknown>])[] = [
   ['send', (valid) => valid.sent],
   ['stream', (valid) => valid.event],
   ['get', (valid) => valid.task],
@@ -22,7 +22,7 @@ const id = fc.stringMatching(/^[a-z0-9-]{1,12}$/);
 const historyLength = fc.nat(100);
 const metadata = fc.dictionary(id, fc.jsonValue({ maxDepth: 1 }));
 
-const PARAMS: readonly (readonly [Operation, '0.3' | '1.0', fc.Arbitrary<unknown>])[] = (
+const PARAMS: readonly (readonly [A2aOperation, '0.3' | '1.0', fc.Arbitrary<unknown>])[] = (
   ['0.3', '1.0'] as const
 ).flatMap((version) => {
   const config = version === '0.3' ? fc.record({ id, pushNotificationConfigId: id }) : fc.record({ taskId: id, id });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ANYONE, keyFor, namesIn, request, resultOf, startAggregate } from './aggregate-world.ts';
 import { prefixOf } from '../../../src/mcp/own/aggregate/names.ts';
-import type { Resolution } from '../../../src/mcp/own/aggregate/resolve.ts';
+import type { RequestDestination } from '../../../src/mcp/own/aggregate/resolve.ts';
 
 const SERVICES = {
   'acme/files': {
@@ -19,7 +19,7 @@ const start = async () => {
   return { ...world, aggregate, resolve };
 };
 
-const errorOf = (resolution: Resolution) => (resolution.kind === 'refused' ? resolution.error : null);
+const errorOf = (resolution: RequestDestination) => (resolution.kind === 'refused' ? resolution.error : null);
 
 test('a name is that of the service, and everything else in the message stays as it came', async () => {
   const { aggregate, resolve } = await start();

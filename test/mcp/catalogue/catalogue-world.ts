@@ -9,7 +9,7 @@ import { createCatalog, createToolPins, type Catalog, type Offer } from '#catalo
 import type { FetchDeps } from '../../../src/mcp/catalogue/fetch-lists.ts';
 import {
   createToolCatalogue,
-  type Change,
+  type ListChange,
   type ToolCatalogue,
   type ToolCatalogueOptions,
 } from '../../../src/mcp/catalogue/tool-catalogue.ts';
@@ -148,7 +148,7 @@ export interface CatalogueWorld {
   readonly now: ReturnType<typeof clock>;
   readonly errors: Error[];
   /** Resolves with the next change of a service. */
-  changed(service?: string): Promise<Change>;
+  changed(service?: string): Promise<ListChange>;
   /** Resolves when so many errors were told. */
   failed(count: number): Promise<void>;
 }

@@ -14,7 +14,13 @@ import { createLegacyToModern, type LegacyToModern } from '../../../src/mcp/tran
 import { initializeResult } from '../../../src/mcp/request/legacy-to-modern-text.ts';
 import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { createServers } from '../../../src/mcp/servers/servers.ts';
-import type { LegacySession, McpEnd, McpResponse, Place, McpRequest } from '../../../src/mcp/request/mcp-request.ts';
+import type {
+  LegacySession,
+  McpEnd,
+  McpResponse,
+  ServerPlace,
+  McpRequest,
+} from '../../../src/mcp/request/mcp-request.ts';
 import { openEngine } from '../../support/engines.ts';
 import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
 
@@ -140,7 +146,7 @@ export async function startBridge(
   const servers = createServers({ version: '1', replyBytesMax, now });
 
   function run(
-    startAttempt: (place: Place, callId: string) => AsyncGenerator<Uint8Array, McpEnd, undefined>,
+    startAttempt: (place: ServerPlace, callId: string) => AsyncGenerator<Uint8Array, McpEnd, undefined>,
     as: Pick<Call, 'free' | 'operation'>,
     gone: AbortSignal,
     timeoutMs = 30_000,

@@ -1,11 +1,11 @@
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { Client } from '@modelcontextprotocol/client';
-import type { Form } from '../../../src/mcp/shapes/lists.ts';
+import type { ListForm } from '../../../src/mcp/shapes/lists.ts';
 
 /** A client of an official SDK. */
 export interface SdkReader {
   readonly name: string;
-  readonly form: Form;
+  readonly form: ListForm;
   /** Whether the client reads a result (JSON text) of a method. */
   reads(method: string, result: string): Promise<boolean>;
 }
@@ -60,7 +60,7 @@ const REQUESTS = {
 
 async function reader(
   name: string,
-  form: Form,
+  form: ListForm,
   client: Client,
   first: Readonly<Record<string, unknown>>,
 ): Promise<SdkReader> {

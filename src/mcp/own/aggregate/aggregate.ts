@@ -7,7 +7,7 @@ import { fromCursor, mergedPage } from './merged-list.ts';
 import { findTools } from './find-tools.ts';
 import { type BridgedSearch, admitsIn } from '../builtin/bridged-services.ts';
 import { askToolTexts, OWN_TOOLS, OWN } from './own-tools.ts';
-import { resolveRequest, type Resolution } from './resolve.ts';
+import { resolveRequest, type RequestDestination } from './resolve.ts';
 import { ownResult, type ServerInfo, type OwnAnswer } from '../own-answer.ts';
 import { countTools, scopeOf, type Scope, createTables } from './tables.ts';
 import { type OnShared, exposeUri, splitUri } from './names.ts';
@@ -25,7 +25,7 @@ export interface Aggregate {
   /** One page of a list. */
   list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): Promise<OwnAnswer>;
   /** Finds the service of a request that names a tool, a prompt or a resource. */
-  resolve(message: RequestMessage, scope: Scope): Resolution;
+  resolve(message: RequestMessage, scope: Scope): RequestDestination;
   /** The result of a call of `find_tools`, as JSON text. */
   find(args: unknown, scope: Scope, modern: boolean): Promise<string>;
   /** A message of a service, with its URIs changed to those of the aggregate. */

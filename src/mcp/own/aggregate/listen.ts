@@ -4,7 +4,7 @@ import { createEventReader } from '#wire';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { signalOf } from '#billing/amounts';
 import type { StreamQuota } from '#limits';
-import type { ToolCatalogue, Change } from '../../catalogue/tool-catalogue.ts';
+import type { ToolCatalogue, ListChange } from '../../catalogue/tool-catalogue.ts';
 import { withMeta } from '../../wire/meta.ts';
 import { eventBytes } from '../../request/mcp-request.ts';
 import { aborted, allWithin } from '../../request/waiting.ts';
@@ -17,7 +17,7 @@ import {
   listChanged,
   listenEnd,
   readSubscribed,
-  type Kind,
+  type ListKind,
 } from '../../wire/own-messages.ts';
 import { ERROR, META } from '../../wire/revisions.ts';
 import type { RequestContext, RunStateless } from '../../call/stateless.ts';
@@ -79,7 +79,7 @@ export function createAggregateListen(options: AggregateListenOptions): Aggregat
   };
 }
 
-interface Listener {
+interface ListenRequest {
   readonly message: RequestMessage;
   readonly context: RequestContext;
   readonly tell: (text: string) => Promise<void>;
@@ -95,7 +95,7 @@ async function subscribe(
   options: AggregateListenOptions,
   uris: readonly string[],
   scope: Scope,
-  listener: Listener,
+  listener: ListenRequest,
 ): Promise<readonly string[]> {
   const located = uris.flatMap((uri) => options.aggregate.uriOf(uri, scope) ?? []);
   const honoured: string[] = [];
@@ -116,7 +116,7 @@ function subscribeAt(
   options: AggregateListenOptions,
   service: string,
   uris: readonly string[],
-  listener: Listener,
+  listener: ListenRequest,
 ): Promise<readonly string[]> {
   const first = Promise.withResolvers<readonly string[]>();
   let tried = false;
@@ -142,7 +142,7 @@ async function listenAt(
   { toService, aggregate, bytesMax }: AggregateListenOptions,
   service: string,
   uris: readonly string[],
-  { message, context, tell, stop }: Listener,
+  { message, context, tell, stop }: ListenRequest,
   onAcknowledged: (uris: readonly string[]) => void,
 ): Promise<void> {
   const params = { notifications: { resourceSubscriptions: uris }, _meta: message.params?.['_meta'] };
@@ -196,7 +196,7 @@ export async function keepListening(
 /** Notifications of changed lists for one client. Each names only the kind of list. */
 interface ChangeNews {
   /** Takes a change of the catalogue. */
-  changed(change: Change): void;
+  changed(change: ListChange): void;
   /** Begins to notify the client, first of the changes until now. */
   begin(): void;
 }
@@ -204,9 +204,9 @@ interface ChangeNews {
 /** Changes of a kind that come while the client reads are merged into one notification. `tell` must not reject. */
 export function createChangeNews(
   includes: (service: string) => boolean,
-  tell: (kind: Kind) => Promise<void>,
+  tell: (kind: ListKind) => Promise<void>,
 ): ChangeNews {
-  const due = new Set<Kind>();
+  const due = new Set<ListKind>();
   let waits = true;
 
   async function tellDue(): Promise<void> {

@@ -1,6 +1,6 @@
 import { createPace, membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
-import { type Form, type ListMethod, LISTS } from '../../shapes/lists.ts';
+import { type ListForm, type ListMethod, LISTS } from '../../shapes/lists.ts';
 import { type ServiceTable, type Tables, WORK } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
@@ -55,12 +55,16 @@ export async function mergedPage(
 
 interface PageOptions {
   readonly method: ListMethod;
-  readonly form: Form;
+  readonly form: ListForm;
   readonly after: Position | null;
 }
 
 /** The elements that a client of this form can read. */
-function* entriesOf(table: ServiceTable, method: ListMethod, form: Form): Generator<readonly [string, () => string]> {
+function* entriesOf(
+  table: ServiceTable,
+  method: ListMethod,
+  form: ListForm,
+): Generator<readonly [string, () => string]> {
   if (method === 'tools/list')
     for (const [name, one] of table.tools) {
       const text = one.tool.shown[form];

@@ -1,7 +1,7 @@
 import { type Edit, isObject, type Member, type Members, membersOf, RawJsonError, splice } from '#wire';
 import { type JsonRpcMessage, type NotificationMessage, parseMessage, type ResponseMessage } from '#json-rpc';
 import type { SessionMessages } from '../../http/session-messages.ts';
-import type { Told } from '../../http/session-transport.ts';
+import type { OneWayMessage } from '../../http/session-transport.ts';
 import type { RequestContext } from '../../call/stateless.ts';
 import { cancelledId, type RunningRequests, type CancelNotes } from '../../request/cancellation.ts';
 import { ofAll, type Parts } from './parts.ts';
@@ -20,14 +20,19 @@ interface TellPartsDeps {
 }
 
 /** Passes a notification or a response of a client to the parts that it is for. Drops a message that is for no part. */
-type TellParts = (session: AggregateSession, message: Told, scope: Scope, context: RequestContext) => Promise<void>;
+type TellParts = (
+  session: AggregateSession,
+  message: OneWayMessage,
+  scope: Scope,
+  context: RequestContext,
+) => Promise<void>;
 
 export function createTellParts({ sessions, parts, messages, cancels, onError, running }: TellPartsDeps): TellParts {
   /** Sends a message to the part for a service, if that is open. */
   async function tellPart(
     session: AggregateSession,
     service: string,
-    message: Told,
+    message: OneWayMessage,
     context: RequestContext,
   ): Promise<void> {
     // Another gateway may have opened the part.
@@ -40,8 +45,12 @@ export function createTellParts({ sessions, parts, messages, cancels, onError, r
     }
   }
 
-  const tellAll = (session: AggregateSession, services: readonly string[], message: Told, context: RequestContext) =>
-    ofAll(services, (service) => tellPart(session, service, message, context), onError);
+  const tellAll = (
+    session: AggregateSession,
+    services: readonly string[],
+    message: OneWayMessage,
+    context: RequestContext,
+  ) => ofAll(services, (service) => tellPart(session, service, message, context), onError);
 
   return async (session, message, scope, context) => {
     if (message.kind === 'response' || message.method === 'notifications/progress') {

@@ -9,7 +9,7 @@ import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope, ServiceTable, Tables } from './tables.ts';
 
 /** The destination of a request at the aggregate. */
-export type Resolution =
+export type RequestDestination =
   /** To a service. `text` is the message with the names that its server knows; all else is unchanged. */
   | { readonly kind: 'service'; readonly service: string; readonly text: string }
   /** The gateway itself answers `find_tools`. */
@@ -30,7 +30,7 @@ export interface Here {
  * Resolves a request that names a tool, a prompt or a resource of the aggregate. Other methods belong to no single
  * service, and are refused.
  */
-export function resolveRequest(message: RequestMessage, here: Here): Resolution {
+export function resolveRequest(message: RequestMessage, here: Here): RequestDestination {
   try {
     switch (message.method) {
       case 'tools/call':
@@ -59,7 +59,7 @@ export function resolveRequest(message: RequestMessage, here: Here): Resolution 
   }
 }
 
-function resolveTool(message: RequestMessage, here: Here): Resolution {
+function resolveTool(message: RequestMessage, here: Here): RequestDestination {
   const name = message.params?.['name'];
   return (
     resolveOwn(name, message.params?.['arguments'], here.asks) ??
@@ -68,14 +68,14 @@ function resolveTool(message: RequestMessage, here: Here): Resolution {
 }
 
 /** Resolves one of the gateway's own tools; null for any other name. */
-function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): Resolution | null {
+function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): RequestDestination | null {
   if (name === OWN.find) return { kind: 'find', arguments: given };
   const of = askedBy(name);
   return of !== null && asks().includes(of) ? { kind: 'ask', of, arguments: given } : null;
 }
 
 /** Resolves `call_tool`. Its arguments are the name and the arguments of the tool to call. */
-function resolveWrapped(message: RequestMessage, here: Here): Resolution {
+function resolveWrapped(message: RequestMessage, here: Here): RequestDestination {
   const wrapped = message.params?.['arguments'];
   const params = paramsOf(message);
   if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
@@ -97,7 +97,7 @@ function resolveNamed(
   name: unknown,
   here: Here,
   rewrite: (own: string) => string,
-): Resolution {
+): RequestDestination {
   if (typeof name !== 'string')
     return refused(
       ERROR.invalidParams,
@@ -149,7 +149,7 @@ function* candidates(
   if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((of) => ASK[of])];
 }
 
-function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): Resolution {
+function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): RequestDestination {
   if (typeof exposed !== 'string') return refused(ERROR.invalidParams, 'The request needs a uri');
   const split = splitUri(exposed);
   const table = split && tableOf(here.tables.service(split.slug), here);
@@ -157,7 +157,7 @@ function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => stri
   return { kind: 'service', service: table.service, text: rewrite(split.uri) };
 }
 
-function resolveCompletion(message: RequestMessage, here: Here): Resolution {
+function resolveCompletion(message: RequestMessage, here: Here): RequestDestination {
   const ref = message.params?.['ref'];
   if (!isObject(ref)) return refused(ERROR.invalidParams, 'completion/complete needs a ref');
   const place = membersOf(message.text, paramsOf(message).start).get('ref')!;
@@ -177,6 +177,6 @@ function setParam(message: RequestMessage, key: string, value: string): string {
   return splice(message.text, [withMembers(message.text, paramsOf(message), { [key]: JSON.stringify(value) })]);
 }
 
-function refused(code: number, text: string, data?: unknown): Resolution {
+function refused(code: number, text: string, data?: unknown): RequestDestination {
   return { kind: 'refused', error: { code, message: text, ...(data === undefined ? {} : { data }) } };
 }

@@ -115,7 +115,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
   };
 }
 
-interface Listener {
+interface SessionListener {
   readonly session: AggregateSession;
   readonly context: RequestContext;
   readonly answer: Answer;
@@ -125,7 +125,7 @@ interface Listener {
 /** Returns a function that listens to the server of a session's part, once for each part. */
 function createPartListening(
   deps: SessionStreamsDeps,
-  { session, context, answer, signal }: Listener,
+  { session, context, answer, signal }: SessionListener,
   includes: (service: string) => boolean,
 ): Stream['listenTo'] {
   const { aggregate, catalogue, parts, messages, bytesMax, onError } = deps;

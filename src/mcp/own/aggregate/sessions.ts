@@ -108,7 +108,10 @@ export interface AggregateSession {
 /** The kind of these sessions in the store. */
 const AGGREGATE_KIND = 'mcp-all';
 
-interface State extends Pick<AggregateSession, 'within' | 'revision' | 'initialize' | 'selection' | 'logLevel'> {
+interface StoredAggregate extends Pick<
+  AggregateSession,
+  'within' | 'revision' | 'initialize' | 'selection' | 'logLevel'
+> {
   readonly parts: Readonly<Record<string, string>>;
 }
 
@@ -121,10 +124,10 @@ function toState({ within = null, revision, initialize, selection, logLevel, par
     selection,
     logLevel,
     parts: Object.fromEntries(parts),
-  } satisfies State);
+  } satisfies StoredAggregate);
 }
 
 function fromState({ id, account, state }: Pick<StoredSession, 'id' | 'account' | 'state'>): AggregateSession {
-  const { parts, ...kept } = JSON.parse(state) as State;
+  const { parts, ...kept } = JSON.parse(state) as StoredAggregate;
   return { id, account, ...kept, parts: new Map(Object.entries(parts)) };
 }

@@ -109,7 +109,7 @@ export const AGENT_OUTPUT: JsonObject = {
 };
 
 /** The question in a call of the tool. `name` is null if the address names the service. */
-export interface Ask {
+export interface AskArguments {
   readonly name: string | null;
   readonly ask: Omit<TargetRequest, 'stream'>;
 }
@@ -117,7 +117,7 @@ export interface Ask {
 const ID_MAX = 1_024;
 
 /** Reads the arguments. Returns a fault if they are wrong. */
-export function readAsk(kind: BridgedKind, args: unknown, named: boolean): Ask | { readonly fault: string } {
+export function readAsk(kind: BridgedKind, args: unknown, named: boolean): AskArguments | { readonly fault: string } {
   if (args !== undefined && !isObject(args)) return { fault: 'The arguments must be an object' };
   const given: JsonObject = args ?? {};
   const known = Object.keys(askSchema(kind, named)['properties'] as object);

@@ -106,18 +106,18 @@ const ENTRIES_MAX = 2_000;
 /** New entries that are indexed in one turn of the event loop. */
 const ENTRIES_PER_TURN = 64;
 
-interface Known {
+interface KnownEntries {
   readonly target: TargetAdapter | undefined;
   readonly entries: ReadonlyMap<string, BridgedEntry>;
 }
 
 /** Reads the names again when the catalogue of offers has changed. An entry that stays as it was keeps its index. */
 export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): BridgedSearch {
-  const known = new Map<BridgedKind, Known>();
+  const known = new Map<BridgedKind, KnownEntries>();
   const indexes = new Map<BridgedKind, Map<string, SearchIndex>>();
   let version = -1;
 
-  function of(kind: BridgedKind): Known {
+  function of(kind: BridgedKind): KnownEntries {
     if (version !== catalog.version()) known.clear();
     version = catalog.version();
     const target = targets()[kind];
@@ -130,7 +130,7 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
   }
 
   /** An index of each entry, because any provider can change an entry at any time. */
-  async function indexed(kind: BridgedKind, entries: Known['entries']) {
+  async function indexed(kind: BridgedKind, entries: KnownEntries['entries']) {
     // Requests at the same time share what each of them has made.
     const kept = getOrInsert(indexes, kind, () => new Map<string, SearchIndex>());
     const present = new Set<string>();

@@ -11,7 +11,7 @@ import { createReadVideo, videoToCall } from './video-request.ts';
 
 type QuoteConfig = Pick<Config, 'limits' | 'billing' | 'webhooks'>;
 
-interface QuoteDeps {
+interface VideoQuoteDeps {
   readonly config: QuoteConfig;
   /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
@@ -60,7 +60,7 @@ const EMPTY = Buffer.alloc(0);
 /** Adds `POST /video/quote` to a plugin whose parsers leave bodies as bytes. */
 export function addVideoQuote(
   app: FastifyInstance,
-  { config, quote }: QuoteDeps,
+  { config, quote }: VideoQuoteDeps,
   callerOf: (request: FastifyRequest) => Caller,
   errors: MediaErrors,
 ): void {

@@ -53,7 +53,7 @@ export function createSendFiles(
 }
 
 /** A body that is sent in whole or in part. */
-interface Sent {
+interface FileBody {
   readonly pieces: readonly Piece[];
   readonly type: string;
   readonly name: string;
@@ -66,7 +66,7 @@ const RETRY_S = 5;
  * The body for files: an archive if several variants were asked for, even if only one of them came, else the file as it
  * is. `name`: name of the file, without its extension.
  */
-function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
+function bodyOf(files: readonly Blob[], name: string, several: boolean): FileBody {
   const [first] = files;
   if (!several && first) return { pieces: [first], type: first.type, name: `${name}.mp4`, etag: `"${first.sha256}"` };
   const pieces = zipPieces(files.map((blob, at) => ({ name: `variant_${at}.mp4`, blob })));
@@ -80,7 +80,7 @@ function bodyOf(files: readonly Blob[], name: string, several: boolean): Sent {
  */
 async function sendBody(
   blobs: Pick<Blobs, 'read'>,
-  { pieces, type, name, etag }: Sent,
+  { pieces, type, name, etag }: FileBody,
   headers: IncomingHttpHeaders,
   more: Readonly<Record<string, string>>,
   sink: ClientSink,

@@ -34,7 +34,7 @@ const idField = {
 };
 
 /** The caller of an admitted request. */
-type CallerOf = (request: FastifyRequest) => Caller;
+type TaskCallerOf = (request: FastifyRequest) => Caller;
 
 /** The error for a video whose files are no longer stored. */
 const expired = () => new GatewayError('expired', 'The files of this video are no longer stored');
@@ -94,7 +94,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
     return reply.send(statusOf(task, view));
   }
 
-  function addOwnRoutes(app: FastifyInstance, callerOf: CallerOf, send: SendFiles) {
+  function addOwnRoutes(app: FastifyInstance, callerOf: TaskCallerOf, send: SendFiles) {
     const errors = mediaErrors(deps.onError, '/video');
     app.post<{ Body: TaskBody }>(
       '/video/retrieve',
@@ -213,7 +213,7 @@ function addOpenaiRoutes(
   app: FastifyInstance,
   { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
   send: SendFiles,
-  callerOf: CallerOf,
+  callerOf: TaskCallerOf,
 ): void {
   addList(app, { videos, tasks }, callerOf);
   app.get<{ Params: { id: string } }>(
@@ -295,7 +295,7 @@ function addOpenaiRoutes(
 function addList(
   app: FastifyInstance,
   { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,
-  callerOf: CallerOf,
+  callerOf: TaskCallerOf,
 ): void {
   app.get<{ Querystring: { after?: string; limit?: number } }>(
     '/videos',

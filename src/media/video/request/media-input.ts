@@ -8,14 +8,14 @@ import { InputBytes, type BodyParts, type FetchedInputs, isBase64 } from '../../
 export interface MediaInput {
   /** The path of the field. */
   readonly param: string;
-  readonly kind: Kind;
+  readonly kind: InputKind;
   /** An https URL; null for a file. */
   readonly url: string | null;
   /** The bytes with their media type; null for an address. */
   readonly file: { readonly type: string; readonly content: InputBytes } | null;
 }
 
-type Kind = 'image' | 'video' | 'audio';
+type InputKind = 'image' | 'video' | 'audio';
 
 const FILE_BYTES_MAX = 20 * 1024 * 1024;
 
@@ -29,7 +29,7 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
 export async function readInput(
   value: unknown,
   param: string,
-  kind: Kind,
+  kind: InputKind,
   parts: BodyParts,
   allowPrivate: boolean,
 ): Promise<MediaInput | null> {
@@ -59,7 +59,7 @@ export async function readInput(
 const HEAD_CHARS = 64;
 
 /** `head`: at least the first bytes of the file. */
-function toInput(param: string, kind: Kind, head: Buffer, content: InputBytes): MediaInput {
+function toInput(param: string, kind: InputKind, head: Buffer, content: InputBytes): MediaInput {
   if (content.file.byteLength > FILE_BYTES_MAX) throw tooLong(param);
   const type = typeOf(head);
   if (type === null || !type.startsWith(kind)) throw fault(param, `is not ${EXPECTED[kind]}, as its bytes show`);
@@ -81,7 +81,7 @@ export async function withFile(input: MediaInput, fetched: FetchedInputs): Promi
 
 const tooLong = (param: string) => fault(param, `is larger than ${FILE_BYTES_MAX} bytes`);
 
-const EXPECTED: Readonly<Record<Kind, string>> = {
+const EXPECTED: Readonly<Record<InputKind, string>> = {
   image: 'a PNG, JPEG or WebP file',
   video: 'an MP4 file',
   audio: 'an MP3 or WAV file',

@@ -151,7 +151,7 @@ export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): un
   return named;
 }
 
-interface ReadOptions {
+interface VideoAskOptions {
   /** It needs no prompt; default false. */
   readonly quotes?: boolean;
   /** The long texts and files of the body; default none. */
@@ -177,7 +177,7 @@ export async function toVideoAsk(
   body: VideoBody,
   account: string,
   allowPrivate: boolean,
-  { quotes = false, parts = WITHOUT_PARTS, names = {} }: ReadOptions = {},
+  { quotes = false, parts = WITHOUT_PARTS, names = {} }: VideoAskOptions = {},
 ): Promise<VideoAsk> {
   refuseLongMetadata(body.metadata ?? null);
   const inputs: Partial<Record<InputName, MediaInput>> = {};

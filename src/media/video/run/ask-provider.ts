@@ -5,7 +5,7 @@ import type { Task } from '#tasks';
 import { retryAfterOf } from '#wire';
 import { BOUNDS, checkHead, parseReplyJson, toFailure, tooLarge } from '#wire/replies';
 
-interface Asking {
+interface ProviderAsk {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly task: Pick<Task, 'offerId' | 'taskId'>;
   /** The name of the call in logs. */
@@ -22,7 +22,7 @@ const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: nul
  * request id that it gets. Rejects with errors of `talk`, and with GatewayError if the provider cannot be asked.
  */
 export async function askProvider<T>(
-  { pipeline, task, method, timeoutMs, signal }: Asking,
+  { pipeline, task, method, timeoutMs, signal }: ProviderAsk,
   talk: (send: Send, requestId: string) => Promise<T>,
 ): Promise<T> {
   const requestId = `video-${task.taskId}`;

@@ -1,7 +1,7 @@
 import { Shares } from '#wire';
 
 /** A file that is to be downloaded. */
-export interface Wanted {
+export interface QueuedFile {
   /** Unique for each file. */
   readonly source: string;
   readonly account: string;
@@ -10,7 +10,7 @@ export interface Wanted {
   readonly dialledIn: boolean;
 }
 
-interface DownloadQueueOptions<W extends Wanted> {
+interface DownloadQueueOptions<W extends QueuedFile> {
   /** Downloads a file, and counts the bytes that arrive. Never rejects. It ends soon after `ended` aborts. */
   readonly run: (wanted: W, ended: AbortSignal, course: { bytes: number }) => Promise<void>;
   readonly max?: number;
@@ -21,7 +21,7 @@ interface DownloadQueueOptions<W extends Wanted> {
 }
 
 /** Files that wait for a slot, and the downloads that run. */
-interface DownloadQueue<W extends Wanted> {
+interface DownloadQueue<W extends QueuedFile> {
   /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
   add(wanted: W): void;
   /** Whether a file waits or is being downloaded. */
@@ -51,7 +51,7 @@ class MadeRoom extends Error {
 
 export const hasMadeRoom = (signal: AbortSignal): boolean => signal.reason instanceof MadeRoom;
 
-interface Running<W> {
+interface RunningDownload<W> {
   readonly wanted: W;
   readonly ended: AbortController;
   readonly course: { bytes: number };
@@ -65,12 +65,12 @@ interface Running<W> {
  * and all providers that dialled in at most half of the slots. A download that takes long gives its slot up. If too
  * many downloads take long, one ends: the slowest of the account and the provider that have the most of them.
  */
-export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOptions<W>): DownloadQueue<W> {
+export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueueOptions<W>): DownloadQueue<W> {
   const { run, max = SLOTS, slowMs = SLOW_MS, slowMax = SLOW_MAX, elapsed } = options;
   /** By account, in the order of their turns. An account without a waiting file is absent. */
   const waiting = new Map<string, Map<string, W>>();
   const places = new Shares(WAITING_MAX);
-  const running = new Map<string, Running<W>>();
+  const running = new Map<string, RunningDownload<W>>();
   let closed = false;
 
   const countHolding = (is: (wanted: W) => boolean): number => {
@@ -100,7 +100,7 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
   };
 
   const begin = (wanted: W): void => {
-    const one: Running<W> = {
+    const one: RunningDownload<W> = {
       wanted,
       ended: new AbortController(),
       course: { bytes: 0 },
@@ -136,7 +136,7 @@ export function createDownloadQueue<W extends Wanted>(options: DownloadQueueOpti
     const accounts = Map.groupBy(slow, ({ wanted }) => wanted.account);
     const providers = Map.groupBy(slow, ({ wanted }) => wanted.provider);
     const now = elapsed();
-    const rank = ({ wanted, course, startedAt }: Running<W>) =>
+    const rank = ({ wanted, course, startedAt }: RunningDownload<W>) =>
       [
         -accounts.get(wanted.account)!.length,
         -providers.get(wanted.provider)!.length,

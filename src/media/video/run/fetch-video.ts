@@ -8,7 +8,7 @@ import { createMp4Scan, type Mp4Facts, NotMp4 } from '../mp4.ts';
 import { fileOf, notesOf, type VideoResult } from '../video-task.ts';
 import { contentOfJob } from '../openai-videos.ts';
 import { askProvider } from './ask-provider.ts';
-import { createDownloadQueue, hasMadeRoom, type Wanted } from './download-queue.ts';
+import { createDownloadQueue, hasMadeRoom, type QueuedFile } from './download-queue.ts';
 
 interface FetchVideosOptions {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
@@ -78,7 +78,7 @@ interface Failed {
 
 const NONE_FAILED: Failed = { again: -Infinity, broken: 0, unfit: 0, givenUp: null };
 
-interface WantedFile extends Wanted {
+interface WantedFile extends QueuedFile {
   readonly task: Task;
   readonly job: string;
 }

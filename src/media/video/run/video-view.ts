@@ -5,7 +5,7 @@ import type { SeenJob } from '../openai-videos.ts';
 
 /** The state of a task's videos, for its owner. `expired`: the files are no longer stored. */
 export type VideoView =
-  | { readonly status: 'queued' | 'generating'; readonly progress: Progress }
+  | { readonly status: 'queued' | 'generating'; readonly progress: TaskProgress }
   | { readonly status: 'failed'; readonly error: NonNullable<VideoResult['error']>; readonly raw: VideoResult['raw'] }
   | { readonly status: 'completed'; readonly files: readonly Blob[] }
   | { readonly status: 'expired' };
@@ -32,7 +32,7 @@ export async function viewVideo(
 }
 
 /** The progress of a task. */
-interface Progress {
+interface TaskProgress {
   /** 0 to 100. */
   readonly percent: number;
   readonly secondsLeft: number;
@@ -46,7 +46,7 @@ interface Progress {
 interface ProgressNotes {
   seen(task: Task, jobs: readonly SeenJob[]): void;
   ended(task: Task): void;
-  of(task: Task): Progress;
+  of(task: Task): TaskProgress;
 }
 
 const TASKS_MAX = 10_000;
@@ -61,7 +61,7 @@ const TOLD_MAX = 99;
 const TELLING = 5;
 
 export function createProgressNotes(now: () => number): ProgressNotes {
-  const told = new Map<string, { readonly percent: number | null; readonly raw: Progress['raw'] }>();
+  const told = new Map<string, { readonly percent: number | null; readonly raw: TaskProgress['raw'] }>();
   const durations = new Map<string, number[]>();
 
   /** Four fifths of an offer's latest videos took at most this long. */

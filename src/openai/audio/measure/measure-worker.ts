@@ -125,7 +125,7 @@ function skippedBytes(file: Uint8Array): number {
   return at;
 }
 
-interface Counted {
+interface CountedPackets {
   readonly packets: number;
   readonly bytes: number;
   /** The length of an audio track: by its timestamps or by its packets, whichever is more. */
@@ -138,7 +138,7 @@ interface Counted {
  * Throws Error for more than `most` packets, and for more than sound can have. `most` is no more than the file has
  * bytes: tables may have no end, or name the same bytes again.
  */
-async function countPackets(track: InputTrack, format: AudioFormat, most: number): Promise<Counted> {
+async function countPackets(track: InputTrack, format: AudioFormat, most: number): Promise<CountedPackets> {
   const length = track.isAudioTrack() ? await packetLength(track, format) : null;
   const options = { metadataOnly: !(length?.needsData ?? false) };
   const sink = new EncodedPacketSink(track);

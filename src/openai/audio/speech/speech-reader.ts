@@ -18,7 +18,7 @@ export interface SpeechResult {
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-interface ReaderContext {
+interface SpeechReaderContext {
   readonly size: SpeechSize;
   readonly bound: SpeechBound;
   readonly offer: Offer;
@@ -29,13 +29,13 @@ interface ReaderContext {
 const ERROR_BYTES_MAX = 64 * 1024;
 
 /** Reads a reply with speech: the sound itself, or events with its parts. Its pieces are the bytes of the sound. */
-export function createSpeechReader(context: ReaderContext): ReplyReader<SpeechResult> {
+export function createSpeechReader(context: SpeechReaderContext): ReplyReader<SpeechResult> {
   return new SpeechReader(context);
 }
 
 class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   finished = false;
-  readonly #context: ReaderContext;
+  readonly #context: SpeechReaderContext;
   #form: 'sound' | 'events' | 'text' = 'sound';
   readonly #events = createEventReader({ bytesMax: BOUNDS.speechEvent.bytesMax });
   readonly #text: Uint8Array[] = [];
@@ -44,7 +44,7 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   #bytes = 0;
   #claim: Readonly<Record<string, unknown>> | null = null;
 
-  constructor(context: ReaderContext) {
+  constructor(context: SpeechReaderContext) {
     super();
     this.#context = context;
   }

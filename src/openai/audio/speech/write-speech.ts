@@ -5,7 +5,7 @@ import { errorEvent, eventOf, EVENTS_TYPE, type StreamedAnswer, writeStream } fr
 import { type SpeechFormat, speechType } from './speech-schema.ts';
 import type { SpeechResult } from './speech-reader.ts';
 
-interface WriteOptions extends Pick<StreamedAnswer<SpeechResult>, 'dropped' | 'onError'> {
+interface WriteSpeechOptions extends Pick<StreamedAnswer<SpeechResult>, 'dropped' | 'onError'> {
   readonly format: SpeechFormat;
   /** Events with the sound in base64, instead of the sound itself. */
   readonly events: boolean;
@@ -19,7 +19,7 @@ const NOTHING = new Uint8Array(0);
 /** Writes speech to its client as it comes, see `writeStream`. */
 export const writeSpeech = (
   opened: StartedProviderCall<SpeechResult, Uint8Array>,
-  { format, events, dialect, dropped, client, onError }: WriteOptions,
+  { format, events, dialect, dropped, client, onError }: WriteSpeechOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   writeStream(

@@ -24,7 +24,7 @@ export interface TranscriptionResult {
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-interface ReaderContext {
+interface TranscriptionReaderContext {
   readonly size: UploadSize;
   readonly format: TranscriptFormat;
   /** The client gets events. */
@@ -38,13 +38,13 @@ interface ReaderContext {
  * client does not stream. A reply in one piece becomes events for a client that streams, because some models ignore
  * `stream`.
  */
-export function createTranscriptionReader(context: ReaderContext): ReplyReader<TranscriptionResult> {
+export function createTranscriptionReader(context: TranscriptionReaderContext): ReplyReader<TranscriptionResult> {
   return new TranscriptionReader(context);
 }
 
 class TranscriptionReader extends HeadReader implements ReplyReader<TranscriptionResult> {
   finished = false;
-  readonly #context: ReaderContext;
+  readonly #context: TranscriptionReaderContext;
   readonly #bytesMax: number;
   #form: 'events' | 'json' | 'text' = 'json';
   #bytes: ReturnType<typeof createReplyBytes>;
@@ -55,7 +55,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   #words = 0;
   #done: Readonly<Record<string, unknown>> | null = null;
 
-  constructor(context: ReaderContext) {
+  constructor(context: TranscriptionReaderContext) {
     super();
     this.#context = context;
     this.#bytesMax = Math.min(context.replyBytesMax, BOUNDS.transcript.bytesMax);

@@ -9,7 +9,7 @@ import type { TranscriptionResult } from './transcription-reader.ts';
 
 type Started = StartedProviderCall<TranscriptionResult, Uint8Array>;
 
-interface WriteOptions {
+interface WriteTranscriptOptions {
   readonly format: TranscriptFormat;
   readonly dialect: Dialect;
   readonly dropped: () => readonly string[];
@@ -24,7 +24,7 @@ const WHAT = 'transcript';
  */
 export const writeTranscript = (
   opened: Started,
-  { format, dialect, dropped, onError }: WriteOptions,
+  { format, dialect, dropped, onError }: WriteTranscriptOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   onceSettled(opened, sink, onError, async (settled) => {
@@ -52,7 +52,7 @@ export const writeTranscript = (
 /** Writes a transcript as events, as they come, see `writeStream`. The last one has the cost. */
 export const streamTranscript = (
   opened: Started,
-  { dialect, dropped, onError }: WriteOptions,
+  { dialect, dropped, onError }: WriteTranscriptOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   writeStream(

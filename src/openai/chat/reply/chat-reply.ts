@@ -7,7 +7,7 @@ import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
 import type { ChatPiece, ChatResult } from './chat-end.ts';
-import { addAlteredHeaders, type SentRequest } from '../request/altered-headers.ts';
+import { addAlteredHeaders, type ReplyHeaders, type SentRequest } from '../request/altered-headers.ts';
 
 /** Facts about a call that its reply states. */
 export interface ReplyAbout {
@@ -37,7 +37,7 @@ export interface ReplyEncoder {
   /** `content-type` of a stream. */
   readonly streamType: string;
   /** The head of the reply, made of that of a chat reply. */
-  headers(chat: Headers): Headers;
+  headers(chat: ReplyHeaders): ReplyHeaders;
   /** The head of a stream was sent. */
   begin(): void;
   /** Bytes of a provider that speaks the client's wire. They are returned unchanged. */
@@ -54,7 +54,6 @@ export interface ReplyEncoder {
   whole(settled: SettledChat): WholeReply;
 }
 
-export type Headers = Readonly<Record<string, string | number>>;
 export type SettledChat = SettledFrame<ChatResult>;
 
 interface WholeReply {

@@ -320,7 +320,7 @@ function shownMeasured(prompt: number, completion: number): Measured {
 }
 
 /** The output that came, and the claim or measure that counts. */
-interface Counted {
+interface CountedOutput {
   readonly claim: { readonly said: JsonObject; readonly details: TokenDetails };
   readonly output: Output;
 }
@@ -329,7 +329,7 @@ function toUsage(
   prompt: number,
   completion: number,
   { size, parts = PLAIN, unseen = TRUSTED }: UsageBounds,
-  { claim, output }: Counted,
+  { claim, output }: CountedOutput,
 ): Usage {
   const { otherBytes, webSearches = 0 } = output;
   const otherMost = unseen.max === null ? completion : otherBytes;

@@ -43,7 +43,7 @@ export const nativeNames = (usage: string): Names => ({
   usage,
 });
 
-interface Reading {
+interface PartialReading {
   readonly bytes: Uint8Array;
   readonly names: Names;
   /** The end of a reply that was given up for its size: the claim may be in it. */
@@ -62,7 +62,7 @@ export function partialElsewhere(
 ): Promise<PartialReply> | null {
   if (collected.bytes <= OWN_TURN_BYTES) return null;
   const bytes = collected.giveAway();
-  const reading: Reading = { bytes: new Uint8Array(bytes), names, rest };
+  const reading: PartialReading = { bytes: new Uint8Array(bytes), names, rest };
   const reads = readElsewhere(readFor, new URL(import.meta.url), reading, [bytes]) as Promise<PartialReply>;
   return reads.catch(() => NOTHING_CAME);
 }
@@ -77,9 +77,9 @@ const NOTHING_CAME: PartialReply = {
 };
 
 /** Runs in the thread that reads large replies. */
-export const run = (reading: unknown) => ({ value: partialOf(reading as Reading), transfer: [] });
+export const run = (reading: unknown) => ({ value: partialOf(reading as PartialReading), transfer: [] });
 
-export function partialOf({ bytes, names, rest }: Reading): PartialReply {
+export function partialOf({ bytes, names, rest }: PartialReading): PartialReply {
   const all = bufferOf(bytes);
   return {
     ...textsIn(all, names),

@@ -9,7 +9,7 @@ interface KnownCall {
   held: Record<string, unknown> | null;
 }
 
-interface Choice {
+interface ChoiceCalls {
   /** Number of calls that the client has. */
   count: number;
   last: KnownCall | null;
@@ -45,13 +45,13 @@ interface ToolCallDeltas {
  * HELD_DELTAS_MAX deltas no call waits any more, and a late name goes out with a later delta.
  */
 export function createToolCallDeltas(callId: string): ToolCallDeltas {
-  const choices = new Map<number, Choice>();
+  const choices = new Map<number, ChoiceCalls>();
   let heldDeltas = 0;
   let heldChars = 0;
   const mayHold = (): boolean => heldDeltas < HELD_DELTAS_MAX && heldChars < HELD_CHARS_MAX;
 
   /** The first delta of a call for the client. */
-  const begun = (state: Choice, choice: number, call: KnownCall): Record<string, unknown> => {
+  const begun = (state: ChoiceCalls, choice: number, call: KnownCall): Record<string, unknown> => {
     const held = call.held!;
     const { type } = held;
     call.held = null;
@@ -65,7 +65,7 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
   };
 
   /** The first deltas of all waiting calls. */
-  const released = (state: Choice, choice: number): Record<string, unknown>[] => {
+  const released = (state: ChoiceCalls, choice: number): Record<string, unknown>[] => {
     const calls = [...state.waiting].map((call) => begun(state, choice, call));
     state.waiting.clear();
     return calls;
@@ -126,7 +126,7 @@ const isFunction = ({ type, function: fn }: Record<string, unknown>): boolean =>
   type === 'function' || (typeof fn === 'object' && fn !== null);
 
 /** The call that a delta is for. */
-function callOf(state: Choice, given: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
+function callOf(state: ChoiceCalls, given: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
   const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
   const index = typeof given['index'] === 'number' ? given['index'] : null;
   let known: KnownCall | null | undefined;

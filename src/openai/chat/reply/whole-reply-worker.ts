@@ -20,7 +20,7 @@ interface Failure extends Pick<
   readonly words: string | null;
 }
 
-interface Reading {
+interface WholeReading {
   readonly context: ReplyContext;
   readonly bytes: ArrayBuffer;
   readonly form: ReplyForm;
@@ -28,7 +28,7 @@ interface Reading {
 
 /** Runs in the thread that reads large replies. */
 export function run(args: unknown): { readonly value: ReadReply; readonly transfer: ArrayBuffer[] } {
-  const { context, bytes, form } = args as Reading;
+  const { context, bytes, form } = args as WholeReading;
   try {
     const end = endHere(context, new Uint8Array(bytes), form, BOUNDS.largeReply);
     const { body, ...result } = end.result;

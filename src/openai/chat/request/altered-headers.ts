@@ -33,7 +33,7 @@ const encoded = (name: string): string => encodeURIComponent(name.slice(0, NAME_
 const listOf = (names: readonly string[]): string =>
   (names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '...'] : names).join(', ');
 
-type Headers = Readonly<Record<string, string | number>>;
+export type ReplyHeaders = Readonly<Record<string, string | number>>;
 
 /**
  * Makes the headers of a reply from those of the chat reply. It adds whether the reply was translated, and which
@@ -41,7 +41,7 @@ type Headers = Readonly<Record<string, string | number>>;
  */
 export function createTranslatedHeaders(
   nameOf: (chatField: string) => string,
-): (chat: Headers, lost: readonly string[], isNative: boolean) => Headers {
+): (chat: ReplyHeaders, lost: readonly string[], isNative: boolean) => ReplyHeaders {
   return (chat, lost, isNative) => {
     if (isNative) return { ...chat, 'x-tollgate-wire': 'native' };
     const { [DROPPED]: dropped, ...rest } = chat;

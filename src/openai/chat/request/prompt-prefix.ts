@@ -22,7 +22,7 @@ export function promptPrefix(
   account: string,
 ): ReturnType<RepeatedPrompt['prefix']> {
   if (bytes < LENGTH_MIN) return null;
-  const read: Read = { hash: createHash('sha256'), length: 0 };
+  const read: HashedPrefix = { hash: createHash('sha256'), length: 0 };
   // Each tool by itself, so that the text of all of them is not made once more.
   for (const tool of body.tools ?? []) if (!add(read, JSON.stringify(tool))) break;
   for (const { role, content } of body.messages) {
@@ -35,13 +35,13 @@ export function promptPrefix(
   return { key: `${account} ${read.hash.digest('base64url')}`, share: Math.min(1, read.length / bytes) };
 }
 
-interface Read {
+interface HashedPrefix {
   readonly hash: Hash;
   length: number;
 }
 
 /** Returns whether more can be added. */
-function add(read: Read, text: string): boolean {
+function add(read: HashedPrefix, text: string): boolean {
   const left = LENGTH_MAX - read.length;
   const part = text.length > left ? text.slice(0, left) : text;
   read.length += part.length;

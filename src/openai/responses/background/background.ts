@@ -9,8 +9,8 @@ import { type Caller, needsCredential } from '#accounts';
 import type { InBackground } from '../../translated/chat-wire.ts';
 import type { ResponsesBody } from '../responses-schema.ts';
 import { endLost, cancelledEnd, endOf, tooLargeEnd } from './background-end.ts';
-import { followStream, type KeptStreams, type Place } from './follow-stream.ts';
-import { Runs, type Run } from './runs.ts';
+import { followStream, type KeptStreams, type OwnedResponse } from './follow-stream.ts';
+import { Runs, type BackgroundRun } from './runs.ts';
 import { eventText } from '../../native/native-wire.ts';
 import type { StartedChat } from '../../chat/reply/chat-reply.ts';
 import { itemsOf } from '../kept/conversations.ts';
@@ -121,15 +121,15 @@ interface AnswersDeps {
   readonly kept: Pick<KeptResponses, 'running'>;
   readonly runs: Runs;
   /** Writes the events after a number to a client. */
-  readonly follow: (response: Place, after: number, client: ReplySink) => Promise<void>;
+  readonly follow: (response: OwnedResponse, after: number, client: ReplySink) => Promise<void>;
   /** Gets errors of the database, and unexpected errors of calls; the work goes on. */
   readonly onError: (error: unknown) => void;
 }
 
 /** A response that has begun. */
 interface Begun {
-  readonly place: Place;
-  readonly run: Run;
+  readonly place: OwnedResponse;
+  readonly run: BackgroundRun;
   /** As its client is told that it has begun. */
   readonly response: JsonObject;
   /** null if it is not streamed. */
@@ -223,7 +223,7 @@ async function begin(
   const onStored = () => run.tellChanged();
   const log = events && new EventLog({ from: events.last + 1, store, onStored, onError });
   const sink = new BackgroundSink(log, () => void running.noteBegun(id).catch(onError));
-  const run: Run = runs.begin(id, {
+  const run: BackgroundRun = runs.begin(id, {
     gone,
     showCancelled: () => showCancelled(deps, begun),
     onDeleted: () => void log?.close(),

@@ -22,14 +22,14 @@ import type { Runs } from './runs.ts';
 import { notStreamed } from '../kept/errors.ts';
 
 /** A response and its owner. */
-export type Place = Pick<KeptResponse, 'id' | 'account' | 'within'>;
+export type OwnedResponse = Pick<KeptResponse, 'id' | 'account' | 'within'>;
 
 /** The stored events of responses. */
 export interface KeptStreams {
   /** Whether the events of a response are stored. */
   isStreamed(id: string): Promise<boolean>;
   /** Writes the events after number `after` to a client, until the last one. See followStream. */
-  follow(response: Place, after: number, client: ReplySink, memory?: Memory): Promise<void>;
+  follow(response: OwnedResponse, after: number, client: ReplySink, memory?: Memory): Promise<void>;
 }
 
 interface FollowDeps {
@@ -61,7 +61,7 @@ const UNREF = { ref: false };
  */
 export async function followStream(
   deps: FollowDeps,
-  place: Place,
+  place: OwnedResponse,
   after: number,
   client: ReplySink,
   memory: Memory = UNCOUNTED,
@@ -78,7 +78,7 @@ export async function followStream(
 
 async function writeEvents(
   { kept, runs }: FollowDeps,
-  place: Place,
+  place: OwnedResponse,
   after: number,
   client: ReplySink,
   memory: Memory,
@@ -170,7 +170,7 @@ export interface SendStreamDeps {
   readonly keepAliveMs?: number | undefined;
 }
 
-interface Asking {
+interface StreamRequest {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly admission: Admission;
@@ -188,7 +188,7 @@ export function createSendStream({ background, config, listeners, keepAliveMs = 
   return async (
     found: KeptResponse,
     after: number | undefined,
-    { request, reply, admission: { caller, rate } }: Asking,
+    { request, reply, admission: { caller, rate } }: StreamRequest,
   ): Promise<void> => {
     if (!(await background.isStreamed(found.id))) throw notStreamed(found.id);
     const place = places.take(caller.account);

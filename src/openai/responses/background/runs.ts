@@ -18,7 +18,7 @@ interface RunOptions {
 }
 
 /** A response that this gateway makes in the background. */
-export class Run {
+export class BackgroundRun {
   readonly id: string;
   /** Resolves when its end is stored. */
   readonly ended: Promise<void>;
@@ -74,7 +74,7 @@ export class Run {
 
 /** The responses that this gateway makes in the background. */
 export class Runs {
-  readonly #runs = new Map<string, Run>();
+  readonly #runs = new Map<string, BackgroundRun>();
   readonly #running: RunningResponses;
   readonly #onError: (error: unknown) => void;
   #timer: NodeJS.Timeout | null = null;
@@ -87,19 +87,19 @@ export class Runs {
     this.#onError = onError;
   }
 
-  get(id: string): Run | undefined {
+  get(id: string): BackgroundRun | undefined {
     return this.#runs.get(id);
   }
 
-  begin(id: string, options: RunOptions): Run {
-    const run = new Run(id, options);
+  begin(id: string, options: RunOptions): BackgroundRun {
+    const run = new BackgroundRun(id, options);
     this.#runs.set(id, run);
     this.#timer ??= setInterval(() => void this.#look(), POLL_MS).unref();
     if (this.isClosed) run.stop('shutdown');
     return run;
   }
 
-  end(run: Run): void {
+  end(run: BackgroundRun): void {
     this.#runs.delete(run.id);
     run.over();
     if (this.#runs.size > 0 || this.#timer === null) return;

@@ -49,7 +49,7 @@ export interface Conversations {
 type Memory = Pick<MoreMemory, 'grow' | 'becomes'>;
 
 /** The items of responses that are read, by the ids of the responses. */
-type Read = Map<string, readonly JsonObject[]>;
+type ReadItems = Map<string, readonly JsonObject[]>;
 
 /** Kept responses with their content, and items in which nothing refers to others any more. */
 interface ResolvedItems {
@@ -112,7 +112,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
   }
 
   /** Adds the items of responses that are not read yet, by the ids of the responses. Throws like contentOf. */
-  async function readMore(read: Read, responses: readonly KeptResponse[], memory: Memory): Promise<void> {
+  async function readMore(read: ReadItems, responses: readonly KeptResponse[], memory: Memory): Promise<void> {
     const more = [...new Map(responses.map((one) => [one.id, one])).values()].filter(({ id }) => !read.has(id));
     for (const [id, content] of await contentOf(more, memory)) {
       if (content.input.length + content.response.length > OWN_TURN_BYTES) await ownTurn();
@@ -128,7 +128,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     memory: Memory,
     missing: (item: JsonObject) => JsonObject,
   ): Promise<ResolvedItems> {
-    const read: Read = new Map();
+    const read: ReadItems = new Map();
     await readMore(read, lineage, memory);
     const items = [...lineage.flatMap(({ id }) => read.get(id) ?? lost(id)), ...own];
     if (items.length > itemsMax) throw tooLarge(`${itemsMax} items`);

@@ -4,6 +4,7 @@ import type { Caller } from '#accounts';
 import { isStorable, ownerOf } from '#tasks';
 import type { KeptResponses } from '#kept-responses';
 import type { StartedChat } from '../../chat/reply/chat-reply.ts';
+import type { ReplyHeaders } from '../../chat/request/altered-headers.ts';
 import type { ResponsesBody } from '../responses-schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
@@ -47,8 +48,6 @@ export const namesOf = (items: readonly JsonObject[], responseId: string): reado
     (id) => typeof id === 'string' && responseOfItem(id) !== responseId && isStorable(id),
   ) as readonly string[];
 
-type Headers = Readonly<Record<string, string | number>>;
-
 /** Keeps a response. Resolves with false if it is not kept. Does not reject. */
 type Keep = (response: JsonObject) => Promise<boolean>;
 
@@ -60,7 +59,7 @@ class KeepingSink implements ReplySink {
   readonly #client: ReplySink;
   readonly #keep: Keep;
   /** The head of a reply in one piece. It has the length, which changes if the response is not kept. */
-  #head: { readonly status: number; readonly headers: Headers } | null = null;
+  #head: { readonly status: number; readonly headers: ReplyHeaders } | null = null;
   #last: { readonly text: string; readonly isFailure: boolean } | null = null;
 
   constructor(client: ReplySink, keep: Keep) {
@@ -72,7 +71,7 @@ class KeepingSink implements ReplySink {
     return this.#client.closed;
   }
 
-  head(status: number, headers: Headers): void {
+  head(status: number, headers: ReplyHeaders): void {
     if ('content-length' in headers) this.#head = { status, headers };
     else this.#client.head(status, headers);
   }
