@@ -79,7 +79,6 @@ export function createRunSend(deps: RunSendDeps): RunSend {
   };
 }
 
-/** A message after parsing. */
 interface ParsedMessage {
   readonly ask: A2aRequest;
   readonly fields: SendParams;

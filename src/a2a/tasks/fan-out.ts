@@ -29,7 +29,7 @@ interface FanReader<Item, End> {
   leave(): void;
 }
 
-export type FanOutStep<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
+type FanOutStep<Item, End> = { readonly item: Item } | { readonly end: End } | 'behind' | 'stopped';
 
 /** When so many bytes wait for the fastest reader too, the source has to wait. */
 const ROOM_BYTES = 64 * 1024;

@@ -177,7 +177,6 @@ export function createSessions(deps: SessionsDeps): Sessions {
   };
 }
 
-/** The outcome of `initialize`. */
 export interface InitializeOutcome<S = { readonly id: string }> {
   /** null if `initialize` was refused. */
   readonly session: S | null;

@@ -14,7 +14,7 @@ const METHODS = [
   'embedContent',
   'batchEmbedContents',
 ] as const;
-export type GeminiMethod = (typeof METHODS)[number];
+type GeminiMethod = (typeof METHODS)[number];
 
 /** The prefix of the API's routes below `/api`. */
 export const GEMINI_PREFIX = '/v1beta';

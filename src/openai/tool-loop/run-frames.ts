@@ -42,7 +42,6 @@ interface RunFramesOptions {
 const CONCURRENT_MAX = 8;
 const CALLS_MAX = 64;
 
-/** The state of a run. */
 interface ToolLoopState {
   readonly options: RunFramesOptions;
   /** The client set `max_cost` for the run. */

@@ -109,7 +109,7 @@ export const AGENT_OUTPUT: JsonObject = {
 };
 
 /** The question in a call of the tool. `name` is null if the address names the service. */
-export interface AskArguments {
+interface AskArguments {
   readonly name: string | null;
   readonly ask: Omit<TargetRequest, 'stream'>;
 }

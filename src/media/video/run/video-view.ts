@@ -31,7 +31,6 @@ export async function viewVideo(
   return files.length > 0 ? { status: 'completed', files } : { status: 'failed', error: TOO_LATE, raw: {} };
 }
 
-/** The progress of a task. */
 interface TaskProgress {
   /** 0 to 100. */
   readonly percent: number;
