@@ -6,7 +6,7 @@ import type { AdminGate } from '#auth';
 import { ACCOUNT_ID_PATTERN } from '#accounts/names';
 import { ACCOUNT_STATES, type AccountState } from '#accounts';
 import { GatewayError } from '#errors';
-import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
+import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type PageRange } from '../route-schemas.ts';
 import type { KeysDeps } from './keys.ts';
 import type { AdminKeysDeps } from './key-routes.ts';
 import {
@@ -41,7 +41,7 @@ interface AdminDeps
 interface AccountParams {
   readonly id: string;
 }
-interface AccountsQuery extends Page {
+interface AccountsQuery extends PageRange {
   readonly state?: AccountState;
   readonly label?: string;
 }

@@ -11,7 +11,7 @@ import {
   type Nonces,
 } from '#auth/keys';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
-import { ADMINISTRATION, dataOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
+import { ADMINISTRATION, dataOf, objectOf, pageSchema, type PageRange } from '../route-schemas.ts';
 import {
   changeKey,
   createKey,
@@ -68,7 +68,7 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
     querystring: pageSchema,
     response: { 200: keyListSchema },
   };
-  app.get<{ Querystring: Page }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+  app.get<{ Querystring: PageRange }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     if (!(await isRestricted(deps.keys, caller.key))) return listKeys(deps, caller.account, request.query);
     // The list has one key, so later pages are empty.
@@ -319,7 +319,7 @@ function listAccountKeys(app: FastifyInstance, deps: AdminKeysDeps): void {
     querystring: pageSchema,
     response: { 200: keyListSchema },
   };
-  app.get<{ Params: AccountParams; Querystring: Page }>(KEYS, { schema }, async ({ params, query }) => {
+  app.get<{ Params: AccountParams; Querystring: PageRange }>(KEYS, { schema }, async ({ params, query }) => {
     const { account } = await findAccount(params.id, deps);
     return listKeys(deps, account, query);
   });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { Admission } from '#limits';
-import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type Member, reaches } from '#accounts';
+import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type AccountMember, reaches } from '#accounts';
 import type { Pipeline } from '#call';
 import {
   refuseRestricted,
@@ -13,7 +13,7 @@ import {
   type Nonces,
 } from '#auth';
 import { localAccount } from '#accounts/names';
-import { dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import { dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import { labelTaken, readCustomersLabel } from './label.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
@@ -77,7 +77,7 @@ const organisationSchema = titled(
   }),
 );
 
-const viewOrganisation = ({ account, role, createdAt }: Member, label: string) => ({
+const viewOrganisation = ({ account, role, createdAt }: AccountMember, label: string) => ({
   account,
   label,
   role,
@@ -92,7 +92,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
     querystring: pageSchema,
     response: { 200: listOf(organisationSchema) },
   };
-  app.get<{ Querystring: Page }>('/organisations', { schema: listed }, async (request) => {
+  app.get<{ Querystring: PageRange }>('/organisations', { schema: listed }, async (request) => {
     const { account, key } = callerOf(request);
     await refuseRestricted(deps.keys, key, 'see organisations');
     return { data: (await deps.members.of(account, request.query)).map((one) => viewOrganisation(one, one.label)) };

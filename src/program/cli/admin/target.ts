@@ -23,7 +23,7 @@ export interface TargetFlags {
 }
 
 /** The gateway or the database on which a command acts. */
-export interface Target {
+export interface AdminTarget {
   /** null: no gateway is asked, and the command opens the database of `config`. */
   readonly running: { readonly base: string; readonly key: string } | null;
   readonly config: Config;
@@ -60,7 +60,7 @@ interface Named {
 export async function findTarget(
   flags: TargetFlags,
   { create = false, local = false, placeOnly = false }: TargetOptions = {},
-): Promise<Target> {
+): Promise<AdminTarget> {
   const named = readNames(flags, process.env, placeOnly);
   const { config } = named;
   const { gateway, copiedFrom } = findGateway(config.dataDir);

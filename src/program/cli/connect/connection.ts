@@ -22,7 +22,7 @@ interface TextModel {
 }
 
 /** A gateway that answered and accepted the key. */
-export interface Connection {
+export interface GatewayConnection {
   /** The address of the gateway, without a slash at its end. */
   readonly base: string;
   readonly key: string;
@@ -58,7 +58,7 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
   { env, keyless, checkout, cwd, calls = 'models' }: ConnectionOptions,
-): Promise<Connection> {
+): Promise<GatewayConnection> {
   const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(cwd, checkout));
   const development = readDevFile(dataDir);
   const named = url ?? env['TOLLGATE_URL'];
@@ -195,7 +195,7 @@ async function firstAgent(base: string): Promise<string | undefined> {
  * list.
  */
 async function chosenModel(
-  { base, models }: Pick<Connection, 'base' | 'models'>,
+  { base, models }: Pick<GatewayConnection, 'base' | 'models'>,
   wanted: string | undefined,
 ): Promise<string> {
   if (wanted === undefined) {

@@ -254,14 +254,14 @@ function localImages(model: {
 const ASK_MS = 5000;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-interface Asked {
+interface ProbeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON by POST. Default: GET. */
   readonly body?: object;
 }
 
 /** Asks a provider of this machine's user. Rejects with the reason why no answer came, in words for people. */
-async function askLocal(url: string, { headers = {}, body }: Asked = {}) {
+async function askLocal(url: string, { headers = {}, body }: ProbeRequest = {}) {
   try {
     return await fetchText(url, {
       headers,
@@ -292,7 +292,7 @@ async function listLocal(
   url: string,
   list: string,
   hint: string,
-  asked: Asked = {},
+  asked: ProbeRequest = {},
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const { host } = new URL(url);
   const { status, text } = await askLocal(url, asked).catch((error: unknown) => {
