@@ -6,7 +6,7 @@ import type { Config, NamedDifferences } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
-import type { PollTask, Task } from '#tasks';
+import type { TaskPoll, Task } from '#tasks';
 import type { Batches } from '#batch-jobs';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
@@ -166,7 +166,7 @@ interface LateBound {
   bodies: { heldBytes(): number; waitingCount(): number };
   funds: Pick<OpenPayments, 'figures'>;
   databaseWorks: () => Promise<boolean>;
-  pollAgent: PollTask;
+  pollAgent: TaskPoll;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
   /** Whether the call was at work here. */
   endCall: (call: CallToEnd) => boolean;

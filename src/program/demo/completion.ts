@@ -3,7 +3,7 @@ import { composeAnswer } from './sage.ts';
 import { chooseTools } from './tool-choice.ts';
 
 /** One choice of the answer. Each piece is one token. */
-export interface CompletionChoice {
+interface CompletionChoice {
   readonly pieces: readonly CompletionPiece[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
 }
@@ -11,7 +11,7 @@ export interface CompletionChoice {
 /**
  * One token: of text, or of the call of the tool with this index. Only the first piece of a call has `name` and `id`.
  */
-export type CompletionPiece =
+type CompletionPiece =
   | { readonly kind: 'text'; readonly text: string }
   | {
       readonly kind: 'call';

@@ -1,6 +1,6 @@
 import { commentOn } from './sage.ts';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
-import { isObject } from './request.ts';
+import { isObject, type JsonObject } from './request.ts';
 
 /** A part of an answer, in the form of A2A 1.0. */
 export type GamePart = { readonly text: string } | { readonly data: unknown };
@@ -70,8 +70,6 @@ export function createGame(around: Surroundings): Game {
     yield { kind: 'over', state: 'completed', words: null };
   };
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
  * Calls through the gateway that sent the message. They are paid from the lock of the call that the croupier works on.

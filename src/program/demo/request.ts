@@ -50,7 +50,7 @@ export class RequestError extends Error {
   }
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 const CHOICES_MAX = 16;
 
 /** Parses the body of a chat request. Throws RequestError. */

@@ -33,7 +33,7 @@ export interface SolanaTransaction {
 }
 
 /** One transfer of a token within a transaction. */
-export interface TokenMovement {
+interface TokenMovement {
   /** Owner of the sending token account; empty if the movements of the transaction cannot be told apart. */
   readonly sender: string;
   readonly amount: bigint;

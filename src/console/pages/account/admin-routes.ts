@@ -18,6 +18,7 @@ import {
   viewSeller,
   type AdminAccountsDeps,
   type NewAccountBody,
+  type AccountParams,
 } from './admin-accounts.ts';
 import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './operator-transfers.ts';
 import { addAdminKeyRoutes } from './key-routes.ts';
@@ -38,9 +39,6 @@ interface AdminDeps
   readonly totals: (account: string) => Promise<AccountTotals>;
 }
 
-interface AccountParams {
-  readonly id: string;
-}
 interface AccountsQuery extends PageRange {
   readonly state?: AccountState;
   readonly label?: string;

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { isDevelopment, type Caller, reaches } from '#accounts';
-import type { Admission } from '#limits';
 import {
   isRestricted,
   requireFullRights,
@@ -31,16 +30,15 @@ import {
   viewKey,
   type KeyBody,
 } from './keys.ts';
-import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 import type { LimitsDeps } from './limits.ts';
+import type { AdmissionOf } from '#auth';
 
 export interface OwnKeysDeps extends KeysDeps {
   readonly nonces: Pick<Nonces, 'use'>;
   /** Rejects with GatewayError `rate_limit_exceeded`. */
   readonly countNewKey: (caller: Caller) => Promise<void>;
 }
-type AdmissionOf = (request: FastifyRequest) => Admission;
-
 interface HashParams {
   readonly hash: string;
 }
@@ -233,9 +231,6 @@ export type AdminKeysDeps = AdminAccountsDeps &
     readonly keyRate: () => number;
   };
 
-interface AccountParams {
-  readonly id: string;
-}
 interface KeyParams extends AccountParams {
   readonly hash: string;
 }

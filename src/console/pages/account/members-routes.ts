@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import type { Admission } from '#limits';
 import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type AccountMember, reaches } from '#accounts';
 import type { Pipeline } from '#call';
 import {
@@ -11,6 +10,7 @@ import {
   requireFullRights,
   type KeyStore,
   type Nonces,
+  type CallerOf,
 } from '#auth';
 import { localAccount } from '#accounts/names';
 import { dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
@@ -45,8 +45,6 @@ interface ChangesBody extends Pick<LimitsBody, 'budgets'> {
   readonly name?: string;
 }
 
-type CallerOf = (request: FastifyRequest) => Caller;
-
 const tags = ['Account'];
 const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
 const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
@@ -57,7 +55,7 @@ const HOW = 'A member acts for the account with the header `x-tollgate-account`.
  */
 export function membersRoutes(deps: OwnMembersDeps): FastifyPluginAsync {
   return async (app) => {
-    const admissionOf: (request: FastifyRequest) => Admission = requireAdmission(app, deps.admit);
+    const admissionOf = requireAdmission(app, deps.admit);
     const callerOf: CallerOf = (request) => admissionOf(request).caller;
     addOrganisations(app, deps, callerOf);
     listMembers(app, deps, callerOf);

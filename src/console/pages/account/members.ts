@@ -16,7 +16,7 @@ import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits.ts';
-import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 
 /* The members of an account, for the routes of the operator and of the owner. */
 
@@ -168,9 +168,6 @@ export async function refuseChange(
   });
 }
 
-interface AccountParams {
-  readonly id: string;
-}
 interface MemberParams extends AccountParams {
   readonly member: string;
 }

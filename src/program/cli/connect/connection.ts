@@ -4,6 +4,7 @@ import { printable } from '#security';
 import { CliError } from '../terminal.ts';
 import { findGateway, readDevFile, readAddress, isOnThisMachine } from '../discovery.ts';
 import { OWN_NAME, START } from '../command-line.ts';
+import type { Environment } from '#config';
 
 export interface ConnectionFlags {
   readonly url?: string;
@@ -44,8 +45,6 @@ interface ConnectionOptions {
   /** The kind of service that is chosen by default, if the gateway has one. Default `models`. */
   readonly calls?: 'agents' | 'models';
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const DEFAULT_BASE = 'http://127.0.0.1:8402';
 const ANSWER_MS = 10_000;

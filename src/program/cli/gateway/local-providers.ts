@@ -1,4 +1,4 @@
-import { type ServiceConfig, serviceNameFault, type ModelFacts } from '#config';
+import { type ServiceConfig, serviceNameFault, type ModelFacts, type Environment } from '#config';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { BOUNDS, fetchText, foreignObject, isObject } from '#wire';
 import { parseRates, type Rates } from '#billing';
@@ -18,8 +18,6 @@ export interface LocalProvider {
 
 const PROBE_MS = 3_000;
 const TICK_MS = 50;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most three seconds of an

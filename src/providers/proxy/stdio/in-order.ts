@@ -1,7 +1,7 @@
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 
 /** Work that returns nothing is done. Work that returns a promise is done when that resolves. */
-export type LineWork = () => Promise<void> | void;
+type LineWork = () => Promise<void> | void;
 
 /** Does the work on the lines of a process one after the other. */
 interface InOrder {

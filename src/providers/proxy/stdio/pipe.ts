@@ -6,7 +6,7 @@ import { ERROR, metaOf, paramsOf, type RpcMessage, type Notification, type RpcRe
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
 /** Callbacks for the answer to one request. After any of them except `notification`, no more are called. */
-export interface ResponseCallbacks {
+interface ResponseCallbacks {
   /** A notification for this request, with the client's own progress token or subscription id. */
   notification(text: string): void;
   /** The response, with the client's own request id. */
