@@ -10,7 +10,7 @@ import type { Catalog } from '#catalog';
 import type { Payments } from '#payments';
 import type { RunTokens } from '#auth';
 import { type Blobs, createKeptReplies } from '#files';
-import type { EndTask, Poll, Tasks } from '#tasks';
+import type { EndTask, TaskPoll, Tasks } from '#tasks';
 import { createAgentTarget } from './bridge/agent-target.ts';
 import { runBridged, type Bridge } from './bridge/bridged.ts';
 import { createAskForCard } from './cards/fetch-card.ts';
@@ -83,7 +83,7 @@ interface A2a {
   /** Speaks to agents for the routes of other protocols. */
   readonly target: TargetAdapter;
   /** Asks an agent for the state of one of its tasks. */
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   /** Ends a task for the operator. */
   readonly endTask: EndTask;
   /**

@@ -33,11 +33,11 @@ interface HeadFrame {
  * A piece of a reply: bytes of the wire that its client speaks, or events where two wires meet. While a reply is
  * drained for its usage, billing bounds it by the size of its pieces in bytes.
  */
-export interface Piece {
+export interface ReplyPiece {
   readonly byteLength: number;
 }
 
-interface DataFrame<D extends Piece> {
+interface DataFrame<D extends ReplyPiece> {
   readonly type: 'data';
   readonly data: D;
 }
@@ -107,7 +107,11 @@ export interface SettledFrame<R = unknown> {
 }
 
 /** One step of a running call. `R`: the protocol's result; `D`: what the reply gives out. */
-export type Frame<R = unknown, D extends Piece = Piece> = HeadFrame | DataFrame<D> | EndFrame<R> | SettledFrame<R>;
+export type Frame<R = unknown, D extends ReplyPiece = ReplyPiece> =
+  | HeadFrame
+  | DataFrame<D>
+  | EndFrame<R>
+  | SettledFrame<R>;
 export type BilledHandler<C> = (call: C, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
 interface BillOptions<C extends BilledCall> {
@@ -140,14 +144,14 @@ interface BillOptions<C extends BilledCall> {
   /** The database has lost the lock of a call in a crash, so the call is locked again together with its end. */
   readonly onLockLost?: (call: C) => void;
   /** A lock was made, and this process has finished with it. A free call without a lock also ends here. */
-  readonly onResolved: (call: C, resolution: Resolution) => void;
+  readonly onResolved: (call: C, resolution: LockResolution) => void;
 }
 
 /**
  * How a lock ended. `pending`: it has not ended, because the work waits for the consumer. `unresolved`: the database
  * could not be reached, so the lock will expire.
  */
-export interface Resolution {
+export interface LockResolution {
   readonly state: 'settled' | 'released' | 'pending' | 'unresolved';
   readonly settlement: Settlement;
   readonly end: EndFrame | null;
@@ -326,7 +330,7 @@ class BilledRun<C extends BilledCall> {
     return pendingFrame(end);
   }
 
-  #resolve(state: Resolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown): void {
+  #resolve(state: LockResolution['state'], settlement: Settlement, end: EndFrame | null, error: unknown): void {
     this.resolved = true;
     this.#options.onResolved(this.#call, { state, settlement, end, error, clientGone: this.gone });
   }

@@ -10,7 +10,7 @@ import { createStreamQuota, type Counter } from '#limits';
 import type { Payments } from '#payments';
 import type { TargetAdapters } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
-import type { EndTask, Poll, Tasks } from '#tasks';
+import type { EndTask, TaskPoll, Tasks } from '#tasks';
 import type { SessionStore } from './request/session-store.ts';
 import { createAnswerCall } from './call/answer-call.ts';
 import type { OnShared } from './own/aggregate/names.ts';
@@ -96,7 +96,7 @@ export interface Mcp extends ToolTarget {
   /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
   /** Looks at a task that a server keeps, so that the gateway notices its end even if no client asks. */
-  readonly pollTask: Poll;
+  readonly pollTask: TaskPoll;
   /** Ends a task for the operator. */
   readonly endTask: EndTask;
   /** Whether a server lists a tool. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { interpretedFields, isObject, ambiguousKeyAt } from '#wire';
 import { GatewayError } from '#errors';
-import type { Piece } from '#billing/amounts';
+import type { ReplyPiece } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import { createCheck } from '#http';
@@ -157,7 +157,7 @@ interface ImageContext {
 }
 
 /** A request for images as the pipeline takes it. */
-interface ImageCall<R, D extends Piece> {
+interface ImageCall<R, D extends ReplyPiece> {
   readonly request: CallRequest<R, D>;
   readonly ask: ImageAsk;
 }
@@ -167,7 +167,7 @@ interface ImageCall<R, D extends Piece> {
  * names the field that it does not take. `adapterOf` makes its adapter from the requests for images: `singleRequest`,
  * or one that answers in another form. Throws GatewayError `invalid_request` and `unprocessable`.
  */
-export function imageToCall<R, D extends Piece>(
+export function imageToCall<R, D extends ReplyPiece>(
   body: ImageBody,
   context: ImageContext,
   adapterOf: (native: RequestAdapter<ImagesResult>) => ProviderAdapter<R, D>,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { LedgerUnavailable } from '#billing';
 import type { Committer } from '../../src/billing/ledger/group-commit.ts';
 import { createLanes, ShortAccounts } from '../../src/billing/ledger/ledger-lanes.ts';
-import type { Operation } from '../../src/billing/ledger/ledger-operations.ts';
+import type { LedgerOperation } from '../../src/billing/ledger/ledger-operations.ts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { fund, lock, release, settle, watchedGateways, type WatchedGateway } from '../support/watched-gateway.ts';
 
@@ -43,7 +43,7 @@ test('the operations of an account are all in one group, also the release of a l
   const taken: string[] = [];
   const committer = (name: string) =>
     ({
-      submit({ request }: Operation) {
+      submit({ request }: LedgerOperation) {
         taken.push(`${name} ${request.id}`);
         return Promise.resolve({ ok: true });
       },

@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerUnavailable } from '#billing';
-import { createGroupCommit, type GroupCommit, type Pending } from '../../src/billing/ledger/group-commit.ts';
-import type { Operation } from '../../src/billing/ledger/ledger-operations.ts';
+import { createGroupCommit, type GroupCommit, type PendingOperation } from '../../src/billing/ledger/group-commit.ts';
+import type { LedgerOperation } from '../../src/billing/ledger/ledger-operations.ts';
 
-const release = (id: string): Operation => ({ kind: 'release', request: { id, detail: '{}' } });
+const release = (id: string): LedgerOperation => ({ kind: 'release', request: { id, detail: '{}' } });
 
 /** A committer that is finished by hand. */
 function harness(groupMax = 1_000, patienceMs = 60_000) {
   const groups: { readonly ids: readonly string[]; finish(): void }[] = [];
   let arrived: (() => void) | undefined;
-  const group = async (members: readonly Pending[]) => {
+  const group = async (members: readonly PendingOperation[]) => {
     await new Promise<void>((finish) => {
       groups.push({ ids: members.map(({ operation }) => operation.request.id), finish });
       arrived?.();

@@ -6,7 +6,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { CLIENTS } from '../../src/program/cli/connect/run.ts';
 import type { Machine, SettingsFile } from '../../src/program/cli/connect/client.ts';
-import type { Connection } from '../../src/program/cli/connect/connection.ts';
+import type { GatewayConnection } from '../../src/program/cli/connect/connection.ts';
 import { settingsText } from '../../src/program/cli/connect/write-settings.ts';
 import { ROOT } from '../architecture/source.ts';
 import { VERSIONS } from '../support/stranger.ts';
@@ -15,7 +15,7 @@ import { snippetsOf } from './snippets.ts';
 // A page and the command say the same, and the versions on a page are those that the tests run.
 
 const MACHINE: Machine = { home: '/nowhere/home', cwd: '/nowhere/project', env: {}, platform: 'linux' };
-const CONNECTION: Connection = {
+const CONNECTION: GatewayConnection = {
   base: 'http://127.0.0.1:8402',
   key: 'svc-sk-…',
   balance: '10',

@@ -2,7 +2,7 @@ import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { createBudgetNotices } from '../../src/gateway/webhooks/budget-notices.ts';
 import { checkPlaces, linePlaces, runPlaces, uploadPlace } from '../../src/openai/batch-jobs/batch-places.ts';
 import { createGuardedFetch } from '../../src/gateway/network/upstream/guarded-fetch.ts';
-import type { Place, Places } from '#wire';
+import type { JobPlace, Places } from '#wire';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type EngineName } from '../support/engines.ts';
 import { listenForNews } from '../gateway/webhooks/webhook-world.ts';
@@ -69,8 +69,8 @@ test.each(ENGINES)('notices of budgets, whose receiver does not answer: %s', asy
 });
 
 /** Takes all places that the accounts get. */
-const takeAll = (places: Places, accounts: readonly string[], share?: string): Place[] => {
-  const taken: Place[] = [];
+const takeAll = (places: Places, accounts: readonly string[], share?: string): JobPlace[] => {
+  const taken: JobPlace[] = [];
   for (const account of accounts)
     for (;;) {
       const place = places.tryTake(account, share === undefined ? {} : { share });

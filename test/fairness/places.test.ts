@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Places, type Place } from '#wire';
+import { Places, type JobPlace } from '#wire';
 
 // What many accounts use at the same time, such as the lines of batches.
 
-const taken = (places: Places, account: string, wanted: number): Place[] =>
+const taken = (places: Places, account: string, wanted: number): JobPlace[] =>
   Array.from({ length: wanted }, () => places.tryTake(account)).filter((place) => place !== null);
 
 test('a share takes another place only while as many stay free as it holds, so others find some', () => {

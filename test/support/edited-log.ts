@@ -2,7 +2,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JournalRow } from '../../src/billing/ledger/ledger-changes.ts';
 import { movementsText } from '../../src/billing/ledger/journal.ts';
-import type { Entry } from '../../src/billing/ledger/ledger-log-rows.ts';
+import type { LedgerEntry } from '../../src/billing/ledger/ledger-log-rows.ts';
 import { adHoc } from './ad-hoc.ts';
 import type { OpenedEngine } from './engines.ts';
 
@@ -12,7 +12,7 @@ export interface EditableRecord {
   at: number;
   prev: string;
   hash: string;
-  rows: Entry[];
+  rows: LedgerEntry[];
 }
 
 export type LogEdit = (records: EditableRecord[]) => void;
@@ -31,7 +31,7 @@ export function readLog(path: string): EditableRecord[] {
   for (let rest = readFileSync(path); rest.byteLength > 0 && rest[0] !== 0;) {
     const begin = rest.indexOf('\n') + 1;
     const { bytes, ...header } = JSON.parse(rest.toString('utf8', 0, begin)) as EditableRecord & { bytes: number };
-    records.push({ ...header, rows: JSON.parse(rest.toString('utf8', begin, begin + bytes)) as Entry[] });
+    records.push({ ...header, rows: JSON.parse(rest.toString('utf8', begin, begin + bytes)) as LedgerEntry[] });
     rest = rest.subarray(begin + bytes);
   }
   return records;
@@ -58,7 +58,7 @@ export async function editLog({ database, dataDir }: OpenedEngine, edit: LogEdit
 
 /** Changes the rows of all records. */
 export const editRows =
-  (change: (row: Entry) => readonly Entry[]): LogEdit =>
+  (change: (row: LedgerEntry) => readonly LedgerEntry[]): LogEdit =>
   (records) => {
     for (const record of records) record.rows = record.rows.flatMap(change);
   };

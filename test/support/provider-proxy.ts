@@ -1,6 +1,6 @@
 import { createProxy, type Proxy, type ProxyOptions } from '../../src/providers/proxy/proxy.ts';
 import { createLog } from '../../src/providers/proxy/log.ts';
-import type { ModelFacts, CommandTarget, ServiceConfig, Target } from '../../src/server/config/service.ts';
+import type { ModelFacts, CommandTarget, ServiceConfig, ServiceTarget } from '../../src/server/config/service.ts';
 import { COMPILED_ONCE } from './compiled-once.ts';
 import { seededRandom } from './provider/random.ts';
 
@@ -62,7 +62,7 @@ export function runProxy({ url, services, options = {} }: ProxySetting): Running
 }
 
 const FIELDS = { displayName: 'One', providerName: 'Mine', description: '', variants: {} };
-const at = (url: string, apiKey: string | null): Target => ({ kind: 'http', url, apiKey });
+const at = (url: string, apiKey: string | null): ServiceTarget => ({ kind: 'http', url, apiKey });
 
 export function modelAt(
   name: string,

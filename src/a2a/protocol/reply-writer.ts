@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { aroundResult, errorText, resultText } from '#json-rpc';
-import { type ClientSink, slicesOf, type Answer, toGatewayError } from '#http';
+import { type ClientSink, slicesOf, type ClientAnswer, toGatewayError } from '#http';
 import { charsOf, editText, eventText, isObject, type MarkedText, OWN_TURN_BYTES, ownTurn } from '#wire';
 import type { Around } from '#files';
 import {
@@ -62,7 +62,7 @@ interface ReplyWriterOptions extends ReplyEnvelope {
   /** The media types that the client accepts, as its header says them. */
   readonly accept?: string | undefined;
   /** Opens the answer. `headers` is called for the headers of a stream when its head is written. */
-  readonly answer: (headers: () => Readonly<Record<string, string>>) => Answer;
+  readonly answer: (headers: () => Readonly<Record<string, string>>) => ClientAnswer;
   /** More headers for a reply that is not a stream. Called when it is written. */
   readonly moreHeaders: () => Readonly<Record<string, string>>;
   /** Called with errors of the gateway itself. */

@@ -4,7 +4,7 @@ import type { ErrorCode, GatewayError, PaymentRefusal } from '#errors';
 import type { Seals } from '#security';
 import { paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
 import { type Caller, ANONYMOUS_ACCOUNT } from '#accounts';
-import type { Refusal } from '#call';
+import type { UnpaidCall } from '#call';
 import { formatUsd } from '#billing/amounts';
 import type { A2aRequest } from './parse-request.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
@@ -82,7 +82,7 @@ export interface PaymentTasks {
       /** The task that the message would continue; null for a new one. */
       readonly taskId: string | null;
     },
-    refusal: Refusal,
+    refusal: UnpaidCall,
   ): Promise<string>;
   /**
    * The task that the unpaid message was sent to; null for a new one. undefined if the id is not that of an unpaid task

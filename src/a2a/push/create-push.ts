@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Offer, Catalog } from '#catalog';
-import type { TaskKey, TaskOwner, Poll, Tasks } from '#tasks';
+import type { TaskKey, TaskOwner, TaskPoll, Tasks } from '#tasks';
 import type { Webhooks } from '#webhooks';
 import type { JsonLimits } from '#wire';
 import type { Link } from '../agent/resolve.ts';
@@ -29,7 +29,7 @@ interface CreatePushOptions {
   readonly allowPrivate: boolean;
   readonly publicUrl: string | null;
   /** Asks an agent for the state of a task. */
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   /** 32 bytes, shared by all gateways of one database. */
   readonly secret: Uint8Array;
   readonly limits: JsonLimits;

@@ -6,7 +6,7 @@ import { PARSED_JSON, readBytes } from '#http';
 import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#call';
 import { OWN_ACCOUNT } from '#accounts';
 import { pinned, type Catalog, type Offer } from '#catalog';
-import type { TaskKey, Poll, Observation, Tasks, TaskOwner, Task } from '#tasks';
+import type { TaskKey, TaskPoll, Observation, Tasks, TaskOwner, Task } from '#tasks';
 import { keyOf, observationOf, versionIn } from '../protocol/agent-tasks.ts';
 import { WRAPPERS, readEvent, type A2aEvent } from '../wire/events.ts';
 import { ID_CHARS_MAX } from '../wire/read-send.ts';
@@ -96,7 +96,7 @@ interface OwnWebhookOptions {
   /** The offer with this id; null if it no longer exists. */
   readonly offer: (id: string) => PricedByUse | null;
   /** Asks an agent for the state of a task. */
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   readonly notify: Notify;
 }
 

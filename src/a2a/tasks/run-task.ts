@@ -2,7 +2,7 @@ import { editText, type JsonObject } from '#wire';
 import { pinned } from '#catalog';
 import { OWN_ACCOUNT, type Caller } from '#accounts';
 import { runFree, type Pipeline } from '#call';
-import { ownerOf, type Poll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
+import { ownerOf, type TaskPoll, type Observation, type Task, type TaskKey, type Tasks } from '#tasks';
 import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { ReplyWriter } from '../protocol/reply-writer.ts';
 import { withLarge } from '../protocol/ending.ts';
@@ -137,7 +137,7 @@ export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Tas
 }
 
 /** Creates the looks of the gateway at tasks, which find the end of a task even without a client. */
-export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): Poll {
+export function createPoll(deps: RunTaskDeps & { readonly onError: (error: unknown) => void }): TaskPoll {
   return async (task, signal, whole = false) => {
     const { taskId, service, offerId, account, notes, output } = task;
     // A bridged task exists at no agent, so nobody can be asked for it.

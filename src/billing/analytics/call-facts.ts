@@ -62,7 +62,7 @@ const WISH = /:(?:floor|nitro)$/;
 /** Removes both additions from the name of a service. */
 const nameOf = (called: string): string => called.replace(PIN, '').replace(WISH, '');
 
-type Fields = Readonly<Record<string, unknown>>;
+type RecordFields = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a resolved lock. Returns null for locks that are not the call of a user: the lock of a run, a lock whose call
@@ -116,11 +116,11 @@ export const hashOf = (account: string): bigint => createHash('sha256').update(a
 
 export const DEVELOPMENT_HASH = hashOf(DEVELOPMENT);
 
-function fieldsOf(json: string | null): Fields {
+function fieldsOf(json: string | null): RecordFields {
   if (json === null || json === '') return {};
   try {
     const value: unknown = JSON.parse(json);
-    return typeof value === 'object' && value !== null ? (value as Fields) : {};
+    return typeof value === 'object' && value !== null ? (value as RecordFields) : {};
   } catch {
     return {};
   }

@@ -20,4 +20,4 @@ export {
 } from './own-usage.ts';
 export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';
-export { type Shown, recentUsers } from './shown-days.ts';
+export { type PublicRange, recentUsers } from './shown-days.ts';

@@ -3,10 +3,10 @@ import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText, quantileOf } from './sums.ts';
-import { findHiddenServices, type Shown } from './shown-days.ts';
+import { findHiddenServices, type PublicRange } from './shown-days.ts';
 
 /** A service by its name. */
-interface Listing {
+interface ListedService {
   readonly primitive: string;
   readonly service: string;
   /** Ids of the providers that offer it now. */
@@ -77,9 +77,9 @@ const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
 /** Whether a service was called in a range. Counts only calls that are public. */
 export async function isCalled(
   query: Query,
-  { primitive, service }: Pick<Listing, 'primitive' | 'service'>,
+  { primitive, service }: Pick<ListedService, 'primitive' | 'service'>,
   { first, last }: DayRange,
-  { development }: Shown,
+  { development }: PublicRange,
 ): Promise<boolean> {
   return (await query(SQL.isCalled, [service, primitive, first, last, development ? 1 : 0])).length > 0;
 }
@@ -87,9 +87,9 @@ export async function isCalled(
 /** Reads the figures of a service. Returns null if nothing is known of it. */
 export async function findListing(
   query: Query,
-  { primitive, service, providers: offering }: Listing,
+  { primitive, service, providers: offering }: ListedService,
   range: DayRange,
-  shown: Shown,
+  shown: PublicRange,
 ): Promise<ListingFigures | null> {
   const { first, last } = range;
   const development = shown.development ? 1 : 0;

@@ -3,7 +3,7 @@ import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './sums.ts';
-import { findHiddenServices, findUsers, type Shown, type Users } from './shown-days.ts';
+import { findHiddenServices, findUsers, type PublicRange, type Users } from './shown-days.ts';
 
 /** Sums of calls. `charged` is micro-USD. */
 export interface MarketSums {
@@ -59,7 +59,7 @@ const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
 ]);
 
 /** Reads the figures of the market. `query` should read from one snapshot. */
-export async function findMarket(query: Query, range: DayRange, shown: Shown): Promise<MarketFigures> {
+export async function findMarket(query: Query, range: DayRange, shown: PublicRange): Promise<MarketFigures> {
   const { first, last } = range;
   const { asOf } = await findState(query);
   const { sums, users, isHidden, listings } = await findDays(query, range, shown);
@@ -90,7 +90,7 @@ export async function findMarket(query: Query, range: DayRange, shown: Shown): P
 }
 
 /** Reads the sums by day, which days are hidden, and the services of the visible days. */
-async function findDays(query: Query, range: DayRange, shown: Shown) {
+async function findDays(query: Query, range: DayRange, shown: PublicRange) {
   const { first, last } = range;
   const development = shown.development ? 1 : 0;
   const sums = Map.groupBy(await query(SQL.marketByDay, [first, last, development]), (row) => Number(row['day']));
@@ -132,7 +132,7 @@ interface ListingAttempts {
 export async function findListings(
   query: Query,
   range: DayRange,
-  shown: Shown,
+  shown: PublicRange,
 ): Promise<{ readonly listings: readonly (ListingSums & ListingAttempts)[]; readonly asOf: number }> {
   const { first, last } = range;
   const { asOf } = await findState(query);

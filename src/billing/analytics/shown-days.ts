@@ -3,7 +3,7 @@ import { DEVELOPMENT, DEVELOPMENT_HASH, type DayRange, DAY_MS } from './call-fac
 import { rowsText } from './sums.ts';
 
 /** Which days and calls are public. */
-export interface Shown {
+export interface PublicRange {
   /** The last visible day. */
   readonly until: number;
   /** A day with fewer active users is hidden. For a service, a day with fewer users of this service. */
@@ -30,7 +30,7 @@ const NOBODY_HASH = 0n;
 const RECENT_DAYS = 7;
 
 /** Reads the active users of each day, and which days are hidden because of them. */
-export async function findUsers(query: Query, { first, last }: DayRange, shown: Shown): Promise<Users> {
+export async function findUsers(query: Query, { first, last }: DayRange, shown: PublicRange): Promise<Users> {
   const without = shown.development ? NOBODY_HASH : DEVELOPMENT_HASH;
   const rows = await query(SQL.usersByDay, [first, last, without]);
   const byDay = new Map(rows.map((row) => [Number(row['day']), Number(row['users'])]));
@@ -44,7 +44,7 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
 }
 
 /** The account that doesn't count as a user. Empty if all accounts count. */
-const uncountedAccount = ({ development }: Shown): string => (development ? '' : DEVELOPMENT);
+const uncountedAccount = ({ development }: PublicRange): string => (development ? '' : DEVELOPMENT);
 
 /** The hidden days of services. */
 interface HiddenServices {
@@ -57,7 +57,7 @@ interface HiddenServices {
 export async function findHiddenServices(
   query: Query,
   { first, last }: DayRange,
-  shown: Shown,
+  shown: PublicRange,
   { primitive, service } = { primitive: '', service: '' },
 ): Promise<HiddenServices> {
   if (shown.usersMin === 0) return { has: () => false, text: rowsText([]) };

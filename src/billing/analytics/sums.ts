@@ -45,7 +45,7 @@ type Times = Map<number, { readonly key: SumRow; calls: number }>;
 /**
  * The objects to which a call adds. They are cached because most calls of a part share theirs with many other calls.
  */
-interface Counted {
+interface CallCounters {
   readonly figures: readonly Figures[];
   readonly firstByte: readonly [place: SumRow, times: Times];
   readonly duration: readonly [place: SumRow, times: Times];
@@ -53,7 +53,7 @@ interface Counted {
 
 /** Adds calls up. */
 export class SumsOfCalls {
-  readonly #counted = new Map<string, Counted>();
+  readonly #counted = new Map<string, CallCounters>();
   readonly #usage = new Map<string, Keyed>();
   readonly #listings = new Map<string, Keyed>();
   readonly #market = new Map<string, Keyed>();
@@ -77,10 +77,10 @@ export class SumsOfCalls {
     countTime(counted.duration, call.durationMs);
   }
 
-  #countedOf(usage: SumRow, name: string, call: CallFacts): Counted {
+  #countedOf(usage: SumRow, name: string, call: CallFacts): CallCounters {
     const { day, primitive, service, provider } = call;
     const development = call.isDevelopment ? 1 : 0;
-    const timesOf = (kind: string): Counted['duration'] => {
+    const timesOf = (kind: string): CallCounters['duration'] => {
       const place = [service, primitive, day, development, provider, kind];
       const name = nameOf(place);
       const known = this.#times.get(name);
@@ -131,7 +131,7 @@ export class SumsOfCalls {
   }
 }
 
-function countTime([place, times]: Counted['duration'], ms: number): void {
+function countTime([place, times]: CallCounters['duration'], ms: number): void {
   if (ms === 0) return;
   const bucket = bucketOf(ms);
   const found = times.get(bucket);

@@ -1,9 +1,9 @@
 import { listParam, loadStatements, type Query, type Row, type RunProgram } from '#store';
-import type { Movement } from '../ledger/log-movements.ts';
+import type { MovementTexts } from '../ledger/log-movements.ts';
 import { toLock } from '../ledger/ledger-rows.ts';
 import type { LockRecord } from '../ledger/ledger.ts';
 import type { Receipt, ReceiptSigner } from '../receipt.ts';
-import { ArchiveError, callOf, FORMAT, type LeftMovement, type Line } from './archive-lines.ts';
+import { ArchiveError, callOf, FORMAT, type LeftMovement, type ArchiveLine } from './archive-lines.ts';
 import type { ArchivePlan } from './archive-plan.ts';
 import { closingBalances, leftMovements, transferFields } from './closing-rows.ts';
 import { groupsBetween, movementsOfGroup, type JournalGroup } from './journal-groups.ts';
@@ -28,14 +28,16 @@ const SQL = loadStatements(import.meta.url, '../sql/archive.sql', [
   'findManyPrices',
 ]);
 
-const RESOLVES: ReadonlySet<Movement[0]> = new Set(['settle', 'release', 'expire']);
+const RESOLVES: ReadonlySet<MovementTexts[0]> = new Set(['settle', 'release', 'expire']);
 
 /**
  * The lines of an archive: what held at its beginning, the groups of the journal, after each group the calls that it
  * resolves and the transfers that it makes, and what holds at the end. A call whose tree of calls is open at the end
  * has no line: its movements are among those that are left.
  */
-export async function* archiveContent(options: ContentOptions): AsyncGenerator<readonly Line[], void, undefined> {
+export async function* archiveContent(
+  options: ContentOptions,
+): AsyncGenerator<readonly ArchiveLine[], void, undefined> {
   const { query, program, plan, onGroups } = options;
   const { number, previous, beginsAt, endsAt, from, to, kept } = plan;
   const books = new RunningBooks();
@@ -78,7 +80,7 @@ export async function* archiveContent(options: ContentOptions): AsyncGenerator<r
   yield to.map(({ chain, n, hash, position }) => ['to', chain, n, hash, position]);
 }
 
-const groupLine = ({ form, chain, n, at, count, hash, payload }: JournalGroup): Line => [
+const groupLine = ({ form, chain, n, at, count, hash, payload }: JournalGroup): ArchiveLine => [
   'group',
   form,
   chain,
@@ -124,12 +126,12 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
     (row['resolved_at'] as bigint) < endsAt &&
     !kept.has(row['id'] as string);
 
-  const callLines = (row: Row): readonly Line[] => {
+  const callLines = (row: Row): readonly ArchiveLine[] => {
     const record = toLock(row);
     const receipt = receiptOf(record);
     const price = record.price === null || priced.has(record.price) ? undefined : prices.get(record.price);
     if (record.price !== null) priced.add(record.price);
-    const lines: Line[] = [];
+    const lines: ArchiveLine[] = [];
     if (price !== undefined)
       lines.push([
         'price',
@@ -143,8 +145,8 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
     return lines;
   };
 
-  const afterGroup = async (movements: readonly LeftMovement[]): Promise<readonly Line[]> => {
-    const lines: Line[] = [];
+  const afterGroup = async (movements: readonly LeftMovement[]): Promise<readonly ArchiveLine[]> => {
+    const lines: ArchiveLine[] = [];
     for (const moved of movements) {
       const [chain, n, , [kind, id], at] = moved;
       if (kind === 'transfer') {
@@ -170,7 +172,7 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
     read,
     /** The lines of the calls that these movements resolve, and of their transfers. They must have been read. */
     afterGroup,
-    async linesOf(movements: readonly LeftMovement[]): Promise<readonly Line[]> {
+    async linesOf(movements: readonly LeftMovement[]): Promise<readonly ArchiveLine[]> {
       await read(movements);
       return afterGroup(movements);
     },

@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { Readable, Transform } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
-import { ArchiveError, type Line, lineText, parseLine } from './archive-lines.ts';
+import { ArchiveError, type ArchiveLine, lineText, parseLine } from './archive-lines.ts';
 
 /** An archive on the disk. */
 export interface WrittenFile {
@@ -38,7 +38,7 @@ const COMPRESSION = { params: PARAMS, writableHighWaterMark: 1 };
  */
 export async function writeArchiveFile(
   path: string,
-  lines: AsyncIterable<readonly Line[]>,
+  lines: AsyncIterable<readonly ArchiveLine[]>,
   sealOf: (content: string) => string,
 ): Promise<WrittenFile> {
   let digest = '';
@@ -57,7 +57,7 @@ export async function writeArchiveFile(
 
 /** The bytes of a file before they are compressed. */
 async function* piecesOf(
-  lines: AsyncIterable<readonly Line[]>,
+  lines: AsyncIterable<readonly ArchiveLine[]>,
   sealOf: (content: string) => string,
 ): AsyncGenerator<Buffer, void, undefined> {
   const content = createHash('sha256');
@@ -161,7 +161,7 @@ const LINE_END = 0x0a;
  */
 export async function readArchiveFile(
   path: string,
-  onLine: (line: Line) => void,
+  onLine: (line: ArchiveLine) => void,
   pace: () => Promise<void> | undefined = () => undefined,
 ): Promise<WrittenFile> {
   const content = createHash('sha256');

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Row } from '#store';
 import type { Jwk } from '../receipt.ts';
-import type { Movement } from '../ledger/log-movements.ts';
+import type { MovementTexts } from '../ledger/log-movements.ts';
 
 /* The lines of an archive. Each is a JSON array that begins with its kind; amounts are decimal texts in micro-USD,
    times are epoch milliseconds. docs/archives.md describes them for readers without this program. */
@@ -32,12 +32,18 @@ export type ArchivedCall = Readonly<Record<string, string | number | null>>;
 type ArchivedReceipt = readonly [account: string, primitive: string, signature: string];
 
 /** A movement of a call that is open at the end: chain, number of the group, position in it, the movement, its time. */
-export type LeftMovement = readonly [chain: string, batch: number, position: number, movement: Movement, at: number];
+export type LeftMovement = readonly [
+  chain: string,
+  batch: number,
+  position: number,
+  movement: MovementTexts,
+  at: number,
+];
 
 /** How the movements of a group are written: a record of the embedded log, a group of PostgreSQL, or rows (old). */
 export type GroupForm = 'log' | 'group' | 'rows';
 
-export type Line =
+export type ArchiveLine =
   | readonly [kind: 'archive', header: ArchiveHeader]
   | readonly [kind: 'opening' | 'closing', account: string, available: string, locked: string]
   | readonly [kind: 'carried' | 'left', ...LeftMovement]
@@ -58,10 +64,10 @@ export type Line =
   | readonly [kind: 'kept', id: string]
   | readonly [kind: 'seal', jws: string];
 
-export const lineText = (line: Line): string => JSON.stringify(line);
+export const lineText = (line: ArchiveLine): string => JSON.stringify(line);
 
 /** s: text, z: text or null, n: number, a: amount, o: object, m: movement */
-const SHAPES: Readonly<Record<Line[0], string>> = {
+const SHAPES: Readonly<Record<ArchiveLine[0], string>> = {
   archive: 'o',
   opening: 'saa',
   closing: 'saa',
@@ -127,7 +133,7 @@ const isColumn = (value: unknown, shape: string): boolean =>
   shape.endsWith('?') ? value === null || IS[shape[0]!]!(value) : IS[shape]!(value);
 
 /** Parses a line of a file that anybody may have made. Throws ArchiveError. */
-export function parseLine(text: string, number: number): Line {
+export function parseLine(text: string, number: number): ArchiveLine {
   const wrong = (what: string) => new ArchiveError(`line ${number} ${what}`);
   let line: unknown;
   try {
@@ -137,7 +143,7 @@ export function parseLine(text: string, number: number): Line {
   }
   if (!Array.isArray(line)) throw wrong('is not a line of an archive');
   const [kind, ...fields] = line as readonly unknown[];
-  const shape = typeof kind === 'string' && Object.hasOwn(SHAPES, kind) ? SHAPES[kind as Line[0]] : undefined;
+  const shape = typeof kind === 'string' && Object.hasOwn(SHAPES, kind) ? SHAPES[kind as ArchiveLine[0]] : undefined;
   if (shape === undefined) throw wrong('is of a kind that this version does not know');
   if (!hasShape(fields, shape)) throw wrong(`("${kind as string}") does not have the fields that it must have`);
   if (
@@ -145,7 +151,7 @@ export function parseLine(text: string, number: number): Line {
     !Object.entries(COLUMNS).every(([name, is]) => isColumn((fields[0] as Readonly<Record<string, unknown>>)[name], is))
   )
     throw wrong('is a call without the columns that it must have');
-  return line as unknown as Line;
+  return line as unknown as ArchiveLine;
 }
 
 /** The call of a row of `locks`. */

@@ -57,13 +57,13 @@ export async function removeUnneeded(database: Database, pace: Pace): Promise<vo
   }
 }
 
-type Fields = readonly (string | number | null)[];
+type RowFields = readonly (string | number | null)[];
 
 /** Writes the rows of an archive, which count when it is registered. */
 export async function stageArchive(database: Database, archive: VerifiedArchive, pace: Pace): Promise<void> {
   const { closing, left, kept, ends, sums } = archive;
   const { number } = archive.header;
-  const stage = async (statement: Statement, rows: readonly Fields[]) => {
+  const stage = async (statement: Statement, rows: readonly RowFields[]) => {
     for (let from = 0; from < rows.length; from += STEP_ROWS) {
       const step = rows.slice(from, from + STEP_ROWS).map((row) => [number, ...row]);
       await database.query(statement, [JSON.stringify(Object.fromEntries(step.entries()))]);

@@ -1,5 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
-import type { Movement } from '../ledger/log-movements.ts';
+import type { MovementTexts } from '../ledger/log-movements.ts';
 import { SetDigest, type LeftMovement } from './archive-lines.ts';
 import { pagesOf } from './registered.ts';
 
@@ -53,8 +53,8 @@ export async function* leftMovements(query: Query, archive: number): AsyncGenera
 }
 
 /** A row of `journal`, or one of the same columns, as texts. */
-export const movementOfRow = (row: Row): Movement => [
-  row['kind'] as Movement[0],
+export const movementOfRow = (row: Row): MovementTexts => [
+  row['kind'] as MovementTexts[0],
   row['id'] as string,
   row['account'] as string,
   row['counterparty'] as string | null,

@@ -2,7 +2,7 @@ import { GENESIS, isIntact, loadStatements, type LogHead, type Query, type Row, 
 import { areMovements, hashBatch, hashGroup } from '../ledger/journal.ts';
 import type { JournalRow } from '../ledger/ledger-changes.ts';
 import { EMBEDDED_CHAIN } from '../ledger/ledger-sqlite.ts';
-import { movementsOf, type Movement, type TimedMovement } from '../ledger/log-movements.ts';
+import { movementsOf, type MovementTexts, type TimedMovement } from '../ledger/log-movements.ts';
 import type { AskedLog, ReadLog } from './archive-log-program.ts';
 import { ArchiveError, type GroupForm } from './archive-lines.ts';
 import { movementOfRow, type ChainEnd } from './closing-rows.ts';
@@ -129,7 +129,7 @@ export function movementsOfGroup({
   n,
   at,
   payload,
-}: JournalGroup): readonly (readonly [Movement, number])[] {
+}: JournalGroup): readonly (readonly [MovementTexts, number])[] {
   const wrong = () => new ArchiveError(`chain ${chain}, group ${n}: its movements cannot be read`);
   if (form === 'log') {
     const movements = movementsOf(payload);
@@ -145,15 +145,15 @@ function refuse(error: Error): never {
   throw error;
 }
 
-const wholeMovement = (fields: readonly (string | null)[]): Movement => {
+const wholeMovement = (fields: readonly (string | null)[]): MovementTexts => {
   const [kind, id, account, counterparty, amount, charged = '0', fee = '0', drawn = '0', price = null] = fields;
-  return [kind, id, account, counterparty, amount, charged, fee, drawn, price] as Movement;
+  return [kind, id, account, counterparty, amount, charged, fee, drawn, price] as MovementTexts;
 };
 
 /** Movements of old groups; null if the text is something else. */
-function rowsOf(payload: string): readonly (readonly [Movement, number])[] | null {
+function rowsOf(payload: string): readonly (readonly [MovementTexts, number])[] | null {
   try {
-    const rows = JSON.parse(payload) as readonly (readonly [Movement, number])[];
+    const rows = JSON.parse(payload) as readonly (readonly [MovementTexts, number])[];
     const isWhole = rows.every(
       ([movement, at]) => areMovements(JSON.stringify([movement])) && Number.isSafeInteger(at),
     );
@@ -173,7 +173,7 @@ export function isRightGroup(group: JournalGroup, prev: string): boolean {
 }
 
 const journalRow = (
-  [kind, id, account, counterparty, amount, charged, fee, drawn, price]: Movement,
+  [kind, id, account, counterparty, amount, charged, fee, drawn, price]: MovementTexts,
   at: number,
 ): JournalRow => ({
   kind,

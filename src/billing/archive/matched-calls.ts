@@ -1,7 +1,7 @@
 import type { Row } from '#store';
 import { checkCharge } from '../ledger/check-charge.ts';
 import { earningsOf, escrowOf } from '../ledger/ledger.ts';
-import type { Movement } from '../ledger/log-movements.ts';
+import type { MovementTexts } from '../ledger/log-movements.ts';
 import { priceId, type Rates } from '../prices/price.ts';
 import { ratesFromText } from '../prices/price-book.ts';
 import type { Receipt, ReceiptChecker } from '../receipt.ts';
@@ -9,7 +9,7 @@ import { ArchiveError, rowOfCall, SetDigest, type ArchivedCall, type LeftMovemen
 import type { TransferFields } from './closing-rows.ts';
 
 /** The movements of a call that were read so far, and its record. */
-interface Pending {
+interface PendingCall {
   readonly moved: LeftMovement[];
   call: Row | null;
 }
@@ -23,7 +23,7 @@ const STATES: Readonly<Record<string, string>> = { settled: 'settle', released: 
 export class MatchedCalls {
   readonly #endsAt: number;
   readonly #checker: ReceiptChecker;
-  readonly #pending = new Map<string, Pending>();
+  readonly #pending = new Map<string, PendingCall>();
   readonly #movedTransfers = new Map<string, LeftMovement>();
   readonly #rates = new Map<string, Rates>();
   readonly #services = new Map<string, string>();
@@ -93,14 +93,14 @@ export class MatchedCalls {
     this.receipts += 1;
   }
 
-  #of(id: string): Pending {
+  #of(id: string): PendingCall {
     let pending = this.#pending.get(id);
     if (pending === undefined) this.#pending.set(id, (pending = { moved: [], call: null }));
     return pending;
   }
 
   /** Compares a call with its movements, once both its beginning and its end are there. */
-  #complete(id: string, { moved, call }: Pending): void {
+  #complete(id: string, { moved, call }: PendingCall): void {
     const row = call!;
     const of = (...kinds: readonly string[]) => moved.filter(([, , , [kind]]) => kinds.includes(kind));
     const opened = of('lock');
@@ -194,7 +194,7 @@ function problemOf(row: Row, { opened, resolved, lent, given }: MovesOfCall): st
 }
 
 const AMOUNTS = ['charged', 'fee', 'drawn'] as const;
-const amountsOf = (movement: Movement) => [movement[5], movement[6], movement[7]].map(BigInt);
+const amountsOf = (movement: MovementTexts) => [movement[5], movement[6], movement[7]].map(BigInt);
 
 function refuse(message: string): never {
   throw new ArchiveError(message);

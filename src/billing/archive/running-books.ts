@@ -1,5 +1,5 @@
 import { FEES } from '../ledger/ledger.ts';
-import type { Movement } from '../ledger/log-movements.ts';
+import type { MovementTexts } from '../ledger/log-movements.ts';
 import type { ClosingBalance } from './closing-rows.ts';
 
 /** Balances that follow the movements of a journal. It keeps one entry for each account. */
@@ -16,7 +16,7 @@ export class RunningBooks {
   }
 
   /** The legs of a movement, as the view `entries` of the audit has them. */
-  move([kind, , account, counterparty, amountText, chargedText, feeText]: Movement): void {
+  move([kind, , account, counterparty, amountText, chargedText, feeText]: MovementTexts): void {
     const amount = BigInt(amountText);
     if (kind === 'lock' || kind === 'return') this.add(account, -amount, amount);
     else if (kind === 'transfer') {

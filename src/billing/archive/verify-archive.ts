@@ -1,7 +1,7 @@
 import { createReceiptChecker, type ReceiptChecker } from '../receipt.ts';
 import type { WrittenFile } from './archive-file.ts';
 import { readArchiveFile } from './archive-file.ts';
-import { ArchiveError, FORMAT, type ArchiveHeader, type LeftMovement, type Line } from './archive-lines.ts';
+import { ArchiveError, FORMAT, type ArchiveHeader, type LeftMovement, type ArchiveLine } from './archive-lines.ts';
 import { ClosingDigest, type ChainEnd, type ClosingBalance } from './closing-rows.ts';
 import { isRightGroup, movementsOfGroup } from './journal-groups.ts';
 import { MatchedCalls } from './matched-calls.ts';
@@ -32,7 +32,7 @@ interface VerifyOptions {
   /** Called after each line. */
   readonly pace?: () => Promise<void> | undefined;
   /** Called with each line that is right so far. */
-  readonly onLine?: (line: Line) => void;
+  readonly onLine?: (line: ArchiveLine) => void;
 }
 
 /**
@@ -69,7 +69,7 @@ class Verification {
   #operations = 0;
   #opening = 0;
 
-  take(line: Line): void {
+  take(line: ArchiveLine): void {
     if (this.#header === null) {
       if (line[0] !== 'archive') throw new ArchiveError('it does not begin as an archive');
       return this.#begin(line[1]);
@@ -121,7 +121,7 @@ class Verification {
     this.#calls = new MatchedCalls(header.ends_at, this.#checker);
   }
 
-  #group([, form, chain, n, at, count, hash, payload]: Extract<Line, readonly ['group', ...unknown[]]>): void {
+  #group([, form, chain, n, at, count, hash, payload]: Extract<ArchiveLine, readonly ['group', ...unknown[]]>): void {
     const group = { form, chain, n, at, count, hash, payload };
     const before = this.#chains.get(chain) ?? { n: 0, hash: GENESIS };
     if (n !== before.n + 1) throw new ArchiveError(`chain ${chain}: group ${before.n + 1} is missing`);

@@ -23,7 +23,7 @@ const JOURNAL_SQL = loadStatements(import.meta.url, '../sql/journal.sql', [
 const BATCH_ROWS = 1_000;
 
 /** A movement, as the database returns it. */
-type Told = Omit<JournalRow, 'at'> & { readonly at: bigint };
+type MovementRow = Omit<JournalRow, 'at'> & { readonly at: bigint };
 
 /**
  * A lock under a parent that ended with a rest. `given` is 1 if the parent got the rest, -1 if the parent had ended
@@ -73,7 +73,7 @@ export function run(prepare: Prepare): null {
   const tell = (row: JournalRow) => {
     if (rows.push(row) === BATCH_ROWS) flush();
   };
-  for (const row of prepare(REBUILD_LOG_SQL.rebuildMovements).iterate() as IterableIterator<Told>)
+  for (const row of prepare(REBUILD_LOG_SQL.rebuildMovements).iterate() as IterableIterator<MovementRow>)
     tell({ ...row, at: Number(row.at) });
   for (const { id, account, parent, rest, at } of returnsOf(prepare))
     tell({

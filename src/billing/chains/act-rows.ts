@@ -19,7 +19,7 @@ type ActKind = 'write_off' | 'write_up' | 'make_good' | 'move';
 type ActState = 'requested' | 'agreed' | 'sending' | 'sent' | 'done' | 'refused';
 
 /** An act of the operator about treasuries. */
-export interface Act {
+export interface TreasuryAct {
   readonly id: string;
   readonly kind: ActKind;
   /** CAIP-2 id; empty if the act concerns no chain. */
@@ -49,7 +49,7 @@ export interface Act {
 }
 
 export type NewAct = Pick<
-  Act,
+  TreasuryAct,
   'id' | 'kind' | 'network' | 'amount' | 'bearer' | 'toNetwork' | 'address' | 'sender' | 'feeMax' | 'reference'
 >;
 
@@ -78,12 +78,12 @@ interface HandoverMoves {
 export interface ActRows {
   /** Inserts an act. False if the id exists already, or if another act about the same difference is unfinished. */
   insert(act: NewAct): Promise<boolean>;
-  find(id: string): Promise<Act | null>;
-  ofDeposit(deposit: string): Promise<Act | null>;
+  find(id: string): Promise<TreasuryAct | null>;
+  ofDeposit(deposit: string): Promise<TreasuryAct | null>;
   /** The newest first. */
-  list(before: Before | null, limit: number): Promise<readonly Act[]>;
+  list(before: Before | null, limit: number): Promise<readonly TreasuryAct[]>;
   /** A page of at most 100 unfinished acts, the oldest first. `after`: the last act of the page before. */
-  open(after: Pick<Act, 'createdAt' | 'id'> | null): Promise<readonly Act[]>;
+  open(after: Pick<TreasuryAct, 'createdAt' | 'id'> | null): Promise<readonly TreasuryAct[]>;
   move(id: string, from: ActState, to: ActState, more?: { reason?: string; arrived?: MicroUsd }): Promise<boolean>;
   /** Links a transfer to the move that waits for it. False if no move waits for it. */
   tieArrival(deposit: string, network: string, sender: string, amount: MicroUsd): Promise<boolean>;
@@ -126,4 +126,4 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
 }
 
 const toHandoverMoves = rowReader<HandoverMoves>({ made: Number, underWay: Number, newest: Number });
-const toAct = rowReader<Act>({ createdAt: Number, updatedAt: Number });
+const toAct = rowReader<TreasuryAct>({ createdAt: Number, updatedAt: Number });

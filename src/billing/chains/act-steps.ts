@@ -7,7 +7,7 @@ import {
   type MicroUsd,
   type TransferRecord,
 } from '#billing';
-import type { Act, ActRows } from './act-rows.ts';
+import type { TreasuryAct, ActRows } from './act-rows.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import type { Deposits } from './deposits.ts';
 import type { Withdrawals } from './withdrawals.ts';
@@ -32,9 +32,9 @@ export interface ActStepsOptions {
 /** The steps of an act, from its row in the table to its end. */
 interface ActSteps {
   /** Makes all steps that are possible now. Rejects with ChainUnavailable. */
-  advance(id: string): Promise<Act>;
+  advance(id: string): Promise<TreasuryAct>;
   /** Cancels an act that changes the books, unless it is booked. `advance` finds out which. */
-  refuse(act: Act): Promise<void>;
+  refuse(act: TreasuryAct): Promise<void>;
 }
 
 const STEPS_MAX = 4;
@@ -46,7 +46,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
    * Moves money in the books. False if the source has too little: the act then waits and is not refused, because
    * another gateway may book it at this moment. False also if the act was canceled: the act is then refused.
    */
-  const book = async (act: Act, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
+  const book = async (act: TreasuryAct, from: AccountName, to: AccountName, amount: MicroUsd): Promise<boolean> => {
     const id = idOfTransfer(act);
     const moved = await ledger.transfer({ id, from, to, amount, memo: memoOf(act) });
     if (moved.ok) return true;
@@ -73,7 +73,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   /**
    * Agrees to an act if its bearer has enough money, else refuses it. Of two concurrent decisions the table keeps one.
    */
-  const agreeIfBorne = async (act: Act): Promise<void> => {
+  const agreeIfBorne = async (act: TreasuryAct): Promise<void> => {
     const bearer = act.bearer!;
     const available = (await ledger.balance(bearer))?.available ?? 0n;
     const bears = act.kind === 'write_up' || mayBeNegative(bearer) || available >= act.amount;
@@ -85,7 +85,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
    * Agrees to book a difference, if a comparison shows exactly this difference. Otherwise refuses the act. Rejects with
    * ChainUnavailable.
    */
-  const agree = async (act: Act): Promise<void> => {
+  const agree = async (act: TreasuryAct): Promise<void> => {
     let reserves: Reserves | null;
     try {
       reserves = await options.compare(act.network);
@@ -105,7 +105,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     await rows.move(act.id, 'requested', 'refused', { reason });
   };
 
-  const bookDifference = async (act: Act): Promise<void> => {
+  const bookDifference = async (act: TreasuryAct): Promise<void> => {
     const [from, to] =
       act.kind === 'write_off' ? [act.bearer!, treasuryOf(act.network)] : [treasuryOf(act.network), act.bearer!];
     if (!(await book(act, from, to, act.amount))) return;
@@ -126,29 +126,29 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
    * Agrees to pay for a loss, or refuses the act. The table accepts only one open act about the same losses, so the
    * check stays valid.
    */
-  const agreeToMakeGood = async (act: Act): Promise<void> => {
+  const agreeToMakeGood = async (act: TreasuryAct): Promise<void> => {
     const lost = -((await ledger.balance(LOSSES))?.available ?? 0n);
     if (lost >= act.amount) await agreeIfBorne(act);
     else await rows.move(act.id, 'requested', 'refused', { reason: `The losses are ${formatUsd(lost)} USDC` });
   };
 
-  const makeGood = async (act: Act): Promise<void> => {
+  const makeGood = async (act: TreasuryAct): Promise<void> => {
     if (await book(act, act.bearer!, LOSSES, act.amount)) await rows.move(act.id, 'agreed', 'done');
   };
 
-  const reread = async (id: string): Promise<Act> => {
+  const reread = async (id: string): Promise<TreasuryAct> => {
     const act = await rows.find(id);
     if (act === null) throw new Error(`act ${id} is gone`);
     return act;
   };
 
   /** A move leaves its treasury as a withdrawal with the same id. */
-  const send = async ({ id, network, address, amount }: Act): Promise<void> => {
+  const send = async ({ id, network, address, amount }: TreasuryAct): Promise<void> => {
     await withdrawals.requestOwn({ id, network, address: address!, amount });
     await rows.move(id, 'requested', 'sending');
   };
 
-  const pollSending = async ({ id }: Act): Promise<void> => {
+  const pollSending = async ({ id }: TreasuryAct): Promise<void> => {
     const withdrawal = await options.withdrawalRows.find(id);
     if (withdrawal?.state === 'paid') await rows.move(id, 'sending', 'sent');
     else if (withdrawal?.state === 'returned' || withdrawal?.state === 'refused')
@@ -156,7 +156,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
   };
 
   /** Finishes a move that has arrived. The missing part of its amount is a loss. */
-  const pollArrival = async (act: Act): Promise<void> => {
+  const pollArrival = async (act: TreasuryAct): Promise<void> => {
     if (act.deposit === null) return;
     await options.deposits.attributeOne(act.deposit, TRANSIT_ACCOUNT);
     const deposit = await options.depositRows.find(act.deposit);
@@ -171,7 +171,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     await rows.move(act.id, 'sent', 'done', { arrived });
   };
 
-  const step = async (act: Act): Promise<void> => {
+  const step = async (act: TreasuryAct): Promise<void> => {
     switch (act.state) {
       case 'requested':
         if (act.kind === 'move') return send(act);
@@ -189,7 +189,7 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     }
   };
 
-  const advance = async (id: string): Promise<Act> => {
+  const advance = async (id: string): Promise<TreasuryAct> => {
     let act = await reread(id);
     for (let steps = 0; steps < STEPS_MAX; steps += 1) {
       await step(act);
@@ -205,5 +205,5 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
 
 const tooLittle = (account: AccountName, available: MicroUsd): string => `${account} has ${formatUsd(available)} USDC`;
 
-const idOfTransfer = ({ kind, id }: Act): string => `treasury-${kind}:${id}`;
-const memoOf = ({ kind, network, reference }: Act): string => `${kind} ${network}: ${reference}`;
+const idOfTransfer = ({ kind, id }: TreasuryAct): string => `treasury-${kind}:${id}`;
+const memoOf = ({ kind, network, reference }: TreasuryAct): string => `${kind} ${network}: ${reference}`;

@@ -110,7 +110,7 @@ export interface IncomingPage {
  * A payment that the treasury makes. Its id and address never change. It is signed again only if the earlier signature
  * is lost, so it pays only once.
  */
-export interface Payout {
+export interface ChainPayout {
   /** Id of the withdrawal. */
   readonly id: string;
   /** Receiving address. */
@@ -119,7 +119,7 @@ export interface Payout {
 }
 
 /** A payout before it is signed. */
-export interface UnsignedPayout extends Payout {
+export interface UnsignedPayout extends ChainPayout {
   /** Deducted from `amount` if the payout opens the receiver's token account (Solana). Default 0. */
   readonly tokenAccountFee?: MicroUsd;
 }
@@ -216,9 +216,9 @@ export interface Chain {
    */
   sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
   /** Broadcasts a signed payout. It may be repeated. Rejects with ChainUnavailable. */
-  send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
+  send(payout: ChainPayout, signed: SignedPayout): Promise<{ readonly transaction: string | null }>;
   /** Rejects with ChainUnavailable, and with PayoutUnreadable. */
-  findPayout(payout: Payout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;
+  findPayout(payout: ChainPayout, signed: SignedPayout, transaction: string | null): Promise<PayoutSighting>;
   /** Address of the treasury that signed a payout. Throws PayoutUnreadable. */
   payerOf(signed: SignedPayout): string;
 

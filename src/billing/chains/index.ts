@@ -1,4 +1,4 @@
-export type { Act, NewAct } from './act-rows.ts';
+export type { TreasuryAct, NewAct } from './act-rows.ts';
 export { LOSSES, TRANSIT } from './books.ts';
 export type { ChainBook, OpenMoney } from './chain-rows.ts';
 export {

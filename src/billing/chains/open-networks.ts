@@ -45,7 +45,7 @@ interface OpenNetworks {
   close(): void;
 }
 
-interface Opened {
+interface OpenNetwork {
   readonly chain: Chain;
   readonly treasury: Treasury;
 }
@@ -53,10 +53,10 @@ interface Opened {
 export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   const { createTreasury, onChange, signal } = options;
   const setups = new Map(options.setups.map((setup) => [setup.network, setup]));
-  const opened = new Map<string, Opened>();
+  const opened = new Map<string, OpenNetwork>();
   const answering = new Map<string, boolean>();
 
-  const openOne = async (bare: ChainSetup): Promise<Opened> => {
+  const openOne = async (bare: ChainSetup): Promise<OpenNetwork> => {
     const setup = { ...bare, snapshots: options.snapshotsOf(bare.network) };
     const createChain = setup.network.startsWith('eip155:') ? await evm() : await solana();
     const previous =
@@ -73,7 +73,7 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
     }
   };
 
-  const openKnown = async (setup: ChainSetup): Promise<Opened> => {
+  const openKnown = async (setup: ChainSetup): Promise<OpenNetwork> => {
     const one = await openOne(setup);
     opened.set(setup.network, one);
     return one;
@@ -139,7 +139,7 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
         }),
       ),
     async prepare(more) {
-      const found = new Map<string, Opened>();
+      const found = new Map<string, OpenNetwork>();
       const openings = await Promise.allSettled(
         more.map((setup) => asking(setup.network, async () => void found.set(setup.network, await openOne(setup)))),
       );

@@ -1,5 +1,5 @@
 import { formatUsd } from '#billing';
-import { type Act, type NewAct, HANDOVER_MOVE } from './act-rows.ts';
+import { type TreasuryAct, type NewAct, HANDOVER_MOVE } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
 import { ChainUnavailable, type Chain, type Incoming, plainAddress, WithdrawalProblem } from './chain.ts';
 import { CANCELED } from './withdrawal-rows.ts';
@@ -18,19 +18,19 @@ export interface TreasuryActs {
    * resolves with the stored act. A chain that does not answer is asked again later. Rejects with WithdrawalProblem; a
    * fault that shows later is in the act's reason.
    */
-  request(asked: NewAct): Promise<Act>;
+  request(asked: NewAct): Promise<TreasuryAct>;
   /** Stores an act of the gateway itself, without checks, and begins it. */
   begin(asked: NewAct): Promise<void>;
   /**
    * Names the deposit, which must be in suspense, as which a move arrived. It may be repeated. Rejects with
    * WithdrawalProblem.
    */
-  arrived(id: string, deposit: string): Promise<Act>;
+  arrived(id: string, deposit: string): Promise<TreasuryAct>;
   /**
    * Cancels a move that is not signed yet, or another act that is not booked yet. Resolves with the refused act. It may
    * be repeated. Rejects with WithdrawalProblem, also if it is too late.
    */
-  cancel(id: string): Promise<Act>;
+  cancel(id: string): Promise<TreasuryAct>;
   /** Makes all steps that are possible now for the unfinished acts, except for acts that wait for a comparison. */
   carryOn(): Promise<void>;
   /** The same for acts that wait for a comparison of this network, which takes seconds. */
@@ -42,7 +42,7 @@ export interface TreasuryActs {
 const SAME = ['kind', 'network', 'amount', 'bearer', 'toNetwork', 'address', 'sender', 'feeMax'] as const;
 const wrong = (message: string, param?: string) => new WithdrawalProblem('invalid_request', message, param);
 
-const waitsForComparison = ({ kind, state }: Act): boolean =>
+const waitsForComparison = ({ kind, state }: TreasuryAct): boolean =>
   state === 'requested' && (kind === 'write_off' || kind === 'write_up');
 
 export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
@@ -76,7 +76,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
   });
 
-  const carryOnAll = async (isMeant: (act: Act) => boolean): Promise<void> => {
+  const carryOnAll = async (isMeant: (act: TreasuryAct) => boolean): Promise<void> => {
     let page = await rows.open(null);
     for (; page.length > 0; page = await rows.open(page.at(-1)!))
       for (const { id, network } of page.filter(isMeant)) {
@@ -92,7 +92,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       }
   };
 
-  const cancelMove = async ({ id, state }: Act): Promise<void> => {
+  const cancelMove = async ({ id, state }: TreasuryAct): Promise<void> => {
     if (id.startsWith(HANDOVER_MOVE))
       throw wrong('This move belongs to a treasury that hands over, which would make it again', 'id');
     // A move that is only stored is first advanced to a withdrawal. Then the row of the withdrawal decides whether it
@@ -104,7 +104,7 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
     if (withdrawal?.state === 'returning') await withdrawals.carryOn(withdrawal);
   };
 
-  const cancelBooking = async ({ id }: Act): Promise<void> => {
+  const cancelBooking = async ({ id }: TreasuryAct): Promise<void> => {
     // Nothing is booked in this state, because a booking requires the state `agreed`.
     if (await rows.move(id, 'requested', 'refused', { reason: CANCELED })) return;
     const act = await rows.find(id);

@@ -11,7 +11,14 @@ import {
   type Ledger,
 } from '#billing';
 import { isRefusal, makeCertain, outgoingOf, refuseTransfer, TRANSIT } from './books.ts';
-import { type Chain, accountFeeOf, PayoutProblem, PayoutUnreadable, type Payout, type SignedPayout } from './chain.ts';
+import {
+  type Chain,
+  accountFeeOf,
+  PayoutProblem,
+  PayoutUnreadable,
+  type ChainPayout,
+  type SignedPayout,
+} from './chain.ts';
 import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
 interface WithdrawalPolicy {
@@ -75,7 +82,7 @@ export const NOT_PAID_IN = 'Only money that was deposited over a chain can be wi
 /** The tolerated difference between the clocks of gateways. */
 const CLOCKS_MS = 60_000;
 
-const payoutOf = ({ id, address, amount, fee }: Withdrawal): Payout => ({ id, to: address, amount: amount - fee });
+const payoutOf = ({ id, address, amount, fee }: Withdrawal): ChainPayout => ({ id, to: address, amount: amount - fee });
 
 /** The fee without the fee of a token account, as at the request. */
 const plainFeeOf = ({ fee, signed }: Withdrawal): MicroUsd => fee - accountFeeOf(signed);

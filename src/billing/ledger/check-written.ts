@@ -1,6 +1,6 @@
 import { DatabaseError } from '#store';
 import { mayBeNegative } from './ledger.ts';
-import type { Written } from './ledger-changes.ts';
+import type { BatchRows } from './ledger-changes.ts';
 
 /** The largest number that a column can hold. */
 const MOST = 2n ** 63n - 1n;
@@ -9,7 +9,7 @@ const MOST = 2n ** 63n - 1n;
  * Refuses a decision that would violate the constraints of the tables. The log is written before the tables, so the
  * constraints must hold before the decision is on disk. Throws DatabaseError `check_violation`.
  */
-export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: Written): void {
+export function checkWritten({ accounts, budgets, newLocks, resolvedLocks, changedLocks, transfers }: BatchRows): void {
   for (const { id } of transfers) checkId(id);
   for (const { id, available, locked } of accounts) {
     checkId(id);
@@ -51,7 +51,7 @@ function checkId(id: string): void {
   if (!id.isWellFormed()) refuse('text', `the id ${JSON.stringify(id)} contains a lone surrogate`);
 }
 
-function checkLent({ id, amount, lendable, lent }: Written['newLocks'][number]): void {
+function checkLent({ id, amount, lendable, lent }: BatchRows['newLocks'][number]): void {
   if (lent < 0n || lent > lendable || lendable > amount)
     refuse('locks_lent', `lock ${id} of ${amount} would have lent ${lent} of ${lendable}`);
 }

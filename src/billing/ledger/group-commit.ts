@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { DatabaseError } from '#store';
 import { LedgerUnavailable, type AccountName } from './ledger.ts';
-import type { Operation, OperationResult } from './ledger-operations.ts';
+import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import type { AccountRow, BudgetRow } from './ledger-changes.ts';
 
 /** An operation that waits until its group is durable. */
-export interface Pending {
-  readonly operation: Operation;
+export interface PendingOperation {
+  readonly operation: LedgerOperation;
   /** Milliseconds on the monotonic clock. After this time the operation is not tried again. */
   readonly deadline: number;
   readonly resolve: (result: OperationResult) => void;
@@ -14,7 +14,7 @@ export interface Pending {
 }
 
 export interface GroupCommit {
-  submit(operation: Operation): Promise<OperationResult>;
+  submit(operation: LedgerOperation): Promise<OperationResult>;
   /** Rejects queued operations that are past their deadline. For a committer that cannot commit at the moment. */
   rejectOverdue(): void;
   /** Rejects queued operations that begin something, see rejectNew. For a committer that cannot write. */
@@ -25,9 +25,9 @@ export interface GroupCommit {
 
 interface GroupCommitOptions {
   /** Commits one group and resolves or rejects each of its members. Must not throw. */
-  readonly commit: (group: readonly Pending[], groups: GroupCommit) => Promise<void>;
+  readonly commit: (group: readonly PendingOperation[], groups: GroupCommit) => Promise<void>;
   /** How long an operation is retried, in milliseconds. */
-  readonly patience: (operation: Operation) => number;
+  readonly patience: (operation: LedgerOperation) => number;
   readonly groupMax: number;
 }
 
@@ -35,7 +35,7 @@ interface GroupCommitOptions {
 export const FEW = 2;
 
 /** Rejects the members that are past their deadline and returns the others. */
-function rejectOverdue(members: readonly Pending[]): Pending[] {
+function rejectOverdue(members: readonly PendingOperation[]): PendingOperation[] {
   const now = performance.now();
   return members.filter(({ operation, deadline, reject }) => {
     if (deadline > now) return true;
@@ -47,19 +47,19 @@ function rejectOverdue(members: readonly Pending[]): Pending[] {
 }
 
 /** Operations that end a call. They are not given up early, because work was done or money is held for the call. */
-const ENDS: ReadonlySet<Operation['kind']> = new Set(['settle', 'release', 'keep']);
+const ENDS: ReadonlySet<LedgerOperation['kind']> = new Set(['settle', 'release', 'keep']);
 
-export const isEnd = ({ kind, request }: Operation): boolean =>
+export const isEnd = ({ kind, request }: LedgerOperation): boolean =>
   ENDS.has(kind) || (kind === 'lock' && request.workDone === true);
 
 /**
  * A lock that is released if its process ends, with the call that it is for. It may be on the disk later than its
  * caller is told, because after a crash it makes no difference whether it was.
  */
-export const mayBeLate = ({ kind, request }: Operation): boolean => kind === 'lock' && request.workDone !== true;
+export const mayBeLate = ({ kind, request }: LedgerOperation): boolean => kind === 'lock' && request.workDone !== true;
 
 /** Rejects the members that do not end a call and returns the others. */
-function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pending[] {
+function rejectNew(members: readonly PendingOperation[], error: LedgerUnavailable): PendingOperation[] {
   return members.filter(({ operation, reject }) => {
     if (isEnd(operation)) return true;
     reject(error);
@@ -74,7 +74,7 @@ function rejectNew(members: readonly Pending[], error: LedgerUnavailable): Pendi
  * less per operation.
  */
 export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
-  let waiting: Pending[] = [];
+  let waiting: PendingOperation[] = [];
   let running = false;
   /** Number of members of the previous group. */
   let before = 0;
@@ -124,7 +124,7 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
 /** The part of a ledger that depends on the database. */
 export interface Committer {
   /** Resolves when the operation is durable; a lock that ends with its process may be answered before (`mayBeLate`). */
-  submit(operation: Operation): Promise<OperationResult>;
+  submit(operation: LedgerOperation): Promise<OperationResult>;
   /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
@@ -158,13 +158,13 @@ export interface Engine {
  * Commits the operations in one transaction. After an error, either they have no effect, or the next attempt finds out
  * that they were committed.
  */
-export type Attempt = (operations: readonly Operation[]) => Promise<readonly OperationResult[]>;
+export type Attempt = (operations: readonly LedgerOperation[]) => Promise<readonly OperationResult[]>;
 
 /**
  * How long each kind of operation is retried. Work was done for a settlement, so it must survive a restart of the
  * database. A new call should fail soon instead.
  */
-const PATIENCE_MS: Readonly<Record<Operation['kind'], number>> = {
+const PATIENCE_MS: Readonly<Record<LedgerOperation['kind'], number>> = {
   lock: 5_000,
   transfer: 5_000,
   settle: 30_000,
@@ -177,7 +177,7 @@ const GROUP_MAX = 1024;
 export const PAUSE_MIN_MS = 20;
 export const PAUSE_MAX_MS = 500;
 
-export const patienceMs = ({ kind, request }: Operation): number =>
+export const patienceMs = ({ kind, request }: LedgerOperation): number =>
   PATIENCE_MS[kind === 'lock' && request.workDone ? 'settle' : kind];
 
 /** The code of an error of an engine whose database has lost acknowledged operations. Nothing is written then. */
@@ -223,7 +223,7 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
     await engine.tryWrite();
     isFailing = false;
   };
-  const timed = async (group: readonly Pending[], groups: GroupCommit) => {
+  const timed = async (group: readonly PendingOperation[], groups: GroupCommit) => {
     const startedAt = performance.now();
     await commit(watched, group, groups);
     onBatch?.({ chain: engine.chain, size: group.length, durationMs: performance.now() - startedAt });
@@ -249,7 +249,7 @@ export function createCommitter(engine: Engine, onBatch: ((batch: LedgerBatch) =
 
 async function commit(
   engine: Pick<Engine, 'begin' | 'isConflict'>,
-  group: readonly Pending[],
+  group: readonly PendingOperation[],
   groups: GroupCommit,
 ): Promise<void> {
   const attempt = engine.begin();
@@ -288,6 +288,6 @@ async function commit(
   }
 }
 
-function reject(members: readonly Pending[], error: unknown): void {
+function reject(members: readonly PendingOperation[], error: unknown): void {
   for (const member of members) member.reject(error instanceof Error ? error : new Error(String(error)));
 }

@@ -6,7 +6,7 @@ import {
   type Settlement,
   type TransferRequest,
 } from './ledger.ts';
-import type { Operation } from './ledger-operations.ts';
+import type { LedgerOperation } from './ledger-operations.ts';
 import type { MicroUsd } from '../prices/money.ts';
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -64,7 +64,7 @@ export interface LedgerState {
  * resolution frees all that the lock held, and `return` locks the rest again for the parent. So a balance is the sum of
  * its rows, without knowing which lock lent to which.
  */
-export type JournalKind = Exclude<Operation['kind'], 'keep'> | 'lend' | 'return';
+export type JournalKind = Exclude<LedgerOperation['kind'], 'keep'> | 'lend' | 'return';
 
 /**
  * One movement of an operation that had an effect. A refused operation has no row. Keeping a lock has no row either,
@@ -154,7 +154,7 @@ export function isPlain(row: LockRow): boolean {
 }
 
 /** Rows that a batch writes. */
-export interface Written {
+export interface BatchRows {
   readonly journal: readonly JournalRow[];
   readonly accounts: readonly AccountChange[];
   readonly budgets: readonly BudgetChange[];
@@ -313,7 +313,7 @@ export class LedgerChanges {
     });
   }
 
-  written(): Written {
+  written(): BatchRows {
     const newLocks = this.#newLocks ?? NONE;
     const changed = this.#changedLocks?.values ?? NONE;
     const isNew = changed.length > 0 ? new Set<LockRow>(newLocks) : null;

@@ -18,7 +18,7 @@ import {
 } from './ledger.ts';
 import { createCommitter, type Committer, type LedgerBatch } from './group-commit.ts';
 import type { ChainHead } from './journal.ts';
-import { checkOperation, type Operation, type OperationResult } from './ledger-operations.ts';
+import { checkOperation, type LedgerOperation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
 import { createLanes, ShortAccounts } from './ledger-lanes.ts';
 import { toLock } from './ledger-rows.ts';
@@ -59,7 +59,7 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
       ? createSqliteCommitter(database, now, options.onBatch)
       : createPostgresCommitter(database, { ...options, now });
 
-  const submit = (operation: Operation): Promise<OperationResult> => {
+  const submit = (operation: LedgerOperation): Promise<OperationResult> => {
     try {
       checkOperation(operation);
     } catch (error) {

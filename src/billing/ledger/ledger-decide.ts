@@ -17,17 +17,17 @@ import {
   type TransferRequest,
   type TransferResult,
 } from './ledger.ts';
-import { LedgerChanges, openLock, type LedgerState, type LockRow, type Written } from './ledger-changes.ts';
+import { LedgerChanges, openLock, type LedgerState, type LockRow, type BatchRows } from './ledger-changes.ts';
 import {
   feeOf,
   type ExpireRequest,
   type KeepRequest,
-  type Operation,
+  type LedgerOperation,
   type OperationResult,
 } from './ledger-operations.ts';
 import type { MicroUsd } from '../prices/money.ts';
 
-export interface Decision extends Written {
+export interface Decision extends BatchRows {
   /** One per operation, in their order. */
   readonly results: readonly OperationResult[];
 }
@@ -36,7 +36,7 @@ export interface Decision extends Written {
  * Decides a batch: applies the operations to the rows one after the other, exactly as if each were alone. It has no
  * side effects except on the given rows. Both engines use it, so both decide alike.
  */
-export function decide(state: LedgerState, operations: readonly Operation[], now: number): Decision {
+export function decide(state: LedgerState, operations: readonly LedgerOperation[], now: number): Decision {
   const changes = new LedgerChanges(state, now);
   const results = operations.map((operation) => apply(changes, operation));
   return { results, ...changes.written() };
@@ -45,15 +45,15 @@ export function decide(state: LedgerState, operations: readonly Operation[], now
 /** Decides one operation, as `decide` does. Without the lists of a batch it takes half of the memory. */
 export function decideOne(
   state: LedgerState,
-  operation: Operation,
+  operation: LedgerOperation,
   now: number,
-): { readonly result: OperationResult; readonly written: Written } {
+): { readonly result: OperationResult; readonly written: BatchRows } {
   const changes = new LedgerChanges(state, now);
   const result = apply(changes, operation);
   return { result, written: changes.written() };
 }
 
-function apply(changes: LedgerChanges, { kind, request }: Operation): OperationResult {
+function apply(changes: LedgerChanges, { kind, request }: LedgerOperation): OperationResult {
   switch (kind) {
     case 'lock':
       return lock(changes, request);

@@ -20,16 +20,16 @@ const SQL = loadStatements(import.meta.url, '../sql/ledger-follower.sql', [
   'insertTransfer',
 ]);
 
-interface Resolution {
+interface ResolutionEntry {
   readonly at: number;
   readonly entry: SettleEntry | GiveBackEntry;
 }
 
 /** The entries about one lock in the given records. */
-interface Told {
+interface LockEntries {
   made?: { readonly at: number; readonly entry: LockEntry };
   change?: ChangeEntry;
-  resolution?: Resolution;
+  resolution?: ResolutionEntry;
 }
 
 /**
@@ -37,11 +37,11 @@ interface Told {
  * in them is one INSERT, and balances are written as they are after the last record.
  */
 export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
-  const locks = new Map<string, Told>();
+  const locks = new Map<string, LockEntries>();
   const accounts = new Map<string, AccountEntry>();
   const budgets = new Map<string, BudgetEntry>();
   const insertTransfer = prepare(SQL.insertTransfer);
-  const told = (id: string): Told => {
+  const told = (id: string): LockEntries => {
     let found = locks.get(id);
     if (!found) locks.set(id, (found = {}));
     return found;
@@ -64,7 +64,7 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
   for (const [, id, spent, locked] of budgets.values()) putBudget.run(id, spent, locked);
 }
 
-function putLock(prepare: Prepare, id: string, { made, change, resolution }: Told): void {
+function putLock(prepare: Prepare, id: string, { made, change, resolution }: LockEntries): void {
   if (made) {
     const [, , account, amount, prices, budget, expiresAt, detail, run, at = made.at] = made.entry;
     const begin = [id, account, amount, JSON.stringify(prices), budget, at, change?.[4] ?? expiresAt, detail] as const;
@@ -80,7 +80,7 @@ function putLock(prepare: Prepare, id: string, { made, change, resolution }: Tol
 }
 
 /** state, price, provider, charged, fee, fee_bps, drawn, shortfall, resolved_at, usage, detail */
-function resolved({ at, entry }: Resolution) {
+function resolved({ at, entry }: ResolutionEntry) {
   if (entry[0] !== 'settle') {
     const [kind, , , , detail] = entry;
     return [kind === 'release' ? 'released' : 'expired', null, null, 0, 0, null, 0, 0, at, null, detail] as const;

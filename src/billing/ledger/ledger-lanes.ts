@@ -1,7 +1,7 @@
 import { consumerOf } from './ledger.ts';
 import type { Committer } from './group-commit.ts';
 import { Recently } from './ledger-memory.ts';
-import type { Operation } from './ledger-operations.ts';
+import type { LedgerOperation } from './ledger-operations.ts';
 
 /** So long after an account was short, its operations go aside. */
 const SHORT_MS = 10_000;
@@ -48,7 +48,7 @@ export function createLanes(main: Committer, aside: Committer, short: ShortAccou
   const accounts = new Recently<string>(LOCKS);
 
   /** null if it is not known. */
-  const accountOf = (operation: Operation): string | null => {
+  const accountOf = (operation: LedgerOperation): string | null => {
     const { kind, request } = operation;
     if (kind === 'lock') {
       accounts.set(request.id, request.account);

@@ -63,7 +63,7 @@ export type ChangeEntry = readonly [kind: 'change', id: string, lent: string, ke
 export type AccountEntry = readonly [kind: 'account', id: string, available: string, locked: string];
 export type BudgetEntry = readonly [kind: 'budget', id: string, spent: string, locked: string];
 
-export type Entry =
+export type LedgerEntry =
   | LockEntry
   | SettleEntry
   | GiveBackEntry
@@ -90,7 +90,7 @@ export interface RecordRows {
 /** The payload of a record. */
 export function payloadOf(rows: RecordRows): string {
   let text = '';
-  const write = (entry: Entry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
+  const write = (entry: LedgerEntry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
   const { newLocks, resolvedLocks, transfers } = rows;
   let [made, resolved, transferred] = [0, 0, 0];
   for (const row of rows.journal) {
@@ -109,7 +109,7 @@ export function payloadOf(rows: RecordRows): string {
   return `${text || '['}]\n`;
 }
 
-export const entriesOf = (payload: string): readonly Entry[] => JSON.parse(payload) as readonly Entry[];
+export const entriesOf = (payload: string): readonly LedgerEntry[] => JSON.parse(payload) as readonly LedgerEntry[];
 
 function lockEntry(row: LockRow, at: number): LockEntry {
   const { id, account, amount, prices, budgets, createdAt, expiresAt, lockDetail } = row;

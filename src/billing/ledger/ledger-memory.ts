@@ -1,5 +1,5 @@
 import { loadStatements, type Query } from '#store';
-import type { AccountRow, BudgetRow, LedgerState, LockRow, Written } from './ledger-changes.ts';
+import type { AccountRow, BudgetRow, LedgerState, LockRow, BatchRows } from './ledger-changes.ts';
 import type { RecordRows } from './ledger-log-rows.ts';
 import { findArchivedLock, readAccount, readBudget, toOpenLock } from './ledger-rows.ts';
 
@@ -21,7 +21,7 @@ export class LedgerMemory {
   readonly freeIds = new FreeIds();
 
   /** Applies a group's changes. Call it after the group is on disk. */
-  take({ accounts, budgets, newLocks, resolvedLocks, changedLocks }: Written): void {
+  take({ accounts, budgets, newLocks, resolvedLocks, changedLocks }: BatchRows): void {
     // Nobody changes the rows of a decision, so they are not copied.
     for (const row of accounts) this.accounts.set(row.id, row);
     for (const row of budgets) this.budgets.set(row.id, row);

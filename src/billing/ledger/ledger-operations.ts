@@ -29,7 +29,7 @@ export interface KeepRequest {
  * Every change of the ledger is one of these operations. Concurrent operations are decided in their order of arrival
  * and committed as one batch.
  */
-export type Operation =
+export type LedgerOperation =
   | { readonly kind: 'lock'; readonly request: LockRequest }
   | { readonly kind: 'settle'; readonly request: SettleRequest }
   | { readonly kind: 'release'; readonly request: ReleaseRequest }
@@ -46,7 +46,7 @@ const BPS_WHOLE = BigInt(BPS);
  * Throws RangeError for a request that only a program error can make: an amount out of range, a time that is not whole
  * milliseconds, a transfer to itself, a fee above 100 %, more lendable than locked.
  */
-export function checkOperation({ kind, request }: Operation): void {
+export function checkOperation({ kind, request }: LedgerOperation): void {
   if (request.id === '') throw new RangeError(`${kind} needs an id`);
   if (kind === 'lock') {
     const { id, amount, expiresAt, lendable, budgets } = request;

@@ -1,7 +1,7 @@
 import { isPlain, keyOf, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
 import { Recently } from './ledger-memory.ts';
-import type { Operation } from './ledger-operations.ts';
+import type { LedgerOperation } from './ledger-operations.ts';
 
 const ACCOUNTS = 20_000;
 const BUDGETS = 20_000;
@@ -27,7 +27,7 @@ export class OwnLocks {
   }
 
   /** For use after a failure: the next attempt reads the locks from the database. */
-  forget(operations: readonly Operation[]): void {
+  forget(operations: readonly LedgerOperation[]): void {
     for (const { request } of operations) this.#rows.delete(request.id);
   }
 }
@@ -48,8 +48,8 @@ const SHARED_MS = 60_000;
  * they are the same. How long rows are trusted follows from how often they were not.
  */
 export class KnownRows {
-  readonly #accounts = new Recently<Known<AccountRow>>(ACCOUNTS);
-  readonly #budgets = new Recently<Known<BudgetRow>>(BUDGETS);
+  readonly #accounts = new Recently<CachedRow<AccountRow>>(ACCOUNTS);
+  readonly #budgets = new Recently<CachedRow<BudgetRow>>(BUDGETS);
   /** Ids of accounts and budgets, with the end of the time in which they count as shared. */
   readonly #shared = new Recently<number>(ACCOUNTS);
   #trustMs = TRUST_MS;
@@ -63,7 +63,7 @@ export class KnownRows {
     return this.#trusted(this.#budgets.get(keyOf(id, stripe)));
   }
 
-  #trusted<T extends AccountRow | BudgetRow>(known: Known<T> | undefined): T | null {
+  #trusted<T extends AccountRow | BudgetRow>(known: CachedRow<T> | undefined): T | null {
     if (known === undefined || performance.now() - known.at >= this.#trustMs) return null;
     return known.row.stripe === undefined && this.isShared(known.row.id) ? null : known.row;
   }
@@ -86,7 +86,7 @@ export class KnownRows {
     }
   }
 
-  #share({ row, at }: Known<AccountRow | BudgetRow>): void {
+  #share({ row, at }: CachedRow<AccountRow | BudgetRow>): void {
     if (performance.now() - at < SOON_MS) this.share([row.id]);
   }
 
@@ -133,7 +133,7 @@ export interface AssumedRows {
   readonly budgets: readonly BudgetRow[];
 }
 
-interface Known<T> {
+interface CachedRow<T> {
   readonly row: T;
   /** Milliseconds on the monotonic clock. */
   readonly at: number;

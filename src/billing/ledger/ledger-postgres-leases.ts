@@ -1,7 +1,7 @@
 import { consumerOf, escrowOf, limitOf, type LockRequest } from './ledger.ts';
 import type { AccountRow, BudgetRow, LedgerState } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
-import type { Operation } from './ledger-operations.ts';
+import type { LedgerOperation } from './ledger-operations.ts';
 import type { KnownRows } from './ledger-postgres-known.ts';
 
 /** Ids of accounts and budgets. */
@@ -35,7 +35,7 @@ const idsOfLock = ({ account, budgets = [] }: LockRequest): Ids =>
   );
 
 /** The accounts of consumers that transfers of a group debit. Their stripes are folded, so that all of it is there. */
-export const debitedOf = (operations: readonly Operation[]): Ids => {
+export const debitedOf = (operations: readonly LedgerOperation[]): Ids => {
   const accounts = operations.flatMap(({ kind, request }) =>
     kind === 'transfer' && consumerOf(request.from) !== null ? [request.from] : [],
   );
@@ -66,7 +66,7 @@ export interface LeasePlan {
  * being `folded`. `stripe`: null for a gateway without a stripe of its own. null without such locks.
  */
 export function planLeases(
-  operations: readonly Operation[],
+  operations: readonly LedgerOperation[],
   stripe: number | null,
   { known, folded, refill }: { readonly known: KnownRows; readonly folded: Ids; readonly refill: Ids },
 ): LeasePlan | null {
@@ -156,7 +156,7 @@ export function unreadOf(plan: LeasePlan | null, stripeOf: Required<LedgerState>
  * the database, because rows are missing, or because another operation of the group has given something back to one.
  */
 export function shortOf(
-  operations: readonly Operation[],
+  operations: readonly LedgerOperation[],
   { results, resolvedLocks, accounts, budgets }: Decision,
   { stripeOf }: { readonly stripeOf: Required<LedgerState>['stripeOf'] },
   folded: Ids,

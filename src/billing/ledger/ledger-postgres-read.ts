@@ -2,7 +2,7 @@ import { GENESIS, loadStatements, type Row, type Step } from '#store';
 import { earningsOf, escrowOf, FEES } from './ledger.ts';
 import { keyOf, type AccountRow, type BudgetRow, type LedgerState, type LockRow } from './ledger-changes.ts';
 import type { ChainHead } from './journal.ts';
-import type { Operation, OperationResult } from './ledger-operations.ts';
+import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import type { AssumedRows, KnownRows, OwnLocks } from './ledger-postgres-known.ts';
 import { stripesByPlan, unreadOf, type Ids, type LeasePlan } from './ledger-postgres-leases.ts';
 import { numbers, texts } from './ledger-postgres-write.ts';
@@ -38,7 +38,7 @@ const READ_ROUNDS = 3;
  */
 export interface Doubt {
   readonly hash: string;
-  readonly results: ReadonlyMap<Operation, OperationResult>;
+  readonly results: ReadonlyMap<LedgerOperation, OperationResult>;
 }
 
 export type Send = (steps: readonly Step[]) => Promise<readonly (readonly Row[])[]>;
@@ -62,7 +62,7 @@ interface ReadState extends LedgerState {
   hasLeases(ids: Ids): Promise<boolean>;
 }
 
-interface ReadOptions {
+interface GroupReadOptions {
   readonly chain: string;
   /** True reads the chain's head, and finds out which of the doubts was committed. */
   readonly askHead: boolean;
@@ -84,8 +84,8 @@ interface ReadOptions {
  */
 export async function readState(
   send: Send,
-  operations: readonly Operation[],
-  { chain, askHead, doubts, own, known, plan, folded }: ReadOptions,
+  operations: readonly LedgerOperation[],
+  { chain, askHead, doubts, own, known, plan, folded }: GroupReadOptions,
 ): Promise<ReadState> {
   const touched = touch(operations, own, plan, folded);
   const ids = (some: Iterable<string>) => texts([...some], (id) => id);
@@ -242,10 +242,10 @@ interface AssumedState extends LedgerState, AssumedRows {
  * decision on them must be written with assumeSteps, and counts only if it refuses nothing.
  */
 export function assumeState(
-  operations: readonly Operation[],
+  operations: readonly LedgerOperation[],
   { known, own, plan }: { readonly known: KnownRows; readonly own: OwnLocks; readonly plan: LeasePlan | null },
 ): AssumedState | null {
-  const isUsual = ({ kind, request }: Operation): boolean =>
+  const isUsual = ({ kind, request }: LedgerOperation): boolean =>
     (kind === 'lock' && request.parent === undefined) || kind === 'settle' || kind === 'release';
   if (!operations.every(isUsual)) return null;
   if (plan && plan.refill.accounts.size + plan.outdated.accounts.size > 0) return null;
@@ -294,7 +294,7 @@ function byKey<T extends { readonly id: string; readonly stripe?: number | undef
  * Ids of parents that were not read yet. They are the parents of locks that the operations resolve, and money is given
  * back to them.
  */
-function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, LockRow>): readonly string[] {
+function parentsOf(operations: readonly LedgerOperation[], locks: ReadonlyMap<string, LockRow>): readonly string[] {
   const parents = new Set<string>();
   for (const { kind, request } of operations) {
     if (kind !== 'settle' && kind !== 'release' && kind !== 'expire') continue;
@@ -308,7 +308,7 @@ function parentsOf(operations: readonly Operation[], locks: ReadonlyMap<string, 
  * The keys of rows that the operations name. For locks that are read, the statements find the accounts and budgets
  * themselves.
  */
-function touch(operations: readonly Operation[], own: OwnLocks | null, plan: LeasePlan | null, folded?: Ids) {
+function touch(operations: readonly LedgerOperation[], own: OwnLocks | null, plan: LeasePlan | null, folded?: Ids) {
   const accounts = new Set<string>(folded?.accounts);
   const credited = new Set<string>();
   const locks = new Set<string>();

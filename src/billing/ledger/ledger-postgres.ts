@@ -11,7 +11,7 @@ import { consumerOf, type AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
 import { LOST, mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
-import type { Operation, OperationResult } from './ledger-operations.ts';
+import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
 import { assumeSteps, ASSUMED_WRONGLY, changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
@@ -92,7 +92,7 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
       if (other === chain) refuseOlder(own, known);
       else refuseOlder(chainEnd((await send([{ statement: SQL.pgChainEnd, params: [other] }]))[0]![0]!), known);
   };
-  const noteShort = (operations: readonly Operation[], { results }: Decision) => {
+  const noteShort = (operations: readonly LedgerOperation[], { results }: Decision) => {
     for (const [index, { kind, request }] of operations.entries())
       if (kind === 'lock' && isShort(results[index]!)) short.refused(request.account);
   };
@@ -108,10 +108,10 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
   };
 
   const attempt = async (
-    operations: readonly Operation[],
+    operations: readonly LedgerOperation[],
     doubts: Doubt[],
     own: OwnLocks | null,
-    found: Found = NOTHING_FOUND,
+    found: GroupFacts = NOTHING_FOUND,
   ): Promise<readonly OperationResult[]> => {
     const { opened } = found;
     if (!session || session.lost) {
@@ -141,7 +141,7 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     }
     const { n, hash: prev } = head ?? state.head;
     const at = now();
-    const again = async (more: Partial<Found>, from = own) => {
+    const again = async (more: Partial<GroupFacts>, from = own) => {
       ownLocks.forget(operations);
       await send([ROLLBACK]);
       return attempt(operations, doubts, from, { ...found, ...more });
@@ -187,9 +187,9 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
 
   /** Writes and commits a decision that has an effect. `before`: statements of the same transaction before it. */
   const write = async (
-    operations: readonly Operation[],
+    operations: readonly LedgerOperation[],
     decision: Decision,
-    { doubts, at, head: { n, hash: prev }, credited }: WriteOptions,
+    { doubts, at, head: { n, hash: prev }, credited }: GroupWriteOptions,
     before: readonly Step[] = [],
   ) => {
     const group = { chain, n: n + 1, at, count: decision.journal.length };
@@ -213,7 +213,7 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
    * read, something is refused, or a row has changed.
    */
   const assume = async (
-    operations: readonly Operation[],
+    operations: readonly LedgerOperation[],
     doubts: Doubt[],
     last: ChainHead,
     own: OwnLocks,
@@ -317,7 +317,7 @@ function refuseOlder(found: ChainHead, durable: ChainHead): void {
   );
 }
 
-interface WriteOptions {
+interface GroupWriteOptions {
   readonly doubts: Doubt[];
   readonly at: number;
   /** The group before it. */
@@ -334,13 +334,13 @@ const standbyError = (cause: DatabaseError) =>
   new DatabaseError(cause.message, { code: cause.code, unavailable: true, cause });
 
 /** No other row of the database refers to the lock before it is settled. */
-const endsWithProcess = (operation: Operation): boolean =>
+const endsWithProcess = (operation: LedgerOperation): boolean =>
   mayBeLate(operation) && operation.kind === 'lock' && operation.request.endsWithCall === true;
 
 const NONE: ReadonlySet<string> = new Set();
 
 /** Facts that earlier attempts of the same group have found. */
-interface Found {
+interface GroupFacts {
   /** Accounts that were created for this group. While their balances are zero, the decision treats them as missing. */
   readonly opened: ReadonlySet<string>;
   /** Accounts and budgets whose stripes give back what they have, because something was refused without it. */
@@ -349,14 +349,14 @@ interface Found {
   readonly refill: Ids;
 }
 
-const NOTHING_FOUND: Found = { opened: NONE, folded: NO_IDS, refill: NO_IDS };
+const NOTHING_FOUND: GroupFacts = { opened: NONE, folded: NO_IDS, refill: NO_IDS };
 
 /** False if it was refused, or if it would be charged something else with more rows. */
 const isInFull = (result: OperationResult): boolean =>
   result.ok && !('drawn' in result && (result.drawn > 0n || result.shortfall > 0n));
 
 /** True if an end of a lock was refused that was not read. Another gateway may have ended it before. */
-const areOwnRefused = (operations: readonly Operation[], { results }: Decision, own: OwnLocks): boolean =>
+const areOwnRefused = (operations: readonly LedgerOperation[], { results }: Decision, own: OwnLocks): boolean =>
   operations.some(
     ({ kind, request }, index) => kind !== 'lock' && !results[index]!.ok && own.get(request.id) !== undefined,
   );
@@ -369,7 +369,7 @@ const missingAccounts = ({ accounts }: Decision, opened: ReadonlySet<string>): r
  * The ids of locks that the decision refused. They are not written, so no constraint of the database shows whether they
  * are in use.
  */
-function refusedLocks(operations: readonly Operation[], { results }: Decision): readonly string[] {
+function refusedLocks(operations: readonly LedgerOperation[], { results }: Decision): readonly string[] {
   const ids: string[] = [];
   for (const [index, { kind, request }] of operations.entries())
     if (kind === 'lock' && !results[index]!.ok) ids.push(request.id);
@@ -377,8 +377,8 @@ function refusedLocks(operations: readonly Operation[], { results }: Decision): 
 }
 
 function resultsByOperation(
-  operations: readonly Operation[],
+  operations: readonly LedgerOperation[],
   decision: Decision,
-): ReadonlyMap<Operation, OperationResult> {
+): ReadonlyMap<LedgerOperation, OperationResult> {
   return new Map(operations.map((operation, index) => [operation, decision.results[index]!]));
 }

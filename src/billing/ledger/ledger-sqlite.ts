@@ -14,10 +14,10 @@ import {
 } from './group-commit.ts';
 import { payloadOf, type RecordRows } from './ledger-log-rows.ts';
 import { LedgerMemory, RowsInMemory } from './ledger-memory.ts';
-import type { Operation, OperationResult } from './ledger-operations.ts';
+import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import { checkWritten } from './check-written.ts';
-import type { AccountRow, BudgetRow, JournalRow, LockRow, Written } from './ledger-changes.ts';
+import type { AccountRow, BudgetRow, JournalRow, LockRow, BatchRows } from './ledger-changes.ts';
 
 /** There is only one writer at a time, also over restarts, so one chain is enough. */
 export const EMBEDDED_CHAIN = 'main';
@@ -58,7 +58,7 @@ export function createSqliteCommitter(
 
 /** An operation, with the ledger that it came to and who waits for its answer. */
 interface Submitted {
-  readonly operation: Operation;
+  readonly operation: LedgerOperation;
   /** Epoch milliseconds, by the clock of its ledger. */
   readonly now: () => number;
   /** Milliseconds on the monotonic clock, after which the caller is told that the ledger is unavailable. */
@@ -97,7 +97,7 @@ class Draft implements RecordRows {
   }
 
   /** Returns false if the decision changes nothing. */
-  add(at: number, written: Written): boolean {
+  add(at: number, written: BatchRows): boolean {
     const { journal, newLocks, resolvedLocks, changedLocks, transfers, accounts, budgets } = written;
     if (journal.length === 0 && changedLocks.length === 0) return false;
     this.at = at;
@@ -172,7 +172,7 @@ class LedgerLogCommit {
     this.#listeners.add(listener);
   }
 
-  submit(operation: Operation, now: () => number): Promise<OperationResult> {
+  submit(operation: LedgerOperation, now: () => number): Promise<OperationResult> {
     if (this.#ended !== null) return Promise.reject(this.#ended);
     const isNext = !this.#isReading && this.#failure === null && this.#undecided.length === 0;
     const answer = isNext && this.#mayAnswerNow(operation) ? this.#answerNow(operation, now()) : null;
@@ -199,7 +199,7 @@ class LedgerLogCommit {
    * Decides a lock whose answer does not wait for the disk, and so needs no list of those who wait. null if rows have
    * to be read first.
    */
-  #answerNow(operation: Operation, at: number): Promise<OperationResult> | null {
+  #answerNow(operation: LedgerOperation, at: number): Promise<OperationResult> | null {
     const state = this.#rows();
     try {
       const decided = decideOne(state, operation, at);
@@ -250,7 +250,7 @@ class LedgerLogCommit {
   }
 
   /** Applies a decision. Returns false if it changes nothing. */
-  #take(at: number, written: Written): boolean {
+  #take(at: number, written: BatchRows): boolean {
     this.memory.take(written);
     this.#decisions += 1;
     return this.#draft.add(at, written);
@@ -261,7 +261,7 @@ class LedgerLogCommit {
   }
 
   /** Asked before the operation is added to the record. */
-  #mayAnswerNow(operation: Operation): boolean {
+  #mayAnswerNow(operation: LedgerOperation): boolean {
     return mayBeLate(operation) && this.#draft.operations + 1 < LATE_MAX;
   }
 

@@ -1,9 +1,9 @@
 import { escrowOf, earningsOf } from './ledger.ts';
 import type { JournalKind } from './ledger-changes.ts';
-import { entriesOf, type Entry } from './ledger-log-rows.ts';
+import { entriesOf, type LedgerEntry } from './ledger-log-rows.ts';
 
 /** A movement of the journal as texts, in the order of JournalRow. */
-export type Movement = readonly [
+export type MovementTexts = readonly [
   kind: JournalKind,
   id: string,
   account: string,
@@ -16,7 +16,7 @@ export type Movement = readonly [
 ];
 
 export interface TimedMovement {
-  readonly movement: Movement;
+  readonly movement: MovementTexts;
   /** Epoch milliseconds, if it was decided before the time of its record. */
   readonly at: number | undefined;
 }
@@ -33,7 +33,7 @@ export function movementsOf(payload: string): readonly TimedMovement[] | null {
   }
 }
 
-function movementsOfEntry(entry: Entry): readonly Movement[] {
+function movementsOfEntry(entry: LedgerEntry): readonly MovementTexts[] {
   switch (entry[0]) {
     case 'lock': {
       const [kind, id, account, amount, , , , , run] = entry;
@@ -63,4 +63,4 @@ const plain = (
   account: string,
   counterparty: string | null,
   amount: string,
-): Movement => [kind, id, account, counterparty, amount, '0', '0', '0', null];
+): MovementTexts => [kind, id, account, counterparty, amount, '0', '0', '0', null];

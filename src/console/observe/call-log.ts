@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { dropOldest } from '#wire';
-import { METERS, type Resolution, type Usage } from '#billing';
+import { METERS, type LockResolution, type Usage } from '#billing';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';
@@ -122,7 +122,7 @@ function whatOf({ operation, free }: Call): Record<string, string> {
   };
 }
 
-function moneyOf(resolution: Resolution | null): Record<string, unknown> {
+function moneyOf(resolution: LockResolution | null): Record<string, unknown> {
   return {
     lock: resolution?.state ?? 'none',
     usage: usageNumbers(resolution?.end?.usage),

@@ -29,7 +29,7 @@ interface FundMetricsOptions {
   readonly now: () => number;
 }
 
-type Open = FundFigures['open'][number];
+type OpenFunds = FundFigures['open'][number];
 
 /** Labels of deposits: `unknown` until their chain shows them, `unfinal` until the chain makes them final. */
 const DEPOSITS = [
@@ -53,8 +53,8 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
     const found = await (asked ??= figures().catch(() => null));
     return found === null ? [] : samples(found);
   };
-  const age = (open: Open | undefined) => (open === undefined ? 0 : Math.max(0, now() - open.oldest) / 1_000);
-  const count = (open: Open | undefined) => open?.count ?? 0;
+  const age = (open: OpenFunds | undefined) => (open === undefined ? 0 : Math.max(0, now() - open.oldest) / 1_000);
+  const count = (open: OpenFunds | undefined) => open?.count ?? 0;
   const answers = read(ofChains((chain) => chain.answers));
   const compared: readonly GaugeRow[] = [
     [
@@ -104,13 +104,13 @@ const ofChains =
       return found === null ? [] : [[{ network: chain.network }, Number(found)]];
     });
 
-const openOf = ({ open }: FundFigures, network: string, kind: Open['kind']) =>
+const openOf = ({ open }: FundFigures, network: string, kind: OpenFunds['kind']) =>
   open.find((one) => one.network === network && one.kind === kind);
 
-const ofDeposits = (value: (open: Open | undefined) => number) => (of: FundFigures) =>
+const ofDeposits = (value: (open: OpenFunds | undefined) => number) => (of: FundFigures) =>
   of.chains.flatMap(({ network }) =>
     DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]),
   );
 
-const ofWithdrawals = (value: (open: Open | undefined) => number) => (of: FundFigures) =>
+const ofWithdrawals = (value: (open: OpenFunds | undefined) => number) => (of: FundFigures) =>
   of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);

@@ -3,7 +3,7 @@ export type { FundFigures } from './fund-metrics.ts';
 export { type CallsNow, readCallsNow } from './calls-now.ts';
 export { createDatabaseCheck, healthRoutes } from './health.ts';
 export { watchLateAttempts } from './late-attempts.ts';
-export { type FailedAttempt, type LastFailures, createLastFailures } from './last-failures.ts';
+export { type ServiceFailure, type LastFailures, createLastFailures } from './last-failures.ts';
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';

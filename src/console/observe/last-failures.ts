@@ -2,7 +2,7 @@ import type { Offer } from '#catalog';
 import type { CallSink } from './observer.ts';
 
 /** An attempt that failed, for its provider and for the operator. */
-export interface FailedAttempt {
+export interface ServiceFailure {
   /** Epoch milliseconds. */
   readonly at: number;
   /** The `x-request-id` that its service got. */
@@ -15,7 +15,7 @@ export interface FailedAttempt {
 }
 
 /** An attempt that failed, and where. */
-interface FailedAttemptAt extends FailedAttempt {
+interface FailedAttemptAt extends ServiceFailure {
   /** The name of the provider. */
   readonly provider: string;
   readonly service: string;
@@ -27,7 +27,7 @@ export interface LastFailures {
   /** Of all offers, or of those of the provider with this id or name. The newest first. */
   all(provider: string | null): readonly FailedAttemptAt[];
   /** The newest first. */
-  of(offer: Pick<Offer, 'id'>): readonly FailedAttempt[];
+  of(offer: Pick<Offer, 'id'>): readonly ServiceFailure[];
 }
 
 const KEPT = 20;
@@ -37,9 +37,9 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const ATTEMPT_BYTES = 200;
 
 export function createLastFailures(now: () => number): LastFailures {
-  const kept = new Map<string, { readonly offer: Offer; readonly attempts: readonly FailedAttempt[] }>();
+  const kept = new Map<string, { readonly offer: Offer; readonly attempts: readonly ServiceFailure[] }>();
   let bytes = 0;
-  const drop = (id: string): readonly FailedAttempt[] => {
+  const drop = (id: string): readonly ServiceFailure[] => {
     const attempts = kept.get(id)?.attempts ?? [];
     kept.delete(id);
     for (const one of attempts) bytes -= bytesOf(one);
@@ -72,5 +72,5 @@ export function createLastFailures(now: () => number): LastFailures {
   };
 }
 
-const bytesOf = ({ requestId, reason, said }: FailedAttempt): number =>
+const bytesOf = ({ requestId, reason, said }: ServiceFailure): number =>
   ATTEMPT_BYTES + 2 * (requestId.length + reason.length + (said?.length ?? 0));

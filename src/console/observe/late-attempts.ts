@@ -1,6 +1,6 @@
 import { dropOldest } from '#wire';
 import type { Logger } from './logger.ts';
-import type { Place, RunningAttempts } from './running-attempts.ts';
+import type { OfferAttempts, RunningAttempts } from './running-attempts.ts';
 
 interface LateAttemptsOptions {
   readonly running: Pick<RunningAttempts, 'places'>;
@@ -28,11 +28,11 @@ const TEXT =
  */
 export function watchLateAttempts({ running, logger, headTimeoutMs, now }: LateAttemptsOptions): { close(): void } {
   const told = new Map<string, number>();
-  const timeoutOf = ({ offer: { endpoint } }: Place): number =>
+  const timeoutOf = ({ offer: { endpoint } }: OfferAttempts): number =>
     (endpoint.kind === 'direct' ? endpoint.timeouts?.headMs : null) ?? headTimeoutMs;
   const look = () => {
     const at = now();
-    const late = new Map<string, Place>();
+    const late = new Map<string, OfferAttempts>();
     for (const place of running.places()) {
       if (place.oldest === null || at - place.oldest.waitsSince < timeoutOf(place) / 2) continue;
       const { service } = place.offer;

@@ -145,7 +145,7 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
 }
 
 /** The series of one method of an offer, or of one of its tools. */
-interface Target {
+interface MethodSeries {
   readonly labels: Labels;
   /** The same without the provider, for the time of the whole request. */
   readonly requestLabels: Labels;
@@ -153,14 +153,14 @@ interface Target {
   money: MoneySeries | null;
 }
 
-type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offer) => Target;
+type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offer) => MethodSeries;
 
 /** Keeps a limited number of series for methods and tools. */
 function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => HistogramSeries): FindTarget {
   /** By offer, then method, then tool, so that a lookup builds no new string. */
-  const targets = new Map<string, Map<string, Map<string | null, Target>>>();
+  const targets = new Map<string, Map<string, Map<string | null, MethodSeries>>>();
   /** The shared series for the remaining tools. */
-  const rests = new Map<string, Target>();
+  const rests = new Map<string, MethodSeries>();
   const counted = { own: 0, strange: 0 };
   return (method, call, { operation }, offer) => {
     const tool = call.operation === null ? null : (operation ?? OTHER);
@@ -180,8 +180,8 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
     const target = { labels, requestLabels, duration: durationOf(requestLabels), money: null };
     if (full) rests.set(shared, target);
     else {
-      const ofOffer = getOrInsert(targets, offer.id, () => new Map<string, Map<string | null, Target>>());
-      getOrInsert(ofOffer, method, () => new Map<string | null, Target>()).set(tool, target);
+      const ofOffer = getOrInsert(targets, offer.id, () => new Map<string, Map<string | null, MethodSeries>>());
+      getOrInsert(ofOffer, method, () => new Map<string | null, MethodSeries>()).set(tool, target);
       counted[own ? 'own' : 'strange'] += 1;
     }
     return target;

@@ -20,7 +20,7 @@ import { labelOfError } from './answer-error.ts';
 import { type CallOutcome, type CallSink, labelOfFailure, statusOf } from './observer.ts';
 import type { Offer } from '#catalog';
 import { createOfferSeries, type Labels, type OfferSeries, OTHER, SERVICE_LABELS } from './offer-series.ts';
-import type { Place, RunningAttempts } from './running-attempts.ts';
+import type { OfferAttempts, RunningAttempts } from './running-attempts.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];
 const BATCH = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
@@ -129,7 +129,7 @@ function showRunning(
   offers: OfferSeries,
   { running, elapsed = () => performance.now() }: MetricsOptions,
 ): void {
-  const read = (one: (place: Place, at: number) => number, join: (a: number, b: number) => number) => () => {
+  const read = (one: (place: OfferAttempts, at: number) => number, join: (a: number, b: number) => number) => () => {
     const at = elapsed();
     const samples = new Map<Labels, number>();
     for (const place of running?.places() ?? []) {
@@ -139,7 +139,8 @@ function showRunning(
     return [...samples];
   };
   const add = (a: number, b: number) => a + b;
-  const oldest = ({ oldest: first }: Place, at: number) => (first === null ? 0 : (at - first.waitsSince) / 1_000);
+  const oldest = ({ oldest: first }: OfferAttempts, at: number) =>
+    first === null ? 0 : (at - first.waitsSince) / 1_000;
   const [inFlight, waiting] = ['Attempts of billed calls that are running', 'Of these, those without a first byte'];
   gauges(registry, SERVICE_LABELS, [
     ['tollgate_attempts_in_flight', inFlight, read((place) => place.running, add)],

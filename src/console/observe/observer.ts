@@ -1,5 +1,5 @@
 import type { UpstreamFailure } from '#wire';
-import type { EndFrame, Resolution } from '#billing';
+import type { EndFrame, LockResolution } from '#billing';
 import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#call';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
@@ -18,7 +18,7 @@ export interface CallOutcome {
    * The end of the call's lock; null for a call without a lock: it is free, it was refused, or the ledger was
    * unavailable.
    */
-  readonly resolution: Resolution | null;
+  readonly resolution: LockResolution | null;
   /** The end of the reply; null if there was no reply or if it broke. */
   readonly end: EndFrame | null;
   /** The error that ended the call; null if it was answered. */
@@ -94,7 +94,7 @@ export interface CallSink {
   readonly upstreamHeaders?: (call: Call) => Readonly<Record<string, string>> | null;
 }
 
-interface Progress extends RunningAttempt {
+interface CallProgress extends RunningAttempt {
   firstByteMs: number | null;
   attempts: number;
   lastTried: Offer | null;
@@ -113,9 +113,9 @@ interface Progress extends RunningAttempt {
  */
 const PROGRESS = Symbol('progress');
 
-type Observed = Call & { [PROGRESS]?: Progress };
+type Observed = Call & { [PROGRESS]?: CallProgress };
 
-const progressOf = (call: Call): Progress | null => {
+const progressOf = (call: Call): CallProgress | null => {
   const progress = (call as Observed)[PROGRESS];
   return progress === undefined || progress.isOver ? null : progress;
 };
@@ -140,7 +140,7 @@ export function createCallObserver(
   let inFlight = 0;
   const operations = createKnownOperations(hasOperation);
 
-  const finish = (call: Call, resolution: Resolution | null, error: unknown, end: EndFrame | null) => {
+  const finish = (call: Call, resolution: LockResolution | null, error: unknown, end: EndFrame | null) => {
     const progress = progressOf(call);
     if (!progress) return;
     progress.isOver = true;
@@ -254,7 +254,7 @@ export function createCallObserver(
 
 /** The time of the attempt up to the end of the reply. The settlement comes after it and does not count. */
 function timeOfLast(
-  { attemptBeganMs: beganMs, originMs }: Progress,
+  { attemptBeganMs: beganMs, originMs }: CallProgress,
   end: EndFrame | null,
   callMs: number,
 ): AttemptTime {

@@ -127,11 +127,11 @@ type HistogramRow = readonly [name: string, help: string, buckets: readonly numb
 export type GaugeRow = readonly [
   name: string,
   help: string,
-  read: () => Reading | Promise<Reading>,
+  read: () => GaugeValue | Promise<GaugeValue>,
   ...labels: readonly string[],
 ];
 /** The value of a gauge without labels, or all samples of one with labels. */
-type Reading = number | readonly Sample[];
+type GaugeValue = number | readonly Sample[];
 export type Sample = readonly [labels: Readonly<Record<string, string>>, value: number];
 
 /** `shared`: labels of every row, in addition to its own labels. */

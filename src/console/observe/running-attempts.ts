@@ -5,7 +5,7 @@ import type { Offer } from '#catalog';
  * `place`: null while no attempt runs.
  */
 export interface RunningAttempt {
-  place: Place | null;
+  place: OfferAttempts | null;
   /** The beginning of its wait, on the clock of `call.begunAt`. */
   waitsSince: number;
   /** It has no first byte. */
@@ -15,7 +15,7 @@ export interface RunningAttempt {
 }
 
 /** The attempts that run at one offer. Those that wait are in a list, the oldest first. */
-export interface Place {
+export interface OfferAttempts {
   readonly offer: Offer;
   running: number;
   waiting: number;
@@ -31,14 +31,14 @@ export interface RunningAttempts {
   /** It waits again, from `at`. */
   wait(attempt: RunningAttempt, at: number): void;
   end(attempt: RunningAttempt): void;
-  places(): Iterable<Place>;
+  places(): Iterable<OfferAttempts>;
 }
 
 /** Number of offers without an attempt that are remembered, so that a call seldom makes an entry. */
 const IDLE_MAX = 1_000;
 
 export function createRunningAttempts(): RunningAttempts {
-  const places = new Map<string, Place>();
+  const places = new Map<string, OfferAttempts>();
   const stopWaiting = (attempt: RunningAttempt): void => {
     const { place, older, newer } = attempt;
     if (place === null || !attempt.isWaiting) return;

@@ -31,7 +31,7 @@ const derived = <T extends object>(of: object, ending: string, schema: T): T =>
 export const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] } as const;
 
 /** A page of a list, from the query string. */
-export interface Page {
+export interface PageRange {
   readonly offset: number;
   readonly limit: number;
 }
@@ -72,7 +72,7 @@ export const pageOf = (items: object) =>
     },
   } as const);
 
-interface Entry {
+interface ListEntry {
   readonly id: string;
   readonly createdAt: number;
 }
@@ -81,10 +81,10 @@ interface Entry {
  * Reads one page of a list. `find` returns an entry of the same list by its id. Rejects with GatewayError
  * `invalid_request` if `before` is not in the list.
  */
-export async function readPage<T extends Entry>(
+export async function readPage<T extends ListEntry>(
   { before, limit }: FundPage,
   find: (id: string) => Promise<T | null>,
-  list: (before: Entry | null, limit: number) => Promise<readonly T[]>,
+  list: (before: ListEntry | null, limit: number) => Promise<readonly T[]>,
 ): Promise<{ readonly entries: readonly T[]; readonly next: string | null }> {
   const place = before === undefined ? null : await find(before);
   if (before !== undefined && place === null)

@@ -4,19 +4,19 @@ import { GatewayError } from '#errors';
 import { type JsonLimits, OWN_TURN_BYTES, ownTurn } from '#wire';
 import type { Pipeline, ReplyHold } from '#call';
 import type { Context, Offered } from './dispatch.ts';
-import { type Entry, type Body, readBody } from './read-body.ts';
+import { type BatchEntry, type Body, readBody } from './read-body.ts';
 import { CODE, toRpcFault } from './errors-rpc.ts';
 import { carriedOf, hasCredential } from './inner-request.ts';
 import { errorOf, namelessError, replyText, type Outcome } from './outcome.ts';
 
 /** An HTTP reply whose body is written in pieces. A reply without pieces is HTTP 204. */
-interface Reply {
+interface RpcReply {
   readonly pieces: readonly Buffer[];
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-interface AnswerOptions {
+interface RpcAnswerOptions {
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
   /** Begins to count the memory for the replies of one request. */
   readonly hold: (account: string) => ReplyHold;
@@ -28,17 +28,17 @@ interface AnswerOptions {
 }
 
 /** Answers one request. `holds`: receives the ReplyHold of the reply; release it once the client has read the reply. */
-type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<Reply>;
+type AnswerBody = (request: FastifyRequest, gone: AbortSignal, holds: (hold: ReplyHold) => void) => Promise<RpcReply>;
 
 const REQUEST_ID_CHARS_MAX = 128;
-const SILENCE: Reply = { pieces: [], status: 204, headers: {} };
+const SILENCE: RpcReply = { pieces: [], status: 204, headers: {} };
 const [OPEN, COMMA, CLOSE] = [Buffer.from('['), Buffer.from(','), Buffer.from(']')];
 
 /** Runs the entries of a body. Rejects with GatewayError if the whole body is refused. */
-export function createAnswerBody(options: AnswerOptions): AnswerBody {
+export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
   const { pipeline, limits, replyBytesMax, report } = options;
 
-  async function answerOne(entry: Entry, { dispatch, isBilled }: Offered, context: Context, hold: ReplyHold) {
+  async function answerOne(entry: BatchEntry, { dispatch, isBilled }: Offered, context: Context, hold: ReplyHold) {
     if (entry.kind === 'silent') return SILENCE;
     if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
     const { idText, method } = entry.message;
@@ -49,15 +49,15 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
   }
 
   async function answerBatch(
-    entries: readonly Entry[],
+    entries: readonly BatchEntry[],
     { dispatch, isBilled, isClosed }: Offered,
     context: Context,
     hold: ReplyHold,
-  ): Promise<Reply> {
+  ): Promise<RpcReply> {
     if (context.idempotencyKey !== null) return plain(KEY_OF_BATCH);
     // A batch without a credential is refused at once. Otherwise one small request of a stranger could cause 50 checks
     // of a missing credential.
-    const needsCredential = (entry: Entry) => entry.kind === 'call' && isClosed(entry.message.method);
+    const needsCredential = (entry: BatchEntry) => entry.kind === 'call' && isClosed(entry.message.method);
     if (!hasCredential(context.carried) && entries.some(needsCredential)) {
       const { status, headers } = NO_CREDENTIAL;
       return { pieces: [Buffer.from(replyText('null', NO_CREDENTIAL))], status, headers };
@@ -99,7 +99,7 @@ export function createAnswerBody(options: AnswerOptions): AnswerBody {
   };
 }
 
-const plain = (text: string): Reply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
+const plain = (text: string): RpcReply => ({ pieces: [Buffer.from(text)], status: 200, headers: {} });
 
 const KEY_OF_BATCH = namelessError(
   CODE.invalidRequest,
@@ -125,13 +125,13 @@ function idOf(requestId: string, place: number): string {
 /** Maximum number of entries of one batch that run at the same time. */
 const CONCURRENCY = 8;
 
-type Message = Extract<Entry, { kind: 'call' }>['message'];
+type CallMessage = Extract<BatchEntry, { kind: 'call' }>['message'];
 
 interface BatchOptions {
   readonly kept: HeldReplies;
   readonly gone: AbortSignal;
   isBilled(method: string): boolean;
-  run(message: Message, place: number): Promise<Outcome>;
+  run(message: CallMessage, place: number): Promise<Outcome>;
 }
 
 /**
@@ -140,7 +140,7 @@ interface BatchOptions {
  * if there are many services.
  */
 export async function runBatch(
-  entries: readonly Entry[],
+  entries: readonly BatchEntry[],
   { kept, gone, isBilled, run }: BatchOptions,
 ): Promise<Buffer[]> {
   const replies: (Buffer | null)[] = entries.map(() => null);
@@ -166,11 +166,11 @@ export async function runBatch(
 }
 
 /** The outcome of an entry that is not a valid request. */
-const refused = ({ error }: Extract<Entry, { kind: 'refused' }>): Outcome =>
+const refused = ({ error }: Extract<BatchEntry, { kind: 'refused' }>): Outcome =>
   errorOf({ error, status: 200, headers: {} });
 
 /** One entry to answer. */
-interface Asked {
+interface EntryJob {
   readonly idText: string;
   /** Its answer may have been paid for, so it is always sent. */
   readonly billed: boolean;
@@ -180,7 +180,7 @@ interface Asked {
 /** The replies of one HTTP request, which stay in memory until the client has read them. */
 interface HeldReplies {
   /** The reply to one entry: its outcome, or an error if it was not run or if its reply is too large to send. */
-  replyTo(asked: Asked): Promise<Outcome & { readonly bytes: Buffer }>;
+  replyTo(asked: EntryJob): Promise<Outcome & { readonly bytes: Buffer }>;
 }
 
 /**

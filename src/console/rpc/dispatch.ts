@@ -4,8 +4,8 @@ import { isObject, NEVER_ABORTED } from '#wire';
 import { MAX_COST_HEADER } from '#call';
 import { nearestHint } from '#catalog';
 import { CODE, toRpcFault } from './errors-rpc.ts';
-import type { Ask, Behalf } from './inner-request.ts';
-import { DISCOVER, type Method, ownHeaders } from './method.ts';
+import type { InnerRequester, Behalf } from './inner-request.ts';
+import { DISCOVER, type RpcMethod, ownHeaders } from './method.ts';
 import { streamedAt } from './method-table.ts';
 import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire, resultOf } from './outcome.ts';
 import { openRpc } from './open-rpc.ts';
@@ -20,8 +20,8 @@ export interface Offered {
 }
 
 interface OfferOptions {
-  readonly methods: readonly Method[];
-  readonly ask: Ask;
+  readonly methods: readonly RpcMethod[];
+  readonly ask: InnerRequester;
   readonly version: string;
   /** URL of the endpoint. */
   readonly url: string;
@@ -73,8 +73,8 @@ export interface Context extends Behalf {
 }
 
 interface DispatchOptions {
-  readonly methods: readonly Method[];
-  readonly ask: Ask;
+  readonly methods: readonly RpcMethod[];
+  readonly ask: InnerRequester;
   /** Answers `rpc.discover`, the only method that is answered here. */
   readonly discover: (behalf: Behalf) => Promise<Outcome>;
 }
@@ -132,7 +132,7 @@ export function createDispatch({ methods, ask, discover }: DispatchOptions): Dis
 /** The id for the library. The client's id is kept as text, because parsing could change how it is written. */
 const PLACE = 0;
 
-function unknownMethod(name: string, methods: readonly Method[]): Outcome {
+function unknownMethod(name: string, methods: readonly RpcMethod[]): Outcome {
   const at = streamedAt(name);
   const hint = nearestHint(
     name,

@@ -74,7 +74,7 @@ export function fromHttpError(status: number, headers: Readonly<Record<string, s
   );
 }
 
-interface Facts {
+interface ErrorFacts {
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly status: number;
@@ -83,7 +83,7 @@ interface Facts {
 function faultOf(
   type: ErrorCode,
   message: string,
-  { param, retryAfterS, status }: Facts,
+  { param, retryAfterS, status }: ErrorFacts,
   headers: Readonly<Record<string, string>>,
   terms: JsonObject = {},
 ): RpcFault {

@@ -35,13 +35,13 @@ export interface Behalf {
   readonly gone: AbortSignal;
 }
 
-export type Ask = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>;
+export type InnerRequester = (request: InnerRequest, behalf: Behalf) => Promise<InnerReply>;
 
 /**
  * Makes requests to the same server from inside the process. Rejects with the reason of `gone` when the client leaves;
  * the route sees this like a closed socket. Rejects with GatewayStopping once the server is closing.
  */
-export function createAsk(inject: FastifyInstance['inject']): Ask {
+export function createAsk(inject: FastifyInstance['inject']): InnerRequester {
   return async ({ verb, path, headers = {}, body }, { carried, peer, requestId, gone }) => {
     gone.throwIfAborted();
     const bytes = Buffer.from(body ?? '');

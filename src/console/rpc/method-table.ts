@@ -1,14 +1,14 @@
 import { type JsonObject, interpretedFields, type InterpretedFieldsAt, isObject, ambiguousKeyAt } from '#wire';
 import type { RequestMessage } from '#json-rpc';
 import { badParams } from './errors-rpc.ts';
-import { type Method, type Param, paramsOf, paramsWithout, pathOf, type HasRoute } from './method.ts';
+import { type RpcMethod, type Param, paramsOf, paramsWithout, pathOf, type HasRoute } from './method.ts';
 
 const API = '/api/v1';
 
-type Words = Pick<Method, 'name' | 'summary' | 'open' | 'billed'>;
+type Words = Pick<RpcMethod, 'name' | 'summary' | 'open' | 'billed'>;
 
 /** A method for a GET endpoint. Its parameters become the query. */
-function page(words: Words, url: string): Method {
+function page(words: Words, url: string): RpcMethod {
   return {
     ...words,
     route: { verb: 'GET', url: API + url },
@@ -22,7 +22,7 @@ function page(words: Words, url: string): Method {
  * For an endpoint that can also send an unlimited file: refuses the file format, because a JSON-RPC reply is one
  * message.
  */
-const withoutFiles = (method: Method): Method => ({
+const withoutFiles = (method: RpcMethod): RpcMethod => ({
   ...method,
   toInner(asked) {
     if (paramsOf(asked)['format'] === 'csv')
@@ -42,7 +42,7 @@ interface Address {
 }
 
 /** A method for a GET endpoint with the name of one item in its path. */
-function pageOf(words: Words, { before, after = '', described }: Address, param: Param): Method {
+function pageOf(words: Words, { before, after = '', described }: Address, param: Param): RpcMethod {
   return {
     ...words,
     route: { verb: 'GET', url: `${API}${before}*` },
@@ -57,7 +57,7 @@ function pageOf(words: Words, { before, after = '', described }: Address, param:
  * A method for a billed POST endpoint. Its parameters become the body, unchanged. Streams are refused, because a
  * JSON-RPC reply is one message.
  */
-function post(words: Words, url: string): Method {
+function post(words: Words, url: string): RpcMethod {
   const path = API + url;
   return {
     ...words,
@@ -120,7 +120,7 @@ const SERVICE: Param = {
 const ENVELOPE = 'io.modelcontextprotocol/protocolVersion';
 
 /** An MCP request without a session. Its whole `_meta` is passed on, including the members for the gateway. */
-function mcp(words: Words, params: readonly Param[] = []): Method {
+function mcp(words: Words, params: readonly Param[] = []): RpcMethod {
   return {
     ...words,
     route: { verb: 'POST', url: '/mcp' },
@@ -156,7 +156,7 @@ const CONFIGURATION: Param = { name: 'configuration', description: 'A2A.', schem
 const TASK_ID: Param = { name: 'id', description: 'The task.', required: true, schema: TEXT };
 
 /** An A2A request of this version. `method`: its name in that version, if it differs. */
-function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = [], method = words.name): Method {
+function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = [], method = words.name): RpcMethod {
   return {
     ...words,
     route: { verb: 'POST', url: '/a2a' },
@@ -170,7 +170,7 @@ function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = []
 }
 
 /** All methods that routes of this gateway can answer. A method is offered only if the server has its route. */
-const METHODS: readonly Method[] = [
+const METHODS: readonly RpcMethod[] = [
   page({ name: 'services/list', summary: 'List services of every kind', open: true }, '/services'),
   page({ name: 'models/list', summary: 'List models', open: true }, '/models'),
   page({ name: 'models/count', summary: 'Count models', open: true }, '/models/count'),
@@ -251,7 +251,7 @@ const STREAMING: Readonly<Record<string, string>> = {
 };
 
 /** The methods whose routes the server has. Call it after all routes are registered. */
-export const methodsOf = (hasRoute: HasRoute): readonly Method[] =>
+export const methodsOf = (hasRoute: HasRoute): readonly RpcMethod[] =>
   METHODS.filter(({ route: { verb, url } }) => hasRoute({ method: verb, url }));
 
 /** The endpoint of a method that streams; null for every other method. */

@@ -15,7 +15,7 @@ export interface Param {
 }
 
 /** A method that a route of this gateway answers. It is offered only if the server has the route. */
-export interface Method {
+export interface RpcMethod {
   readonly name: string;
   readonly summary: string;
   /** The route as registered. */

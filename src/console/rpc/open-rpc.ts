@@ -1,9 +1,9 @@
 import { isObject, type JsonObject } from '#wire';
 import { CODE, RPC_ERRORS } from './errors-rpc.ts';
-import { DISCOVER, META_PARAM, type Method, type Param } from './method.ts';
+import { DISCOVER, META_PARAM, type RpcMethod, type Param } from './method.ts';
 
 interface OpenRpcOptions {
-  readonly methods: readonly Method[];
+  readonly methods: readonly RpcMethod[];
   /** The document of `/openapi.json`. The parameters are taken from it. */
   readonly openApi: JsonObject;
   readonly version: string;
@@ -81,7 +81,7 @@ const errorRefs = Object.entries(MEANINGS)
   .filter(([code]) => OF_EVERY_ENDPOINT.has(Number(code)))
   .map(([, [name]]) => ({ $ref: `#/components/errors/${name}` }));
 
-function described(method: Method, openApi: JsonObject): JsonObject {
+function described(method: RpcMethod, openApi: JsonObject): JsonObject {
   const { name, summary, route, params = [], billed } = method;
   const path = method.describedAt ?? route.url.replace(/\*$/, '{name}');
   const operation = objectIn(openApi, 'paths', path, route.verb.toLowerCase());

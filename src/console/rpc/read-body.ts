@@ -21,8 +21,8 @@ export const BATCH_MAX = 50;
  * One entry, a batch of 1 to BATCH_MAX entries, or a refused body, which is answered by a single error without an id.
  */
 export type Body =
-  | { readonly kind: 'single'; readonly entry: Entry }
-  | { readonly kind: 'batch'; readonly entries: readonly Entry[] }
+  | { readonly kind: 'single'; readonly entry: BatchEntry }
+  | { readonly kind: 'batch'; readonly entries: readonly BatchEntry[] }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
 /** Reads an untrusted body. Never rejects because of its content. */
@@ -43,7 +43,7 @@ export async function readBody(bytes: Buffer, limits: JsonLimits): Promise<Body>
 }
 
 function readBatch(text: string): Body {
-  const entries: Entry[] = [];
+  const entries: BatchEntry[] = [];
   let end = text.indexOf('[') + 1;
   try {
     const elements = elementsOf(text, 0, BATCH_MAX + 1);
@@ -67,13 +67,13 @@ const refuse = (code: number, message: string): Body => ({ kind: 'refused', erro
 const noJson = (text: string): Body => refuse(CODE.parse, messageFault(text).message);
 
 /** One element of a batch, or the body itself. */
-export type Entry =
+export type BatchEntry =
   | { readonly kind: 'call'; readonly message: RequestMessage }
   /** A notification. It is not executed, because the client could not be told its cost. */
   | { readonly kind: 'silent' }
-  | Refused;
+  | RefusedEntry;
 
-interface Refused {
+interface RefusedEntry {
   readonly kind: 'refused';
   /** The id as the client wrote it; `null` if it cannot be read. */
   readonly idText: string;
@@ -81,7 +81,7 @@ interface Refused {
 }
 
 /** Reads one entry; undefined if the text is not JSON. */
-export function readEntry(text: string): Entry | undefined {
+export function readEntry(text: string): BatchEntry | undefined {
   const message = readClientMessage(text, (params) => ambiguousKeyAt(params, INTERPRETED_FIELDS, 'params.'));
   if (message === undefined) return undefined;
   if (message === null) return faultOf(text);
@@ -106,7 +106,7 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
 ];
 
 /** The entry for JSON text that is not a valid request. */
-function faultOf(text: string): Entry {
+function faultOf(text: string): BatchEntry {
   const { kind, message, param, idText } = messageFault(text);
   // An invalid notification gets no answer, like a valid one.
   if (kind === 'params')
@@ -114,7 +114,7 @@ function faultOf(text: string): Entry {
   return refuseEntry(idText ?? 'null', CODE.invalidRequest, message);
 }
 
-function refuseEntry(idText: string, code: number, message: string, param?: string): Refused {
+function refuseEntry(idText: string, code: number, message: string, param?: string): RefusedEntry {
   return {
     kind: 'refused',
     idText,

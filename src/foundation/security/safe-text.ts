@@ -24,20 +24,20 @@ export function oneLine(text: string): string {
 /** Replaces the secrets of one endpoint in a text. Returns the text itself if it contains no secret. */
 export type Scrub = (text: string) => string;
 
-type Headers = Readonly<Record<string, string>>;
+type SecretHeaders = Readonly<Record<string, string>>;
 
 const REDACTED = '[redacted]';
 /** Shorter values are not secrets and occur in ordinary words. */
 const CHARACTERS_MIN = 8;
 
-const scrubs = new WeakMap<Headers, Scrub>();
+const scrubs = new WeakMap<SecretHeaders, Scrub>();
 
 /**
  * Removes the values of an endpoint's configured headers from its provider's messages, because servers repeat
  * credentials that they refuse. It finds values with and without their scheme, in base64, URL-encoded, and in JSON with
  * or without escapes. It does not find values that the server has cut or masked.
  */
-export function scrubOf(headers: Headers): Scrub {
+export function scrubOf(headers: SecretHeaders): Scrub {
   let scrub = scrubs.get(headers);
   if (scrub === undefined) scrubs.set(headers, (scrub = createScrub(Object.values(headers))));
   return scrub;

@@ -16,7 +16,7 @@ import { followsLog, shareProgress } from './log/shared-progress.ts';
 import { loadMigrations } from './migrations.ts';
 import { deniedTo, giveToOwner, makeFolder } from './owner.ts';
 import { connect } from './sqlite-thread.ts';
-import type { Refusal, Work } from './sqlite-worker.ts';
+import type { OpenRefusal, DatabaseWork } from './sqlite-worker.ts';
 
 export type OpenDatabase = SqliteDatabase | PostgresDatabase;
 
@@ -86,7 +86,7 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
   const place = { path, log: join(folder, LOG_FOLDER) };
   prepareFolder(folder, path);
   const progress = shareProgress();
-  const refused = ({ message, busy, logGone }: Refusal) =>
+  const refused = ({ message, busy, logGone }: OpenRefusal) =>
     busy
       ? inUse(folder)
       : new DatabaseError(`${path} cannot be opened: ${message}`, { code: logGone ? 'log_gone' : 'unusable' });
@@ -108,7 +108,7 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
   );
   const follow = async () => void (await writer.perform({ kind: 'follow' }));
   /** Performs the work when the tables can show all that was answered before. */
-  const performBehindLog = (work: Work): Promise<unknown> => {
+  const performBehindLog = (work: DatabaseWork): Promise<unknown> => {
     const appended = log.beforeReading?.() ?? null;
     return appended === null ? writer.perform(work) : appended.then(() => writer.perform(work));
   };

@@ -1,17 +1,24 @@
 import { Worker } from 'node:worker_threads';
 import { DatabaseError, toDatabaseError } from './database.ts';
 import type { LogStart } from './log/ledger-log.ts';
-import type { Answer, ConnectionSetup, Refusal, Reply, Request, Work } from './sqlite-worker.ts';
+import type {
+  ThreadMessage,
+  ConnectionSetup,
+  OpenRefusal,
+  WorkReply,
+  WorkRequest,
+  DatabaseWork,
+} from './sqlite-worker.ts';
 
 /** A connection to an SQLite file, in a separate thread. */
-interface Connection {
+interface SqliteConnection {
   /** For the writer: the end of the log, from which to continue. */
   readonly log: LogStart | null;
-  perform(work: Work): Promise<unknown>;
+  perform(work: DatabaseWork): Promise<unknown>;
   close(): Promise<void>;
 }
 
-interface Waiting {
+interface PendingWork {
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: Error) => void;
 }
@@ -19,7 +26,7 @@ interface Waiting {
 interface Thread {
   readonly worker: Worker;
   /** Receives the thread's messages, and the reason when it ends. */
-  hear: (said: Answer | DatabaseError) => void;
+  hear: (said: ThreadMessage | DatabaseError) => void;
   expiry: NodeJS.Timeout | null;
 }
 
@@ -40,8 +47,8 @@ const FEW = 2;
 /** Opens a connection. Rejects with DatabaseError. `refused` makes the error if the file cannot be opened. */
 export async function connect(
   setup: ConnectionSetup,
-  refused: (reason: Refusal) => DatabaseError,
-): Promise<Connection> {
+  refused: (reason: OpenRefusal) => DatabaseError,
+): Promise<SqliteConnection> {
   const thread = takeThread();
   const log = await new Promise<LogStart | null>((resolve, reject) => {
     thread.hear = (said) => {
@@ -52,8 +59,8 @@ export async function connect(
     thread.worker.postMessage({ open: setup });
   });
 
-  const waiting = new Slots<Waiting>();
-  let outbox: Request[] = [];
+  const waiting = new Slots<PendingWork>();
+  let outbox: WorkRequest[] = [];
   /** Number of requests in the message that the thread has not answered yet. */
   let under = 0;
   let ended: DatabaseError | null = null;
@@ -68,7 +75,7 @@ export async function connect(
       else under = 0;
     }
   };
-  const settle = (reply: Reply) => {
+  const settle = (reply: WorkReply) => {
     const waiter = waiting.take(reply.id);
     if (reply.ok) waiter?.resolve(reply.value);
     else waiter?.reject(toDatabaseError(reply.message, reply.code));
@@ -79,7 +86,7 @@ export async function connect(
     thread.worker.postMessage({ requests: outbox });
     outbox = [];
   };
-  const perform = (work: Work) =>
+  const perform = (work: DatabaseWork) =>
     new Promise<unknown>((resolve, reject) => {
       if (ended) return reject(ended);
       const id = waiting.add({ resolve, reject });
@@ -116,7 +123,7 @@ function startThread(): Thread {
     forget(thread);
     thread.hear(reason);
   };
-  worker.on('message', (said: Answer) => thread.hear(said));
+  worker.on('message', (said: ThreadMessage) => thread.hear(said));
   worker.on('error', (cause) =>
     end(
       new DatabaseError(`The database worker failed: ${String(cause)}`, { code: 'worker', unavailable: true, cause }),

@@ -45,7 +45,7 @@ interface WriterSetup {
   readonly progress: SharedArrayBuffer;
 }
 
-export type Work =
+export type DatabaseWork =
   | { readonly kind: 'query'; readonly statement: Statement; readonly params: readonly Value[] }
   | { readonly kind: 'batch'; readonly steps: readonly Step[] }
   | { readonly kind: 'program'; readonly module: string; readonly args: unknown }
@@ -55,20 +55,20 @@ export type Work =
   | { readonly kind: 'wake' }
   | { readonly kind: 'close' };
 
-export interface Request {
+export interface WorkRequest {
   readonly id: number;
-  readonly work: Work;
+  readonly work: DatabaseWork;
 }
 
-export type Reply =
+export type WorkReply =
   | { readonly id: number; readonly ok: true; readonly value: unknown }
   | { readonly id: number; readonly ok: false; readonly message: string; readonly code: number };
 
 /** A message to the thread. The thread has one connection at a time. After it is closed, another can be opened. */
-export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly Request[] };
+export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly WorkRequest[] };
 
 /** The reason why the file cannot be opened. */
-export interface Refusal {
+export interface OpenRefusal {
   readonly message: string;
   /** Another process has it open. */
   readonly busy: boolean;
@@ -77,10 +77,10 @@ export interface Refusal {
 }
 
 /** A message from the thread, in answer to `open` or `requests`. */
-export type Answer =
+export type ThreadMessage =
   | { readonly opened: true; readonly log: LogStart | null }
-  | { readonly refused: Refusal }
-  | { readonly replies: readonly Reply[] };
+  | { readonly refused: OpenRefusal }
+  | { readonly replies: readonly WorkReply[] };
 
 /**
  * Code that runs next to the data: it gets one message, returns one message, and runs inside one transaction. Integers
@@ -110,11 +110,11 @@ const GATHER_MS_MIN = 50;
 const WRITER_NICE = 5;
 const READER_NICE = 10;
 
-type Statements = Extract<Work, { readonly kind: 'query' | 'batch' }>;
+type Statements = Extract<DatabaseWork, { readonly kind: 'query' | 'batch' }>;
 
 /** An open database file. */
-interface Opened {
-  readonly perform: (work: Work) => Promise<unknown>;
+interface OpenFile {
+  readonly perform: (work: DatabaseWork) => Promise<unknown>;
   /**
    * For the writer: performs several works in one transaction, because the flush is most of the cost of a small write.
    * If one work fails, it throws and none of them has an effect.
@@ -129,7 +129,7 @@ interface Prepared {
 }
 
 /** Opens the file. On an error of SQLite it closes everything and rethrows. */
-async function open(setup: ConnectionSetup): Promise<Opened> {
+async function open(setup: ConnectionSetup): Promise<OpenFile> {
   const { path, writer } = setup;
   const guard = writer === null ? null : new DatabaseSync(writer.lock, { timeout: 0 });
   let database: DatabaseSync | null = null;
@@ -146,7 +146,7 @@ async function open(setup: ConnectionSetup): Promise<Opened> {
 }
 
 /** Prepares an open file for its work. */
-async function use(setup: ConnectionSetup, database: DatabaseSync, guard: DatabaseSync | null): Promise<Opened> {
+async function use(setup: ConnectionSetup, database: DatabaseSync, guard: DatabaseSync | null): Promise<OpenFile> {
   const { writer } = setup;
   if (writer) {
     database.exec(
@@ -181,7 +181,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     if (works.some(isAboutLog)) following?.catchUp();
     return transaction(database, () => works.map(rowsOf));
   };
-  const perform = async (work: Work): Promise<unknown> => {
+  const perform = async (work: DatabaseWork): Promise<unknown> => {
     switch (work.kind) {
       case 'query':
         if (isAboutLog(work)) following?.catchUp();
@@ -334,15 +334,15 @@ function describe(error: unknown): { message: string; code: number } {
   return { message, code };
 }
 
-interface StatementsRequest extends Request {
+interface StatementsRequest extends WorkRequest {
   readonly work: Statements;
 }
 
-const hasStatements = (request: Request): request is StatementsRequest =>
+const hasStatements = (request: WorkRequest): request is StatementsRequest =>
   request.work.kind === 'query' || request.work.kind === 'batch';
 
-async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
-  const replies: Reply[] = [];
+async function answer(requests: readonly WorkRequest[]): Promise<readonly WorkReply[]> {
+  const replies: WorkReply[] = [];
   let group: StatementsRequest[] = [];
   for (const request of requests) {
     if (hasStatements(request)) group.push(request);
@@ -359,7 +359,7 @@ async function answer(requests: readonly Request[]): Promise<readonly Reply[]> {
  * Performs the group in one transaction. If one request fails, each request is performed separately and gets its own
  * answer.
  */
-async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly Reply[]> {
+async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly WorkReply[]> {
   if (group.length > 1 && opened.together !== null) {
     try {
       const values = opened.together(group.map(({ work }) => work));
@@ -368,12 +368,12 @@ async function answerGroup(group: readonly StatementsRequest[]): Promise<readonl
       // The transaction was rolled back, so nothing has happened.
     }
   }
-  const replies: Reply[] = [];
+  const replies: WorkReply[] = [];
   for (const request of group) replies.push(await answerOne(request));
   return replies;
 }
 
-async function answerOne({ id, work }: Request): Promise<Reply> {
+async function answerOne({ id, work }: WorkRequest): Promise<WorkReply> {
   try {
     return { id, ok: true, value: await opened.perform(work) };
   } catch (error) {
@@ -396,9 +396,9 @@ function yieldTo(more: number): void {
   }
 }
 
-const say = (answer: Answer) => parentPort!.postMessage(answer);
+const say = (answer: ThreadMessage) => parentPort!.postMessage(answer);
 const programs = new Map<string, Program>();
-let opened: Opened;
+let opened: OpenFile;
 let tail = Promise.resolve();
 
 parentPort!.on('message', (order: Order) => {

@@ -1,7 +1,7 @@
 import { dropOldest } from './collections.ts';
 
 /** A token bucket for small things that each cost some microseconds, such as frames and chunks. */
-export interface Budget {
+export interface TokenBucket {
   /** How many may still pass. May be negative. */
   left(): number;
   take(count: number): void;
@@ -15,7 +15,7 @@ export interface BudgetSize {
   readonly perSecond: number;
 }
 
-export function createBudget({ atOnce, perSecond }: BudgetSize, now = (): number => performance.now()): Budget {
+export function createBudget({ atOnce, perSecond }: BudgetSize, now = (): number => performance.now()): TokenBucket {
   let left = atOnce;
   let at = now();
   const refill = (): number => {
@@ -38,7 +38,7 @@ const NETWORKS_MAX = 10_000;
 
 /** One budget for each network. It outlives the connections, so that dialling again does not fill it. */
 export class NetworkBudgets {
-  readonly #budgets = new Map<string, Budget>();
+  readonly #budgets = new Map<string, TokenBucket>();
   readonly #size: BudgetSize;
   readonly #now: (() => number) | undefined;
 
@@ -47,7 +47,7 @@ export class NetworkBudgets {
     this.#now = now;
   }
 
-  of(network: string): Budget {
+  of(network: string): TokenBucket {
     const budget = this.#budgets.get(network) ?? createBudget(this.#size, this.#now);
     this.#budgets.delete(network);
     this.#budgets.set(network, budget);

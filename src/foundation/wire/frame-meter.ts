@@ -1,4 +1,4 @@
-import type { Budget, BudgetSize } from './budgets.ts';
+import type { TokenBucket, BudgetSize } from './budgets.ts';
 
 /**
  * Limits the bytes of a proxy, or of the process of a package, that go on to its HTTP/2 session, so that a flood of
@@ -64,7 +64,7 @@ interface FrameMeterOptions {
 
 /** The meter reads only frame headers, so large frames cost almost nothing. */
 export function createFrameMeter(
-  budget: Budget,
+  budget: TokenBucket,
   { prefaceBytes = 0, now = () => performance.now(), nextTurn = setImmediate }: FrameMeterOptions = {},
 ): FrameMeter {
   const header = new Uint8Array(HEADER_BYTES);

@@ -29,7 +29,7 @@ export {
   foldName,
   interpretedFields,
 } from './json/ambiguous-keys.ts';
-export { type Member, type Members, RawJsonError, type Span, uniqueMembersOf } from './json/json-scan.ts';
+export { type JsonMember, type Members, RawJsonError, type Span, uniqueMembersOf } from './json/json-scan.ts';
 export {
   type Edit,
   elementsOf,
@@ -59,7 +59,7 @@ export {
   piecesOfText,
   wholePiece,
 } from './reply/large-strings.ts';
-export { type Place, Places } from './places.ts';
+export { type JobPlace, Places } from './places.ts';
 export { retryAfterOf } from './retry-after.ts';
 export { createPace, OWN_TURN_BYTES, ownTurn } from './long-work.ts';
 export { createReplyBytes } from './reply/reply-bytes.ts';

@@ -13,7 +13,7 @@ interface PlacesOptions {
 }
 
 /** The place of a job. */
-export interface Place {
+export interface JobPlace {
   /** The job is long from now on, if there is room for one more of its share. */
   becomeLong(): void;
   /** The job has ended. Further calls have no effect. */
@@ -34,10 +34,10 @@ interface Held {
   timer: NodeJS.Timeout | undefined;
 }
 
-interface Waiting {
+interface WaitingJob {
   readonly share: string;
   readonly onLong: TakeOptions['onLong'];
-  readonly give: (place: Place) => void;
+  readonly give: (place: JobPlace) => void;
 }
 
 /**
@@ -49,7 +49,7 @@ export class Places {
   readonly #held: Shares;
   readonly #long: Shares;
   /** By account. Whose turn comes next is first. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, WaitingJob[]>();
   /** Jobs that are long, and found no room among those. */
   readonly #asking = new Set<Held>();
 
@@ -65,19 +65,19 @@ export class Places {
   }
 
   /** null if there is no place for the account now. */
-  tryTake(account: string, { share = account, onLong }: TakeOptions = {}): Place | null {
+  tryTake(account: string, { share = account, onLong }: TakeOptions = {}): JobPlace | null {
     if (this.#waiting.has(account) || !this.#held.mayTake(share)) return null;
     return this.#give(share, onLong);
   }
 
   /** Resolves with a place, or with null if `stop` aborts before. */
-  take(account: string, options: TakeOptions & { readonly stop?: AbortSignal } = {}): Promise<Place | null> {
+  take(account: string, options: TakeOptions & { readonly stop?: AbortSignal } = {}): Promise<JobPlace | null> {
     const { share = account, onLong, stop } = options;
     if (stop?.aborted) return Promise.resolve(null);
     const place = this.tryTake(account, options);
     if (place !== null) return Promise.resolve(place);
     return new Promise((resolve) => {
-      const waiting: Waiting = { share, onLong, give };
+      const waiting: WaitingJob = { share, onLong, give };
       const own = getOrInsert(this.#waiting, account, () => []);
       own.push(waiting);
       const leave = () => {
@@ -87,14 +87,14 @@ export class Places {
         resolve(null);
       };
       stop?.addEventListener('abort', leave, { once: true });
-      function give(given: Place) {
+      function give(given: JobPlace) {
         stop?.removeEventListener('abort', leave);
         resolve(given);
       }
     });
   }
 
-  #give(share: string, onLong: TakeOptions['onLong']): Place {
+  #give(share: string, onLong: TakeOptions['onLong']): JobPlace {
     this.#held.take(share);
     const held: Held = { share, onLong, state: 'held', timer: undefined };
     const becomeLong = () => {

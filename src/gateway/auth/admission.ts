@@ -1,11 +1,15 @@
 import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, letAct } from '#accounts';
+import { ACCOUNT_HEADER, type Caller, letAct } from '#accounts';
 import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
 import { noteAskedPath } from './oauth/resources.ts';
+
+/** Finds the admission of a request. Throws at a route that is not behind admission. */
+export type AdmissionOf = (request: FastifyRequest) => Admission;
+export type CallerOf = (request: FastifyRequest) => Caller;
 
 /**
  * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
@@ -17,7 +21,7 @@ export function requireAdmission(
   admit: Pipeline['admit'],
   calls = false,
   cookies = true,
-): (request: FastifyRequest) => Admission {
+): AdmissionOf {
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
       noteAdmission(request, admission);

@@ -28,7 +28,7 @@ const WAITING_MAX = 1_000;
 const SECOND_MS = 1_000;
 const WINDOW_S = 60;
 
-interface Client {
+interface ClientAttempts {
   /** Failures by second, the oldest first. */
   readonly failed: { readonly second: number; count: number }[];
   pending: number;
@@ -36,9 +36,9 @@ interface Client {
 }
 
 export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
-  const clients = new Map<string, Client>();
+  const clients = new Map<string, ClientAttempts>();
 
-  const clientAt = (key: string): Client => {
+  const clientAt = (key: string): ClientAttempts => {
     let client = clients.get(key);
     if (!client) {
       dropOldest(clients, CLIENTS_MAX - 1);
@@ -47,13 +47,13 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
     return client;
   };
 
-  const failuresOf = ({ failed }: Client): number => {
+  const failuresOf = ({ failed }: ClientAttempts): number => {
     const second = Math.floor(now() / SECOND_MS);
     while (failed.length > 0 && (failed[0]!.second <= second - WINDOW_S || failed[0]!.second > second)) failed.shift();
     return failed.reduce((sum, { count }) => sum + count, 0);
   };
 
-  const fail = (key: string, client: Client) => {
+  const fail = (key: string, client: ClientAttempts) => {
     const second = Math.floor(now() / SECOND_MS);
     const last = client.failed.at(-1);
     if (last?.second === second) last.count += 1;
@@ -62,7 +62,7 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
     clients.set(key, client);
   };
 
-  const finish = (key: string, client: Client) => {
+  const finish = (key: string, client: ClientAttempts) => {
     client.pending -= 1;
     const failures = failuresOf(client);
     const all = client.pending === 0 || failures >= perMinute;
@@ -100,7 +100,7 @@ export function createAttempts({ perMinute, now }: AttemptsOptions): Attempts {
  * Seconds until enough failures have left the window to allow one more attempt. `over`: the number of failures above
  * the limit.
  */
-function secondsUntilRoom({ failed }: Client, over: number, at: number): number {
+function secondsUntilRoom({ failed }: ClientAttempts, over: number, at: number): number {
   let gone = 0;
   for (const { second, count } of failed) {
     gone += count;

@@ -1,7 +1,7 @@
 export { type AdminGate, createAdminGate } from './administrators/admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog, logActs } from './administrators/admin-log.ts';
-export { requireAdmission } from './admission.ts';
+export { type AdmissionOf, type CallerOf, requireAdmission } from './admission.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export { createAttempts } from './attempts.ts';
 export { createAuthenticator } from './authenticator.ts';

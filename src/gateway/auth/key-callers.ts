@@ -38,7 +38,7 @@ export interface KeyCallers {
 }
 
 /** The cached result for one key: its caller, or null for an invalid key. */
-interface Known {
+interface CachedCaller {
   readonly caller: Caller | null;
   /** Epoch milliseconds from which the result is valid. */
   readonly from: number;
@@ -58,7 +58,7 @@ export function createKeyCallers({
   acceptDevelopmentKeys,
   now,
 }: KeyCallersOptions): KeyCallers {
-  const known = new Map<string, Known>();
+  const known = new Map<string, CachedCaller>();
   const lookups = new Map<string, Lookup>();
   /** Hashes of recent valid keys by their texts. Hashing costs more than all other work for a known key. */
   const hashes = new Map<string, string>();
@@ -150,7 +150,7 @@ export function createKeyCallers({
  * The caller of a record, as of the start of its lookup. The result is valid until the earliest of the TTL, the key's
  * expiry and the end of a budget's period.
  */
-function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): Known {
+function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys: boolean): CachedCaller {
   let until = at + CACHE_TTL_MS;
   if (record === null || record.disabled || (record.development && !acceptDevelopmentKeys))
     return { caller: null, from: at, until };

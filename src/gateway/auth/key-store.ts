@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import {
   inTurn,
-  type Rates,
+  type MinuteRates,
   LIMIT_RESETS,
   type SpendLimit,
   USUAL_PERCENTAGES,
@@ -16,7 +16,7 @@ import { createKey, type KeyKind } from './api-key.ts';
 export type LimitSetter = 'operator' | 'account';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not stored and cannot be recovered. */
-export interface KeyRecord extends SpendLimit, Rates {
+export interface KeyRecord extends SpendLimit, MinuteRates {
   /** SHA-256 of the key's text in hex: the key's public identifier. */
   readonly hash: string;
   readonly account: string;
@@ -53,7 +53,7 @@ export type KeyChanges = Partial<
     | 'limitNotify'
     | 'allowedServices'
     | Exclude<keyof SpendLimit, 'carried'>
-    | keyof Rates
+    | keyof MinuteRates
   >
 >;
 

@@ -5,7 +5,7 @@ import { anonymousAt, type Caller, callerCaip10, DEVELOPMENT_ACCOUNT } from '#ac
 import type { Pipeline } from '#call';
 import type { WebRequest } from '#http';
 import { kindOf } from './api-key.ts';
-import { requireAdmission } from './admission.ts';
+import { requireAdmission, type CallerOf } from './admission.ts';
 import type { Authenticator } from './authenticator.ts';
 import { unauthorized } from './credential.ts';
 import { isRestricted, requireFreshSignature } from './full-rights.ts';
@@ -66,8 +66,6 @@ export function sessionRoutes(deps: SessionRoutesDeps): FastifyPluginAsync {
     });
   };
 }
-
-type CallerOf = (request: FastifyRequest) => Caller;
 
 function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   const { sessions, cookies } = deps.browsers;

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { completionTokens, type EndFrame, type Piece } from '#billing';
+import { completionTokens, type EndFrame, type ReplyPiece } from '#billing';
 import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
@@ -139,7 +139,7 @@ export class Attempts<R> {
    * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
    */
   async failed(
-    providerStream: ProviderStream<R, Piece> | null,
+    providerStream: ProviderStream<R, ReplyPiece> | null,
     error: unknown,
     left: boolean,
     { stopped, taken, rest }: Ended,
@@ -179,7 +179,7 @@ export class Attempts<R> {
 
   /** The end of an answer in one piece that did not begin in time at an own provider; null for any other failure. */
   async #lateOwn(
-    providerStream: ProviderStream<R, Piece> | null,
+    providerStream: ProviderStream<R, ReplyPiece> | null,
     error: UpstreamFailure,
   ): Promise<ReplyEnd<R | null> | null> {
     if (!error.timedOut || this.#firstByteAt !== NEVER || !isOwn(this.#candidate.offer)) return null;
@@ -197,12 +197,12 @@ export class Attempts<R> {
   }
 
   /** Whether a stream has not begun. An answer in one piece begins when it is done. */
-  #isSilent(stream: ProviderStream<R, Piece> | null): boolean {
+  #isSilent(stream: ProviderStream<R, ReplyPiece> | null): boolean {
     return stream?.streams === true && this.#firstByteAt === NEVER;
   }
 
   /** The call took too long. */
-  #late(providerStream: ProviderStream<R, Piece> | null, stopped: Error, cause: unknown): GatewayError {
+  #late(providerStream: ProviderStream<R, ReplyPiece> | null, stopped: Error, cause: unknown): GatewayError {
     const { health } = this.#options;
     const { offer } = this.#candidate;
     // A stream without `cut` may have waited for its consumer: for an answer, or for slow work that the consumer called

@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import type { CancelSignal, EndFrame, Frame, MicroUsd, Piece, Price, Resolution, ServiceTiers, Usage } from '#billing';
+import type {
+  CancelSignal,
+  EndFrame,
+  Frame,
+  MicroUsd,
+  ReplyPiece,
+  Price,
+  LockResolution,
+  ServiceTiers,
+  Usage,
+} from '#billing';
 import type { CutReply } from '#billing/amounts';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
@@ -15,7 +25,7 @@ import type { Send } from './upstream.ts';
  * One call of one primitive: a small neutral header around the adapter of its protocol. `R` is the result with which
  * the adapter ends, `D` are the pieces that it gives out.
  */
-export interface Call<R = unknown, D extends Piece = Piece> {
+export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   /** Call id = lock id = generation id. */
   readonly id: string;
   readonly primitive: Primitive;
@@ -107,7 +117,7 @@ export interface Candidate {
 export type Handler = (call: Call, signal: CancelSignal) => AsyncIterable<Frame, void, undefined>;
 
 /** A request as a protocol hands it to the pipeline: neutral facts and the native provider adapter. */
-export interface CallRequest<R = unknown, D extends Piece = Piece> {
+export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
@@ -215,7 +225,7 @@ export interface HeldByCall {
  * The native side of a call, made by its protocol. It talks to the provider through `send` alone. The pipeline carries
  * it and never opens it. One ProviderAdapter serves all attempts of its call, one after the other.
  */
-export interface ProviderAdapter<R = unknown, D extends Piece = Uint8Array> {
+export interface ProviderAdapter<R = unknown, D extends ReplyPiece = Uint8Array> {
   /**
    * Talks to `offer`, and gives out what the client gets, in a form that its protocol reads back. Throws
    * UpstreamFailure; another offer is tried only while nothing was given out. When the call times out, or its client
@@ -235,7 +245,7 @@ export interface ProviderAdapter<R = unknown, D extends Piece = Uint8Array> {
 }
 
 /** The running attempt. An async generator is one. */
-export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
+export interface ProviderStream<R = unknown, D extends ReplyPiece = Uint8Array> {
   /**
    * The next piece for the client as it arrives; null if the provider sent something that the client does not get. At
    * the end how it ended. Rejects with UpstreamFailure.
@@ -260,7 +270,7 @@ export interface ProviderStream<R = unknown, D extends Piece = Uint8Array> {
 }
 
 /** A provider adapter that is an async generator. */
-export interface GeneratedAdapter<R, D extends Piece = Uint8Array> extends ProviderAdapter<R, D> {
+export interface GeneratedAdapter<R, D extends ReplyPiece = Uint8Array> extends ProviderAdapter<R, D> {
   startAttempt(...attempt: Parameters<ProviderAdapter['startAttempt']>): AsyncGenerator<D, ReplyEnd<R>, undefined>;
 }
 
@@ -357,7 +367,7 @@ export interface CallObserver {
   firstByte(call: Call, at: number): void;
   attemptFailed(call: Call, offer: Offer, failure: UpstreamFailure): void;
   flagged(call: Call, offer: Offer, flags: readonly ProviderFlag[]): void;
-  resolved(call: Call, resolution: Resolution): void;
+  resolved(call: Call, resolution: LockResolution): void;
   /**
    * There was no lock, because it was refused or because the call is free. A free call that was answered has `error`
    * null and its `end`. Has no effect on a call that was resolved.

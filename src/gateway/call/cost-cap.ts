@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { type JsonObject, foldName } from '#wire';
-import type { Piece } from '#billing';
+import type { ReplyPiece } from '#billing';
 import {
   costAtMost,
   formatUsd,
@@ -72,7 +72,7 @@ function amountOf(said: unknown, name: string): MicroUsd {
  * The request with its cap applied: offers with a higher estimate do not serve it. For an agent the rest of the cap is
  * the budget for the calls that it makes. With null the request is unchanged.
  */
-export function capCost<R, D extends Piece>(request: CallRequest<R, D>, cap: CostCap | null): CallRequest<R, D> {
+export function capCost<R, D extends ReplyPiece>(request: CallRequest<R, D>, cap: CostCap | null): CallRequest<R, D> {
   if (cap === null) return request;
   const { amount: maxCost, name } = cap;
   const capped: CallRequest<R, D> = {

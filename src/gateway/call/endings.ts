@@ -90,13 +90,13 @@ export const ENDINGS = {
   },
 } as const satisfies Readonly<Record<string, EndingRow>>;
 
-export type Ending = keyof typeof ENDINGS;
+export type CallEnding = keyof typeof ENDINGS;
 
 const CUTS = {
   cancelled: ['left', 'left_midway'],
   too_large: ['too_large', 'too_large_midway'],
   timeout: ['late', 'late_midway'],
-} as const satisfies Readonly<Record<Cut['reason'], readonly [before: Ending, midway: Ending]>>;
+} as const satisfies Readonly<Record<Cut['reason'], readonly [before: CallEnding, midway: CallEnding]>>;
 
 /** The charge of a cut reply. `came`: a part of it was delivered. `reported`: its provider has reported a usage. */
 export function chargeOfCut(

@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import type { Frame, CancelSignal, Piece } from '#billing';
+import type { Frame, CancelSignal, ReplyPiece } from '#billing';
 import { type Endpoint, isOwn, type Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
@@ -28,7 +28,7 @@ export function createExecute(options: ExecuteOptions): Handler {
   return (call, signal) => execute(options, call, signal);
 }
 
-async function* execute<R, D extends Piece>(
+async function* execute<R, D extends ReplyPiece>(
   options: ExecuteOptions,
   call: Call<R, D>,
   signal: CancelSignal,

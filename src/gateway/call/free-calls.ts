@@ -1,11 +1,11 @@
-import type { CancelSignal, EndFrame, Frame, Piece, Settlement } from '#billing';
+import type { CancelSignal, EndFrame, Frame, ReplyPiece, Settlement } from '#billing';
 import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { ProviderAdapter, CallRequest, Call, Handler, CallObserver } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { NO_PREFERENCES } from './preferences.ts';
 
-export interface FreeCall<R, D extends Piece> {
+export interface FreeCall<R, D extends ReplyPiece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
@@ -24,7 +24,7 @@ export interface FreeCall<R, D extends Piece> {
  * Runs a call that is free by its protocol's table. Resolves with its result; null if the call ended without
  * one.
  */
-export async function runFree<R, D extends Piece = Uint8Array>(
+export async function runFree<R, D extends ReplyPiece = Uint8Array>(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   {
     primitive,

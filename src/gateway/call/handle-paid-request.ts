@@ -1,7 +1,7 @@
 import { type Dialect, type HeldBody, toGatewayError } from '#http';
 import { type GatewayError, ofGeneration } from '#errors';
 import { after, isPromise, NEVER_ABORTED } from '#wire';
-import type { Frame, CancelSignal, MicroUsd, Piece } from '#billing';
+import type { Frame, CancelSignal, MicroUsd, ReplyPiece } from '#billing';
 import type { Caller } from '#accounts';
 import {
   asksForMoney,
@@ -26,7 +26,7 @@ import { isQuoted } from './quote-call.ts';
 import type { Quotes } from './quotes.ts';
 
 /** The call or the run that answers a request. */
-export interface StartedCall<R = unknown, D extends Piece = Piece> {
+export interface StartedCall<R = unknown, D extends ReplyPiece = ReplyPiece> {
   /** Id of the call, or of the run's lock: the generation id. */
   readonly id: string;
   /** The call; null for a run. */
@@ -34,7 +34,7 @@ export interface StartedCall<R = unknown, D extends Piece = Piece> {
   readonly frames: AsyncIterable<Frame<R, D>>;
 }
 
-export interface StartedProviderCall<R = unknown, D extends Piece = Piece> extends StartedCall<R, D> {
+export interface StartedProviderCall<R = unknown, D extends ReplyPiece = ReplyPiece> extends StartedCall<R, D> {
   readonly call: Call<R, D>;
 }
 
@@ -68,7 +68,7 @@ export interface RepeatKey {
 export type TakenKey = Exclude<Beginning, { kind: 'new' | 'replay' }>;
 
 /** A call that was refused because money is missing. */
-export interface Refusal {
+export interface UnpaidCall {
   readonly error: GatewayError;
   /** A payment with the request would help. False if a limit is too low. */
   readonly payable: boolean;
@@ -103,7 +103,7 @@ export interface PendingRequest<O extends StartedCall> {
   /** Writes the kept reply of an earlier request. */
   replay(reply: StoredReply): void | Promise<void>;
   /** Answers a call that was refused because money is missing, or throws its error. */
-  refuse(refusal: Refusal): Promise<ResponseRecord | null>;
+  refuse(refusal: UnpaidCall): Promise<ResponseRecord | null>;
   /** Whether an error already has the form of the route's protocol and is passed on unchanged; default never. */
   isOwnError?(error: unknown): boolean;
 }
@@ -214,7 +214,7 @@ function refusalOf(
   caller: Caller,
   call: Call | null,
   error: unknown,
-): Refusal | null {
+): UnpaidCall | null {
   const payable = error instanceof PaymentNeeded;
   if (!payable && (call === null || call.free !== null || !asksForMoney(error))) return null;
   const amount = payable ? error.missing : leastOf(call!);
@@ -261,7 +261,7 @@ async function withQuote(
  * Prepares one call and begins to run it. Routes use it as `open` for requests that one call answers. Throws or rejects
  * with GatewayError.
  */
-export function openCall<R, D extends Piece>(
+export function openCall<R, D extends ReplyPiece>(
   pipeline: Pick<Pipeline, 'prepare' | 'run'>,
   request: CallRequest<R, D>,
   callId: string,
@@ -274,7 +274,7 @@ export function openCall<R, D extends Piece>(
 }
 
 /** Prepares a call whose memory is given back if it does not begin. */
-async function openHolding<R, D extends Piece>(
+async function openHolding<R, D extends ReplyPiece>(
   pipeline: Pick<Pipeline, 'prepare'>,
   request: CallRequest<R, D>,
   callId: string,

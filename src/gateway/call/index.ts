@@ -4,7 +4,7 @@ export type { CostCap } from './call.ts';
 export { type FreeCall, runFree } from './free-calls.ts';
 export {
   type HandlePaidRequest,
-  type Refusal,
+  type UnpaidCall,
   type RepeatKey,
   type ResponseRecord,
   type StartedCall,

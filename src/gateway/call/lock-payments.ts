@@ -15,7 +15,7 @@ interface Locking {
   readonly parent: string | null;
 }
 
-type Refusal = Extract<LockResult, { ok: false }>;
+type RefusedLock = Extract<LockResult, { ok: false }>;
 
 /**
  * Takes payments between the last check of a call and its lock. So nobody pays for a call that is refused for another
@@ -31,7 +31,7 @@ export interface LockPayments {
    * Takes the payment after a refused lock. `needed`: the least amount that the lock takes. Resolves if the lock should
    * be tried again. Rejects with `error`, or with the reason why the payment was not taken.
    */
-  repay(of: Locking, refusal: Refusal, needed: MicroUsd, error: Error): Promise<void>;
+  repay(of: Locking, refusal: RefusedLock, needed: MicroUsd, error: Error): Promise<void>;
   /**
    * For work on a request before its lock. Rejects as the lock would if the caller cannot pay the least that the call
    * takes. Resolves with whether its account has money: a payment is not taken yet, and proves nothing.
@@ -40,7 +40,7 @@ export interface LockPayments {
   /** Both functions in the form that the billing middleware expects. */
   readonly ofCalls: {
     prepay(call: Call): Promise<void> | null;
-    refuse(call: Call, refusal: Refusal): Call | Error | Promise<Call>;
+    refuse(call: Call, refusal: RefusedLock): Call | Error | Promise<Call>;
   };
 }
 
@@ -102,7 +102,7 @@ export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'bal
       const available = balance?.available ?? 0n;
       if (available >= least || (payment && !payment.fault)) return available > 0n;
       const reason = balance === null ? 'no_account' : 'insufficient';
-      const refusal: Refusal = { ok: false, reason, available };
+      const refusal: RefusedLock = { ok: false, reason, available };
       const refused = refuseLock(call, refusal);
       if (refused instanceof Error) await repay(call, refusal, least, refused);
       return false;
@@ -143,7 +143,7 @@ export const mostOf = ({ candidates, lendable }: Call): MicroUsd =>
  * cannot pay, so an expensive fallback does not block a first choice that is affordable. If no candidate is affordable,
  * returns the error for the consumer.
  */
-export function refuseLock(call: Call, refusal: Refusal): Call | Error {
+export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
   const { candidates, lendable } = call;
   const affordable = (most: MicroUsd) => candidates.filter(({ estimate }) => estimate + lendable <= most);
   const estimated = `estimated cost: ${formatUsd(mostOf(call))} USDC`;
@@ -191,7 +191,12 @@ export function refuseLock(call: Call, refusal: Refusal): Call | Error {
 const isOfBatch = ({ caller: { run } }: Call): boolean => run?.call !== undefined;
 
 /** The error for a run whose lock of `budget` was refused. `noun`: its consumer's word for it. */
-export function runRefusal(caller: Caller, refusal: Refusal, budget: MicroUsd, noun: 'run' | 'batch'): GatewayError {
+export function runRefusal(
+  caller: Caller,
+  refusal: RefusedLock,
+  budget: MicroUsd,
+  noun: 'run' | 'batch',
+): GatewayError {
   switch (refusal.reason) {
     case 'no_account':
       return neverFunded();

@@ -34,7 +34,7 @@ import {
   createHandlePaidRequest,
   type PaidRequestDeps,
   type PendingRequest,
-  type Refusal,
+  type UnpaidCall,
   type RepeatKey,
   type ResponseRecord,
   type StartedCall,
@@ -272,7 +272,7 @@ class PaidRequest<O extends StartedCall> implements PendingRequest<O> {
     this.#client.end(body);
   }
 
-  async refuse(refusal: Refusal): Promise<never> {
+  async refuse(refusal: UnpaidCall): Promise<never> {
     throw await refusedWithTerms(refusal, this.#answer.noun, this.#answer.model, this.#request);
   }
 
@@ -290,7 +290,7 @@ const MODEL_CHARS_MAX = 128;
  * thing to pay for, such as `A message`.
  */
 async function refusedWithTerms(
-  { error, payable, amount, terms }: Refusal,
+  { error, payable, amount, terms }: UnpaidCall,
   noun: string,
   model: string,
   request: FastifyRequest,

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
-import type { Frame, CancelSignal, LockRequest, Piece, Price } from '#billing';
+import type { Frame, CancelSignal, LockRequest, ReplyPiece, Price } from '#billing';
 import type { Primitive } from '#config';
 import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
@@ -48,7 +48,7 @@ export interface Pipeline {
    * that has to know the id beforehand. While all providers are away, it waits for one to return. Throws or rejects
    * with GatewayError `invalid_model`, `permission_denied`, `no_provider_healthy`.
    */
-  prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string): Call<R, D> | Promise<Call<R, D>>;
+  prepare<R, D extends ReplyPiece>(request: CallRequest<R, D>, id?: string): Call<R, D> | Promise<Call<R, D>>;
   /**
    * For work on a request before its call, such as measuring its file. `request`: the least that it can be. Rejects as
    * the call would if the model is not there, or if the caller cannot pay for it. Resolves with the share of the work:
@@ -65,7 +65,7 @@ export interface Pipeline {
    * Locks, forwards and settles. A free call is only forwarded. Iterate to the end; abort `signal` when the client
    * leaves. Throws GatewayError before or during the stream. The last frame is `settled`.
    */
-  run<R, D extends Piece>(call: Call<R, D>, signal: CancelSignal): AsyncIterable<Frame<R, D>, void, undefined>;
+  run<R, D extends ReplyPiece>(call: Call<R, D>, signal: CancelSignal): AsyncIterable<Frame<R, D>, void, undefined>;
   /** Calls in flight, for shutdown and metrics. */
   inFlight(): number;
 }
@@ -119,7 +119,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   const pipeline: Pipeline = {
     lookUp: (name, primitive) => (catalog.knows(name, primitive) ? null : (options.catchUp?.() ?? null)),
     inFlight: options.observer.inFlight,
-    run<R, D extends Piece>(call: Call<R, D>, signal: CancelSignal) {
+    run<R, D extends ReplyPiece>(call: Call<R, D>, signal: CancelSignal) {
       // The stages between carry what the call's own adapter gives, whatever it is.
       return runStages(options, call, signal) as AsyncIterable<Frame<R, D>, void, undefined>;
     },
@@ -160,7 +160,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return hasMoney ? request.caller.account : UNPAID;
     },
 
-    prepare<R, D extends Piece>(request: CallRequest<R, D>, id?: string) {
+    prepare<R, D extends ReplyPiece>(request: CallRequest<R, D>, id?: string) {
       return after(isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null, (error) => {
         if (error !== null) throw error;
         // The prepared call has the adapter of its request.

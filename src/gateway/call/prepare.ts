@@ -117,12 +117,12 @@ async function withRoom(
 }
 
 /** The services that a request names, and the keys of its account. */
-interface Found {
+interface ResolvedServices {
   readonly targets: readonly Resolved[];
   readonly keys: OwnKeys | null;
 }
 
-function prepared(options: PrepareOptions, request: CallRequest, id: string, found: Found): Call {
+function prepared(options: PrepareOptions, request: CallRequest, id: string, found: ResolvedServices): Call {
   const prefix = prefixOf(request, found.targets);
   const candidates = choose(options, request, found, prefix);
   const call = toCall(options, request, id, found.targets[0]!.service, candidates, prefix);
@@ -199,7 +199,7 @@ function prefixOf({ repeats, preferences, caller }: CallRequest, targets: readon
 function choose(
   { router, health, attemptsMax, now, ownKeys }: PrepareOptions,
   request: CallRequest,
-  { targets, keys }: Found,
+  { targets, keys }: ResolvedServices,
   prefix: PromptPrefix | null,
 ): readonly Candidate[] {
   const { caller, free, stickyKey, images } = request;

@@ -29,7 +29,7 @@ export interface QuoteView {
   readonly resolved?: PricedFacts;
 }
 
-interface QuoteDeps {
+interface QuoteCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare'>;
   readonly quotes: Pick<Quotes, 'give'>;
   readonly health: Pick<Health, 'notProbed'>;
@@ -39,7 +39,7 @@ interface QuoteDeps {
  * Computes the cost of a call, and gives the caller's account a binding quote for it. Rejects with GatewayError for an
  * invalid request or one that no provider can answer now.
  */
-export async function quoteCall({ pipeline, quotes, health }: QuoteDeps, request: CallRequest): Promise<QuoteView> {
+export async function quoteCall({ pipeline, quotes, health }: QuoteCallDeps, request: CallRequest): Promise<QuoteView> {
   let call: Call;
   try {
     call = await pipeline.prepare(request);

@@ -1,5 +1,5 @@
 import { isPromise, UpstreamFailure } from '#wire';
-import type { Piece, Usage } from '#billing';
+import type { ReplyPiece, Usage } from '#billing';
 import type { Offer } from '#catalog';
 import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
 import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';
@@ -8,7 +8,7 @@ import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';
  * One request and the reader of its reply, for each offer that is tried. `singleRequest` turns it into a provider
  * adapter. One RequestAdapter serves all attempts of its call.
  */
-export interface RequestAdapter<R = unknown, D extends Piece = Uint8Array> {
+export interface RequestAdapter<R = unknown, D extends ReplyPiece = Uint8Array> {
   request(offer: Offer): UpstreamRequest;
   /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader<R, D>;
@@ -21,7 +21,7 @@ export interface RequestAdapter<R = unknown, D extends Piece = Uint8Array> {
 }
 
 /** The end that a reader has found. */
-interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<R> {
+interface ReaderEnd<R = unknown, D extends ReplyPiece = Uint8Array> extends ReplyEnd<R> {
   /** The rest for the client that the end has revealed. It is given out before the settlement. Default nothing. */
   readonly rest?: D | null;
 }
@@ -30,7 +30,7 @@ interface ReaderEnd<R = unknown, D extends Piece = Uint8Array> extends ReplyEnd<
  * Reads one upstream reply: bytes in, pieces for the client out, usage and result at the end. Methods run in this
  * order, on one reply.
  */
-export interface ReplyReader<R = unknown, D extends Piece = Uint8Array> {
+export interface ReplyReader<R = unknown, D extends ReplyPiece = Uint8Array> {
   /**
    * The status line and headers arrived. Throws UpstreamFailure when the reply cannot be used.
    * For an error status it does not throw: the body follows, to `failure`.
@@ -84,13 +84,13 @@ const SAID_BYTES_MAX = 4_096;
 const NOTHING = new Uint8Array(0);
 
 /** The attempt that sends one request to each offer and reads one reply. */
-export const singleRequest = <R, D extends Piece>(request: RequestAdapter<R, D>): ProviderAdapter<R, D> => ({
+export const singleRequest = <R, D extends ReplyPiece>(request: RequestAdapter<R, D>): ProviderAdapter<R, D> => ({
   endsWithCall: true,
   startAttempt: (offer, send) => new SingleRequest(request, offer, send),
 });
 
 /** An iterator without a generator, because a generator would cost more for each chunk. */
-class SingleRequest<R, D extends Piece> implements ProviderStream<R, D> {
+class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
   status: number | undefined;
   streams = false;
   readonly #adapter: RequestAdapter<R, D>;

@@ -2,9 +2,9 @@ import type { ClientSink } from '#http';
 import type { Blob, Blobs, ByteRange } from './blob.ts';
 
 /** A part of a response body: bytes or a file. */
-export type Piece = Buffer | Blob;
+export type BodyPiece = Buffer | Blob;
 
-export const pieceLength = (piece: Piece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
+export const pieceLength = (piece: BodyPiece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);
 
 /**
  * Writes a range of the joined pieces, as fast as the client reads. `end` of the range is inclusive. Resolves when
@@ -13,7 +13,7 @@ export const pieceLength = (piece: Piece): number => (Buffer.isBuffer(piece) ? p
  */
 export async function writePieces(
   blobs: Pick<Blobs, 'read'>,
-  pieces: readonly Piece[],
+  pieces: readonly BodyPiece[],
   { start, end }: ByteRange,
   sink: ClientSink,
   onHead: () => void,

@@ -50,7 +50,7 @@ export interface Marker {
   readonly retryMs: number | null;
 }
 
-interface ReadOptions {
+interface MessageReadOptions {
   readonly strict?: boolean;
   readonly large?: LargeReply | undefined;
 }
@@ -64,7 +64,7 @@ interface ReadOptions {
 export async function* readBatches(
   reply: UpstreamReply,
   bytesMax: number,
-  { strict = false, large }: ReadOptions = {},
+  { strict = false, large }: MessageReadOptions = {},
 ): AsyncGenerator<readonly (Received | Marker)[], void, undefined> {
   if (!hasEvents(reply)) return yield await readBody(reply, bytesMax, !strict, large);
   // In other streams at most one event is a response.

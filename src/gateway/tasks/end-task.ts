@@ -58,7 +58,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
   const end = async (
     task: TaskRow,
     observation: Pick<Observation, 'contextId' | 'snapshot'> & { readonly state: string },
-    ending: Ending,
+    ending: TaskEnding,
     over: number,
     settleMs: number,
   ) => {
@@ -94,7 +94,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
   const callsOf = async (row: TaskRow) => (row.calls === 0 ? [] : listCalls(database, row));
 
   /** The ending of the task, computed from the observation. */
-  const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, observation: Observation): Ending => {
+  const endingOf = (row: TaskRow, calls: readonly TaskCall[], state: string, observation: Observation): TaskEnding => {
     const outcome = observation.end === 'cut' && !row.output && observation.output !== true ? 'free' : observation.end!;
     const work = {
       elapsedMs: Math.max(0, now() - row.askedAt),
@@ -109,7 +109,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
     return { outcome, reason: state, used, error };
   };
 
-  const settleCall = async (task: TaskRow, call: CallRow, ending: Ending): Promise<Settlement> => {
+  const settleCall = async (task: TaskRow, call: CallRow, ending: TaskEnding): Promise<Settlement> => {
     const { callId, price, most = null } = call;
     const { outcome, reason, error } = ending;
     const { usage, flags } = ending.used.get(callId) ?? NOTHING_USED;
@@ -257,7 +257,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
 const GAVE_UP = 'gave_up';
 
 /** Each message of a task that gave output is paid as one call. Other usage is not known. */
-function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): Ending {
+function givenUp({ output }: TaskRow, calls: readonly TaskCall[]): TaskEnding {
   if (!output) return { outcome: 'free', reason: GAVE_UP, used: new Map(), error: null };
   const used = new Map(calls.map(({ callId }) => [callId, ONE_CALL]));
   return { outcome: 'cut', reason: GAVE_UP, used, error: null };
@@ -282,7 +282,7 @@ const UNSEEN_USAGE: ReportedUsage = { usage: null, flags: [] };
  * The end of a task, stored when the end is first seen. Every gateway settles the task's calls by this record, also
  * later.
  */
-interface Ending {
+interface TaskEnding {
   readonly outcome: 'complete' | 'cut' | 'free';
   /** The reason for the end, as shown in the records of its calls. */
   readonly reason: string;
@@ -294,7 +294,7 @@ interface Ending {
 
 type Units = readonly (readonly [meter: string, units: string])[];
 
-function endingToText({ outcome, reason, used, error }: Ending): string {
+function endingToText({ outcome, reason, used, error }: TaskEnding): string {
   const calls = [...used].map(([id, { usage, flags }]) => [
     id,
     usage && Object.entries(usage).map(([meter, units]) => [meter, String(units)]),
@@ -304,14 +304,14 @@ function endingToText({ outcome, reason, used, error }: Ending): string {
 }
 
 /** The inverse of endingToText. */
-function endingFromText(text: string): Ending {
+function endingFromText(text: string): TaskEnding {
   const {
     outcome,
     reason,
     usage,
     error = null,
   } = JSON.parse(text) as {
-    readonly outcome: Ending['outcome'];
+    readonly outcome: TaskEnding['outcome'];
     readonly reason: string;
     readonly usage: readonly (readonly [string, Units | null, (readonly ProviderFlag[])?])[];
     readonly error?: string;

@@ -5,7 +5,7 @@ export { isStorable, sees } from './task-rows.ts';
 export {
   type EndTask,
   type Observation,
-  type Poll,
+  type TaskPoll,
   type PollAtExpiry,
   type SeenTask,
   type Task,

@@ -1,6 +1,6 @@
 import { type DueWorker, loadStatements, type Database } from '#store';
 import { type TaskRow, keyOf, toTaskRow } from './task-rows.ts';
-import type { Poll, Observation, Task } from './task.ts';
+import type { TaskPoll, Observation, Task } from './task.ts';
 
 interface PollSchedulerOptions {
   readonly due: DueTasks;
@@ -211,7 +211,7 @@ export interface TimedPollOptions {
  * Polls a task. Calls `onSlow` when the poll becomes slow. Resolves with null if the poll fails, takes longer than
  * POLL_MS, or is ended by `closed` or because too many polls are slow.
  */
-type TimedPoll = (poll: Poll, task: Task, onSlow: () => void) => Promise<Observation | null>;
+type TimedPoll = (poll: TaskPoll, task: Task, onSlow: () => void) => Promise<Observation | null>;
 
 export function createTimedPoll({ providerOf, slowMs, closed }: TimedPollOptions): TimedPoll {
   const slowPolls = createSlowPolls(SLOW_POLLS_MAX);

@@ -8,7 +8,7 @@ export interface TaskRow extends Task {
   readonly calls: number;
   /** null while the task runs. */
   readonly endedAt: number | null;
-  /** An Ending as text; null while the task runs. */
+  /** A TaskEnding as text; null while the task runs. */
   readonly ending: string | null;
   /** True while the task runs, or while a call of it is not settled. */
   readonly open: boolean;

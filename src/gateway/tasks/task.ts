@@ -240,7 +240,7 @@ export interface Tasks {
  * Polls a task at its provider. Resolves with null if the provider could not be asked or `signal` aborted. `whole`
  * requests the task with its whole history, to count its bytes.
  */
-export type Poll = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Observation | null>;
+export type TaskPoll = (task: Task, signal: AbortSignal, whole?: boolean) => Promise<Observation | null>;
 
 /**
  * The end of a task whose time is over, by what the gateway has of it. Does not ask the provider. null if it has

@@ -10,7 +10,7 @@ import {
   type TimedPollOptions,
 } from './poll-scheduler.ts';
 import { toTask, type TaskRow } from './task-rows.ts';
-import type { Poll, PollAtExpiry, Task } from './task.ts';
+import type { TaskPoll, PollAtExpiry, Task } from './task.ts';
 
 export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
   readonly database: Database;
@@ -19,7 +19,7 @@ export interface TaskWatchOptions extends Pick<TimedPollOptions, 'providerOf'> {
    * The poll of each protocol. Tasks of a primitive without a poll end only by replies or notifications, or are given
    * up.
    */
-  readonly polls: Readonly<Partial<Record<Primitive, Poll>>>;
+  readonly polls: Readonly<Partial<Record<Primitive, TaskPoll>>>;
   /** Tasks of other primitives are given up when their time is over. */
   readonly pollsAtExpiry: Readonly<Partial<Record<Primitive, PollAtExpiry>>>;
   /** False while the provider of a task is not connected to any gateway. */

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import type { GatewayError } from '#errors';
 import {
   isPromise,
@@ -13,7 +13,7 @@ import {
   parseExact,
 } from '#wire';
 import { resultText } from '#json-rpc';
-import type { CancelSignal, Piece, SettledFrame } from '#billing/amounts';
+import type { CancelSignal, ReplyPiece, SettledFrame } from '#billing/amounts';
 import {
   type Call,
   type CallRequest,
@@ -48,7 +48,7 @@ interface AnswerCallDeps {
 }
 
 /** A client's request that becomes a call. `R`: the call's result; `D`: what its data frames hold. */
-interface AnsweredCall<R = unknown, D extends Piece = Piece>
+interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
   extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
   /** null without a key. */
@@ -70,9 +70,9 @@ interface AnsweredCall<R = unknown, D extends Piece = Piece>
   errorResult?(error: unknown): string | null;
 }
 
-export type AnswerCall = <R, D extends Piece>(
+export type AnswerCall = <R, D extends ReplyPiece>(
   asked: AnsweredCall<R, D>,
-  answer: Answer,
+  answer: ClientAnswer,
   gone: CancelSignal,
 ) => Promise<void>;
 
@@ -83,12 +83,12 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
     if (largeReplies?.takes(lengthOf(pieces)))
       await largeReplies.keep(caller.account, id, { status, headers: {} }, pieces).catch(onError);
   };
-  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: Answer, by: TakenKey) => {
+  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: ClientAnswer, by: TakenKey) => {
     const client = largeReplies ? answer.body() : null;
     if (client === null) throw idempotencyError(by.kind);
     await largeReplies!.repeat(caller.account, by, client, aroundOutcome(message.idText));
   };
-  return async <R, D extends Piece>(asked: AnsweredCall<R, D>, answer: Answer, gone: CancelSignal) => {
+  return async <R, D extends ReplyPiece>(asked: AnsweredCall<R, D>, answer: ClientAnswer, gone: CancelSignal) => {
     let opened = false;
     const { idText } = asked.message;
     try {
@@ -140,10 +140,10 @@ function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>):
 }
 
 /** Writes events as they come. The response is the end of the answer. */
-async function write<R, D extends Piece>(
+async function write<R, D extends ReplyPiece>(
   asked: AnsweredCall<R, D>,
   { call, frames }: StartedProviderCall<R, D>,
-  answer: Answer,
+  answer: ClientAnswer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
   for await (const frame of frames) {
@@ -164,7 +164,7 @@ async function written(
   response: McpResponse | null,
   call: Call,
   frame: SettledFrame,
-  answer: Answer,
+  answer: ClientAnswer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
   if (response === null) return { kept: () => null, charged: false, end: () => answer.close() };

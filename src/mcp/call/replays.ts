@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { lengthOf } from '#wire';
 
 /**
@@ -7,19 +7,19 @@ import { lengthOf } from '#wire';
  */
 export interface Replays {
   /** Makes an answer that writes to `answer` and can be resumed. */
-  record(session: string, answer: Answer): Recording;
+  record(session: string, answer: ClientAnswer): Recording;
   /**
    * Writes the events after the given one, and all that are still to come, to another answer. Resolves to true when
    * that answer has ended, and to false if the event is not known here.
    */
-  resume(session: string, lastEventId: string, answer: Answer): Promise<boolean>;
+  resume(session: string, lastEventId: string, answer: ClientAnswer): Promise<boolean>;
   /** Bytes held now. */
   readonly bytes: number;
   /** Forgets answers that ended long ago. Call it regularly. */
   sweep(): void;
 }
 
-export interface Recording extends Answer {
+export interface Recording extends ClientAnswer {
   /** An event with an id was written. Its client may come back, so leaving is not cancelling. */
   isResumable(): boolean;
 }
@@ -37,7 +37,7 @@ interface ReplaysOptions {
 interface ReplayPiece {
   /** Id of the last event in it; null if no event in it has an id. */
   readonly id: string | null;
-  readonly write: (answer: Answer) => Promise<void> | void;
+  readonly write: (answer: ClientAnswer) => Promise<void> | void;
 }
 
 interface Held {
@@ -50,7 +50,7 @@ interface Held {
 
 /** Another answer, for a client that came back. */
 interface Follower {
-  readonly answer: Answer;
+  readonly answer: ClientAnswer;
   /** Resolves when everything that was given to it is written, in order. */
   written: Promise<void>;
   readonly over: () => void;

@@ -1,9 +1,9 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
 import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
-import type { CancelSignal, Piece } from '#billing/amounts';
+import type { CancelSignal, ReplyPiece } from '#billing/amounts';
 import { pinned, type Offer, nearestHint, type Catalog } from '#catalog';
 import type { Caller } from '#accounts';
 import {
@@ -37,7 +37,7 @@ export interface RequestToRun extends RequestCall {
   readonly idempotencyKey: string | null;
 }
 
-export type RunRequest = (request: RequestToRun, answer: Answer, gone: CancelSignal) => Promise<void>;
+export type RunRequest = (request: RequestToRun, answer: ClientAnswer, gone: CancelSignal) => Promise<void>;
 
 /**
  * Takes one request to a server through the pipeline and writes its answer. Never rejects: an error becomes the answer.
@@ -96,7 +96,7 @@ interface RequestCall {
  * A client's request in the form that the pipeline takes. `adapter` takes it to a server. Throws GatewayError
  * `invalid_request` for a call that names no tool.
  */
-export function requestCall<R, D extends Piece>(
+export function requestCall<R, D extends ReplyPiece>(
   { refusal }: Pick<RequestCallDeps, 'refusal'>,
   request: RequestCall,
   mcpRequest: McpRequest,

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { GatewayError } from '#errors';
 import { isObject, isPromise, type JsonObject } from '#wire';
@@ -60,7 +60,7 @@ export type RunStateless = (
   service: string,
   request: StatelessRequest,
   context: RequestContext,
-  answer: Answer,
+  answer: ClientAnswer,
   toClient?: (text: string) => string,
 ) => Promise<void>;
 
@@ -198,7 +198,7 @@ export function boundedListens(toService: RunStateless, places: StreamQuota): Ru
       const { status, message } = places.refusal();
       return answer.end(errorText(idText, { code: ERROR.server, message }), status);
     }
-    const within: Answer = {
+    const within: ClientAnswer = {
       events: (bytes) => answer.events(bytes),
       end: (...last) => answer.end(...last),
       body: (asEvent) => answer.body(asEvent),

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import {
-  type Answer,
+  type ClientAnswer,
   createAnswer,
   createHttpSink,
   type KeepAlive,
@@ -32,7 +32,7 @@ export type StatelessTransport = (
   service: string | null,
   request: StatelessRequest,
   context: RequestContext,
-  answer: Answer,
+  answer: ClientAnswer,
 ) => Promise<void>;
 
 export interface McpRoutesDeps {

@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import type { RequestId, RequestMessage } from '#json-rpc';
 import { endOnly, type Pipeline } from '#call';
 import { LISTEN_MS } from '#limits';
@@ -61,7 +61,7 @@ export interface SessionMessages {
   /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
   tell(session: LegacySession, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
   /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
-  listen(listening: Listening, context: RequestContext, onEvents: Answer['events']): Promise<McpResponse | null>;
+  listen(listening: Listening, context: RequestContext, onEvents: ClientAnswer['events']): Promise<McpResponse | null>;
 }
 
 interface RequestHow {

@@ -1,4 +1,4 @@
-import { type Answer, type ClientSink, createAnswer, type KeepAlive } from '#http';
+import { type ClientAnswer, type ClientSink, createAnswer, type KeepAlive } from '#http';
 import {
   errorText,
   type JsonRpcMessage,
@@ -22,7 +22,7 @@ import { BATCH_OUTSIDE, type McpResponse, noSession } from '../request/mcp-reque
 /** Answers clients with sessions. `service` is null for the aggregate. */
 export interface SessionTransport {
   /** A POST in a session, or the `initialize` that opens one. */
-  post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: Answer): Promise<void>;
+  post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: ClientAnswer): Promise<void>;
   /** The stream on which a client receives messages that belong to no request. */
   listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
   /** Ends a session. Resolves to false if the caller has no such session. */
@@ -43,11 +43,11 @@ interface SessionHandlers<S extends KeptSession> {
     asked: RequestMessage,
     events: boolean,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void>;
   /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
   tell(use: KeptUse<S>, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
-  listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: Answer): Promise<void>;
+  listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: ClientAnswer): Promise<void>;
   /** False if `enter` would give null. */
   end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
 }
@@ -72,7 +72,7 @@ export function createSessionTransport<S extends KeptSession>(
     asked: JsonRpcMessage,
     events: boolean,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> {
     if (asked.kind === 'request') {
       if (asked.method === 'ping') return answer.end(resultText(asked.idText, '{}'), 200);
@@ -89,7 +89,7 @@ export function createSessionTransport<S extends KeptSession>(
     const asked = parseMessage(text);
     if (!asked) throw new Error('a message of a batch that was read cannot be read again');
     let response: string | null = null;
-    const keeping: Answer = {
+    const keeping: ClientAnswer = {
       events: async () => {},
       end(answered) {
         response = Buffer.concat(piecesOfText(answered)).toString();
@@ -113,7 +113,7 @@ export function createSessionTransport<S extends KeptSession>(
     service: string | null,
     id: string | null,
     { caller }: RequestContext,
-    { answer, idText }: { readonly answer: Answer; readonly idText: string },
+    { answer, idText }: { readonly answer: ClientAnswer; readonly idText: string },
     run: (use: KeptUse<S>) => Promise<void>,
   ): Promise<void> {
     if (id === null) return answer.end(BATCH_OUTSIDE.text, BATCH_OUTSIDE.status);
@@ -130,7 +130,12 @@ export function createSessionTransport<S extends KeptSession>(
   }
 
   /** Runs `run`. If it throws, the error becomes the answer. `inSession`: to a message in a session. */
-  async function answered(idText: string, inSession: boolean, answer: Answer, run: () => Promise<void>): Promise<void> {
+  async function answered(
+    idText: string,
+    inSession: boolean,
+    answer: ClientAnswer,
+    run: () => Promise<void>,
+  ): Promise<void> {
     try {
       await run();
     } catch (error) {

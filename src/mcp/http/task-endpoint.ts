@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { errorText, type RequestMessage, resultText } from '#json-rpc';
 import { GatewayError } from '#errors';
 import { splice, withMembers, type UpstreamFailure } from '#wire';
@@ -38,7 +38,7 @@ type TaskEndpoint = (
   address: TaskAddress,
   request: StatelessRequest,
   context: RequestContext,
-  answer: Answer,
+  answer: ClientAnswer,
 ) => Promise<void>;
 
 export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {

@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { errorText, type JsonRpcError, type RequestMessage, resultText } from '#json-rpc';
 import { modernStatusOf, META } from '../wire/revisions.ts';
 
@@ -6,7 +6,7 @@ import { modernStatusOf, META } from '../wire/revisions.ts';
 export type OwnAnswer = { readonly result: string } | { readonly error: JsonRpcError };
 
 /** Ends a request with an answer that the gateway itself writes. */
-export function endOwn(answer: Answer, { idText }: RequestMessage, own: OwnAnswer, modern: boolean): void {
+export function endOwn(answer: ClientAnswer, { idText }: RequestMessage, own: OwnAnswer, modern: boolean): void {
   if ('result' in own) answer.end(resultText(idText, own.result), 200);
   else answer.end(errorText(idText, own.error), modern ? modernStatusOf(own.error.code) : 200);
 }

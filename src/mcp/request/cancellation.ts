@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { errorText, exactId, type NotificationMessage, type RequestId, type RequestMessage } from '#json-rpc';
 import { spanAt, UpstreamFailure } from '#wire';
 import type { SessionStore } from './session-store.ts';
@@ -90,7 +90,7 @@ export async function runCancellable<T>(
   session: string,
   of: T,
   request: RequestMessage,
-  answer: Answer,
+  answer: ClientAnswer,
   work: (cancelled: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const id = exactId(request);

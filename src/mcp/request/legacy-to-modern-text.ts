@@ -10,7 +10,7 @@ import {
   withMembers,
   RawJsonError,
   type JsonObject,
-  type Member,
+  type JsonMember,
 } from '#wire';
 import type { RequestMessage, ResponseMessage } from '#json-rpc';
 import { ERROR, LEGACY_METHODS, META, agreedRevision, MODERN } from '../wire/revisions.ts';
@@ -149,7 +149,7 @@ const ASKS = { elicitation: null, sampling: null, roots: null } as const;
 export function envelopeOf({ initialize, logLevel }: LegacySession, events: boolean): Envelope {
   const message = JSON.parse(initialize) as { readonly params?: unknown };
   const params = isObject(message.params) ? message.params : {};
-  const members: ReadonlyMap<string, Member> = isObject(message.params)
+  const members: ReadonlyMap<string, JsonMember> = isObject(message.params)
     ? membersOf(initialize, membersOf(initialize).get('params')!.start)
     : new Map();
   const written = (key: string) => initialize.slice(members.get(key)!.start, members.get(key)!.end);

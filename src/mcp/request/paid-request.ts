@@ -3,7 +3,7 @@ import type { RequestMessage } from '#json-rpc';
 import { membersOf } from '#wire';
 import { keyedRequest, paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
 import type { Caller } from '#accounts';
-import type { Refusal } from '#call';
+import type { UnpaidCall } from '#call';
 import { formatUsd } from '#billing/amounts';
 import type { McpRequest } from './mcp-request.ts';
 import { X402 } from '../wire/revisions.ts';
@@ -44,7 +44,7 @@ export function createReadPaid(payments: Payments): ReadPaid {
  */
 export async function paymentRequired(
   { client, message, service, payment }: Pick<McpRequest, 'client' | 'message' | 'service'> & PaidRequest,
-  { amount, terms }: Refusal,
+  { amount, terms }: UnpaidCall,
 ): Promise<string> {
   const tool = String(message.params?.['name']).toWellFormed();
   const required = await terms({

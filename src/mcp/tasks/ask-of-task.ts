@@ -2,7 +2,7 @@ import { type ResponseMessage, type RequestId, onlyAnswerTo, parseMessage } from
 import { isObject, spanAt, splice, UpstreamFailure } from '#wire';
 import { measuredUse, type Send, endOnly, type Pipeline } from '#call';
 import { type Offer, pinned } from '#catalog';
-import type { Observation, Task, Tasks, Poll } from '#tasks';
+import type { Observation, Task, Tasks, TaskPoll } from '#tasks';
 import { ERROR, META, MODERN } from '../wire/revisions.ts';
 import { providerFailure, withoutResponse, refuseCredentialStatus, freeEnd } from '../request/ending.ts';
 import { requestText } from '../wire/own-messages.ts';
@@ -208,7 +208,7 @@ interface PollTaskDeps extends AskOfTaskDeps {
 const POLL_MS = 20_000;
 
 /** Looks at a task for the gateway itself, so that the gateway notices its end even if no client asks. */
-export function createPollTask(deps: PollTaskDeps): Poll {
+export function createPollTask(deps: PollTaskDeps): TaskPoll {
   return async (task, signal) => {
     let seen: Observation | null = null;
     const startAttempt: McpFreeCall['startAttempt'] = (offer, send) =>

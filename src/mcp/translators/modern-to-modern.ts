@@ -9,7 +9,7 @@ import {
   readReply,
   refuseOtherAnswer,
 } from '#json-rpc';
-import { isObject, type Member, membersOf, splice, withMembers } from '#wire';
+import { isObject, type JsonMember, membersOf, splice, withMembers } from '#wire';
 import type { Seals } from '#security';
 import type { Offer } from '#catalog';
 import { toServerEnd, withoutResponse } from '../request/ending.ts';
@@ -156,7 +156,7 @@ function withoutTaskIds({ method, text, params, members }: RequestMessage): stri
 }
 
 /** Replaces the sealed state by the server's own state. */
-function withState(text: string, params: Member, { state }: Continued): string {
+function withState(text: string, params: JsonMember, { state }: Continued): string {
   return splice(text, [withMembers(text, params, { requestState: state === null ? null : JSON.stringify(state) })]);
 }
 

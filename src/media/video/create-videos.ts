@@ -4,7 +4,7 @@ import { getOrInsert, UpstreamFailure } from '#wire';
 import { authorise, type Pipeline } from '#call';
 import type { Caller } from '#accounts';
 import type { Blobs } from '#files';
-import { type EndTask, type Poll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
+import { type EndTask, type TaskPoll, type PollAtExpiry, ownerOf, type Task, type Tasks } from '#tasks';
 import { askProvider, askForJson } from './run/ask-provider.ts';
 import { createFetchVideos } from './run/fetch-video.ts';
 import { createPollVideos } from './run/poll-videos.ts';
@@ -33,7 +33,7 @@ interface VideosOptions {
 /** The running videos and the finished ones. */
 export interface Videos {
   /** For the watch. */
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   /** For the watch: ends a task whose time is over with the files that are here. null without files. */
   readonly pollAtExpiry: PollAtExpiry;
   /** The caller's task with this id, which came as the parameter `param`. Throws GatewayError `not_found`. */
@@ -117,7 +117,7 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     onUnseen: unseen,
     now,
   });
-  const poll: Poll = (task, signal) => {
+  const poll: TaskPoll = (task, signal) => {
     if (looked.size >= LOOKED_MAX) looked.clear();
     looked.set(task.taskId, now());
     return pollJobs(task, signal);

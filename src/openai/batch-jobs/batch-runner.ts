@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createDueWorker, type Database, loadStatements } from '#store';
-import { getOrInsert, type Place } from '#wire';
+import { getOrInsert, type JobPlace } from '#wire';
 import type { Batch, BatchFault } from './batch.ts';
 import { checkPlaces, runPlaces, shareOf, UNPAID } from './batch-places.ts';
 import { Claim, NotNow } from './claim.ts';
@@ -54,7 +54,7 @@ const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
 interface TakenPlace {
   readonly account: string;
   share: string;
-  place: Place;
+  place: JobPlace;
   isRun: boolean;
   isLong: () => boolean;
 }

@@ -1,5 +1,5 @@
 import { loadStatements, type Database, type Row } from '#store';
-import type { Place, Places } from '#wire';
+import type { JobPlace, Places } from '#wire';
 import { newCallId } from '#call';
 import type { AnsweredRequest, Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
@@ -272,13 +272,13 @@ export class BatchRun {
   }
 
   /** null if the batch begins no other line now. */
-  #place(): Promise<Place | null> {
+  #place(): Promise<JobPlace | null> {
     const claim = this.#claim;
     const options = { share: shareOf(this.#batch), stop: claim.stop, onLong: () => claim.becomeLong() };
     return this.#deps.places.take(this.#batch.account, options);
   }
 
-  #start(place: Place, run: () => Promise<void>): void {
+  #start(place: JobPlace, run: () => Promise<void>): void {
     const running = run()
       .catch((error: unknown) => {
         // The line stays as it is. Whoever goes on with the batch finds out whether its call was charged.

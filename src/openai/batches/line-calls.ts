@@ -4,7 +4,7 @@ import { GatewayError, GatewayStopping } from '#errors';
 import type { Caller } from '#accounts';
 import { type Admission, UNLIMITED } from '#limits';
 import { type Call, type CallRequest, newCallId, type Pipeline, type UpstreamRequest } from '#call';
-import { BATCH_TIER, type MicroUsd, type Piece } from '#billing/amounts';
+import { BATCH_TIER, type MicroUsd, type ReplyPiece } from '#billing/amounts';
 import { batchPriceOf } from '#catalog';
 import {
   type AnsweredRequest,
@@ -202,13 +202,13 @@ const isCheap = ({ offer, price }: Call['candidates'][number]): boolean =>
 const isOfBatch = ({ candidates: [first] }: Call): boolean => first !== undefined && isCheap(first);
 
 /** A call that is made at once. No provider serves it for the price of a batch, to which it could fall back. */
-const atOnce = <R, D extends Piece>(call: Call<R, D>): Call<R, D> => ({
+const atOnce = <R, D extends ReplyPiece>(call: Call<R, D>): Call<R, D> => ({
   ...call,
   candidates: call.candidates.filter((candidate) => !isCheap(candidate)),
 });
 
 /** Nobody waits for a line, so the cheapest provider comes first, unless the request says how they are to be sorted. */
-const cheapestFirst = <R, D extends Piece>(request: CallRequest<R, D>): CallRequest<R, D> =>
+const cheapestFirst = <R, D extends ReplyPiece>(request: CallRequest<R, D>): CallRequest<R, D> =>
   request.preferences.sort !== null ? request : { ...request, preferences: { ...request.preferences, sort: 'price' } };
 
 async function bytesIn(body: UpstreamRequest['body']): Promise<Uint8Array> {

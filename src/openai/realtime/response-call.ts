@@ -1,5 +1,11 @@
 import { isObject, UpstreamFailure } from '#wire';
-import { completionTokens, CuttableCancelSource, type Frame, type Piece, type SettledFrame } from '#billing/amounts';
+import {
+  completionTokens,
+  CuttableCancelSource,
+  type Frame,
+  type ReplyPiece,
+  type SettledFrame,
+} from '#billing/amounts';
 import {
   type Call,
   type CallRequest,
@@ -15,7 +21,7 @@ import { boundsAt, type Growth, NO_GROWTH, type ResponseBounds } from './convers
 import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } from './response-end.ts';
 
 type Settled = SettledFrame<ResponseResult>;
-type ResponseStep = IteratorResult<Piece | null, ReplyEnd<ResponseResult>>;
+type ResponseStep = IteratorResult<ReplyPiece | null, ReplyEnd<ResponseResult>>;
 
 /** The part of a call that the session looks at before it may run. Throws GatewayError. */
 type Check = (call: Call) => void;
@@ -32,7 +38,7 @@ interface ResponseCallOptions {
  * One response of a session as a call. It is locked first, and waits for a response to begin; the response is then
  * charged to it. A lock that no response used costs nothing.
  */
-export class ResponseCall implements ProviderAdapter<ResponseResult, Piece> {
+export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece> {
   readonly endsWithCall = true;
   readonly waits = true;
   /** Resolves once the money is locked, and the session is open if the call opens it. */

@@ -1,5 +1,5 @@
 import type { JsonObject } from '#wire';
-import type { Piece } from '#billing/amounts';
+import type { ReplyPiece } from '#billing/amounts';
 import { type CallEvent, type EventBatch, eventBatch, textOf } from '#bridge';
 import { decodeChunk, type ToolCallIds } from '../chat/reply/chat-decoder.ts';
 import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.ts';
@@ -8,7 +8,7 @@ import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.
  * Takes the chunks of a chat stream, in the gateway's form, and gives out what the client gets of them: bytes of the
  * chat wire, events for another wire, or the chunks themselves. `F` is how it writes chunks of a known form.
  */
-export interface ChunkOutput<D extends Piece = Piece, F = unknown> {
+export interface ChunkOutput<D extends ReplyPiece = ReplyPiece, F = unknown> {
   /** So many bytes of the provider have arrived, which are read before the next take. */
   arrives(bytes: number): void;
   /** Takes a chunk that was parsed. */

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { type Bound, BOUNDS, parseForeign, tooLarge, TooMuchStructure, UpstreamFailure, type JsonObject } from '#wire';
 import { failedByItsOwnWords, HeadReader, malformed } from '#wire/replies';
-import type { Piece } from '#billing/amounts';
+import type { ReplyPiece } from '#billing/amounts';
 import type { ReplyContext } from '../chat/reply/chat-end.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/reply/output-bound.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
@@ -19,7 +19,7 @@ interface OutputSource<D> {
  * and bounds what a provider may send. A class, because a getter in an object literal keeps the call in memory until a
  * full collection.
  */
-export abstract class EventStreamReader<D extends Piece> extends HeadReader {
+export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader {
   protected readonly context: ReplyContext;
   protected readonly counter: OutputCounter;
   readonly #output: OutputSource<D>;

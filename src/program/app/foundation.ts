@@ -6,7 +6,7 @@ import type { Config, NamedDifferences } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
 import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
-import type { Poll, Task } from '#tasks';
+import type { TaskPoll, Task } from '#tasks';
 import type { Batches } from '#batch-jobs';
 import type { Mcp } from '#mcp';
 import { LedgerUnavailable } from '#billing';
@@ -88,7 +88,7 @@ interface Foundation {
 }
 
 /** The parts that a phase resolves with. */
-export type Opened<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
+export type PhaseParts<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
 
 export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
   const { random = Math.random } = options;
@@ -166,7 +166,7 @@ interface LateBound {
   bodies: { heldBytes(): number; waitingCount(): number };
   funds: Pick<OpenPayments, 'figures'>;
   databaseWorks: () => Promise<boolean>;
-  pollAgent: Poll;
+  pollAgent: TaskPoll;
   giveFile: (stream: ServerHttp2Stream, asked: string) => void;
   /** Whether the call was at work here. */
   endCall: (call: CallToEnd) => boolean;
@@ -191,7 +191,7 @@ const createLateBound = (): LateBound => ({
 export const isAway = (error: unknown): boolean =>
   error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);
 
-export type Store = Opened<typeof openStore>;
+export type Store = PhaseParts<typeof openStore>;
 
 /** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
 export async function openStore(foundation: Foundation) {

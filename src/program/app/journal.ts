@@ -27,7 +27,7 @@ import type { Identity } from '#auth/identity';
 /* The guard of the journal against loss: `journal-head.json` remembers how far the journal of a database went. */
 
 /** The database and the identity whose journal is guarded. */
-type Place = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
+type GuardedJournal = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
 
 /** A head that the journal of a database once had, as stored in the data directory. */
 interface RememberedHead extends JournalHead {
@@ -64,7 +64,7 @@ interface JournalFile {
   removeUnreadable(): void;
 }
 
-export function openJournalFile({ dataDir, databaseUrl, identitySeed }: Place): JournalFile {
+export function openJournalFile({ dataDir, databaseUrl, identitySeed }: GuardedJournal): JournalFile {
   const name = databaseName(databaseUrl);
   const path = journalFile(dataDir);
   const mac = ({ chain, n, hash, at }: RememberedHead): string => {
@@ -195,7 +195,7 @@ interface JournalWatch {
 const EVERY_MS = 1_000;
 
 interface JournalWatchOptions {
-  readonly config: Place;
+  readonly config: GuardedJournal;
   readonly database: OpenDatabase;
   readonly now: () => number;
   /**
@@ -206,7 +206,7 @@ interface JournalWatchOptions {
 }
 
 interface JournaledOptions {
-  readonly config: Place;
+  readonly config: GuardedJournal;
   readonly logger: { warn(fields: object, text: string): void };
   readonly opened: AsyncDisposableStack;
   readonly now: () => number;
@@ -333,7 +333,7 @@ async function watchJournal(options: JournalWatchOptions): Promise<JournalWatch>
  * journal has the batch that `journal-head.json` names.
  */
 export async function auditWithJournal(
-  config: Place,
+  config: GuardedJournal,
   database: OpenDatabase,
   options: AuditOptions,
 ): Promise<AuditReport> {

@@ -7,7 +7,7 @@ import { createIdentity, type Identity, IdentityError } from '#auth/identity';
 
 const SQL = loadStatements(import.meta.url, './sql/identity.sql', ['adoptIdentity', 'findIdentity', 'noteIdentity']);
 
-type Known = Pick<Identity, 'receiptKey'>;
+type ReceiptIdentity = Pick<Identity, 'receiptKey'>;
 
 /** The identity of a configuration. Makes `identity.json` if there is neither a seed nor this file. */
 export const identityOf = ({ identitySeed, dataDir }: Pick<Config, 'identitySeed' | 'dataDir'>): Identity =>
@@ -16,7 +16,7 @@ export const identityOf = ({ identitySeed, dataDir }: Pick<Config, 'identitySeed
 /** The fault of this identity for a database, as a sentence; null if it is that of the database, or its first. */
 export async function identityFault(
   database: Pick<Database, 'query'>,
-  { receiptKey: { id } }: Known,
+  { receiptKey: { id } }: ReceiptIdentity,
 ): Promise<string | null> {
   const [row] = await database.query(SQL.findIdentity);
   if (row === undefined || row['receipt_key'] === id) return null;
@@ -27,20 +27,24 @@ export async function identityFault(
 /** Lets a database belong to this identity from now on. */
 export async function adoptIdentity(
   database: Pick<Database, 'query'>,
-  { receiptKey: { id } }: Known,
+  { receiptKey: { id } }: ReceiptIdentity,
   now: number,
 ): Promise<void> {
   await database.query(SQL.adoptIdentity, [id, now]);
 }
 
 /** Gives a database its identity, if it is the first gateway that starts on it. Rejects like refuseOtherIdentity. */
-export async function noteIdentity(database: Pick<Database, 'query'>, identity: Known, now: number): Promise<void> {
+export async function noteIdentity(
+  database: Pick<Database, 'query'>,
+  identity: ReceiptIdentity,
+  now: number,
+): Promise<void> {
   await database.query(SQL.noteIdentity, [identity.receiptKey.id, now]);
   await refuseOtherIdentity(database, identity);
 }
 
 /** Rejects with IdentityError, whose message says what to do, if the database belongs to another identity. */
-export async function refuseOtherIdentity(database: Pick<Database, 'query'>, identity: Known): Promise<void> {
+export async function refuseOtherIdentity(database: Pick<Database, 'query'>, identity: ReceiptIdentity): Promise<void> {
   const fault = await identityFault(database, identity);
   if (fault === null) return;
   throw new IdentityError(

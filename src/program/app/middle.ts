@@ -13,14 +13,14 @@ import { createReplyMemory, type Quotes } from '#call';
 import type { CallToEnd } from '#network';
 import { refuseStopped } from '#accounts';
 import { openAccess, openServer } from './server.ts';
-import type { Opened } from './foundation.ts';
+import type { PhaseParts } from './foundation.ts';
 import { openBilling } from './billing.ts';
 import { endCallHere } from './end-call.ts';
 import type { Money } from './money.ts';
 import { openNetwork, type Routed, openRouting } from './network.ts';
 import { createReload } from './reload.ts';
 
-export type Middle = Opened<typeof openMiddle>;
+export type Middle = PhaseParts<typeof openMiddle>;
 
 /** Phase 3: the server, authentication, the way to providers, and the pipeline that every call takes. */
 export async function openMiddle(money: Money) {

@@ -13,12 +13,12 @@ import {
   createTracer,
   watchLateAttempts,
 } from '#observe';
-import type { Opened, Store } from './foundation.ts';
+import type { PhaseParts, Store } from './foundation.ts';
 import { auditWithJournal, openLedger } from './journal.ts';
 import { openPayments, hasPayments } from './payments.ts';
 import { VERSION } from '../../foundation/version.ts';
 
-export type Money = Opened<typeof openMoney>;
+export type Money = PhaseParts<typeof openMoney>;
 
 /** Phase 2: ledger, prices, receipts and payments over chains, and the observers that count them. */
 export async function openMoney(store: Store) {

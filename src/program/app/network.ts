@@ -22,9 +22,9 @@ import { createHealth, openKeptFigures, type Offer } from '#catalog';
 import { createRateLimiter, createRatePolicies } from '#limits';
 import { VERSION } from '../../foundation/version.ts';
 import type { Access } from './server.ts';
-import type { Opened } from './foundation.ts';
+import type { PhaseParts } from './foundation.ts';
 
-export type Network = Opened<typeof openNetwork>;
+export type Network = PhaseParts<typeof openNetwork>;
 
 /** The way to providers: direct, through tunnels into this gateway, and through other gateways of the database. */
 export async function openNetwork(access: Access) {
@@ -137,7 +137,7 @@ async function openRegistry(
   return registry;
 }
 
-export type Routed = Opened<typeof openRouting>;
+export type Routed = PhaseParts<typeof openRouting>;
 
 /** The choice of a provider for a call, and the rate limits of callers. */
 export async function openRouting(network: Network) {

@@ -42,13 +42,13 @@ import { rpcRoutes } from '#rpc';
 import type { Config } from '#config';
 import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../../foundation/version.ts';
-import type { Opened } from './foundation.ts';
+import type { PhaseParts } from './foundation.ts';
 import type { Middle } from './middle.ts';
 import { openBatches } from './batches.ts';
 import { mount } from './mount.ts';
 import { openMedia, openTasks, watchTasks } from './tasks.ts';
 
-export type Protocols = Opened<typeof openProtocols>;
+export type Protocols = PhaseParts<typeof openProtocols>;
 
 /** The parts that MCP and A2A are made of: all that is open before them, and what several routes share. */
 interface RouteParts extends Middle, ReturnType<typeof openTasks> {

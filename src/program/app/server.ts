@@ -19,10 +19,10 @@ import {
   createWebSessions,
 } from '#auth';
 import { VERSION } from '../../foundation/version.ts';
-import type { Opened } from './foundation.ts';
+import type { PhaseParts } from './foundation.ts';
 import type { Money } from './money.ts';
 
-type Listener = Opened<typeof openServer>;
+type HttpListener = PhaseParts<typeof openServer>;
 
 /**
  * The HTTP server, with the reference pages and the web pages. It does not listen yet. The reference pages are mounted
@@ -82,10 +82,10 @@ export async function openServer(money: Money) {
   return { ...money, catalog, trust, server, web, ownOrigin };
 }
 
-export type Access = Opened<typeof openAccess>;
+export type Access = PhaseParts<typeof openAccess>;
 
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
-export async function openAccess(listener: Listener) {
+export async function openAccess(listener: HttpListener) {
   const { config, database, ledger, identity, logger, outages, payments, ownOrigin, opened, now, elapsed } = listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });

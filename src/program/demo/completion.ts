@@ -3,15 +3,15 @@ import { composeAnswer } from './sage.ts';
 import { chooseTools } from './tool-choice.ts';
 
 /** One choice of the answer. Each piece is one token. */
-export interface Choice {
-  readonly pieces: readonly Piece[];
+interface CompletionChoice {
+  readonly pieces: readonly CompletionPiece[];
   readonly finishReason: 'stop' | 'length' | 'tool_calls';
 }
 
 /**
  * One token: of text, or of the call of the tool with this index. Only the first piece of a call has `name` and `id`.
  */
-export type Piece =
+type CompletionPiece =
   | { readonly kind: 'text'; readonly text: string }
   | {
       readonly kind: 'call';
@@ -22,26 +22,36 @@ export type Piece =
     };
 
 /** Computes all choices of an answer. A choice ends at `max_tokens` or before the first `stop` sequence. */
-export function complete(request: ChatRequest, id: string): readonly Choice[] {
+export function complete(request: ChatRequest, id: string): readonly CompletionChoice[] {
   const calls = chooseTools(request);
   return Array.from({ length: request.n }, (_, choice) => {
     if (calls.length > 0) {
-      const pieces = calls.flatMap((call, index): Piece[] => [
+      const pieces = calls.flatMap((call, index): CompletionPiece[] => [
         { kind: 'call', index, name: call.name, id: `call_${id.slice(-12)}_${choice}_${index}`, text: '' },
-        ...splitTokens(call.arguments).map((text): Piece => ({ kind: 'call', index, name: null, id: null, text })),
+        ...splitTokens(call.arguments).map((text): CompletionPiece => ({
+          kind: 'call',
+          index,
+          name: null,
+          id: null,
+          text,
+        })),
       ]);
       return bounded(pieces, request.maxTokens, 'tool_calls');
     }
     const text = untilStop(composeAnswer(request, choice), request.stop);
     return bounded(
-      splitTokens(text).map((piece): Piece => ({ kind: 'text', text: piece })),
+      splitTokens(text).map((piece): CompletionPiece => ({ kind: 'text', text: piece })),
       request.maxTokens,
       'stop',
     );
   });
 }
 
-function bounded(pieces: readonly Piece[], maxTokens: number | null, finishReason: 'stop' | 'tool_calls'): Choice {
+function bounded(
+  pieces: readonly CompletionPiece[],
+  maxTokens: number | null,
+  finishReason: 'stop' | 'tool_calls',
+): CompletionChoice {
   return maxTokens !== null && pieces.length > maxTokens
     ? { pieces: pieces.slice(0, maxTokens), finishReason: 'length' }
     : { pieces, finishReason };
@@ -58,7 +68,7 @@ export interface Usage {
   readonly total_tokens: number;
 }
 
-export function usageOf(request: ChatRequest, choices: readonly Choice[]): Usage {
+export function usageOf(request: ChatRequest, choices: readonly CompletionChoice[]): Usage {
   const completion = choices.reduce((sum, choice) => sum + choice.pieces.length, 0);
   return {
     prompt_tokens: request.promptTokens,
@@ -68,7 +78,7 @@ export function usageOf(request: ChatRequest, choices: readonly Choice[]): Usage
 }
 
 /** The `message` of an answer that is not streamed. */
-export function messageOf(choice: Choice): object {
+export function messageOf(choice: CompletionChoice): object {
   const calls = choice.pieces.filter((piece) => piece.kind === 'call');
   if (calls.length === 0) return { role: 'assistant', content: choice.pieces.map((piece) => piece.text).join('') };
   const toolCalls = calls
@@ -81,7 +91,7 @@ export function messageOf(choice: Choice): object {
 }
 
 /** The `delta` of one token of a stream. */
-export function deltaOf(piece: Piece): object {
+export function deltaOf(piece: CompletionPiece): object {
   if (piece.kind === 'text') return { content: piece.text };
   if (piece.name === null) return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] };
   return {

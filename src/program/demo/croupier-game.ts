@@ -1,6 +1,6 @@
 import { commentOn } from './sage.ts';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
-import { isObject } from './request.ts';
+import { isObject, type JsonObject } from './request.ts';
 
 /** A part of an answer, in the form of A2A 1.0. */
 export type GamePart = { readonly text: string } | { readonly data: unknown };
@@ -15,7 +15,7 @@ export type GameStep =
       readonly words: string | null;
     };
 
-type Game = (said: string, run: Run | null) => AsyncGenerator<GameStep, void, undefined>;
+type Game = (said: string, run: CroupierRun | null) => AsyncGenerator<GameStep, void, undefined>;
 
 const TOOLBOX = 'demo/toolbox';
 const SAGE = 'demo/sage';
@@ -71,12 +71,10 @@ export function createGame(around: Surroundings): Game {
   };
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 /**
  * Calls through the gateway that sent the message. They are paid from the lock of the call that the croupier works on.
  */
-interface Run {
+interface CroupierRun {
   /**
    * Returns the text and the structured data of a tool's result. Rejects with RunError if the call is refused or fails.
    */
@@ -102,7 +100,7 @@ const COMMENT_TOKENS_MAX = 64;
  * Reads the run token in a message's `metadata["tollgate/run"]`. Returns null without a valid token, and if the URL
  * beside it is not on this machine.
  */
-export function readRun(metadata: unknown): Run | null {
+export function readRun(metadata: unknown): CroupierRun | null {
   const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;
   if (!isObject(said)) return null;
   const { token, url: base } = said;
@@ -113,7 +111,7 @@ export function readRun(metadata: unknown): Run | null {
     : null;
 }
 
-function createRun(base: string, token: string): Run {
+function createRun(base: string, token: string): CroupierRun {
   const post = async (path: string, body: object): Promise<JsonObject> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -8,7 +8,7 @@ export interface Picture {
   readonly bytes: number | null;
 }
 
-interface Message {
+interface DemoMessage {
   readonly role: string;
   readonly text: string;
   readonly pictures: readonly Picture[];
@@ -24,7 +24,7 @@ export interface Tool {
 /** A chat request. Only the fields that the demo uses are checked. */
 export interface ChatRequest {
   readonly model: string;
-  readonly messages: readonly Message[];
+  readonly messages: readonly DemoMessage[];
   readonly stream: boolean;
   readonly n: number;
   readonly maxTokens: number | null;
@@ -50,7 +50,7 @@ export class RequestError extends Error {
   }
 }
 
-type JsonObject = Readonly<Record<string, unknown>>;
+export type JsonObject = Readonly<Record<string, unknown>>;
 const CHOICES_MAX = 16;
 
 /** Parses the body of a chat request. Throws RequestError. */
@@ -81,7 +81,7 @@ export function parseChatRequest(body: unknown): ChatRequest {
   };
 }
 
-function parseMessage(message: unknown, index: number): Message {
+function parseMessage(message: unknown, index: number): DemoMessage {
   if (!isObject(message) || typeof message['role'] !== 'string')
     throw new RequestError(`messages[${index}] must have a role.`, 'messages');
   const content = message['content'];
@@ -152,7 +152,7 @@ function parseAnswerSchema(format: unknown): unknown {
     : null;
 }
 
-function countPrompt(messages: readonly Message[], tools: unknown): number {
+function countPrompt(messages: readonly DemoMessage[], tools: unknown): number {
   const toolTokens = tools === undefined ? 0 : countTokens(JSON.stringify(tools));
   return messages.reduce(
     (sum, message) => sum + MESSAGE_TOKENS + countTokens(message.text) + message.pictures.length * IMAGE_TOKENS,

@@ -1,6 +1,4 @@
-import { countTokens } from './request.ts';
-
-type JsonObject = Readonly<Record<string, unknown>>;
+import { countTokens, type JsonObject } from './request.ts';
 
 /** The sources of time and chance. Tests replace them. */
 export interface Surroundings {

@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import { createBudget } from '#wire/budgets';
 import { createFrameMeter, FRAME_BUDGET, MeteredBytes } from '#wire/frame-meter';
 
-type Done = (error?: Error | null) => void;
+type PipeCallback = (error?: Error | null) => void;
 
 /**
  * Bytes that may wait in memory for the process before its session here feels it. Two sessions of which each waits for
@@ -34,7 +34,7 @@ export function meteredPipe(pipe: Socket, prefaceBytes: number, flooded: (why: s
       done(error);
     },
   });
-  const send = (chunk: Buffer, done: Done) => {
+  const send = (chunk: Buffer, done: PipeCallback) => {
     if (pipe.writableLength + chunk.byteLength > SEND_BUFFER_BYTES_MAX) return void pipe.write(chunk, done);
     pipe.write(chunk);
     done();

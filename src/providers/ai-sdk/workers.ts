@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import { callbackify } from 'node:util';
 import type { buildConnector, Dispatcher } from 'undici';
 import { loadPool } from '#wire/undici';
-import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type Target } from '#config';
+import { type Config, findPackage, PACKAGE_FAILED, type SdkTarget, type ServiceTarget } from '#config';
 import type { Egress } from './egress.ts';
 import type { PackageLog } from './package-log.ts';
 import type { Candidate } from './wall/candidates.ts';
@@ -34,14 +34,14 @@ interface SdkWorkers {
    * Finds the wall of this machine, if one of the targets is a package. Rejects with ConfigError if a wall is required
    * and there is no wall.
    */
-  prepare(targets: readonly Target[]): Promise<void>;
+  prepare(targets: readonly ServiceTarget[]): Promise<void>;
   /**
    * The dispatcher that answers OpenAI's API for chat, embeddings and images with the package of a block. Blocks with
    * the same settings share one process. It starts with the first call, and with the next call after it has ended.
    */
   open(target: SdkTarget): Dispatcher;
   /** Ends the processes of all other packages, after their running calls. */
-  keepOnly(targets: readonly Target[]): void;
+  keepOnly(targets: readonly ServiceTarget[]): void;
   close(): Promise<void>;
 }
 

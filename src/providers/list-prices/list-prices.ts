@@ -27,12 +27,12 @@ export type ListPrice =
   | { readonly kind: 'unpriced'; readonly why: string };
 
 /** Rates of one entry of the list, as micro-USD for 1M tokens, or for a million searches. */
-type Rates = Readonly<Record<string, bigint>>;
+type ListRates = Readonly<Record<string, bigint>>;
 
 /** A price: the rates of short prompts, and those of prompts above a number of tokens, rising. */
 interface Rated {
-  readonly base: Rates;
-  readonly tiers: readonly { readonly above: number; readonly rates: Rates }[];
+  readonly base: ListRates;
+  readonly tiers: readonly { readonly above: number; readonly rates: ListRates }[];
 }
 
 const DAY_MS = 24 * 3_600_000;
@@ -189,7 +189,7 @@ function ratedOf(entry: ModelPrice, markupBps: number): Rated {
     const key = KEYS[unit];
     return key === undefined || price === undefined ? [] : [[key, price] as const];
   });
-  const at = (above: number): Rates =>
+  const at = (above: number): ListRates =>
     Object.fromEntries(
       priced.map(([key, price]) => {
         const amount =
@@ -214,7 +214,7 @@ function dearest(prices: readonly Rated[]): Rated {
   const thresholds = [...new Set(prices.flatMap(({ tiers }) => tiers.map(({ above }) => above)))].sort((a, b) => a - b);
   const ratesAt = ({ base, tiers }: Rated, above: number) =>
     tiers.findLast((tier) => tier.above <= above)?.rates ?? base;
-  const at = (above: number): Rates => {
+  const at = (above: number): ListRates => {
     const rates = prices.map((price) => ratesAt(price, above));
     const keys = new Set(rates.flatMap((one) => Object.keys(one)));
     return Object.fromEntries(
@@ -224,7 +224,7 @@ function dearest(prices: readonly Rated[]): Rated {
   return { base: at(0), tiers: thresholds.map((above) => ({ above, rates: at(above) })) };
 }
 
-function rateOf(rates: Rates, key: string): bigint {
+function rateOf(rates: ListRates, key: string): bigint {
   const parent = PARENTS[key];
   return rates[key] ?? (parent === undefined ? 0n : rateOf(rates, parent));
 }
@@ -253,7 +253,7 @@ const UNITS: Readonly<Record<string, bigint>> = { web_search: 1_000n, per_minute
 const perMinute = (ofAnHour: number, markupBps: number): string => formatUsd(rate(ofAnHour, 'per_minute', markupBps));
 
 function toPricing({ base, tiers }: Rated): Pricing {
-  const written = (rates: Rates) =>
+  const written = (rates: ListRates) =>
     Object.fromEntries(Object.entries(rates).map(([key, one]) => [key, formatUsd(one)]));
   const { web_search: _, ...tokens } = base;
   const lists = tiers.map(({ above, rates: { web_search: _search, ...rates } }) => ({ above, ...written(rates) }));

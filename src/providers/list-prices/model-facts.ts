@@ -48,18 +48,18 @@ export function unfit(use: KnownProviderName, model: string, takesSound: boolean
   return /audio/.test(name) && !takesSound ? 'it takes sound, for which the list has no price' : null;
 }
 
-type Facts = readonly (readonly [name: RegExp, kinds: readonly string[]])[];
+type KindRules = readonly (readonly [name: RegExp, kinds: readonly string[]])[];
 
 const TEXT = ['text'];
 const WITH_IMAGES = ['text', 'image'];
 const WITH_FILES = ['text', 'image', 'file'];
-const OPENAI: Facts = [
+const OPENAI: KindRules = [
   [/^(?:o1-mini|o1-preview|o3-mini|gpt-oss)/, TEXT],
   [/^(?:gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-[5-9]|o[1-9])(?!.*audio)/, WITH_FILES],
   [/^gpt-4-turbo|vision/, WITH_IMAGES],
 ];
 /** Kinds of content in a request, by the model's name. The first that fits counts. */
-const INPUT: Readonly<Partial<Record<KnownProviderName, Facts>>> = {
+const INPUT: Readonly<Partial<Record<KnownProviderName, KindRules>>> = {
   openai: OPENAI,
   azure: OPENAI,
   anthropic: [[/^claude-(?!v1|2|instant)/, WITH_FILES]],
@@ -70,7 +70,7 @@ const INPUT: Readonly<Partial<Record<KnownProviderName, Facts>>> = {
   ],
   xai: [[/^grok-(?:[4-9]|2-vision)/, WITH_IMAGES]],
 };
-const OF_OTHERS: Facts = [
+const OF_OTHERS: KindRules = [
   [/vision|pixtral|[-.]vl[-.]|-vl$|llama-4|scout|maverick|kimi-k(?:2\.5|2p5|3)|gemma-[34]/, WITH_IMAGES],
 ];
 

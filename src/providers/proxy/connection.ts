@@ -43,7 +43,7 @@ interface ConnectionOptions {
 }
 
 /** The reason why a connection ended, or why a new one is needed. */
-export type Ending =
+export type ConnectionEnding =
   | { readonly kind: 'lost'; readonly why: string }
   | DialRejection
   | Extract<RegistrationAnswer, { kind: 'refused' }>
@@ -54,8 +54,8 @@ export type Ending =
    */
   | { readonly kind: 'draining'; readonly banned: string | null };
 
-export interface Connection {
-  readonly ending: Promise<Ending>;
+export interface RouterConnection {
+  readonly ending: Promise<ConnectionEnding>;
   /** Settles when the socket is closed. */
   readonly closed: Promise<void>;
   /**
@@ -82,9 +82,9 @@ const STREAM_WINDOW = 256 * 1024;
 const TUNNEL_WINDOW = 16 * 1024 * 1024;
 
 /** Dials the router, registers, and serves calls until the connection ends. */
-export function connect(options: ConnectionOptions): Connection {
+export function connect(options: ConnectionOptions): RouterConnection {
   const { log, streamsMax, silenceMs } = options;
-  const ending = Promise.withResolvers<Ending>();
+  const ending = Promise.withResolvers<ConnectionEnding>();
   const closed = Promise.withResolvers<void>();
   const socket = dial(options.router, options.headers);
   // Created before the socket opens. The gateway sends its first bytes at once, and they would be lost otherwise.
@@ -99,7 +99,7 @@ export function connect(options: ConnectionOptions): Connection {
   const timers = new Timers();
 
   const destroy = () => socket.terminate();
-  const end = (how: Ending) => {
+  const end = (how: ConnectionEnding) => {
     // A planned replacement: another connection took over. The calls that still run here are finished here.
     if (how.kind === 'replaced' && (leaving || drained)) return;
     ending.resolve(how);

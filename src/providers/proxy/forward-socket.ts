@@ -17,7 +17,7 @@ interface ForwardSocketOptions {
 }
 
 /** A stream of the tunnel, the path at the upstream, and the path after the service. */
-interface Asked {
+interface SocketRequest {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
   readonly rest: string;
@@ -36,7 +36,7 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
   const send = url.protocol === 'https:' ? overTls : overHttp;
-  const asked = new WeakMap<object, Asked>();
+  const asked = new WeakMap<object, SocketRequest>();
   // It reads the handshakes, and never listens: its connections are streams of the tunnel.
   const server = createServer();
   server.on('upgrade', (handshake, inner, head) => open(handshake, inner, head));

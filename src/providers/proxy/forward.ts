@@ -177,7 +177,7 @@ function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeader
   return reply;
 }
 
-interface Told extends Pick<ForwardOptions, 'failed'> {
+interface FailureReport extends Pick<ForwardOptions, 'failed'> {
   readonly refused: ForwardOptions['refused'];
   readonly requestId: string | null;
 }
@@ -211,7 +211,7 @@ function firstWords(text: string): string {
 class RequestAdapter implements Dispatcher.DispatchHandler {
   readonly #stream: ServerHttp2Stream;
   readonly #body: Buffer | Readable | null;
-  readonly #told: Told;
+  readonly #told: FailureReport;
   #status = 0;
   readonly #said = new FirstWords();
   #controller: Dispatcher.DispatchController | null = null;
@@ -222,7 +222,12 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   /** Sends the request a second time; null once it was used, and for a request that must not be repeated. */
   #again: (() => void) | null;
 
-  constructor(stream: ServerHttp2Stream, body: Buffer | Readable | null, told: Told, again: (() => void) | null) {
+  constructor(
+    stream: ServerHttp2Stream,
+    body: Buffer | Readable | null,
+    told: FailureReport,
+    again: (() => void) | null,
+  ) {
     this.#again = again;
     this.#stream = stream;
     this.#body = body;

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceConfig } from '#config';
 import { type RaisedPrice, type RegistrationProblem, toRegistrationDocument } from '#network/tunnel';
-import { type Connection, tellRaised } from './connection.ts';
+import { type RouterConnection, tellRaised } from './connection.ts';
 import type { Log } from './log.ts';
 import type { PreparedUpstreams } from './upstreams.ts';
 
@@ -32,8 +32,8 @@ export interface Offering {
   /** Registers other services, and puts them in force when the router has accepted them. */
   replace(services: readonly ServiceConfig[]): Promise<OfferingOutcome>;
   /** The services in force were registered on this connection. */
-  connected(connection: Connection): void;
-  disconnected(connection: Connection): void;
+  connected(connection: RouterConnection): void;
+  disconnected(connection: RouterConnection): void;
 }
 
 /** Services that wait for the router. */
@@ -56,7 +56,7 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
   let services = first;
   let document = documentOf(first);
   let coming: Coming | null = null;
-  let live: Connection | null = null;
+  let live: RouterConnection | null = null;
   let registering: Promise<void> = Promise.resolve();
   let due = 0;
 
@@ -68,7 +68,7 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     next.told.resolve({ kind: 'registered', raised });
   }
 
-  async function registerOn(connection: Connection): Promise<void> {
+  async function registerOn(connection: RouterConnection): Promise<void> {
     const next = coming;
     if (next === null || live !== connection) return;
     const now = performance.now();

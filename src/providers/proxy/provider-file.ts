@@ -17,9 +17,9 @@ import {
   valuesOf,
   type Config,
   type Environment,
-  type Reading,
+  type ConfigReading,
   type ServiceConfig,
-  type Target,
+  type ServiceTarget,
   bearerKey,
   domainFault,
   keypairFileOption,
@@ -112,7 +112,7 @@ interface ReadProvider {
   readonly config: ProviderConfig | null;
   /** Set even if other parts have problems, so that problems of the wallet's key can be reported together with them. */
   readonly walletConfig: WalletConfig | null;
-  readonly reading: Reading;
+  readonly reading: ConfigReading;
 }
 
 function readProvider({
@@ -121,7 +121,7 @@ function readProvider({
   offered,
   env,
 }: LoadProviderOptions): ReadProvider {
-  const reading: Reading = { file, lineOf: indexLines(text), env, problems: [] };
+  const reading: ConfigReading = { file, lineOf: indexLines(text), env, problems: [] };
   const table = parseToml(text, file);
   const directory = resolve(dirname(file ?? '.'));
 
@@ -154,7 +154,7 @@ function readProvider({
 }
 
 /** Returns null if the section has problems. */
-function readPackages(section: unknown, reading: Reading): Config['packages'] | null {
+function readPackages(section: unknown, reading: ConfigReading): Config['packages'] | null {
   if (section !== undefined && !isTable(section))
     complain(reading, 'packages', `is ${show(section)}`, 'a section [packages]');
   return valuesOf(readTable(isTable(section) ? section : {}, 'packages', PACKAGES, reading), PACKAGES);
@@ -165,7 +165,7 @@ interface ReadRouter {
   readonly walletConfig: WalletConfig | null;
 }
 
-function readRouter(section: unknown, directory: string, reading: Reading): ReadRouter {
+function readRouter(section: unknown, directory: string, reading: ConfigReading): ReadRouter {
   const nothing = { router: null, walletConfig: null };
   if (!isTable(section)) {
     complain(
@@ -252,7 +252,11 @@ const { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': K
 const WALLET_OPTIONS = { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY };
 
 /** Returns null if the section has problems. */
-function readWallet(read: ReturnType<typeof readTable>, directory: string, reading: Reading): WalletConfig | null {
+function readWallet(
+  read: ReturnType<typeof readTable>,
+  directory: string,
+  reading: ConfigReading,
+): WalletConfig | null {
   const values = valuesOf(read, WALLET_OPTIONS);
   if (!values) return null;
   const { 'siwx.chain_id': chainId, 'siwx.keypair_file': file, 'siwx.private_key': privateKey } = values;
@@ -266,7 +270,7 @@ function readWallet(read: ReturnType<typeof readTable>, directory: string, readi
   return null;
 }
 
-function secretsOfTarget(target: Target): readonly (string | null)[] {
+function secretsOfTarget(target: ServiceTarget): readonly (string | null)[] {
   if (target.kind === 'http') return [target.apiKey];
   return Object.values(target.kind === 'sdk' ? target.secrets : target.env);
 }

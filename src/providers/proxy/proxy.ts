@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServiceConfig } from '#config';
-import { connect, type Connection, credentialHeaders } from './connection.ts';
+import { connect, type RouterConnection, credentialHeaders } from './connection.ts';
 import type { Log } from './log.ts';
 import { refuse } from './call-stream.ts';
 import type { ProviderConfig } from './provider-file.ts';
@@ -86,7 +86,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const stopping = new AbortController();
   const closed = Promise.withResolvers<ExitCode>();
   /** The current connection, and older connections to draining routers on which calls still run. */
-  const connections = new Set<Connection>();
+  const connections = new Set<RouterConnection>();
   /** null until `start`. */
   let upstreams: Upstreams | null = null;
   const offering: Offering = createOffering({

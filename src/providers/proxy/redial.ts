@@ -1,4 +1,4 @@
-import type { Ending } from './connection.ts';
+import type { ConnectionEnding } from './connection.ts';
 import type { Log } from './log.ts';
 
 /**
@@ -30,10 +30,10 @@ interface Redial {
   /** The router accepted the credential. */
   accepted(): void;
   /** `readyMs`: how long the services were registered on the connection. null if they never were. */
-  after(ending: Ending, readyMs: number | null): Next;
+  after(ending: ConnectionEnding, readyMs: number | null): Next;
 }
 
-type Facts = Readonly<Record<string, unknown>>;
+type LogFacts = Readonly<Record<string, unknown>>;
 
 /** After a connection that was ready this long, the backoff starts again from the beginning. */
 const STEADY_MS = 10_000;
@@ -52,11 +52,11 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
   /** Number of consecutive dials that were refused with 401. */
   let unauthorized = 0;
 
-  const again = (facts: Facts, text: string, wait = backoff.next()): Next => {
+  const again = (facts: LogFacts, text: string, wait = backoff.next()): Next => {
     log.warn({ router, ...facts, again_in_ms: wait }, text);
     return { wait };
   };
-  const exit = (code: ExitCode, facts: Facts, text: string): Next => {
+  const exit = (code: ExitCode, facts: LogFacts, text: string): Next => {
     log.error(facts, text);
     return { exit: code };
   };
@@ -65,7 +65,7 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
    * An API key that was never accepted is wrong after a few tries. Any other credential may be refused only for a
    * while.
    */
-  function afterUnauthorized(facts: Facts, skewMs: number | null): Next {
+  function afterUnauthorized(facts: LogFacts, skewMs: number | null): Next {
     unauthorized += 1;
     const isNewKey = byKey && !accepted;
     if (isNewKey && unauthorized >= KEY_TRIES)
@@ -79,7 +79,12 @@ export function createRedial({ router, byKey, unauthorizedMs, random, log }: Red
     return again({ ...facts, ...clock }, 'the router does not accept the credential', wait);
   }
 
-  function afterRejection({ status, message, retryAfterMs, skewMs }: Extract<Ending, { kind: 'rejected' }>): Next {
+  function afterRejection({
+    status,
+    message,
+    retryAfterMs,
+    skewMs,
+  }: Extract<ConnectionEnding, { kind: 'rejected' }>): Next {
     const facts = { status, message };
     if (status === 403) return exit(EXIT.forbidden, { router, ...facts }, 'this provider may not connect here');
     if (status === 401) return afterUnauthorized(facts, skewMs);

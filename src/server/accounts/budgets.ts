@@ -1,5 +1,5 @@
 import type { MicroUsd, Budget, BudgetUse } from '#billing';
-import type { Rates, CallerBudget } from './caller.ts';
+import type { MinuteRates, CallerBudget } from './caller.ts';
 
 /** A budget of an account or member: the most that it may spend in each period. */
 export interface BudgetRule {
@@ -15,7 +15,7 @@ export interface BudgetRule {
 }
 
 /** Limits beyond those of single keys. */
-export interface AccountLimits extends Rates {
+export interface AccountLimits extends MinuteRates {
   /** At most one for each value of `limitReset`. */
   readonly budgets: readonly BudgetRule[];
 }

@@ -1,5 +1,5 @@
 import { dropOldest } from '#wire';
-import type { Caller, AccountRates, CallerBudget, Rates } from './caller.ts';
+import type { Caller, AccountRates, CallerBudget, MinuteRates } from './caller.ts';
 import { ownerOfLimits, budgetAt, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
 import type { LimitsStore } from './limits-store.ts';
 
@@ -16,7 +16,7 @@ interface LimitedAccounts {
   close(): void;
 }
 
-interface Poll {
+interface LimitsLookup {
   readonly from: number;
   /** Exclusive. Infinity while the lookup runs. */
   until: number;
@@ -29,17 +29,17 @@ export function createLimitedAccounts(
   limits: Pick<LimitsStore, 'of' | 'onChange'>,
   now: () => number,
 ): LimitedAccounts {
-  const looks = new Map<string, Poll>();
+  const looks = new Map<string, LimitsLookup>();
   // A running lookup is dropped too, because it may have read the limits from before the change.
   const stop = limits.onChange((account) => looks.delete(account));
 
-  const begin = (account: string, from: number): Poll => {
+  const begin = (account: string, from: number): LimitsLookup => {
     const read = async () => {
       const rows = (await limits.of(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
       return callerLimits(account, null, rows, from);
     };
     const reading = read();
-    const look: Poll = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
+    const look: LimitsLookup = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
     looks.delete(account);
     dropOldest(looks, CACHED_MAX - 1);
     looks.set(account, look);
@@ -84,7 +84,7 @@ interface CallerLimits {
   readonly until: number;
 }
 
-type LimitedKey = SpendLimit & Rates & { readonly hash: string };
+type LimitedKey = SpendLimit & MinuteRates & { readonly hash: string };
 
 /** Combines the limits of a key with those of its account and its member (`ofAccount`). */
 export function callerLimits(
@@ -113,13 +113,16 @@ export function callerLimits(
   };
 }
 
-const isUnset = ({ requestsPerMinute, tokensPerMinute }: Rates): boolean =>
+const isUnset = ({ requestsPerMinute, tokensPerMinute }: MinuteRates): boolean =>
   requestsPerMinute === null && tokensPerMinute === null;
 
-const ratesOf = ({ requestsPerMinute, tokensPerMinute }: Rates): Rates => ({ requestsPerMinute, tokensPerMinute });
+const ratesOf = ({ requestsPerMinute, tokensPerMinute }: MinuteRates): MinuteRates => ({
+  requestsPerMinute,
+  tokensPerMinute,
+});
 
 /** The lower value of each rate. null if neither has a rate. */
-function tighter(one: AccountRates | null, other: Rates, byOperator: boolean): AccountRates | null {
+function tighter(one: AccountRates | null, other: MinuteRates, byOperator: boolean): AccountRates | null {
   if (isUnset(other)) return one;
   const requestsByOperator = one?.requestsByOperator === true || (byOperator && other.requestsPerMinute !== null);
   const tokensByOperator = one?.tokensByOperator === true || (byOperator && other.tokensPerMinute !== null);

@@ -41,7 +41,7 @@ export interface Caller {
    * The rate limits that were set for its key and for its account, which all callers of the account share; absent where
    * nobody has set any.
    */
-  readonly rates?: { readonly key: Rates | null; readonly account: AccountRates | null };
+  readonly rates?: { readonly key: MinuteRates | null; readonly account: AccountRates | null };
 }
 
 interface CallerSession {
@@ -110,7 +110,7 @@ export interface CallerBudget extends Budget {
 }
 
 /** Rates that were set for an account. */
-export interface AccountRates extends Rates {
+export interface AccountRates extends MinuteRates {
   /** The operator set its rate of requests, which replaces the gateway's own rates for accounts and for keys. */
   readonly requestsByOperator: boolean;
   /** The same of tokens. */
@@ -118,7 +118,7 @@ export interface AccountRates extends Rates {
 }
 
 /** Requests and tokens per minute; null for the gateway's own rate. */
-export interface Rates {
+export interface MinuteRates {
   readonly requestsPerMinute: number | null;
   readonly tokensPerMinute: number | null;
 }
@@ -150,14 +150,14 @@ declare module 'fastify' {
 }
 
 const NEEDED = Symbol('role');
-type Marked = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
+type RoleHeaders = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
 
 /**
  * Lets members with at least the role `needed` act for an account in this request. The mark is a symbol on the headers,
  * because authentication gets only the headers, and no client can send a symbol.
  */
 export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
-  (headers as Marked)[NEEDED] = needed;
+  (headers as RoleHeaders)[NEEDED] = needed;
 }
 
 /** The error for a request that names an account to act for, where acting is not possible. */
@@ -168,7 +168,7 @@ export const nobodyActs = (): GatewayError =>
   );
 
 /** The lowest role with which members may act in this request; undefined if nobody may. */
-export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as Marked)[NEEDED];
+export const roleToAct = (headers: IncomingHttpHeaders): MemberRole | undefined => (headers as RoleHeaders)[NEEDED];
 
 /**
  * The part of its account that owns what a caller begins: the running call of a run token, or `key <hash>` of a

@@ -53,17 +53,17 @@ const KNOWN_MAX = 20_000;
 /** Rows are kept longer than the 31 days after a period's end in which notices still read them. */
 const KEPT_MS = 62 * 86_400_000;
 
-interface Poll {
+interface SumRead {
   readonly sum: CarriedSum;
   /** Epoch milliseconds. */
   readonly asOf: number;
   readonly restMs: number;
 }
 
-interface Known {
-  look: Poll | null;
+interface CachedSum {
+  look: SumRead | null;
   /** The read that is running. */
-  running: { readonly since: number; readonly result: Promise<Poll> } | null;
+  running: { readonly since: number; readonly result: Promise<SumRead> } | null;
 }
 
 const SQL = loadStatements(import.meta.url, './sql/limits.sql', [
@@ -73,9 +73,9 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', [
 ]);
 
 export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>, now: () => number): CarriedSums {
-  const known = new Map<string, Known>();
+  const known = new Map<string, CachedSum>();
 
-  const kept = async (budget: string): Promise<Poll | null> => {
+  const kept = async (budget: string): Promise<SumRead | null> => {
     const [row] = await database.query(SQL.findCarriedSum, [budget]);
     if (!row) return null;
     const [edge, spent] = [Number(row['edge']), row['spent'] as bigint];
@@ -84,11 +84,11 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return { sum, asOf: Number(row['as_of']), restMs: 0 };
   };
 
-  const look = async (budget: CarryingBudget, end: number | null, before: Poll | null, since: number) => {
+  const look = async (budget: CarryingBudget, end: number | null, before: SumRead | null, since: number) => {
     const asOf = now();
     const begun = performance.now();
     const sum = await readCarriedSum(database, budget, before?.sum ?? null, asOf - SETTLING_MS);
-    const found: Poll = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
+    const found: SumRead = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
     if (before === null || isFinal(found, since)) {
       const { edge, settled, spent, running } = sum;
       await database.query(SQL.keepCarriedSum, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
@@ -97,14 +97,14 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return found;
   };
 
-  const find = async (of: Known, budget: CarryingBudget, end: number | null, since: number): Promise<Poll> => {
+  const find = async (of: CachedSum, budget: CarryingBudget, end: number | null, since: number): Promise<SumRead> => {
     const before = of.look ?? (await kept(budget.id));
     return before !== null && isFinal(before, since) ? before : look(budget, end, before, since);
   };
 
   /** The sum of the newest read, if it began after the change and is still fresh. Otherwise reads again. */
   const current = async (budget: CarryingBudget, end: number | null, since: number): Promise<CarriedUse | null> => {
-    const of: Known = known.get(budget.id) ?? { look: null, running: null };
+    const of: CachedSum = known.get(budget.id) ?? { look: null, running: null };
     known.delete(budget.id);
     dropOldest(known, KNOWN_MAX - 1);
     known.set(budget.id, of);
@@ -114,7 +114,7 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     if (of.running === null || of.running.since <= since) {
       const running = { since: at, result: find(of, budget, end, since) };
       of.running = running;
-      const over = (found: Poll | null) => {
+      const over = (found: SumRead | null) => {
         if (found !== null && (of.look === null || found.asOf >= of.look.asOf)) of.look = found;
         if (of.running === running) of.running = null;
       };
@@ -139,10 +139,10 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
 }
 
 /** Whether the sum can no longer change. */
-const isFinal = ({ sum, asOf }: Poll, since: number): boolean =>
+const isFinal = ({ sum, asOf }: SumRead, since: number): boolean =>
   !sum.running && asOf >= since + CHANGING_MS + SETTLING_MS;
 
-const useOf = (budget: string, { sum: { spent, locked } }: Poll): CarriedUse | null =>
+const useOf = (budget: string, { sum: { spent, locked } }: SumRead): CarriedUse | null =>
   spent === 0n && locked === 0n ? null : { budget, spent, locked };
 
 const TIMES: Readonly<Record<LimitReset | 'ever', string>> = {

@@ -22,7 +22,7 @@ export {
   type CallerBudget,
   type MemberRole,
   OWN_ACCOUNT,
-  type Rates,
+  type MinuteRates,
   anonymousAt,
   isDevelopment,
   letAct,
@@ -55,7 +55,7 @@ export { type LimitsStore, carryingLimitsOf, createLimitsStore } from './limits-
 export {
   MEMBERS_MAX,
   MEMBER_ROLES,
-  type Member,
+  type AccountMember,
   type MemberStore,
   ORGANISATIONS_MAX,
   createMemberStore,

@@ -12,7 +12,7 @@ export const reaches = (role: MemberRole, needed: MemberRole): boolean =>
   MEMBER_ROLES.indexOf(role) >= MEMBER_ROLES.indexOf(needed);
 
 /** An account that may act for another account. Times are epoch milliseconds. */
-export interface Member {
+export interface AccountMember {
   /** The organisation: the account that the member acts for. */
   readonly account: string;
   /** The account that the member signs in as. */
@@ -24,9 +24,9 @@ export interface Member {
 
 /** Members of accounts in the database. All methods reject with the database's error. */
 export interface MemberStore {
-  find(account: string, member: string): Promise<Member | null>;
+  find(account: string, member: string): Promise<AccountMember | null>;
   /** In the order in which they were added. */
-  list(account: string): Promise<readonly Member[]>;
+  list(account: string): Promise<readonly AccountMember[]>;
   /**
    * The accounts that `member` belongs to, with their labels. Accounts that it created itself come first, then by age
    * of the membership.
@@ -34,7 +34,7 @@ export interface MemberStore {
   of(
     member: string,
     page: { readonly offset: number; readonly limit: number },
-  ): Promise<readonly (Member & { readonly label: string })[]>;
+  ): Promise<readonly (AccountMember & { readonly label: string })[]>;
   /**
    * Creates an account with `member` as its owner, and resolves with the owner. null if `member` has created
    * ORGANISATIONS_MAX already, or if another account has this label or name, in any case of letters.
@@ -44,11 +44,11 @@ export interface MemberStore {
     readonly label: string;
     readonly member: string;
     readonly name: string;
-  }): Promise<Member | null>;
+  }): Promise<AccountMember | null>;
   /** How many organisations `member` has created. */
   countMade(member: string): Promise<number>;
   /** null if it is a member already, or if the account has MEMBERS_MAX members. */
-  add(member: Omit<Member, 'createdAt'>): Promise<Member | null>;
+  add(member: Omit<AccountMember, 'createdAt'>): Promise<AccountMember | null>;
   /**
    * null, and nothing changes, if there is no such member, or if the change would leave the account without an owner.
    * `budgets` replace the member's budgets, which its keys share. The keys of a viewer are refused at once here, and
@@ -62,7 +62,7 @@ export interface MemberStore {
       readonly name?: string | undefined;
       readonly budgets?: readonly BudgetRule[] | undefined;
     },
-  ): Promise<Member | null>;
+  ): Promise<AccountMember | null>;
   /**
    * Removes a member with its keys and limits. Takes effect at once here, and within a second on other gateways. False
    * if there is no such member, or if it is the last owner.
@@ -160,7 +160,7 @@ export function createMemberStore(
   };
 }
 
-const memberOf = (row: Row): Member => ({
+const memberOf = (row: Row): AccountMember => ({
   account: row['account'] as string,
   member: row['member'] as string,
   role: row['role'] as MemberRole,

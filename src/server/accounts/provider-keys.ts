@@ -51,7 +51,7 @@ interface ProviderKeysOptions {
   readonly now: () => number;
 }
 
-interface Known {
+interface CachedKeys {
   readonly until: number;
   readonly keys: OwnKeys | null | Promise<OwnKeys | null>;
 }
@@ -62,11 +62,11 @@ const ownerOf = (account: string, provider: string, address: string): string =>
 
 export function createProviderKeys({ database, secret, now }: ProviderKeysOptions): ProviderKeys {
   const texts = createSealedTexts(secret);
-  const known = new Map<string, Known>();
+  const known = new Map<string, CachedKeys>();
 
   const rowsOf = (account: string): Promise<readonly Row[]> => database.query(SQL.listProviderKeys, [account]);
 
-  const remember = (account: string, keys: Known['keys']): void => {
+  const remember = (account: string, keys: CachedKeys['keys']): void => {
     known.delete(account);
     if (known.size >= KNOWN_MAX) known.delete(known.keys().next().value!);
     known.set(account, { until: now() + KNOWN_MS, keys });

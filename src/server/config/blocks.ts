@@ -2,18 +2,18 @@ import { getOrInsert } from '#wire';
 import { BATCH_TIER } from '#billing/amounts';
 import { claimedNameFault, displayNameFault, providerNameFault, serviceNameFault } from './names.ts';
 import { show } from './problem.ts';
-import { complain, isTable, type Reading, readTable, valuesOf, type ForeignKeys } from './reading.ts';
+import { complain, isTable, type ConfigReading, readTable, valuesOf, type ForeignKeys } from './reading.ts';
 import type { Table } from './toml.ts';
-import type { Primitive, Service, ServiceConfig, Target } from './service.ts';
+import type { Primitive, Service, ServiceConfig, ServiceTarget } from './service.ts';
 import { AGENT_BLOCK } from './blocks/agent-block.ts';
-import type { BlockKind, Place } from './blocks/block.ts';
+import type { BlockKind, BlockFile } from './blocks/block.ts';
 import type { OfferedBlock } from './known-providers.ts';
 import { IMAGE_BLOCK } from './blocks/image-block.ts';
 import { MODEL_BLOCK } from './blocks/model-block.ts';
 import { TOOL_BLOCK } from './blocks/tool-block.ts';
 import { VIDEO_BLOCK } from './blocks/video-block.ts';
 
-type AnyKind = BlockKind<Primitive, Service, Target>;
+type AnyKind = BlockKind<Primitive, Service, ServiceTarget>;
 
 const KINDS = {
   models: MODEL_BLOCK,
@@ -41,9 +41,9 @@ interface BlockRules {
  */
 export function readBlocks(
   file: Table,
-  place: Place,
+  place: BlockFile,
   rules: BlockRules,
-  reading: Reading,
+  reading: ConfigReading,
   offered: readonly OfferedBlock[] = [],
 ): readonly ServiceConfig[] {
   const others = new Set(offered.map(({ path }) => path));
@@ -77,7 +77,7 @@ export function readBlocks(
 export function readOffers(
   document: Table,
   rules: BlockRules,
-  reading: Reading,
+  reading: ConfigReading,
 ): Generator<void, readonly Service[], undefined> {
   return readEach(document, rules, reading, (kind, block, path) => {
     const foreign: ForeignKeys = Object.fromEntries(
@@ -92,13 +92,13 @@ export function readOffers(
   });
 }
 
-const complainAt = (path: string, reading: Reading) => (key: string, wrong: string, right: string) =>
+const complainAt = (path: string, reading: ConfigReading) => (key: string, wrong: string, right: string) =>
   complain(reading, `${path}.${key}`, wrong, right);
 
 function* readEach<T>(
   file: Table,
   { offered = [], ...rules }: BlockRules & { readonly offered?: readonly OfferedBlock[] },
-  reading: Reading,
+  reading: ConfigReading,
   readOne: (kind: AnyKind, block: Table, path: string) => T | null,
 ): Generator<void, readonly T[], undefined> {
   const read: T[] = [];
@@ -193,7 +193,7 @@ function saidIn(file: Table): SaidElsewhere {
  */
 function createListingCheck(
   oneProvider: boolean,
-  reading: Reading,
+  reading: ConfigReading,
 ): (table: string, block: Table, path: string) => void {
   const endpoints = new Map<string, string>();
   const listings = new Map<string, string>();

@@ -16,7 +16,7 @@ import {
 } from './option.ts';
 import { keypairFileOption, privateKeyOption, keyFamily } from './key-options.ts';
 import { show, WrongValue } from './problem.ts';
-import { complain, isTable, type Reading, readTable, valuesOf } from './reading.ts';
+import { complain, isTable, type ConfigReading, readTable, valuesOf } from './reading.ts';
 
 const CAIP2 = /^(?:eip155:[1-9]\d{0,14}|solana:[1-9A-HJ-NP-Za-km-z]{32})$/;
 const MOVE_TO_MAX = 20;
@@ -227,7 +227,7 @@ const USDC: Readonly<Record<string, Asset>> = {
 };
 
 /** All valid `[[chains]]` blocks, in their order. Relative paths in them start at `directory`. */
-export function readChains(value: unknown, directory: string, reading: Reading): readonly ChainConfig[] {
+export function readChains(value: unknown, directory: string, reading: ConfigReading): readonly ChainConfig[] {
   if (value === undefined) return [];
   if (!Array.isArray(value) || value.length > CHAINS_MAX) {
     const wrong = Array.isArray(value) ? `has ${value.length} blocks` : `is ${show(value)}`;
@@ -266,7 +266,7 @@ function readPayments(
   written: readonly string[],
   path: string,
   directory: string,
-  reading: Reading,
+  reading: ConfigReading,
 ): ChainPaymentsConfig | null {
   const {
     network,

@@ -16,7 +16,7 @@ import {
   lookup,
   readOutside,
   type Environment,
-  type Reading,
+  type ConfigReading,
   readTable,
   REFERENCE,
 } from './reading.ts';
@@ -50,7 +50,7 @@ const BLOCK_NAMES: readonly string[] = [...BLOCK_TABLES, 'providers', 'chains'];
 export function loadConfig(options: LoadOptions): Config {
   const text = options.text ?? (options.file === null ? '' : readTomlFile(options.file));
   const { file, env, placeOnly = false } = options;
-  const reading: Reading = { file, lineOf: indexLines(text), env, problems: [], placeOnly };
+  const reading: ConfigReading = { file, lineOf: indexLines(text), env, problems: [], placeOnly };
   const table = parseToml(text, options.file);
 
   const values = readSections(table, options, reading);
@@ -76,7 +76,7 @@ export function loadConfig(options: LoadOptions): Config {
 }
 
 /** The values of all sections. Invalid values are absent from the result. */
-function readSections(file: Table, options: LoadOptions, reading: Reading): OptionValues {
+function readSections(file: Table, options: LoadOptions, reading: ConfigReading): OptionValues {
   for (const section of Object.keys(file))
     if (!BLOCK_NAMES.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
   const sections = Object.entries(SECTIONS).map(([section, table]) => {
@@ -88,7 +88,7 @@ function readSections(file: Table, options: LoadOptions, reading: Reading): Opti
 }
 
 /** Complains about an S3 store without its keys. Invalid values are undefined here, and so cause no second problem. */
-function refuseKeylessStore(media: OptionValues['media'], reading: Reading): void {
+function refuseKeylessStore(media: OptionValues['media'], reading: ConfigReading): void {
   const { s3Url, s3AccessKeyId, s3SecretAccessKey } = media;
   for (const [key, value, wanted] of [
     ['s3_access_key_id', s3AccessKeyId, 'the access key of the bucket'],
@@ -99,7 +99,7 @@ function refuseKeylessStore(media: OptionValues['media'], reading: Reading): voi
 }
 
 /** Complains about a limit of stored files below that of one file: no video would ever fit. */
-function refuseNarrowStore({ fileBytesMax, ...limits }: OptionValues['media'], reading: Reading): void {
+function refuseNarrowStore({ fileBytesMax, ...limits }: OptionValues['media'], reading: ConfigReading): void {
   for (const [key, value] of [
     ['account_bytes_max', limits.accountBytesMax],
     ['bytes_max', limits.bytesMax],
@@ -119,7 +119,7 @@ function readSection(
   section: string,
   table: Readonly<Record<string, Option<unknown>>>,
   options: LoadOptions,
-  reading: Reading,
+  reading: ConfigReading,
 ): Readonly<Record<string, unknown>> {
   const values = { ...readTable(written, section, table, reading).values };
   for (const [key, option] of Object.entries(table)) {
@@ -148,7 +148,7 @@ function givenOutside(
 
 const flagOf = (key: string) => `--${key === 'data_dir' ? 'data' : key.replaceAll('_', '-')}`;
 
-function unknownSection(section: string, reading: Reading): void {
+function unknownSection(section: string, reading: ConfigReading): void {
   const sections = [...Object.keys(SECTIONS), ...BLOCK_NAMES];
   const path = printable(section, 64);
   if (section === 'router')
@@ -187,7 +187,7 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
   loadConfig({ ...options, text });
   const table = parseToml(text, file);
   const lineOf = indexLines(text);
-  const reading: Reading = { file, lineOf, env: options.env, problems: [] };
+  const reading: ConfigReading = { file, lineOf, env: options.env, problems: [] };
   const values = readSections(table, options, reading) as unknown as Record<string, Record<string, unknown>>;
   const explained: ExplainedOption[] = [];
   for (const [section, own] of Object.entries(SECTIONS)) {

@@ -27,7 +27,7 @@ export { PACKAGES } from './options/limits.ts';
 export type { AdmittedProviders } from './options/network.ts';
 export { otlpHeaderPairs } from './options/telemetry.ts';
 export { ConfigError, type ConfigProblem, WrongValue, nearest, show } from './problem.ts';
-export { type Environment, type Reading, complain, isTable, readTable, unknownKey, valuesOf } from './reading.ts';
+export { type Environment, type ConfigReading, complain, isTable, readTable, unknownKey, valuesOf } from './reading.ts';
 export type { Table } from './toml.ts';
 export { type CapField, type CapName, readCapRefusal } from './refused-cap.ts';
 export {
@@ -37,7 +37,7 @@ export {
   type SdkTarget,
   type MediaFacts,
   type ModelFacts,
-  type Target,
+  type ServiceTarget,
   PRIMITIVES,
   type Primitive,
   type Service,

@@ -16,7 +16,7 @@ const REFERENCE_RIGHT = '"std::env::NAME", such as "std::env::OPENAI_API_KEY"';
 const ALMOST_REFERENCE = /^(?:std::?env|env:|\$\{?\w+\}?$|%\w+%$)/i;
 
 /** The state of reading a file, with the problems found so far. */
-export interface Reading {
+export interface ConfigReading {
   readonly file: string | null;
   readonly lineOf: LineOf;
   readonly env: Environment;
@@ -37,7 +37,7 @@ const OF_THE_PLACE: ReadonlySet<string> = new Set(['database.url', 'server.ident
  * Reads a value of the file. undefined if it is invalid, which adds a problem. null for a secret that is not needed and
  * not there.
  */
-function readValue(option: Option<unknown>, value: unknown, path: string, reading: Reading): unknown {
+function readValue(option: Option<unknown>, value: unknown, path: string, reading: ConfigReading): unknown {
   try {
     return option.read(dereference(option, value, reading.env));
   } catch (error) {
@@ -52,7 +52,12 @@ function readValue(option: Option<unknown>, value: unknown, path: string, readin
  * Reads a value of an environment variable or a flag. `from` names the variable or flag. undefined if it is invalid,
  * which adds a problem.
  */
-export function readOutside(option: Option<unknown>, value: string | number, from: string, reading: Reading): unknown {
+export function readOutside(
+  option: Option<unknown>,
+  value: string | number,
+  from: string,
+  reading: ConfigReading,
+): unknown {
   try {
     return option.read(typeof value === 'string' ? option.fromText(value) : value);
   } catch (error) {
@@ -97,7 +102,7 @@ export function lookup(env: Environment, name: string): string | undefined {
  * Adds a problem. `path`: the key path that gives the line, if it is not `key`. Throws ConfigError if there are too
  * many problems.
  */
-export function complain(reading: Reading, key: string, wrong: string, right: string, path = key): void {
+export function complain(reading: ConfigReading, key: string, wrong: string, right: string, path = key): void {
   if (reading.problems.length >= (reading.problemsMax ?? PROBLEMS_MAX)) throw new ConfigError(reading.problems);
   reading.problems.push({ file: reading.file, line: reading.lineOf(path), key, wrong, right });
 }
@@ -120,7 +125,7 @@ export function unknownKey(
   path: string,
   key: string,
   known: readonly string[],
-  reading: Reading,
+  reading: ConfigReading,
   elsewhere: readonly string[] = [],
 ): void {
   const guess = nearest(key, known) ?? elsewhere.find((one) => one === key || one.endsWith(`.${key}`));
@@ -150,7 +155,7 @@ export function readTable(
   table: Table,
   path: string,
   options: OptionTable,
-  reading: Reading,
+  reading: ConfigReading,
   foreign: ForeignKeys = {},
 ): ReadTable {
   const written = flatten(table, path, Object.keys(options), reading, foreign);
@@ -183,7 +188,7 @@ function flatten(
   table: Table,
   path: string,
   keys: readonly string[],
-  reading: Reading,
+  reading: ConfigReading,
   foreign: ForeignKeys,
 ): Map<string, unknown> {
   const top = [...new Set(keys.map((key) => key.split('.')[0]!))];
@@ -214,7 +219,7 @@ function readEntries(
   option: TableOption<unknown>,
   value: unknown,
   path: string,
-  reading: Reading,
+  reading: ConfigReading,
 ): Readonly<Record<string, unknown>> {
   const read: [string, unknown][] = [];
   if (!isTable(value)) {

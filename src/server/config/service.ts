@@ -28,13 +28,13 @@ export type AgentFacts = AgentService['agent'];
 export type MediaFacts = ImageService['media'] & Partial<VideoService['media']>;
 
 /** The place where a service runs. Only the machine that reads the file knows it. */
-export type Target = HttpTarget | SdkTarget | CommandTarget;
+export type ServiceTarget = HttpTarget | SdkTarget | CommandTarget;
 export type { CommandTarget, HttpTarget, SdkTarget };
 
 /** One `[[models]]`, `[[tools]]`, `[[agents]]`, `[[images]]` or `[[videos]]` block, validated. */
 export interface ServiceConfig {
   readonly service: Service;
-  readonly target: Target;
+  readonly target: ServiceTarget;
   /** It was not written in a block of its own: it is a model of `[[providers]]`, at the list price. */
   readonly listed?: true;
 }

@@ -3,7 +3,7 @@ import type { KeepAlive, Silent } from './keep-alive.ts';
 import { type ClientSink, endInSlices } from './reply-sink.ts';
 
 /** The reply to one request of a client: one JSON message, or an event stream that ends with the response. */
-export interface Answer {
+export interface ClientAnswer {
   /**
    * Writes complete events before the response. A large event may be written in several calls. Resolves when more can
    * be written. For a client that accepts no event stream, the events are dropped.
@@ -29,7 +29,7 @@ export interface Answer {
   close(): void;
 }
 
-interface AnswerOptions {
+interface ClientAnswerOptions {
   readonly sink: ClientSink;
   /** The client accepts an event stream. */
   readonly events: boolean;
@@ -50,19 +50,19 @@ const EVENT_STREAM_HEADERS = {
  * An answer that is JSON by default. It becomes an event stream with its first event, or after a long silence, because
  * a proxy in between could take a slow tool for a dead connection.
  */
-export function createAnswer(options: AnswerOptions): Answer {
+export function createAnswer(options: ClientAnswerOptions): ClientAnswer {
   return new HttpAnswer(options);
 }
 
 /** The answer itself implements Silent, which saves one object per request. */
-class HttpAnswer implements Answer, Silent {
+class HttpAnswer implements ClientAnswer, Silent {
   quietTicks = 0;
   place = -1;
-  readonly #options: AnswerOptions;
+  readonly #options: ClientAnswerOptions;
   #begun = false;
   #over = false;
 
-  constructor(options: AnswerOptions) {
+  constructor(options: ClientAnswerOptions) {
     this.#options = options;
     if (options.events) options.keepAlive.watch(this);
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { GatewayError } from '#errors';
-import { type Budget, NetworkBudgets } from '#wire/budgets';
+import { type TokenBucket, NetworkBudgets } from '#wire/budgets';
 
 /** This many chunks may have any size. */
 export const CHUNKS_FREE = 4_096;
@@ -36,11 +36,11 @@ export class BodyChunks {
   #small = 0;
   /** All that still arrives is dropped. */
   isDropped = false;
-  #budget: Budget | null = null;
+  #budget: TokenBucket | null = null;
   readonly #body: IncomingMessage;
-  readonly #network: () => Budget;
+  readonly #network: () => TokenBucket;
 
-  constructor(body: IncomingMessage, network: () => Budget) {
+  constructor(body: IncomingMessage, network: () => TokenBucket) {
     this.#body = body;
     this.#network = network;
   }
@@ -67,7 +67,7 @@ export class BodyChunks {
 export const createChunkBudgets = (): NetworkBudgets => new NetworkBudgets(NETWORK_BUDGET);
 
 /** Begins to count the chunks of a body. The caller adds each. `network`: the budget of the client's network. */
-export const beginChunks = (body: IncomingMessage & Chunked, network: () => Budget): BodyChunks =>
+export const beginChunks = (body: IncomingMessage & Chunked, network: () => TokenBucket): BodyChunks =>
   (body[CHUNKS] = new BodyChunks(body, network));
 
 /** The chunks of a body; null if its length is known. */

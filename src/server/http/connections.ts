@@ -180,7 +180,7 @@ const AHEAD_MAX = 32;
 /** Stored on the socket itself, because with a WeakMap each collection of the young heap checks all its entries. */
 const WAITING = Symbol('requests that wait');
 
-type Waiting = Socket & { [WAITING]?: number };
+type WaitingSocket = Socket & { [WAITING]?: number };
 
 const refused = new WeakSet<IncomingMessage>();
 
@@ -202,7 +202,7 @@ const endsItsConnection = (request: IncomingMessage): boolean => refused.has(req
  */
 export function refusePipelines(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
-    const socket: Waiting = request.raw.socket;
+    const socket: WaitingSocket = request.raw.socket;
     const ahead = (socket[WAITING] ?? 0) + 1;
     socket[WAITING] = ahead;
     if (ahead <= AHEAD_MAX) return done();
@@ -217,7 +217,7 @@ export function refusePipelines(server: FastifyInstance): void {
     );
   });
   server.addHook('onResponse', (request, _reply, done) => {
-    const socket: Waiting = request.raw.socket;
+    const socket: WaitingSocket = request.raw.socket;
     socket[WAITING] = (socket[WAITING] ?? 1) - 1;
     done();
   });

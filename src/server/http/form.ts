@@ -59,10 +59,10 @@ function readHead(head: string): Omit<FormPart, 'content'> {
   return { name, isFile: !isJson && /;\s*filename\*?=/i.test(disposition), isJson };
 }
 
-type Fields = Readonly<Record<string, object>>;
+type FormFields = Readonly<Record<string, object>>;
 
 interface FormOf {
-  readonly properties: Fields;
+  readonly properties: FormFields;
   readonly required: readonly string[];
   /** The fields that are files, with what they are. */
   readonly files: Readonly<Record<string, string>>;

@@ -53,7 +53,7 @@ interface HeldMemoryOptions {
 /** One share may use this part of the total (1 / SHARE), and at least one reply or body of the largest size. */
 const SHARE = 4;
 
-interface Counted {
+interface MemoryShare {
   /** Whose share it is; null for the count of all. */
   readonly key: string | null;
   used: number;
@@ -73,12 +73,12 @@ export function createHeldMemory({
   full,
   onFreed = () => {},
 }: HeldMemoryOptions): HeldMemory {
-  const all: Counted = { key: null, used: 0, max: Math.max(bytesMax, oneBytesMax), holds: new Set() };
+  const all: MemoryShare = { key: null, used: 0, max: Math.max(bytesMax, oneBytesMax), holds: new Set() };
   const shareMax = Math.max(all.max / SHARE, oneBytesMax);
-  const shares = new Map<string, Counted>();
+  const shares = new Map<string, MemoryShare>();
   const waiting = new Set<Hold>();
 
-  const shareOf = (key: string): Counted => {
+  const shareOf = (key: string): MemoryShare => {
     let share = shares.get(key);
     if (!share) shares.set(key, (share = { key, used: 0, max: shareMax, holds: new Set() }));
     return share;
@@ -110,7 +110,7 @@ interface Pool {
   readonly waitMs: number;
   readonly full: () => Error;
   readonly waiting: Set<Hold>;
-  countsOf(keys: readonly string[]): readonly Counted[];
+  countsOf(keys: readonly string[]): readonly MemoryShare[];
   shareIsFull(key: string): boolean;
   released(keys: readonly string[]): void;
 }
@@ -118,7 +118,7 @@ interface Pool {
 class Hold implements MemoryHold {
   readonly #pool: Pool;
   readonly #keys: readonly string[];
-  #counts: readonly Counted[] | null = null;
+  #counts: readonly MemoryShare[] | null = null;
   #taken = 0;
   #wanted = 0;
   #over = false;
@@ -196,7 +196,7 @@ class Hold implements MemoryHold {
   }
 
   /** The first count that has no room for the wanted bytes. */
-  #full(): Counted | undefined {
+  #full(): MemoryShare | undefined {
     const more = this.#wanted - this.#taken;
     return this.#counts!.find(({ used, max, holds }) => used + more > max && holds.values().next().value !== this);
   }

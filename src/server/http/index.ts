@@ -1,4 +1,4 @@
-export { type Answer, createAnswer } from './answer.ts';
+export { type ClientAnswer, createAnswer } from './answer.ts';
 export { type HeldBody, PARSED_JSON, bodiesBytesOf, heldBodyOf } from './body-memory.ts';
 export { allowPages } from './cors.ts';
 export {

@@ -43,13 +43,13 @@ export function createPageEntries<T extends object>(
 /** The members of the object that a page is. Values are JSON, or PageEntries. */
 export type PageMembers = Readonly<Record<string, unknown>>;
 
-interface Written {
+interface WrittenPage {
   readonly pieces: readonly Buffer[];
   readonly etag: string;
 }
 
 /** Yields after each entry. The ETag is a hash of the digests, because that of a page of 8 MB takes 20 ms. */
-function* writePage(members: PageMembers): Generator<void, Written, undefined> {
+function* writePage(members: PageMembers): Generator<void, WrittenPage, undefined> {
   const pieces: Buffer[] = [];
   const hash = createHash('sha256');
   const add = (text: string) => {
@@ -98,7 +98,7 @@ const BYTES_MAX = 32 * 1024 * 1024;
 /** Pages that wait, or are being made. */
 const WAITING_MAX = 32;
 
-interface Kept {
+interface CachedPage {
   readonly page: Promise<TaggedPage>;
   bytes: number;
 }
@@ -109,7 +109,7 @@ interface Kept {
  */
 export class ListedPages {
   readonly #version: () => number;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, CachedPage>();
   #keptOf = -1;
   readonly #places = new Places({ total: 1, perShare: 1 });
   readonly #waiting = new Shares(WAITING_MAX);

@@ -28,7 +28,7 @@ export interface ClientSink extends ReplySink {
   cut(): void;
 }
 
-type Headers = Readonly<Record<string, string | number>>;
+type SinkHeaders = Readonly<Record<string, string | number>>;
 
 /**
  * Writes directly to the HTTP response, without Fastify. `onGone` is called if the client leaves before the end. A
@@ -40,7 +40,7 @@ export function createHttpSink(
   reply: FastifyReply,
   stallMs: number,
   onGone: () => void,
-  common: () => Headers,
+  common: () => SinkHeaders,
 ): ClientSink {
   return new HttpSink(reply, stallMs, onGone, common);
 }
@@ -72,12 +72,12 @@ class HttpSink implements ClientSink {
   closed: boolean;
   readonly #reply: FastifyReply;
   readonly #raw: ServerResponse;
-  readonly #common: () => Headers;
+  readonly #common: () => SinkHeaders;
   readonly #stallMs: number;
   #ended = false;
   #wake: (() => void) | null = null;
 
-  constructor(reply: FastifyReply, stallMs: number, onGone: () => void, common: () => Headers) {
+  constructor(reply: FastifyReply, stallMs: number, onGone: () => void, common: () => SinkHeaders) {
     this.#reply = reply;
     this.#common = common;
     this.#raw = reply.raw;
@@ -91,7 +91,7 @@ class HttpSink implements ClientSink {
     if (this.closed) onGone();
   }
 
-  head(status: number, headers: Headers): void {
+  head(status: number, headers: SinkHeaders): void {
     this.#reply.hijack();
     const lines: OutgoingHttpHeader[] = [];
     const own = addLines(lines, headers, NONE, NONE);

@@ -43,7 +43,7 @@ export interface RequestBodies {
   waitingCount(): number;
   /** Call this before the body is read, for each request with a body. */
   expect(request: FastifyRequest, reply: FastifyReply): void;
-  read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void;
+  read(request: FastifyRequest, payload: Readable, weight: number, done: BodyCallback): void;
   /**
    * Begins to count what a request takes into memory beside its body, such as files that the gateway fetches for it.
    * `account`, `network`: null if it is not known.
@@ -78,7 +78,7 @@ declare module 'fastify' {
  */
 export const readBytes =
   (weight: number) =>
-  (request: FastifyRequest, payload: Readable, done: Done): void =>
+  (request: FastifyRequest, payload: Readable, done: BodyCallback): void =>
     request.server.requestBodies.read(request, payload, weight, done);
 
 /** `onRefused`: called for each body that is refused because there is no room, or because it is too slow. */
@@ -132,11 +132,11 @@ class Bodies implements RequestBodies {
     reply.raw.once('close', leave);
   }
 
-  read(request: FastifyRequest, payload: Readable, weight: number, done: Done): void {
+  read(request: FastifyRequest, payload: Readable, weight: number, done: BodyCallback): void {
     let body: ArrivingBody;
     try {
       const coding = codingOfBody(request);
-      const arrived: Done =
+      const arrived: BodyCallback =
         coding === null
           ? done
           : (failed, coded = NOTHING) =>
@@ -149,7 +149,13 @@ class Bodies implements RequestBodies {
   }
 
   /** Passes on the content of a coded body. Both are counted as long as they are in memory. */
-  async #decode(request: FastifyRequest, coded: Buffer, coding: string, weight: number, done: Done): Promise<void> {
+  async #decode(
+    request: FastifyRequest,
+    coded: Buffer,
+    coding: string,
+    weight: number,
+    done: BodyCallback,
+  ): Promise<void> {
     const held = heldBy(request);
     const bytesMax = largestOf(request, this.limits);
     let content: Buffer;
@@ -247,7 +253,7 @@ const PIECE_BYTES = 64 * 1024;
 /** When it has arrived, its pieces and the whole are in memory together. */
 const CHUNKED_WEIGHT_MIN = 2;
 
-type Done = (error: Error | null, body?: Buffer) => void;
+type BodyCallback = (error: Error | null, body?: Buffer) => void;
 
 /** One body while it arrives. */
 class ArrivingBody implements Placed, WaitingBody {
@@ -256,7 +262,7 @@ class ArrivingBody implements Placed, WaitingBody {
   readonly #request: FastifyRequest;
   readonly #payload: Readable;
   readonly #weight: number;
-  readonly #done: Done;
+  readonly #done: BodyCallback;
   /** By its content-length; null for a chunked body. */
   readonly #length: number | null;
   readonly #bytesMax: number;
@@ -284,7 +290,7 @@ class ArrivingBody implements Placed, WaitingBody {
   };
 
   /** Throws GatewayError for a body that is too large. */
-  constructor(bodies: Bodies, request: FastifyRequest, payload: Readable, weight: number, done: Done) {
+  constructor(bodies: Bodies, request: FastifyRequest, payload: Readable, weight: number, done: BodyCallback) {
     this.#bodies = bodies;
     this.#request = request;
     this.#payload = payload;

@@ -16,23 +16,23 @@ import type { Admission } from '#limits';
 const ADMISSION = Symbol('admission');
 const VISITOR = Symbol('visitor');
 
-type Known = FastifyRequest & { [ADMISSION]?: Admission; [VISITOR]?: Caller };
+type MarkedRequest = FastifyRequest & { [ADMISSION]?: Admission; [VISITOR]?: Caller };
 
 /** Notes the admission of a request, for its handler and for the reader of its body. */
 export function noteAdmission(request: FastifyRequest, admission: Admission): void {
-  (request as Known)[ADMISSION] = admission;
+  (request as MarkedRequest)[ADMISSION] = admission;
 }
 
-export const admissionOf = (request: FastifyRequest): Admission | undefined => (request as Known)[ADMISSION];
+export const admissionOf = (request: FastifyRequest): Admission | undefined => (request as MarkedRequest)[ADMISSION];
 
 /** Notes the caller of a request at a route without admission, for the reader of its body. */
 export function noteVisitor(request: FastifyRequest, caller: Caller): void {
-  (request as Known)[VISITOR] = caller;
+  (request as MarkedRequest)[VISITOR] = caller;
 }
 
 /** The caller of a request, as far as it is known before the body is read. */
 export const callerOf = (request: FastifyRequest): Caller | undefined =>
-  (request as Known)[ADMISSION]?.caller ?? (request as Known)[VISITOR];
+  (request as MarkedRequest)[ADMISSION]?.caller ?? (request as MarkedRequest)[VISITOR];
 
 /** The account whose share of what is scarce a request uses; null without one. */
 export function accountOf(request: FastifyRequest): string | null {
@@ -86,7 +86,7 @@ export interface WebRequest {
 }
 
 const REQUEST = Symbol('web request');
-type Marked = IncomingHttpHeaders & { [REQUEST]?: WebRequest };
+type WebHeaders = IncomingHttpHeaders & { [REQUEST]?: WebRequest };
 
 /** The kind of session that a cookie belongs to. */
 export type CookieKind = 'account' | 'admin';
@@ -125,9 +125,9 @@ export function letCookieCount(request: WebRequest): boolean {
   if (!cookie?.includes(NAMES.account)) return false;
   const { secure, plain } = cookieNames(request, 'account');
   if (cookieValues(cookie, secure).length + cookieValues(cookie, plain).length === 0) return false;
-  (request.headers as Marked)[REQUEST] = request;
+  (request.headers as WebHeaders)[REQUEST] = request;
   return true;
 }
 
 /** The request if its cookie counts; undefined otherwise. */
-export const webRequestOf = (headers: IncomingHttpHeaders): WebRequest | undefined => (headers as Marked)[REQUEST];
+export const webRequestOf = (headers: IncomingHttpHeaders): WebRequest | undefined => (headers as WebHeaders)[REQUEST];

@@ -25,7 +25,7 @@ interface WaitingLimits {
 const SHARE = 4;
 
 /** The bodies of one account from one network. */
-interface Line {
+interface BodyQueue {
   /** With the end of their time. */
   readonly bodies: Map<WaitingBody, NodeJS.Timeout>;
   /** The count for which the first one waits. */
@@ -40,7 +40,7 @@ interface Line {
 export class WaitingBodies {
   readonly #limits: WaitingLimits;
   /** By network, then by account. The first ones are the next ones. */
-  readonly #networks = new Map<string, Map<string, Line>>();
+  readonly #networks = new Map<string, Map<string, BodyQueue>>();
   readonly #ofAccount = new Map<string, number>();
   #count = 0;
   /** The next body waits for the memory of all. */
@@ -122,7 +122,7 @@ export class WaitingBodies {
   #add(body: WaitingBody, full: FullShare): void {
     const { network, account } = body;
     let accounts = this.#networks.get(network);
-    if (accounts === undefined) this.#networks.set(network, (accounts = new Map<string, Line>()));
+    if (accounts === undefined) this.#networks.set(network, (accounts = new Map<string, BodyQueue>()));
     let line = accounts.get(account);
     if (line === undefined) accounts.set(account, (line = { bodies: new Map(), full }));
     const { bodies } = line;

@@ -1,7 +1,7 @@
 import { after } from '#wire';
 import { GatewayError } from '#errors';
 import type { LimitsConfig } from '#config';
-import { type Caller, isDevelopment, type AccountRates, type Rates } from '#accounts';
+import { type Caller, isDevelopment, type AccountRates, type MinuteRates } from '#accounts';
 import {
   type RateAmount,
   type RateDecision,
@@ -204,9 +204,9 @@ export function createRatePolicies(limits: LimitsConfig): {
   readonly replace: (limits: LimitsConfig) => void;
 } {
   let policies = policiesOf(limits);
-  let ofKeys = new WeakMap<Rates, RatePolicy>();
-  const countsOfKeys = new WeakMap<Rates, RatePolicy>();
-  let ofAccounts = new WeakMap<Rates, RatePolicy>();
+  let ofKeys = new WeakMap<MinuteRates, RatePolicy>();
+  const countsOfKeys = new WeakMap<MinuteRates, RatePolicy>();
+  let ofAccounts = new WeakMap<MinuteRates, RatePolicy>();
   const usual = (caller: Caller): RatePolicy => {
     if (isDevelopment(caller)) return policies.development;
     return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
@@ -240,7 +240,7 @@ export function createRatePolicies(limits: LimitsConfig): {
   };
 }
 
-function kept(policies: WeakMap<Rates, RatePolicy>, rates: Rates, make: () => RatePolicy): RatePolicy {
+function kept(policies: WeakMap<MinuteRates, RatePolicy>, rates: MinuteRates, make: () => RatePolicy): RatePolicy {
   let policy = policies.get(rates);
   if (policy === undefined) policies.set(rates, (policy = make()));
   return policy;
@@ -260,7 +260,7 @@ const forAll = (
 });
 
 /** The policy of a key with its own rates. They never allow more than the gateway's rates, and have no burst. */
-function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: Rates): RatePolicy {
+function lowered(usual: RatePolicy, { requestsPerMinute, tokensPerMinute }: MinuteRates): RatePolicy {
   const lowers = requestsPerMinute !== null && requestsPerMinute < usual.requestsPerMinute;
   return {
     requestsPerMinute: lowers ? requestsPerMinute : usual.requestsPerMinute,

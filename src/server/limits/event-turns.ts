@@ -31,7 +31,7 @@ const UNIT_BYTES = 8 * 1024;
 /** Accounts in memory, before those whose rate is unused are looked for. */
 const SWEEP_AT_LEAST = 1_024;
 
-interface Waiting {
+interface WaitingTurn {
   readonly bytes: number;
   readonly onLimited: () => void;
   readonly resolve: () => void;
@@ -40,7 +40,7 @@ interface Waiting {
 interface Account {
   /** When its rate is unused again, on the clock: the generic cell rate algorithm. */
   freeAt: number;
-  readonly waiting: Waiting[];
+  readonly waiting: WaitingTurn[];
 }
 
 export function createEventTurns(options: EventTurnsOptions): EventTurns {
@@ -89,7 +89,7 @@ class Turns implements EventTurns {
     });
   }
 
-  #giveUp(account: Account, given: Waiting): void {
+  #giveUp(account: Account, given: WaitingTurn): void {
     const at = account.waiting.indexOf(given);
     if (at === -1) return;
     account.waiting.splice(at, 1);

@@ -1,6 +1,6 @@
 import { encodeFunctionData, parseAbi, type Hex } from 'viem';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Payout, SignedPayout } from '../../../src/billing/chains/chain.ts';
+import type { ChainPayout, SignedPayout } from '../../../src/billing/chains/chain.ts';
 import { receiptOf } from '../../support/chain/evm-receipt.ts';
 import { carryOutCall, freshKey } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
@@ -82,7 +82,7 @@ test('a payment among many logs is told once, as this payment', async () => {
 
 test('a payout that its owner submits among many logs is paid', async () => {
   await world.token.mint(world.treasury.address, 2_000_000n);
-  const payout: Payout = { id: 'w-1', to: freshKey().address, amount: 2_000_000n };
+  const payout: ChainPayout = { id: 'w-1', to: freshKey().address, amount: 2_000_000n };
   const signed = await world.chain.sign(payout, null);
   const transaction = await amidNoise(payoutCall(signed));
   await world.anvil.mine(2);

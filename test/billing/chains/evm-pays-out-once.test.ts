@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Hex } from 'viem';
-import type { Payout, SignedPayout } from '../../../src/billing/chains/chain.ts';
+import type { ChainPayout, SignedPayout } from '../../../src/billing/chains/chain.ts';
 import { payoutNonce } from '../../../src/billing/chains/evm/payout.ts';
 import { freshKey } from '../../support/chain/evm-token.ts';
 import { startEvmWorld, type EvmWorld } from '../../support/chain/evm-world.ts';
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-const payoutOf = (amount = 2_000_000n): Payout => ({ id: `w-${++ids}`, to: freshKey().address, amount });
+const payoutOf = (amount = 2_000_000n): ChainPayout => ({ id: `w-${++ids}`, to: freshKey().address, amount });
 const parsed = ({ text }: SignedPayout) => JSON.parse(text) as Record<string, string>;
 
 test('what is signed has all that anybody needs to submit it, and asks no node', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Chain, Payout, SignedPayment, SignedPayout } from '../../../src/billing/chains/chain.ts';
+import type { Chain, ChainPayout, SignedPayment, SignedPayout } from '../../../src/billing/chains/chain.ts';
 import { startRpcFaultProxy, type RpcFault, type RpcFaultProxy } from '../../support/chain/rpc-fault-proxy.ts';
 import { solanaStage, type SolanaStage } from '../../support/chain/solana-stage.ts';
 import { newPayer, pay, send, transfer } from '../../support/chain/solana-wallet.ts';
@@ -16,7 +16,7 @@ let chain: Chain;
 let hasty: Chain;
 let made: SignedPayment;
 let absent: SignedPayment;
-let payout: Payout;
+let payout: ChainPayout;
 let signed: SignedPayout;
 let cursor: string;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { escrowOf, FEES, OPERATOR_TREASURY, treasuryOf } from '#billing';
-import { createActRows, type Act, type NewAct } from '../../../src/billing/chains/act-rows.ts';
+import { createActRows, type TreasuryAct, type NewAct } from '../../../src/billing/chains/act-rows.ts';
 import type { ChainPolicy } from '../../../src/billing/chains/chains.ts';
 import { createEvmChain } from '../../../src/billing/chains/evm/evm-chain.ts';
 import { createSolanaChain } from '../../../src/billing/chains/solana/solana-chain.ts';
@@ -453,7 +453,7 @@ describe.each([
       await world.settle(gateway);
       expect(await gateway.chains.actRows.find(move.id)).toMatchObject({
         arrived: amount - fee,
-      } satisfies Partial<Act>);
+      } satisfies Partial<TreasuryAct>);
       expect(await haltOf(gateway)).toBeNull();
       expect(gateway.problems.filter((one) => one.includes('stopped'))).toEqual([]);
       expect(await world.balanceOf(world.treasury), JSON.stringify(dies)).toBe(held - fee);

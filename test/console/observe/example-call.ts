@@ -1,4 +1,4 @@
-import type { EndFrame, Resolution } from '#billing';
+import type { EndFrame, LockResolution } from '#billing';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
 import type { createLogger } from '#observe';
@@ -108,7 +108,7 @@ export function answeredBy(offer: Offer, finishReason: string | null, endMs = 40
 }
 
 /** What billing says of a call that was served by `offer` and settled. */
-export function settledBy(offer: Offer, changes: Partial<Resolution> = {}): Resolution {
+export function settledBy(offer: Offer, changes: Partial<LockResolution> = {}): LockResolution {
   return {
     state: 'settled',
     settlement: { charged: 57n, fee: 2n, drawn: 0n, shortfall: 0n },

@@ -2,7 +2,7 @@ import { createJSONRPCErrorResponse, JSONRPCServer } from 'json-rpc-2.0';
 import { expect, test } from 'vitest';
 import { createReplyMemory } from '#call';
 import { createDispatch, type Context } from '../../../src/console/rpc/dispatch.ts';
-import type { Ask } from '../../../src/console/rpc/inner-request.ts';
+import type { InnerRequester } from '../../../src/console/rpc/inner-request.ts';
 import { methodsOf } from '../../../src/console/rpc/method-table.ts';
 import { readEntry } from '../../../src/console/rpc/read-body.ts';
 import { createHeldReplies, runBatch } from '../../../src/console/rpc/answer-body.ts';
@@ -45,7 +45,7 @@ test('what is thrown: the library tells it to the client with code 0, the endpoi
   expect(await server.receive(request(1, 'fails') as never)).toEqual(createJSONRPCErrorResponse(1, 0, secret));
 
   const told: unknown[] = [];
-  const fails: Ask = async () => {
+  const fails: InnerRequester = async () => {
     throw new Error(secret);
   };
   const dispatch = createDispatch({ methods: methodsOf(() => true), ask: fails, discover: async () => resultOf({}) });

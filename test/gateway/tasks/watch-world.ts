@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Poll, Observation, Task } from '../../../src/gateway/tasks/task.ts';
+import type { TaskPoll, Observation, Task } from '../../../src/gateway/tasks/task.ts';
 import { createTaskWatch, type TaskWatch, type TaskWatchOptions } from '../../../src/gateway/tasks/watch.ts';
 import type { Gateway } from './tasks-world.ts';
 
@@ -14,7 +14,7 @@ export interface WatchedLooks {
   /** Looks that run now, and the most that ever did: of all tasks, of the tasks of one offer, and of one task. */
   readonly now: number;
   readonly most: { all: number; offer: number; task: number };
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   /** Resolves with the next look that is made, once `count` were. */
   reached(count: number): Promise<void>;
 }
@@ -66,7 +66,7 @@ export function countPolls(
 export function startWatch(
   gateway: Gateway,
   clock: { now: number },
-  poll: Poll,
+  poll: TaskPoll,
   changes: Partial<TaskWatchOptions> = {},
 ): TaskWatch {
   const errors: unknown[] = [];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKeepAlive, type Answer } from '#http';
+import { createKeepAlive, type ClientAnswer } from '#http';
 import { GatewayError } from '#errors';
 import { createSessionTransport } from '../../../src/mcp/http/session-transport.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
@@ -38,7 +38,7 @@ test("the gateway's own faults in a batch are reported, and those of clients are
     '{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}',
   ];
   const answers: string[] = [];
-  const answer: Answer = {
+  const answer: ClientAnswer = {
     events: async () => {},
     end(text) {
       if (typeof text === 'string') answers.push(text);

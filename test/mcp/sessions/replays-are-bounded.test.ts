@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Answer } from '../../../src/server/http/answer.ts';
+import type { ClientAnswer } from '../../../src/server/http/answer.ts';
 import { createReplays } from '../../../src/mcp/call/replays.ts';
 
 /** An answer that keeps what it is given. */
 function keeping() {
   const written: string[] = [];
-  const answer: Answer = {
+  const answer: ClientAnswer = {
     events: async (bytes) => void written.push(Buffer.from(bytes).toString()),
     end: (text) => void written.push(`end ${text}`),
     body: () => null,

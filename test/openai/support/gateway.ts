@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { type CancelSignal, type Frame, type Piece, signalOf } from '#billing/amounts';
+import { type CancelSignal, type Frame, type ReplyPiece, signalOf } from '#billing/amounts';
 import type { Config, LimitsConfig } from '#config';
 import { createServer } from '#http';
 import type { Call, CallRequest, Idempotency, Pipeline, Send, UpstreamExchange, UpstreamRequest } from '#call';
@@ -118,7 +118,7 @@ export async function startGateway(options: GatewayOptions) {
     errors: [] as unknown[],
   };
 
-  async function* run<R, D extends Piece>(
+  async function* run<R, D extends ReplyPiece>(
     call: Call<R, D>,
     signal: CancelSignal,
   ): AsyncGenerator<Frame<R, D>, void, undefined> {
@@ -167,7 +167,7 @@ export async function startGateway(options: GatewayOptions) {
     lookUp: () => null,
     count: async () => {},
     countNewKey: async () => {},
-    async prepare<R, D extends Piece>(request: CallRequest<R, D>) {
+    async prepare<R, D extends ReplyPiece>(request: CallRequest<R, D>) {
       if (request.targets[0] !== offer.service)
         throw new GatewayError('invalid_model', `Model not found: ${request.targets[0]!}`, { param: 'model' });
       request.estimate(offer);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Ending, ENDINGS } from '../../../src/gateway/call/endings.ts';
+import { type CallEnding, ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
 import { ask, records } from '../../spine/endings/ends-of-calls.ts';
 import { ALL_KINDS } from '../../spine/endings/streamed-kinds.ts';
@@ -8,7 +8,7 @@ import { REPLY_BYTES_MAX, REPORTED, startVendor } from '../../spine/endings/vend
 /* A package of the AI SDK asks a vendor as the operator's own provider does, so its calls end by the same rows. */
 
 const CHAT = ['chat', 'chatstream'].map((name) => ALL_KINDS.find((kind) => kind.name === name)!);
-const SCRIPTS: readonly (readonly [script: string, row: Ending])[] = [
+const SCRIPTS: readonly (readonly [script: string, row: CallEnding])[] = [
   ['complete', 'complete'],
   ['left', 'left'],
   ['refused', 'refused'],

@@ -2,7 +2,7 @@ import { confinesPackages } from '../../../scripts/test-tiers.ts';
 import { describe, expect, test } from 'vitest';
 import { BLOCKS, readOffers } from '../../../src/server/config/blocks.ts';
 import type { OptionTable } from '../../../src/server/config/option.ts';
-import { type Reading, readTable } from '../../../src/server/config/reading.ts';
+import { type ConfigReading, readTable } from '../../../src/server/config/reading.ts';
 import type { Service } from '../../../src/server/config/service.ts';
 import { parseToml, type Table } from '../../../src/server/config/toml.ts';
 import { loadProviderFile } from '../../../src/providers/proxy/provider-file.ts';
@@ -24,7 +24,7 @@ const problemsOf = (toml: string): readonly ConfigProblem[] => {
   return [];
 };
 
-const reading = (): Reading => ({ file: null, lineOf: () => null, env: {}, problems: [] });
+const reading = (): ConfigReading => ({ file: null, lineOf: () => null, env: {}, problems: [] });
 
 /** The value of one option in a block. It must be there. */
 function valueIn(block: Table, option: string, offer: OptionTable): unknown {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { begin, clientAt, ended, resultsOf } from '../../openai/batches/support/batch-client.ts';
-import { type Ending, ENDINGS } from '../../../src/gateway/call/endings.ts';
+import { type CallEnding, ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
 import { records } from './ends-of-calls.ts';
@@ -10,7 +10,7 @@ import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 /* Lines of batches end as calls do, and what was charged or late is not asked for again. */
 
 const CHAT = ALL_KINDS.find(({ name }) => name === 'chat')!;
-const SCRIPTS: readonly (readonly [script: string, row: Ending])[] = [
+const SCRIPTS: readonly (readonly [script: string, row: CallEnding])[] = [
   ['complete', 'complete'],
   ['empty', 'empty'],
   ['thought', 'empty'],

@@ -1,11 +1,11 @@
-import type { Ending } from '../../../src/gateway/call/endings.ts';
+import type { CallEnding } from '../../../src/gateway/call/endings.ts';
 import type { Spine } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import type { Kind } from './kinds.ts';
 import type { Vendor } from './vendor.ts';
 
 /** How a call of a kind can end here, with the row that it belongs to. */
-export const ROWS: readonly (readonly [script: string, row: Ending, applies: (kind: Kind) => boolean])[] = [
+export const ROWS: readonly (readonly [script: string, row: CallEnding, applies: (kind: Kind) => boolean])[] = [
   ['complete', 'complete', () => true],
   ['empty', 'empty', (kind) => kind.words === true || kind.name === 'transcription'],
   ['thought', 'empty', ({ thinks }) => thinks !== undefined],

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { type Charge, type Ending, ENDINGS } from '../../../src/gateway/call/endings.ts';
+import { type Charge, type CallEnding, ENDINGS } from '../../../src/gateway/call/endings.ts';
 import { imageBlock } from '../../media/support/image-provider.ts';
 import { modelBlock } from '../../support/spine.ts';
 import { startTunnelSpine } from '../../support/tunnel-spine.ts';
@@ -13,7 +13,7 @@ import { REPLY_BYTES_MAX, REPORTED, startVendor } from './vendor.ts';
 /* Every row of the table of endings, for each kind of model, at the operator's provider and at one that dials in. */
 
 /** Rows that another test runs, because they need another clock or a gateway that stops. */
-const ELSEWHERE: ReadonlySet<Ending> = new Set<Ending>(['late', 'late_midway', 'stopped']);
+const ELSEWHERE: ReadonlySet<CallEnding> = new Set<CallEnding>(['late', 'late_midway', 'stopped']);
 
 const block = (
   side: 'own' | 'far',
@@ -36,7 +36,7 @@ interface Case {
   readonly kind: Kind;
   readonly side: 'own' | 'far';
   readonly script: string;
-  readonly row: Ending;
+  readonly row: CallEnding;
   readonly reported: boolean;
   readonly id: string;
 }
@@ -157,5 +157,7 @@ test('a request that waits for its connection is free, whoever has left', async 
 
 test('no row is without a test', () => {
   const run_ = new Set(ROWS.map(([, row]) => row));
-  expect(Object.keys(ENDINGS).filter((row) => !run_.has(row as Ending) && !ELSEWHERE.has(row as Ending))).toEqual([]);
+  expect(
+    Object.keys(ENDINGS).filter((row) => !run_.has(row as CallEnding) && !ELSEWHERE.has(row as CallEnding)),
+  ).toEqual([]);
 });

@@ -46,13 +46,13 @@ export async function stillThere(node: EvmNode, blocks: readonly Pick<EvmBlock, 
 /** How long a confirmation waits for others about the same block. */
 const TOGETHER_MS = 10;
 
-type Place = Pick<EvmBlock, 'number' | 'hash'>;
+type BlockRef = Pick<EvmBlock, 'number' | 'hash'>;
 
 /** Requests that all looks at open payments have in common. Concurrent looks share one request. */
 interface SharedPolls {
   heads(): Promise<EvmHeads>;
   /** Like `stillThere`. The request starts after the call, never before it. */
-  stillThere(blocks: readonly Place[]): Promise<void>;
+  stillThere(blocks: readonly BlockRef[]): Promise<void>;
 }
 
 export function createSharedPolls(node: EvmNode, finality: number | null): SharedPolls {
@@ -61,7 +61,7 @@ export function createSharedPolls(node: EvmNode, finality: number | null): Share
   const running = new Map<string, Promise<void>>();
   const waiting = new Map<string, Promise<void>>();
 
-  const confirm = (block: Place): Promise<void> => {
+  const confirm = (block: BlockRef): Promise<void> => {
     const key = `${block.number}/${block.hash}`;
     const joined = waiting.get(key);
     if (joined) return joined;

@@ -1,5 +1,5 @@
 import { getAddress, keccak256, stringToBytes, type Hex, type PrivateKeyAccount } from 'viem';
-import { PayoutProblem, PayoutUnreadable, type Payout, type SignedPayout } from '../chain.ts';
+import { PayoutProblem, PayoutUnreadable, type ChainPayout, type SignedPayout } from '../chain.ts';
 import { AUTHORIZATION_TYPES, type AssetDomain, type Authorization } from './asset.ts';
 import { authorizationText, signedAuthorization, type EvmTerms } from './payment.ts';
 
@@ -39,7 +39,7 @@ export function payoutNonce(id: string): Hex {
  */
 export async function signPayout(
   signer: PayoutSigner,
-  payout: Payout,
+  payout: ChainPayout,
   previous: SignedPayout | null,
 ): Promise<SignedPayout> {
   const { account, domain, network, now } = signer;
@@ -71,7 +71,7 @@ export async function signPayout(
 }
 
 /** Reads a signed payout. Throws PayoutUnreadable if it is not the signature of `payout`. */
-export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: SignedPayout): ReadPayout {
+export function readSignedPayout(terms: EvmTerms, payout: ChainPayout, signed: SignedPayout): ReadPayout {
   const { given, authorization, signature } = readAuthorization(payout, signed);
   const signedAt = given['signedAt'];
   const wrong = (what: string): Error =>
@@ -87,7 +87,7 @@ export function readSignedPayout(terms: EvmTerms, payout: Payout, signed: Signed
   return { authorization, signature, signedAt: BigInt(signedAt) };
 }
 
-function readAuthorization({ id }: Payout, { text }: SignedPayout) {
+function readAuthorization({ id }: ChainPayout, { text }: SignedPayout) {
   try {
     const given = JSON.parse(text) as Readonly<Record<string, unknown>>;
     return { given, ...signedAuthorization({ authorization: given, signature: given['signature'] }) };

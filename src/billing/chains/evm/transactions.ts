@@ -23,7 +23,7 @@ interface Fees {
   readonly maxPriorityFeePerGas: bigint;
 }
 
-interface Sent extends Fees {
+interface SentTransaction extends Fees {
   readonly nonce: number;
   readonly hash: Hex;
   readonly raw: Hex;
@@ -54,7 +54,7 @@ interface TransactionSetup {
 
 export function createEvmTransactions(setup: TransactionSetup): EvmTransactions {
   const { node, account, chainId, now } = setup;
-  const sent = new Map<string, Sent>();
+  const sent = new Map<string, SentTransaction>();
   // The next nonce of the chain, and since when it is the next.
   let head = { nonce: -1, since: 0 };
   let turn: Promise<unknown> = Promise.resolve();
@@ -81,7 +81,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
       const waiting = mine && mine.nonce >= next && (isNew || mine.nonce <= pending) ? mine : null;
       const stuck = pending > next && now() - head.since >= STUCK_AFTER_MS;
 
-      let ready: Sent;
+      let ready: SentTransaction;
       if (waiting && isNew) ready = waiting;
       else {
         // A stuck transaction blocks all later ones, so it is replaced first, even if another gateway made it. That
@@ -142,7 +142,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint },
     nonce: number,
     fees: Fees,
-  ): Promise<Sent> {
+  ): Promise<SentTransaction> {
     const { maxFeePerGas, maxPriorityFeePerGas } = fees;
     const raw = await account.signTransaction({
       type: 'eip1559',
@@ -155,7 +155,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
     return { nonce, hash: keccak256(raw), raw, at: now(), maxFeePerGas, maxPriorityFeePerGas };
   }
 
-  function remember(key: string, transaction: Sent): void {
+  function remember(key: string, transaction: SentTransaction): void {
     // An earlier transaction with this nonce was replaced or lost. Its next attempt takes another nonce.
     for (const [other, { nonce }] of sent) if (nonce === transaction.nonce) sent.delete(other);
     sent.delete(key);
@@ -205,7 +205,7 @@ function createHeard(node: Pick<EvmNode, 'isPending'>, now: () => number) {
   };
   return {
     /** Id of a transaction that is too recent to be replaced and that the node has; else null. */
-    async waiting(sent: Sent | undefined): Promise<Hex | null> {
+    async waiting(sent: SentTransaction | undefined): Promise<Hex | null> {
       if (sent === undefined || now() - sent.at >= REPLACE_AFTER_MS) return null;
       if (now() - (at.get(sent.hash) ?? 0) < HEARD_MS) return sent.hash;
       if (!(await node.isPending(sent.hash))) return null;

@@ -18,12 +18,12 @@ import type { PaymentRequirements } from '../chain.ts';
 import type { SolanaNode } from './node.ts';
 
 /** Compute units to find and create an associated account, for a transfer and a memo. */
-const BUDGET: Budget = { units: 150_000n, price: 20_000n };
+const BUDGET: ComputeBudget = { units: 150_000n, price: 20_000n };
 
 /** The highest cost in lamports of a transaction of the gateway, without the rent of the accounts that it creates. */
 export const OWN_FEE_LAMPORTS = 5_000n + (BUDGET.units * BUDGET.price) / 1_000_000n;
 
-interface Budget {
+interface ComputeBudget {
   readonly units: bigint;
   /** Micro-lamports per unit. */
   readonly price: bigint;
@@ -37,7 +37,7 @@ interface Lifetime {
 /** Compiles a transaction of these instructions. It is not signed. */
 function compiledOf(
   feePayer: Address,
-  { units, price }: Budget,
+  { units, price }: ComputeBudget,
   instructions: readonly Instruction[],
   { blockhash, lastValidBlockHeight }: Lifetime,
 ) {

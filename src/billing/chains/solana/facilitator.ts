@@ -105,7 +105,7 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
   let isUnnamed = false;
 
   function read({ kinds, signers }: Awaited<ReturnType<FacilitatorClient['supported']>>): FeePayers {
-    const kind = (Array.isArray(kinds) ? (kinds as readonly (Kind | null)[]) : []).find(
+    const kind = (Array.isArray(kinds) ? (kinds as readonly (PaymentKind | null)[]) : []).find(
       (one) => one?.x402Version === 2 && one.scheme === 'exact' && one.network === network,
     );
     if (!kind) throw new ChainUnavailable(`the x402 facilitator does not settle exact payments on ${network}`);
@@ -180,7 +180,7 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
 }
 
 /** A supported kind of payment in the form of x402 facilitators. Members are not yet checked. */
-interface Kind {
+interface PaymentKind {
   readonly x402Version?: unknown;
   readonly scheme?: unknown;
   readonly network?: unknown;

@@ -69,14 +69,14 @@ const DATA_BYTES_MAX = 4_096;
 /** How many statuses a node returns in one answer. */
 const STATUSES_MAX = 256;
 
-type Ask = <Answer>(
+type NodeRequester = <Answer>(
   what: string,
   request: { send(options: { abortSignal: AbortSignal }): Promise<unknown> },
   read: (answer: unknown) => Answer,
 ) => Promise<Answer>;
 
 /** Sends requests with a timeout. Rejects with ChainUnavailable, also if the answer cannot be read. */
-function createAsk(timeoutMs: number, closed: AbortSignal): Ask {
+function createAsk(timeoutMs: number, closed: AbortSignal): NodeRequester {
   return async (what, request, read) => {
     let answer: unknown;
     try {

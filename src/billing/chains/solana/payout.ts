@@ -17,7 +17,7 @@ import {
   ChainUnavailable,
   PayoutProblem,
   PayoutUnreadable,
-  type Payout,
+  type ChainPayout,
   type PayoutSighting,
   type SignedPayout,
   type UnsignedPayout,
@@ -59,8 +59,8 @@ interface Journal {
 interface SolanaPayouts {
   addressFault(address: string): string | null;
   sign(payout: UnsignedPayout, previous: SignedPayout | null): Promise<SignedPayout>;
-  send(payout: Payout, signed: SignedPayout): Promise<{ readonly transaction: string }>;
-  find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting>;
+  send(payout: ChainPayout, signed: SignedPayout): Promise<{ readonly transaction: string }>;
+  find(payout: ChainPayout, signed: SignedPayout): Promise<PayoutSighting>;
   payerOf(signed: SignedPayout): string;
 }
 
@@ -78,7 +78,7 @@ export function createPayouts(
   const addressFault = (text: string) => receiverFault(text, key.address, asset);
 
   /** `fee`: the fee for the token account that the payout opens; null if it opens no account. */
-  function instructionsOf({ id, to, amount }: Payout, fee: MicroUsd | null): Instruction[] {
+  function instructionsOf({ id, to, amount }: ChainPayout, fee: MicroUsd | null): Instruction[] {
     const owner = to as Address;
     const creation = {
       payer: stubSigner(key.address),
@@ -111,7 +111,7 @@ export function createPayouts(
     return tokenAccountFee;
   }
 
-  async function find(payout: Payout, signed: SignedPayout): Promise<PayoutSighting> {
+  async function find(payout: ChainPayout, signed: SignedPayout): Promise<PayoutSighting> {
     const journal = journalOf(payout, signed, asset);
     const seen = observationOf(journal.signature, await node.status(journal.signature));
     if (seen) return seen;
@@ -228,7 +228,7 @@ function observationOf(signature: string, { found }: SignatureStatus): PayoutSig
 /**
  * Reads the stored data of a payout. Throws PayoutUnreadable if it belongs to another payout: then the books are wrong.
  */
-function journalOf({ id, to, amount }: Payout, { text }: SignedPayout, asset: Address): Journal {
+function journalOf({ id, to, amount }: ChainPayout, { text }: SignedPayout, asset: Address): Journal {
   try {
     const kept = objectOf(JSON.parse(text), 'an object');
     const transaction = textOf(kept['transaction'], 'a transaction');

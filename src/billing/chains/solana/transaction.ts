@@ -33,7 +33,7 @@ export interface SolanaTransaction {
 }
 
 /** One transfer of a token within a transaction. */
-export interface Movement {
+interface TokenMovement {
   /** Owner of the sending token account; empty if the movements of the transaction cannot be told apart. */
   readonly sender: string;
   readonly amount: bigint;
@@ -126,7 +126,11 @@ export function readTransaction(answer: unknown, signature: string): SolanaTrans
  * instructions say otherwise (other programs, a mint, several instructions in one), the result is one movement without
  * a sender.
  */
-export function movementsInto(transaction: SolanaTransaction, account: Address, mint: Address): readonly Movement[] {
+export function movementsInto(
+  transaction: SolanaTransaction,
+  account: Address,
+  mint: Address,
+): readonly TokenMovement[] {
   if (transaction.failed) return [];
   const held = (balances: ReadonlyMap<string, TokenBalance>) => {
     const balance = balances.get(account);
@@ -143,7 +147,7 @@ function transferInto(
   { program, accounts, data }: SolanaInstruction,
   account: string,
   { before, after }: SolanaTransaction,
-): Movement | null {
+): TokenMovement | null {
   if (program !== TOKEN_PROGRAM || data.length < 9 || (data[0] !== TRANSFER && data[0] !== TRANSFER_CHECKED))
     return null;
   const [source, destination, authority] = data[0] === TRANSFER ? accounts : [accounts[0], accounts[2], accounts[3]];

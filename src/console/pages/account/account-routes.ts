@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import {
   escrowOf,
@@ -12,9 +12,15 @@ import {
   type LocksQuery,
   type TransferRecord,
 } from '#billing';
-import type { Admission } from '#limits';
 import type { Pipeline } from '#call';
-import { isRestricted, requireAdmission, refuseRestricted, type KeyStore } from '#auth';
+import {
+  isRestricted,
+  requireAdmission,
+  refuseRestricted,
+  type KeyStore,
+  type AdmissionOf,
+  type CallerOf,
+} from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
@@ -45,8 +51,6 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
 }
-
-type CallerOf = (request: FastifyRequest) => Admission['caller'];
 
 const tags = ['Account'];
 
@@ -258,7 +262,7 @@ const movementSchema = titled(
 function addMovementsRoute(
   app: FastifyInstance,
   { keys, findTransfer, movements }: MovementsDeps,
-  admissionOf: (request: FastifyRequest) => Admission,
+  admissionOf: AdmissionOf,
 ): void {
   const schema = {
     summary: 'List the movements of your money',

@@ -63,6 +63,10 @@ export const accountSchema = titled(
   ),
 );
 
+export interface AccountParams {
+  readonly id: string;
+}
+
 export const accountParams = objectOf({
   id: {
     type: 'string',

@@ -5,8 +5,8 @@ import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#accounts/names';
 import type { KnownProvider } from '#network';
-import type { CallsNow, FailedAttempt, LastFailures } from '#observe';
-import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import type { CallsNow, ServiceFailure, LastFailures } from '#observe';
+import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import {
   amountOf,
   referenceOf,
@@ -21,7 +21,7 @@ interface AdminProvidersDeps {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
-  readonly list: (page: Page) => Promise<readonly KnownProvider[]>;
+  readonly list: (page: PageRange) => Promise<readonly KnownProvider[]>;
   /** The attempts that run now, in all workers of this gateway. */
   readonly callsNow: () => Promise<readonly CallsNow[]>;
   readonly lastFailures: Pick<LastFailures, 'all'>;
@@ -165,7 +165,7 @@ function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps
       ),
     },
   };
-  app.get<{ Querystring: Page & { readonly provider?: string } }>(
+  app.get<{ Querystring: PageRange & { readonly provider?: string } }>(
     '/providers/failures',
     { schema },
     async ({ query: { provider = null, limit, offset } }) => ({
@@ -189,7 +189,7 @@ export const failedFields = {
   },
 } as const;
 
-export const viewFailed = ({ at, requestId, status, reason, said }: FailedAttempt) => ({
+export const viewFailed = ({ at, requestId, status, reason, said }: ServiceFailure) => ({
   at: new Date(at).toISOString(),
   request_id: requestId,
   status,
@@ -206,7 +206,7 @@ function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
     querystring: pageSchema,
     response: { 200: listOf(providerSchema) },
   };
-  app.get<{ Querystring: Page }>('/providers', { schema }, async ({ query }) => {
+  app.get<{ Querystring: PageRange }>('/providers', { schema }, async ({ query }) => {
     const known = await deps.list(query);
     return { data: await Promise.all(known.map((one) => viewProvider(one, deps))) };
   });
@@ -383,7 +383,7 @@ function listPayouts(app: FastifyInstance, deps: AdminProvidersDeps): void {
     querystring: pageSchema,
     response: { 200: listOf(payoutSchema) },
   };
-  app.get<{ Params: ProviderParams; Querystring: Page }>(
+  app.get<{ Params: ProviderParams; Querystring: PageRange }>(
     '/providers/:id/payouts',
     { schema },
     async ({ params, query }) => {

@@ -6,7 +6,7 @@ import type { AdminGate } from '#auth';
 import { ACCOUNT_ID_PATTERN } from '#accounts/names';
 import { ACCOUNT_STATES, type AccountState } from '#accounts';
 import { GatewayError } from '#errors';
-import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
+import { ADMINISTRATION, dataOf, listOf, objectOf, pageSchema, type PageRange } from '../route-schemas.ts';
 import type { KeysDeps } from './keys.ts';
 import type { AdminKeysDeps } from './key-routes.ts';
 import {
@@ -18,6 +18,7 @@ import {
   viewSeller,
   type AdminAccountsDeps,
   type NewAccountBody,
+  type AccountParams,
 } from './admin-accounts.ts';
 import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './operator-transfers.ts';
 import { addAdminKeyRoutes } from './key-routes.ts';
@@ -38,10 +39,7 @@ interface AdminDeps
   readonly totals: (account: string) => Promise<AccountTotals>;
 }
 
-interface AccountParams {
-  readonly id: string;
-}
-interface AccountsQuery extends Page {
+interface AccountsQuery extends PageRange {
   readonly state?: AccountState;
   readonly label?: string;
 }

@@ -108,14 +108,14 @@ function renameAccount(app: FastifyInstance, deps: Deps): void {
   );
 }
 
-interface Change {
+interface StateChange {
   readonly path: string;
   readonly from: AccountState;
   readonly to: AccountState;
   readonly schema: object;
 }
 
-function changeRoute(app: FastifyInstance, deps: Deps, { path, from, to, schema }: Change): void {
+function changeRoute(app: FastifyInstance, deps: Deps, { path, from, to, schema }: StateChange): void {
   app.post<{ Params: Params; Body: ReasonBody }>(
     `/accounts/:id/${path}`,
     { schema: { ...schema, params: accountParams, body: reasonBody, response: { 200: answer } }, config: CREDIT },

@@ -10,7 +10,7 @@ import {
   type AdminLog,
   type AdminRole,
 } from '#auth/keys';
-import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import { ADMINISTRATION, dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import { parseTime } from './body-fields.ts';
 
 interface AdministratorDeps {
@@ -124,7 +124,7 @@ function listKeysRoute(app: FastifyInstance, { adminKeys, now }: AdministratorDe
     querystring: pageSchema,
     response: { 200: listOf(keySchema) },
   };
-  app.get<{ Querystring: Page }>('/admin-keys', { schema }, async ({ query }) => ({
+  app.get<{ Querystring: PageRange }>('/admin-keys', { schema }, async ({ query }) => ({
     data: (await adminKeys.list(query)).map((record) => viewKey(record, now())),
   }));
 }

@@ -39,7 +39,7 @@ interface ArchiveRoutesDeps {
   readonly archives: Archives;
 }
 
-interface Asked {
+interface ArchiveBody {
   readonly before: string;
   readonly folder?: string;
   readonly dry_run: boolean;
@@ -126,7 +126,7 @@ export function archiveRoutes({ gate, archives }: ArchiveRoutesDeps): FastifyPlu
       },
       response: { 202: { description: 'It has begun', ...dataOf(statusSchema) } },
     };
-    app.post<{ Body: Asked }>('/archives', { schema: begin }, async ({ body }, reply) => {
+    app.post<{ Body: ArchiveBody }>('/archives', { schema: begin }, async ({ body }, reply) => {
       const { before, folder = null, dry_run: dryRun, keep } = body;
       if (folder !== null && !isAbsolute(folder))
         throw new GatewayError('invalid_request', `folder is not an absolute path: ${folder}`, { param: 'folder' });

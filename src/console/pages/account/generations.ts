@@ -162,7 +162,7 @@ function instant(text: string, param: 'from' | 'to'): number {
 /** Number of calls that are read at once. */
 const PAGE = 500;
 
-type Page = Awaited<ReturnType<typeof findGenerations>>;
+type CallsPage = Awaited<ReturnType<typeof findGenerations>>;
 
 const COLUMNS = [
   'id',
@@ -227,7 +227,7 @@ export async function generationsCsv(
   return Readable.from(linesFrom(first, pageAt), { objectMode: false });
 }
 
-async function* linesFrom(first: Page, pageAt: (cursor: string) => Promise<Page>): AsyncGenerator<string> {
+async function* linesFrom(first: CallsPage, pageAt: (cursor: string) => Promise<CallsPage>): AsyncGenerator<string> {
   yield csvLine(COLUMNS);
   for (let page = first; ;) {
     yield page.data.map(lineOf).join('');

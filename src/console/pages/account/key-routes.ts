@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { isDevelopment, type Caller, reaches } from '#accounts';
-import type { Admission } from '#limits';
 import {
   isRestricted,
   requireFullRights,
@@ -11,7 +10,7 @@ import {
   type Nonces,
 } from '#auth/keys';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
-import { ADMINISTRATION, dataOf, objectOf, pageSchema, type Page } from '../route-schemas.ts';
+import { ADMINISTRATION, dataOf, objectOf, pageSchema, type PageRange } from '../route-schemas.ts';
 import {
   changeKey,
   createKey,
@@ -31,16 +30,15 @@ import {
   viewKey,
   type KeyBody,
 } from './keys.ts';
-import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 import type { LimitsDeps } from './limits.ts';
+import type { AdmissionOf } from '#auth';
 
 export interface OwnKeysDeps extends KeysDeps {
   readonly nonces: Pick<Nonces, 'use'>;
   /** Rejects with GatewayError `rate_limit_exceeded`. */
   readonly countNewKey: (caller: Caller) => Promise<void>;
 }
-type AdmissionOf = (request: FastifyRequest) => Admission;
-
 interface HashParams {
   readonly hash: string;
 }
@@ -68,7 +66,7 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
     querystring: pageSchema,
     response: { 200: keyListSchema },
   };
-  app.get<{ Querystring: Page }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+  app.get<{ Querystring: PageRange }>('/keys', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     if (!(await isRestricted(deps.keys, caller.key))) return listKeys(deps, caller.account, request.query);
     // The list has one key, so later pages are empty.
@@ -233,9 +231,6 @@ export type AdminKeysDeps = AdminAccountsDeps &
     readonly keyRate: () => number;
   };
 
-interface AccountParams {
-  readonly id: string;
-}
 interface KeyParams extends AccountParams {
   readonly hash: string;
 }
@@ -319,7 +314,7 @@ function listAccountKeys(app: FastifyInstance, deps: AdminKeysDeps): void {
     querystring: pageSchema,
     response: { 200: keyListSchema },
   };
-  app.get<{ Params: AccountParams; Querystring: Page }>(KEYS, { schema }, async ({ params, query }) => {
+  app.get<{ Params: AccountParams; Querystring: PageRange }>(KEYS, { schema }, async ({ params, query }) => {
     const { account } = await findAccount(params.id, deps);
     return listKeys(deps, account, query);
   });

@@ -30,9 +30,9 @@ const KEPT_MAX = 1_000;
 const FEW = 5_000;
 const ALL = Number.MAX_SAFE_INTEGER;
 
-type Reading = Pick<Database, 'query' | 'snapshot'>;
+type UsageDatabase = Pick<Database, 'query' | 'snapshot'>;
 
-interface Kept {
+interface CachedUsage {
   readonly usage: Promise<ReadonlyMap<string, KeyUsage>>;
   /** Time of `performance.now()` until which the sums are used. */
   until: number;
@@ -42,14 +42,14 @@ interface Kept {
  * Sums the charges in the ledger's records of an account. The sums of an account with many calls are cached for a
  * while. Rejects with the database's error.
  */
-export function createKeyUsage(database: Reading, now: () => number): FindKeyUsage {
-  const kept = new Map<string, Kept>();
+export function createKeyUsage(database: UsageDatabase, now: () => number): FindKeyUsage {
+  const kept = new Map<string, CachedUsage>();
   return (account) => {
     const known = kept.get(account);
     if (known && performance.now() < known.until) return known.usage;
     const begun = performance.now();
     const found = find(database, account, now());
-    const made: Kept = { usage: found.then(({ usage }) => usage), until: Infinity };
+    const made: CachedUsage = { usage: found.then(({ usage }) => usage), until: Infinity };
     kept.delete(account);
     kept.set(account, made);
     dropOldest(kept, KEPT_MAX);
@@ -65,13 +65,13 @@ export function createKeyUsage(database: Reading, now: () => number): FindKeyUsa
   };
 }
 
-interface Found {
+interface AccountUsage {
   readonly usage: ReadonlyMap<string, KeyUsage>;
   /** Whether the account has more than FEW calls. */
   readonly many: boolean;
 }
 
-async function find(database: Reading, account: string, now: number): Promise<Found> {
+async function find(database: UsageDatabase, account: string, now: number): Promise<AccountUsage> {
   const [day, week, month] = [
     periodAt('daily', now).start,
     periodAt('weekly', now).start,

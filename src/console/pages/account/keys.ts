@@ -4,7 +4,7 @@ import { toUsdNumber, withCarried, type Ledger } from '#billing';
 import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, NewKeyFields } from '#auth/keys';
 import type { MemberStore } from '#accounts';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
-import { objectOf, titled, dataOf, listOf, type Page } from '../route-schemas.ts';
+import { objectOf, titled, dataOf, listOf, type PageRange } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField, parseTime } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
@@ -313,7 +313,7 @@ export const deletedKeySchema = titled(
 export async function listKeys(
   deps: Omit<KeysDeps, 'offers' | 'members'>,
   account: string,
-  page: Page,
+  page: PageRange,
 ): Promise<{ readonly data: readonly KeyView[] }> {
   const records = await deps.keys.list(account, page);
   return { data: await Promise.all(records.map((record) => viewKey(record, deps))) };

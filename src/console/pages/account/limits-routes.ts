@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { outboundUrlFault } from '#security';
-import type { Admission } from '#limits';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#call';
 import {
@@ -11,6 +10,7 @@ import {
   requireFullRights,
   type KeyStore,
   type Nonces,
+  type AdmissionOf,
 } from '#auth';
 import { LIMIT_RESETS } from '#accounts/names';
 import type { BudgetNotices } from '#webhooks';
@@ -40,8 +40,6 @@ interface WebhookBody {
   readonly url: string;
   readonly secret?: string | null;
 }
-
-type AdmissionOf = (request: FastifyRequest) => Admission;
 
 const tags = ['Account'];
 const OF_LIMITS = { what: 'change limits', instead: 'ask the operator' };

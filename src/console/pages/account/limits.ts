@@ -14,7 +14,7 @@ import { budgetAt, LIMIT_RESETS, type LimitReset } from '#accounts/names';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField } from './body-fields.ts';
 import { notifyProperty, rateProperty } from './keys.ts';
-import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 
 /* The limits of an account or of a member: what the operator and the owner can set, and the form of the answers. */
 
@@ -173,10 +173,6 @@ export async function changeLimits(
 ) {
   const limits = await deps.limits.change(account, subject, changes);
   return { data: await viewLimits(account, subject, limits, deps) };
-}
-
-interface AccountParams {
-  readonly id: string;
 }
 
 const LIMITS = '/accounts/:id/limits';

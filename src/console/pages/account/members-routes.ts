@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import type { Admission } from '#limits';
-import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type Member, reaches } from '#accounts';
+import { type Caller, type MemberRole, MEMBER_ROLES, ORGANISATIONS_MAX, type AccountMember, reaches } from '#accounts';
 import type { Pipeline } from '#call';
 import {
   refuseRestricted,
@@ -11,9 +10,10 @@ import {
   requireFullRights,
   type KeyStore,
   type Nonces,
+  type CallerOf,
 } from '#auth';
 import { localAccount } from '#accounts/names';
-import { dataOf, listOf, objectOf, titled, pageSchema, type Page } from '../route-schemas.ts';
+import { dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import { labelTaken, readCustomersLabel } from './label.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
@@ -45,8 +45,6 @@ interface ChangesBody extends Pick<LimitsBody, 'budgets'> {
   readonly name?: string;
 }
 
-type CallerOf = (request: FastifyRequest) => Caller;
-
 const tags = ['Account'];
 const OF_MEMBERS = { what: 'change members', instead: 'ask the operator' };
 const HOW = 'A member acts for the account with the header `x-tollgate-account`.';
@@ -57,7 +55,7 @@ const HOW = 'A member acts for the account with the header `x-tollgate-account`.
  */
 export function membersRoutes(deps: OwnMembersDeps): FastifyPluginAsync {
   return async (app) => {
-    const admissionOf: (request: FastifyRequest) => Admission = requireAdmission(app, deps.admit);
+    const admissionOf = requireAdmission(app, deps.admit);
     const callerOf: CallerOf = (request) => admissionOf(request).caller;
     addOrganisations(app, deps, callerOf);
     listMembers(app, deps, callerOf);
@@ -77,7 +75,7 @@ const organisationSchema = titled(
   }),
 );
 
-const viewOrganisation = ({ account, role, createdAt }: Member, label: string) => ({
+const viewOrganisation = ({ account, role, createdAt }: AccountMember, label: string) => ({
   account,
   label,
   role,
@@ -92,7 +90,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
     querystring: pageSchema,
     response: { 200: listOf(organisationSchema) },
   };
-  app.get<{ Querystring: Page }>('/organisations', { schema: listed }, async (request) => {
+  app.get<{ Querystring: PageRange }>('/organisations', { schema: listed }, async (request) => {
     const { account, key } = callerOf(request);
     await refuseRestricted(deps.keys, key, 'see organisations');
     return { data: (await deps.members.of(account, request.query)).map((one) => viewOrganisation(one, one.label)) };

@@ -4,7 +4,7 @@ import { toUsdNumber } from '#billing';
 import { DOCUMENTED } from '#http';
 import {
   type MemberRole,
-  type Member,
+  type AccountMember,
   MEMBER_ROLES,
   MEMBERS_MAX,
   NO_LIMITS,
@@ -16,7 +16,7 @@ import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits.ts';
-import { accountParams, findAccount, type AdminAccountsDeps } from './admin-accounts.ts';
+import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 
 /* The members of an account, for the routes of the operator and of the owner. */
 
@@ -81,7 +81,7 @@ export const memberSchema = titled(
 const KEYS_READ = 1_000;
 
 /** Members in the form of answers, with their keys, the spending of these keys, and their budgets. */
-export async function viewMembers(account: string, members: readonly Member[], deps: MembersDeps) {
+export async function viewMembers(account: string, members: readonly AccountMember[], deps: MembersDeps) {
   const [keys, usage, limits] = await Promise.all([
     deps.keys.list(account, { offset: 0, limit: KEYS_READ }),
     deps.usage(account),
@@ -142,7 +142,7 @@ export async function addMember(
   member: string,
   { role, name }: NewMemberBody,
   { members }: Pick<MembersDeps, 'members'>,
-): Promise<Member> {
+): Promise<AccountMember> {
   const added = await members.add({ account, member, role, name: name?.trim() || member });
   if (added !== null) return added;
   await refuseMember(account, member, members);
@@ -168,9 +168,6 @@ export async function refuseChange(
   });
 }
 
-interface AccountParams {
-  readonly id: string;
-}
 interface MemberParams extends AccountParams {
   readonly member: string;
 }

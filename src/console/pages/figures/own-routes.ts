@@ -1,13 +1,12 @@
-import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { offerId, toUsdNumber, formatUsd } from '#billing';
 import { PRIMITIVES } from '#config';
-import type { Admission } from '#limits';
 import type { Caller } from '#accounts';
 import type { Catalog } from '#catalog';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#call';
-import { requireAdmission, type KeyStore } from '#auth';
+import { requireAdmission, type KeyStore, type AdmissionOf } from '#auth';
 import {
   DAY_MS,
   dateOf,
@@ -84,8 +83,6 @@ export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
     showActivity(app, deps, admissionOf);
   };
 }
-
-type AdmissionOf = (request: FastifyRequest) => Admission;
 
 function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
   const schema = {

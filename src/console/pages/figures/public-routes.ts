@@ -12,7 +12,7 @@ import {
   findListings,
   findMarket,
   isCalled,
-  type Shown,
+  type PublicRange,
   findState,
   type RollUp,
 } from '#analytics';
@@ -154,7 +154,7 @@ const today = ({ now }: PublicFiguresDeps): number => Math.floor(now() / DAY_MS)
 const isClosed = (last: number, deps: PublicFiguresDeps): boolean => last < today(deps);
 
 /** Returns which days and calls are public. Throws GatewayError `not_found` if the operator publishes no figures. */
-function shownNow(deps: PublicFiguresDeps): Shown {
+function shownNow(deps: PublicFiguresDeps): PublicRange {
   const { analytics, mode } = deps.config;
   if (analytics.public === 'off') throw new GatewayError('not_found', 'This gateway does not publish its figures');
   const until = analytics.public === 'delayed' ? today(deps) - DELAYED_DAYS : Number.MAX_SAFE_INTEGER;
@@ -176,7 +176,7 @@ interface FigurePages {
   ): Promise<TaggedPage | null>;
 }
 
-interface Kept {
+interface CachedFigures {
   readonly page: TaggedPage;
   readonly version: bigint;
   /**
@@ -211,14 +211,14 @@ export function createFigurePages(
   database: Pick<Database, 'query' | 'snapshot'>,
   rollUp: Pick<RollUp, 'parts'>,
 ): FigurePages {
-  const kept = new Map<string, Kept>();
+  const kept = new Map<string, CachedFigures>();
   const making = new Map<string, Promise<TaggedPage | null>>();
   /** Pages that wait or are being made, by the network that asked for them first. */
   const places = new Shares(WAITING_MAX);
   const turns = new Map<string, (() => Promise<unknown>)[]>();
   let isMaking = false;
 
-  const isCurrent = async (found: Kept): Promise<boolean> => {
+  const isCurrent = async (found: CachedFigures): Promise<boolean> => {
     const at = performance.now();
     const { parts } = rollUp;
     if (at < found.freshUntil && (parts === found.parts || at < found.restsUntil)) return true;

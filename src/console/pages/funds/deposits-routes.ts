@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { type KeyStore, refuseRestricted } from '#auth';
+import { type KeyStore, refuseRestricted, type AdmissionOf } from '#auth';
 import type { Deposit } from '#chains';
-import type { Admission } from '#limits';
 import { requireFunds, type Funds } from '#payments/on-chains';
 import { fundPageSchema, noBody, dataOf, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { depositSchema, viewDeposit } from './fund-views.ts';
@@ -16,11 +15,7 @@ interface DepositsDeps {
 const SEE = 'see deposits';
 
 /** Adds `/deposits`, the deposits to the caller's account. `app` must already admit callers. */
-export function addDepositsRoutes(
-  app: FastifyInstance,
-  { funds, keys }: DepositsDeps,
-  admissionOf: (request: FastifyRequest) => Admission,
-): void {
+export function addDepositsRoutes(app: FastifyInstance, { funds, keys }: DepositsDeps, admissionOf: AdmissionOf): void {
   const accountOf = async (request: FastifyRequest, what: string): Promise<string> => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(keys, key, what);

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { FastifyPluginAsync, FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { escrowOf, formatUsd, type Ledger, type MicroUsd } from '#billing';
 import type { Caller } from '#accounts';
@@ -16,9 +16,8 @@ import {
   type PaymentAttempt,
 } from '#payments';
 import { shownAddress } from '#http';
-import type { Admission } from '#limits';
 import { callerCaip10 } from '#accounts/names';
-import { requireAdmission } from '#auth';
+import { requireAdmission, type AdmissionOf } from '#auth';
 import { ChainUnavailable } from '#chains';
 import { requireFunds, type Funds, withFunds, termsOf } from '#payments/on-chains';
 import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
@@ -171,11 +170,7 @@ interface DraftBody extends AmountBody {
  * `POST /topup/transaction`: builds the transaction of a payment on Solana for wallets that only sign. EVM doesn't need
  * this, because wallets sign the terms themselves.
  */
-export function addTopupTransaction(
-  app: FastifyInstance,
-  funds: Funds | null,
-  admissionOf: (request: FastifyRequest) => Admission,
-): void {
+export function addTopupTransaction(app: FastifyInstance, funds: Funds | null, admissionOf: AdmissionOf): void {
   app.post<{ Body: DraftBody }>(
     '/topup/transaction',
     {

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { FEES, formatUsd, OPERATOR_TREASURY } from '#billing';
-import { LOSSES, type Act, type NewAct } from '#chains';
+import { LOSSES, type TreasuryAct, type NewAct } from '#chains';
 import { requireFunds, termsOf, type Funds } from '#payments/on-chains';
 import {
   amountOf,
@@ -66,9 +66,9 @@ const STATUS = {
   sent: 'sent',
   done: 'done',
   refused: 'refused',
-} as const satisfies Record<Act['state'], string>;
+} as const satisfies Record<TreasuryAct['state'], string>;
 
-function viewAct(act: Act) {
+function viewAct(act: TreasuryAct) {
   const bearer = Object.entries(BEARERS).find(([, account]) => account === act.bearer)?.[0] ?? null;
   return {
     id: act.id,
@@ -112,21 +112,21 @@ export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): vo
   addMoves(app, funds);
 }
 
-type Asked = Pick<NewAct, 'kind' | 'amount'> & Partial<NewAct>;
+type ActRequest = Pick<NewAct, 'kind' | 'amount'> & Partial<NewAct>;
 
 /** Requests an act. Rejects with GatewayError, also if the act itself is refused. */
-async function request(funds: Funds | null, name: string, asked: Asked): Promise<ReturnType<typeof viewAct>> {
+async function request(funds: Funds | null, name: string, asked: ActRequest): Promise<ReturnType<typeof viewAct>> {
   const { acts } = requireFunds(funds).chains;
   const none = { network: '', bearer: null, toNetwork: null, address: null, sender: null, feeMax: 0n };
   return answer(acts.request({ ...none, ...asked, id: hash('sha256', `treasury ${name}`), reference: name }));
 }
 
-const explained = (doing: Promise<Act>): Promise<Act> =>
+const explained = (doing: Promise<TreasuryAct>): Promise<TreasuryAct> =>
   doing.catch((error: unknown) => {
     throw withdrawalError(error);
   });
 
-async function answer(doing: Promise<Act>): Promise<ReturnType<typeof viewAct>> {
+async function answer(doing: Promise<TreasuryAct>): Promise<ReturnType<typeof viewAct>> {
   const act = await explained(doing);
   if (act.state === 'refused') throw new GatewayError('unprocessable', `Nothing was booked. ${act.reason}`);
   return viewAct(act);

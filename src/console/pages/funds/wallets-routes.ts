@@ -1,9 +1,8 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { checksummed } from '#config';
 import type { BoundWallet } from '#chains';
 import type { Caller } from '#accounts';
-import type { Admission } from '#limits';
 import { isWallet, parseAccountId, toCaip10 } from '#accounts/names';
 import {
   refuseRestricted,
@@ -12,6 +11,7 @@ import {
   requireFreshSignature,
   type Nonces,
   type SignIn,
+  type AdmissionOf,
 } from '#auth';
 import { requireFunds, type Funds, withFunds } from '#payments/on-chains';
 import { dataOf } from '../route-schemas.ts';
@@ -41,8 +41,6 @@ const walletSchema = {
     paid_from: { type: 'string', description: 'Earliest time of withdrawals to it, RFC 3339' },
   },
 } as const;
-
-type AdmissionOf = (request: FastifyRequest) => Admission;
 
 /**
  * Adds `/wallets`: the wallets that are bound to an account which isn't itself a wallet. Their payments are credited to

@@ -1,12 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { parseEvmAddress } from '#config';
 import { earningsOf, escrowOf } from '#billing';
 import { type Withdrawal, type Wallets, WithdrawalProblem } from '#chains';
 import { isDevelopment, providerIdOf } from '#accounts';
 import { parseIdempotencyKey } from '#call';
-import type { Admission } from '#limits';
 import {
   refuseRestricted,
   requireFullRights,
@@ -14,6 +13,7 @@ import {
   requireFreshSignature,
   type Nonces,
   type Identity,
+  type AdmissionOf,
 } from '#auth';
 import { requireFunds, termsOf, type Funds, withFunds } from '#payments/on-chains';
 import { amountOf, amountProperties, eitherAmount, type AmountBody } from '../account/body-fields.ts';
@@ -54,8 +54,6 @@ export function withdrawalIdOf(account: string, key: string | string[] | undefin
     ? randomBytes(32).toString('hex')
     : hash('sha256', `withdrawal ${account} ${parseIdempotencyKey(key)}`);
 }
-
-type AdmissionOf = (request: FastifyRequest) => Admission;
 
 /** Adds `/withdrawals`, which pays money out. `app` must already admit callers. */
 export function addWithdrawalsRoutes(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: AdmissionOf): void {

@@ -23,14 +23,14 @@ export function missingDocument(guide: Guide, version: string): string {
   return frame(guide, { title: 'Not found', version, here: null, body });
 }
 
-interface Frame {
+interface PageFrame {
   readonly title: string;
   readonly version: string;
   readonly here: GuidePage | null;
   readonly body: string;
 }
 
-const frame = (guide: Guide, { title, version, here, body }: Frame): string => `<!doctype html>
+const frame = (guide: Guide, { title, version, here, body }: PageFrame): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">

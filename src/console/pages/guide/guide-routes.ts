@@ -12,7 +12,7 @@ export interface GuideOptions {
   readonly publicUrl: string | null;
 }
 
-interface Answer {
+interface GuideResponse {
   readonly status: 200 | 404;
   readonly type: string;
   readonly bytes: Buffer;
@@ -30,7 +30,7 @@ const IMAGES: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'i
  */
 export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: GuideOptions): Promise<void> {
   const headers = pageHeaders(publicUrl);
-  const kept = new Map<string, Promise<Answer | null>>();
+  const kept = new Map<string, Promise<GuideResponse | null>>();
   let loading: Promise<Guide> | null = null;
   const guide = () => (loading ??= import('./guide-pages.ts').then(({ readGuide }) => readGuide(ROOT)));
 
@@ -38,7 +38,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     request: FastifyRequest,
     reply: FastifyReply,
     key: string,
-    make: () => Promise<Answer | null>,
+    make: () => Promise<GuideResponse | null>,
   ) => {
     let answer = kept.get(key);
     if (answer === undefined) {
@@ -58,7 +58,7 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
       return reply.send(made.bytes);
     return reply.header('content-encoding', 'gzip').send(made.packed);
   };
-  let notFound: Promise<Answer> | null = null;
+  let notFound: Promise<GuideResponse> | null = null;
   const missing = () =>
     (notFound ??= import('./guide-document.ts').then(async ({ missingDocument }) =>
       answerOf(missingDocument(await guide(), version), HTML, 404),
@@ -111,7 +111,7 @@ const styles = async () => {
 };
 const script = async () => answerOf(await beside('guide.js'), 'text/javascript; charset=utf-8');
 
-async function answerOf(content: string | Buffer, type: string, status: 200 | 404 = 200): Promise<Answer> {
+async function answerOf(content: string | Buffer, type: string, status: 200 | 404 = 200): Promise<GuideResponse> {
   const bytes = Buffer.from(content);
   const packed = type === 'image/png' ? null : await promisify(gzip)(bytes);
   return { status, type, bytes, packed, etag: tagOf(bytes) };

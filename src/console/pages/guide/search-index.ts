@@ -1,18 +1,18 @@
 import { createAnchors, addressOfPage, plain, type Guide, type GuidePage } from './guide-pages.ts';
 
 /** A part of a page below one heading: `[address, title of the page, heading, text]`. */
-type Entry = readonly [address: string, page: string, heading: string, text: string];
+type SearchEntry = readonly [address: string, page: string, heading: string, text: string];
 
 const TEXT_MAX = 2_000;
 
 /** Returns all parts of all pages, for the search in the browser. Decisions and the changelog come last. */
-export function searchIndex(guide: Guide): readonly Entry[] {
+export function searchIndex(guide: Guide): readonly SearchEntry[] {
   return [...guide.pages.values()].toSorted((a, b) => weight(a) - weight(b)).flatMap(entriesOf);
 }
 
 const weight = ({ path }: GuidePage): number => (/^(?:decisions|changelog)/.test(path) ? 1 : 0);
 
-function entriesOf(page: GuidePage): readonly Entry[] {
+function entriesOf(page: GuidePage): readonly SearchEntry[] {
   const anchorOf = createAnchors();
   const address = addressOfPage(page);
   const found: { readonly to: string; readonly heading: string; lines: string[] }[] = [];

@@ -24,7 +24,7 @@ import { dateOf, type DayRange } from '#analytics';
 import type { Payouts } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
-import { pageSchema, type Page, listOf, objectOf } from '../route-schemas.ts';
+import { pageSchema, type PageRange, listOf, objectOf } from '../route-schemas.ts';
 import { failedFields, payoutSchema, viewFailed, viewPayout } from '../account/admin-provider-routes.ts';
 
 interface OwnPagesDeps extends HealthSources {
@@ -185,7 +185,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       },
     );
 
-    app.get<{ Querystring: Page }>(
+    app.get<{ Querystring: PageRange }>(
       '/provider/payouts',
       {
         schema: {

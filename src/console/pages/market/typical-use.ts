@@ -17,7 +17,7 @@ export const TYPICAL_USES =
   '1,000 tokens read and 1,000 written, a minute of speech (1,000 characters, or 250 tokens read and 1,200 of sound written), a minute of sound transcribed (or 1,200 tokens of sound read and 250 written), one call of a tool, one message to an agent, one image, a video of about 5 seconds in the resolution that costs least';
 
 /** The members of prices that a typical use is charged by, in USD. */
-interface Rates {
+interface UseRates {
   readonly prompt?: number | null;
   readonly completion?: number | null;
   readonly audio?: number;
@@ -44,7 +44,7 @@ export function typicalSeconds(durations: readonly string[]): number {
  * 1,000 tokens in, 1,000 out and one second.
  */
 export function typicalUsd({ primitive, model, media }: UsedOffer, price: PriceView): number {
-  const rates = price as Rates;
+  const rates = price as UseRates;
   const { per_call, per_task, per_second = 0, generation, base } = rates;
   const tokens = millions(TOKENS, rates.prompt) + millions(TOKENS, rates.completion);
   switch (primitive) {
@@ -70,7 +70,7 @@ interface UsedOffer {
 }
 
 /** A model is charged by the units of its kind. Sound without a price of its own has that of text. */
-function ofModel(outputs: readonly string[], rates: Rates, tokens: number): number {
+function ofModel(outputs: readonly string[], rates: UseRates, tokens: number): number {
   const { prompt, completion, audio = prompt, audio_output = completion, character, per_minute = 0 } = rates;
   const { characters, textTokens, soundTokens } = MINUTE;
   if (outputs.includes('speech'))

@@ -17,7 +17,7 @@ export interface Response {
 }
 
 /** The members of an OpenAPI operation that these files use. */
-export interface Operation {
+export interface OpenApiOperation {
   operationId?: string;
   parameters?: Parameter[];
   readonly requestBody?: { required?: boolean; readonly content?: Record<string, unknown> };
@@ -27,7 +27,7 @@ export interface Operation {
   tags?: readonly string[];
 }
 
-export type PathTable = Readonly<Record<string, Record<string, Operation>>>;
+export type PathTable = Readonly<Record<string, Record<string, OpenApiOperation>>>;
 
 export interface CompletionOptions {
   /** Whether a payment is accepted as the only credential of a billed call. */
@@ -99,7 +99,7 @@ export function completeOperations(paths: PathTable, { payable }: CompletionOpti
 }
 
 function addResponses(
-  operation: Operation,
+  operation: OpenApiOperation,
   statuses: readonly DescribedStatus[],
   access: Access,
   named: NamedResponses,
@@ -130,7 +130,7 @@ function addResponses(
 }
 
 /** A body that may be null may be missing. The document would say that every body is needed. */
-function mayBeMissing({ requestBody }: Operation): boolean {
+function mayBeMissing({ requestBody }: OpenApiOperation): boolean {
   const content = requestBody?.content?.['application/json'];
   const schema = isObject(content) ? content['schema'] : null;
   return isObject(schema) && Array.isArray(schema['type']) && schema['type'].includes('null');
@@ -152,7 +152,7 @@ function idOf(summary: string): string {
 }
 
 function statusesOf(
-  { parameters = [], requestBody }: Operation,
+  { parameters = [], requestBody }: OpenApiOperation,
   access: Access,
   chapter: string | undefined,
 ): readonly DescribedStatus[] {
@@ -260,10 +260,10 @@ const refs = (kind: 'headers' | 'parameters', names: readonly string[]) =>
 /** How an operation is called: by anyone, with a credential, or billed; `spoken`: its answer carries the receipt. */
 type Access = 'open' | 'keyed' | 'billed' | 'spoken';
 
-type Headers = NonNullable<Response['headers']>;
+type ResponseHeaders = NonNullable<Response['headers']>;
 
 /** References to the headers of an answer that is no error. */
-function headersOf(access: Access): Headers {
+function headersOf(access: Access): ResponseHeaders {
   const named = [
     ...Object.keys(ALWAYS),
     ...(access === 'open' ? [] : Object.keys(RATE)),
@@ -276,7 +276,7 @@ function headersOf(access: Access): Headers {
  * References to the headers of an error that tell something of it. The headers of the rate come with most errors too,
  * and are described where they matter: naming them at each would make the document a tenth larger.
  */
-function headersOfError(access: Access, status: number | null): Headers {
+function headersOfError(access: Access, status: number | null): ResponseHeaders {
   const named = [
     ...Object.keys(ALWAYS),
     ...(access === 'billed' || access === 'spoken' ? Object.keys(GENERATION) : []),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isObject } from '#wire';
-import type { Operation, PathTable, Response } from './complete-operations.ts';
+import type { OpenApiOperation, PathTable, Response } from './complete-operations.ts';
 
 type Examples = Readonly<Record<string, unknown>>;
 interface Link {
@@ -44,13 +44,17 @@ export function addExamplesAndLinks(paths: PathTable): Record<string, { readonly
   return shared;
 }
 
-const goodAnswers = ({ responses = {} }: Operation): (Response & { links?: object })[] =>
+const goodAnswers = ({ responses = {} }: OpenApiOperation): (Response & { links?: object })[] =>
   Object.entries(responses).flatMap(([status, answer]) => (status.startsWith('2') ? [answer] : []));
 
 /** Whether a billed call gives the answer: its header names the record of the call. */
 const isOfCall = ({ headers = {} }: Response): boolean => Object.hasOwn(headers, 'x-cost-usd');
 
-function nameOf({ operationId = '' }: Operation, type: string, { schema }: Readonly<Record<string, unknown>>): string {
+function nameOf(
+  { operationId = '' }: OpenApiOperation,
+  type: string,
+  { schema }: Readonly<Record<string, unknown>>,
+): string {
   const ref = isObject(schema) ? schema['$ref'] : undefined;
   if (typeof ref === 'string') return ref.slice(ref.lastIndexOf('/') + 1);
   return type === 'application/json' ? operationId : `${operationId} ${type}`;

@@ -156,7 +156,7 @@ function sendFile(request: FastifyRequest, reply: FastifyReply, file: PageFile):
   return reply.type(file.type).send(bytes);
 }
 
-interface Facts {
+interface SharedFacts {
   readonly title: string;
   readonly description: string;
   readonly above: string;
@@ -167,7 +167,7 @@ interface Facts {
 
 const NOT_FOUND = { title: 'Not found', above: '', lead: '', known: false } as const;
 
-function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>): Facts {
+function factsOf(page: PagePath, rest: string, catalog: Pick<Catalog, 'offers'>): SharedFacts {
   const { title, description, service, provider } = page;
   if (service) {
     const offer = catalog.offers(service).find((each) => each.service === rest);

@@ -5,7 +5,7 @@ import { BackupError } from './archive.ts';
 import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-files.ts';
 
 /** Environment variables of the programs. */
-type Environment = Readonly<Record<string, string | undefined>>;
+export type ProgramEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** Counts tables, sequences and views that users created. */
 const COUNT_TABLES =
@@ -22,7 +22,7 @@ interface Moment {
  * Reads the facts about a database. If `file` is given, also dumps the database into it with `pg_dump`, in the same
  * snapshot. Gateways continue meanwhile.
  */
-export async function dumpPostgres(url: string, file: string | null, env: Environment): Promise<Moment> {
+export async function dumpPostgres(url: string, file: string | null, env: ProgramEnvironment): Promise<Moment> {
   return withClient(url, async (client) => {
     // The snapshot lasts as long as the transaction that exported it.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
@@ -55,7 +55,7 @@ export async function refuseTables(url: string): Promise<void> {
 }
 
 /** Restores a dump of `pg_dump` into an empty database, all or nothing. */
-export async function restorePostgres(url: string, file: string, env: Environment): Promise<void> {
+export async function restorePostgres(url: string, file: string, env: ProgramEnvironment): Promise<void> {
   await run('pg_restore', ['--single-transaction', '--exit-on-error', file], url, env);
 }
 
@@ -80,7 +80,7 @@ async function withClient<T>(url: string, use: (client: Client) => Promise<T>): 
  * Runs a program of PostgreSQL. The password is passed in the environment, because process lists do not show the
  * environment.
  */
-function run(program: string, args: readonly string[], url: string, env: Environment): Promise<void> {
+function run(program: string, args: readonly string[], url: string, env: ProgramEnvironment): Promise<void> {
   const password = decodeURIComponent(new URL(url).password);
   const child = spawn(program, ['--no-owner', '--no-privileges', '--dbname', withoutPassword(url), ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],

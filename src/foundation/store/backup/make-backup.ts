@@ -3,7 +3,7 @@ import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type ArchiveEntry, BackupError, createArchive, explained, type ArchivedFile } from './archive.ts';
 import { copyEmbedded, fileEntry, copyMedia, mediaRowsOf, type MediaRows } from './copy-files.ts';
-import { dumpPostgres } from './dump-postgres.ts';
+import { dumpPostgres, type ProgramEnvironment } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 
 /** The database and the identity of a gateway. */
@@ -16,7 +16,7 @@ export interface BackupPlace {
   /** Version of this tollgate. */
   readonly version: string;
   /** Environment of PostgreSQL's programs. */
-  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly env: ProgramEnvironment;
   /** Includes the files of images and videos that the data directory has. */
   readonly media: boolean;
   /** Leaves out the database: for the data directory of a gateway on PostgreSQL. Default false. */

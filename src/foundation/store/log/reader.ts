@@ -14,7 +14,7 @@ const RESTORE =
   'Restore the data directory from a backup: tollgate.db and the folder ledger together, from one backup.';
 
 /** A part of the log in memory: the bytes from `position` on. */
-interface Piece {
+interface LogPiece {
   readonly segment: Segment;
   readonly position: number;
   readonly bytes: Buffer;
@@ -42,7 +42,7 @@ export function* readRecords(folder: string, from: LogHead, to: number, trusted 
 export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, LogHead> {
   if (!isEndOfRecord(folder, from.position)) throw missing(folder, from.position - 1, from.position);
   let head = from;
-  let last: Piece | null = null;
+  let last: LogPiece | null = null;
   for (const piece of pieces(folder, from.position, Number.MAX_SAFE_INTEGER)) {
     for (const record of recordsOf(piece, head, false)) yield (head = record);
     const end = piece.position + piece.bytes.byteLength;
@@ -83,7 +83,7 @@ function isEndOfRecord(folder: string, position: number): boolean {
   return bytes.byteLength === 0 || bytes[0] === LINE_END;
 }
 
-function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted: boolean): Generator<LogRecord> {
+function* recordsOf({ bytes, position, segment }: LogPiece, from: LogHead, trusted: boolean): Generator<LogRecord> {
   let head = from;
   for (let offset = head.position - position; offset < bytes.byteLength; offset = head.position - position) {
     const record = decodeRecord(bytes, offset, head.position, trusted);
@@ -98,7 +98,7 @@ function* recordsOf({ bytes, position, segment }: Piece, from: LogHead, trusted:
 }
 
 /** The bytes between two positions, one piece per segment. */
-function* pieces(folder: string, from: number, to: number): Generator<Piece> {
+function* pieces(folder: string, from: number, to: number): Generator<LogPiece> {
   const segments = listSegments(folder);
   if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
   for (const [index, segment] of segments.entries()) {
@@ -153,14 +153,14 @@ function openPlain(path: string): number | null {
  * True if a valid record begins somewhere after position `after`. Then the bytes before it are damaged, not just
  * incomplete.
  */
-function hasRecordAfter({ bytes, position }: Piece, after: number): boolean {
+function hasRecordAfter({ bytes, position }: LogPiece, after: number): boolean {
   let offset = after - position;
   while ((offset = bytes.indexOf(OPENING, offset + 1)) >= 0)
     if (decodeRecord(bytes, offset, position + offset) !== null) return true;
   return false;
 }
 
-const corrupt = ({ segment }: Piece, { position, n }: LogHead) =>
+const corrupt = ({ segment }: LogPiece, { position, n }: LogHead) =>
   new LogCorrupt(
     `${segment.path} is corrupt at byte ${position - segment.start}, after record ${n}: no valid record begins there, and the log goes on after it. ${RESTORE}`,
   );

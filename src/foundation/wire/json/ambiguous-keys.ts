@@ -125,18 +125,18 @@ export function ambiguousKeyAt(object: object, at: InterpretedFieldsAt, path = '
 }
 
 /** The paths as a tree, so that a common beginning of several paths is walked once. */
-interface Place {
+interface PathNode {
   names: InterpretedFields | null;
   /** By their names. A list, because every request walks it, and a Map gives an array for each of its entries. */
-  readonly below: { readonly name: string; readonly place: Place }[];
+  readonly below: { readonly name: string; readonly place: PathNode }[];
   /** The place below for all elements of an array. */
-  each: Place | null;
+  each: PathNode | null;
 }
 
-const TREES = new WeakMap<InterpretedFieldsAt, Place>();
-const newPlace = (): Place => ({ names: null, below: [], each: null });
+const TREES = new WeakMap<InterpretedFieldsAt, PathNode>();
+const newPlace = (): PathNode => ({ names: null, below: [], each: null });
 
-function treeOf(at: InterpretedFieldsAt): Place {
+function treeOf(at: InterpretedFieldsAt): PathNode {
   let root = TREES.get(at);
   if (root) return root;
   TREES.set(at, (root = newPlace()));
@@ -148,7 +148,7 @@ function treeOf(at: InterpretedFieldsAt): Place {
   return root;
 }
 
-function placeBelow({ below }: Place, name: string): Place {
+function placeBelow({ below }: PathNode, name: string): PathNode {
   const known = below.find((each) => each.name === name);
   if (known !== undefined) return known.place;
   const place = newPlace();
@@ -160,9 +160,9 @@ function placeBelow({ below }: Place, name: string): Place {
  * An ambiguous key with the path to its object. The path is built only after one is found, because nearly all
  * requests have no look-alike.
  */
-type Found = AmbiguousKey & { readonly path: string };
+type LocatedKey = AmbiguousKey & { readonly path: string };
 
-function search(value: unknown, at: Place): Found | null {
+function search(value: unknown, at: PathNode): LocatedKey | null {
   if (typeof value !== 'object' || value === null) return null;
   if (Array.isArray(value)) return at.each && searchEach(value, at.each);
   const found = at.names && ambiguousKeyIn(value, at.names);
@@ -174,7 +174,7 @@ function search(value: unknown, at: Place): Found | null {
   return null;
 }
 
-function searchEach(values: readonly unknown[], at: Place): Found | null {
+function searchEach(values: readonly unknown[], at: PathNode): LocatedKey | null {
   for (let i = 0; i < values.length; i++) {
     const found = search(values[i], at);
     if (found !== null) return { ...found, path: `[${i}]${found.path.startsWith('[') ? '' : '.'}${found.path}` };
@@ -182,7 +182,7 @@ function searchEach(values: readonly unknown[], at: Place): Found | null {
   return null;
 }
 
-function ambiguousKeyIn(object: object, names: InterpretedFields): Found | null {
+function ambiguousKeyIn(object: object, names: InterpretedFields): LocatedKey | null {
   for (const name in object) {
     if (names.exact.has(name)) continue;
     const found = findAmbiguousKey(Object.keys(object), names);

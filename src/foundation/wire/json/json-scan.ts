@@ -10,12 +10,12 @@ export interface Span {
 }
 
 /** The span of the member's value. `keyStart` is the opening quote of its key. */
-export interface Member extends Span {
+export interface JsonMember extends Span {
   readonly keyStart: number;
 }
 
 /** Maps decoded keys to members, in the order of the text. */
-export type Members = ReadonlyMap<string, Member>;
+export type Members = ReadonlyMap<string, JsonMember>;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -161,7 +161,7 @@ interface Keys {
  * Like membersOf, and also throws for duplicate keys in the objects at all levels inside. Linear time, no recursion.
  */
 export function uniqueMembersOf(text: string, at = 0): Members {
-  const members = new Map<string, Member>();
+  const members = new Map<string, JsonMember>();
   const around: (Keys | null)[] = [];
   let keys: Keys | null = null;
   let name = '';

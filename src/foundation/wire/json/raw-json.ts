@@ -6,7 +6,7 @@ import {
   decodeKey,
   duplicate,
   keyEnd,
-  type Member,
+  type JsonMember,
   type Members,
   OPEN_BRACE,
   OPEN_BRACKET,
@@ -44,7 +44,7 @@ function read(
   path: readonly string[],
   depth: number,
 ): { readonly members: Members; readonly end: number } {
-  const members = new Map<string, Member>();
+  const members = new Map<string, JsonMember>();
   let i = skipSpace(text, at);
   if (text.charCodeAt(i) !== OPEN_BRACE) throw unexpected(text, i, 'an object');
   i = skipSpace(text, i + 1);
@@ -73,7 +73,7 @@ function read(
  * number of keys shows them. So the positions of members inside the objects along `path` are not recorded.
  */
 export function membersOfParsed(text: string, value: JsonObject, path: readonly string[]): Members {
-  const members = new Map<string, Member>();
+  const members = new Map<string, JsonMember>();
   let i = skipSpace(text, skipSpace(text, 0) + 1);
   let keys = 0;
   while (text.charCodeAt(i) !== CLOSE_BRACE) {
@@ -238,8 +238,8 @@ export function setMember(text: string, at: number, key: string, value: string):
 
 /** The edit that removes a member with its comma; null if there is no such member. */
 export function removeMember(text: string, at: number, key: string): Edit | null {
-  let before: Member | null = null;
-  let found: Member | null = null;
+  let before: JsonMember | null = null;
+  let found: JsonMember | null = null;
   for (const [name, member] of membersOf(text, at)) {
     if (found)
       return before
@@ -264,7 +264,7 @@ export function withMembers(
 ): Edit {
   const changes = new Map(Object.entries(change));
   let body = '';
-  let before: Member | null = null;
+  let before: JsonMember | null = null;
   for (const [key, member] of members) {
     const value = changes.get(key);
     changes.delete(key);
@@ -287,8 +287,8 @@ export function withMembers(
   };
 }
 
-function lastOf(members: Members): Member | null {
-  let last: Member | null = null;
+function lastOf(members: Members): JsonMember | null {
+  let last: JsonMember | null = null;
   for (const member of members.values()) last = member;
   return last;
 }

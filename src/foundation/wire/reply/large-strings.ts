@@ -53,7 +53,7 @@ export function withoutLongStrings(bytes: Buffer, longerThan = LONG): Outline {
 }
 
 /** Which long strings are taken out, and the marks that replace them. */
-interface Choice {
+interface StringChoice {
   /** Whether a string is taken out of the text. Yields between pieces of work. */
   readonly isTaken: (bytes: Buffer) => Generator<void, boolean, undefined>;
   readonly markOf: (bytes: Buffer) => string;
@@ -65,7 +65,7 @@ interface Choice {
 export function* outlineInTurns(
   bytes: Buffer,
   longerThan = LONG,
-  choice?: Choice,
+  choice?: StringChoice,
   quotesMax = QUOTES_MAX,
 ): Generator<void, Outline, undefined> {
   const strings: Buffer[] = [];

@@ -4,14 +4,14 @@ import { retryAfterOf } from '../retry-after.ts';
 import { type UpstreamFailure, malformed, toFailure, tooLarge } from './upstream-failure.ts';
 import { type JsonLimits, parseJson, readJson, TooMuchStructure, isObject } from '../json/json-guard.ts';
 
-type Headers = Readonly<Record<string, string | string[] | undefined>>;
+type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Reads the head of a provider's reply, and the error that comes instead of a reply. Readers of replies extend it. */
 export abstract class HeadReader {
   #retryAfterS: number | undefined;
 
   /** Throws UpstreamFailure if the reply cannot be used. An error status passes: its body goes to `failure`. */
-  head(status: number, headers: Headers): void {
+  head(status: number, headers: ReplyHeaders): void {
     this.#retryAfterS = retryAfterOf(headers['retry-after']);
     checkHead(status, headers);
   }
@@ -24,7 +24,7 @@ export abstract class HeadReader {
 
 /** Reads the head of a reply that is one JSON object. */
 export abstract class WholeHeadReader extends HeadReader {
-  override head(status: number, headers: Headers): void {
+  override head(status: number, headers: ReplyHeaders): void {
     super.head(status, headers);
     if (status < 400 && contentTypeOf(headers).startsWith('text/event-stream'))
       throw malformed('it streamed its reply, but the request did not ask for a stream');
@@ -35,7 +35,7 @@ export abstract class WholeHeadReader extends HeadReader {
  * Throws UpstreamFailure for a status below 400 that is not 2xx, and for a body in a content coding that is not
  * decoded. An error status passes.
  */
-export function checkHead(status: number, headers: Headers): void {
+export function checkHead(status: number, headers: ReplyHeaders): void {
   if (status >= 400) return;
   if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
   const coding = contentCoding.of(headers['content-encoding']);
@@ -45,7 +45,7 @@ export function checkHead(status: number, headers: Headers): void {
     );
 }
 
-export function contentTypeOf(headers: Headers): string {
+export function contentTypeOf(headers: ReplyHeaders): string {
   const type = headers['content-type'];
   return typeof type === 'string' ? type.toLowerCase() : '';
 }

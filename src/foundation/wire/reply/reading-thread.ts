@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ReadingAnswer, ReadingJob } from './reading-worker.ts';
 
-interface Waiting {
+interface QueuedReading {
   /** Made when the job begins. `transfer` lists the buffers that are moved to the thread. */
   readonly message: () => { readonly job: ReadingJob; readonly transfer: ArrayBuffer[] };
   readonly cpuMs: number;
@@ -25,9 +25,9 @@ export class ReadingThread {
    * Queued jobs by account. Accounts take turns, so that an account with many large jobs delays another account by at
    * most one job.
    */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, QueuedReading[]>();
   #worker: Worker | null = null;
-  #running: Waiting | null = null;
+  #running: QueuedReading | null = null;
   #timer: NodeJS.Timeout | undefined;
   readonly #heapMib: number;
 
@@ -56,9 +56,9 @@ export class ReadingThread {
     return this.#queue(account, message, cpuMs);
   }
 
-  #queue(account: string, message: Waiting['message'], cpuMs: number): Promise<unknown> {
+  #queue(account: string, message: QueuedReading['message'], cpuMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const job: Waiting = { message, cpuMs, resolve, reject };
+      const job: QueuedReading = { message, cpuMs, resolve, reject };
       const own = this.#waiting.get(account);
       if (own) own.push(job);
       else this.#waiting.set(account, [job]);
@@ -83,7 +83,7 @@ export class ReadingThread {
   }
 
   /** Ends a job that takes too much of a processor. */
-  #watch(worker: Worker, job: Waiting, isNew: boolean): void {
+  #watch(worker: Worker, job: QueuedReading, isNew: boolean): void {
     const usedMs = async () => {
       const { user, system } = await worker.cpuUsage();
       return (user + system) / 1_000;
@@ -131,7 +131,7 @@ export class ReadingThread {
     return started;
   }
 
-  #ended(tell: (job: Waiting) => void): void {
+  #ended(tell: (job: QueuedReading) => void): void {
     clearTimeout(this.#timer);
     const job = this.#running;
     this.#running = null;

@@ -52,7 +52,7 @@ const VERIFIED_MAX = 10_000;
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 
 /** A token that was verified. */
-interface Known {
+interface VerifiedToken {
   readonly caller: Caller;
   readonly audiences: readonly string[];
 }
@@ -65,8 +65,8 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
   const { issuer, resources, requiredScope, skewMs, attempts, now } = options;
   const { decodeJwt, decodeProtectedHeader, errors, jwtVerify } = await import('jose');
   const keyOf = await createIssuerKeys(options);
-  const verified = createVerified<Known>({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
-  const running = new Map<string, Promise<Known>>();
+  const verified = createVerified<VerifiedToken>({ countMax: VERIFIED_MAX, bytesMax: VERIFIED_BYTES_MAX });
+  const running = new Map<string, Promise<VerifiedToken>>();
 
   /**
    * Refuses wrong algorithms, types and issuers before the costly check. Like a mistyped key, such a token does not
@@ -100,7 +100,7 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
     }
   };
 
-  const check = async (token: string, at: number): Promise<Known> => {
+  const check = async (token: string, at: number): Promise<VerifiedToken> => {
     const claims = await verifySignature(token, at);
     // A token that is bound to a key needs a proof of possession of that key. This gateway cannot check the proof, so
     // the token might be stolen.
@@ -113,13 +113,13 @@ export async function createAccessTokens(options: AccessTokensOptions): Promise<
       throw tokenError('has no valid claim "sub"');
     if (requiredScope !== null && !scopesOf(claims).includes(requiredScope)) throw scopeError(requiredScope);
     const caller: Caller = { account: subjectAccount(issuer, subject), key: null, wallet: null };
-    const known: Known = { caller, audiences };
+    const known: VerifiedToken = { caller, audiences };
     verified.put(token, known, { from: at, until: Math.min(at + VERIFIED_MS, claims.exp! * 1_000 + skewMs - 1) });
     return known;
   };
 
   /** A token for one resource is not accepted at another one, so its user knows what a client can do with it. */
-  const callerAt = ({ caller, audiences }: Known, path: string | null): Caller => {
+  const callerAt = ({ caller, audiences }: VerifiedToken, path: string | null): Caller => {
     if (audiences.some((audience) => resources.isFor(audience, path))) return caller;
     const own = audiences.filter(resources.isAudience).slice(0, SHOWN_MAX).join(' and ');
     throw tokenError(`is only for ${own}: ask for a token for this address`);

@@ -4,7 +4,7 @@ import { CREDENTIAL_HEADERS, type OwnOrigin } from '#security';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
-import { createResources, METADATA_PATH, pathOf, type Resources, isResourcePath, type Asked } from './resources.ts';
+import { createResources, METADATA_PATH, pathOf, type Resources, isResourcePath, type UrlParts } from './resources.ts';
 
 /** The gateway as an OAuth resource server. It accepts the tokens of one issuer. */
 interface ProtectedResource {
@@ -129,7 +129,10 @@ interface ChallengeOptions {
 /**
  * The value of `WWW-Authenticate` for an error response. null for an error that another credential would not change.
  */
-type ChallengeFor = (request: Asked & { readonly headers: IncomingHttpHeaders }, error: GatewayError) => string | null;
+type ChallengeFor = (
+  request: UrlParts & { readonly headers: IncomingHttpHeaders },
+  error: GatewayError,
+) => string | null;
 
 /**
  * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they contain the URL of the resource's

@@ -4,7 +4,7 @@ import { isLoopback, type OwnOrigin, parseHost } from '#security';
 import { withoutEndSlashes } from '#http';
 
 /** The parts of a request that show the URL that it was sent to. */
-export type Asked = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
+export type UrlParts = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
 /**
  * The protected resources (RFC 9728) of this gateway: one for each path of MCP and A2A, and one for the whole gateway.
@@ -14,9 +14,9 @@ export interface Resources {
    * The identifier of the resource at `path`, with the gateway's own origin. null for a path without a resource, and
    * for a host that may be a stranger's.
    */
-  resourceOf(request: Asked, path: string): string | null;
+  resourceOf(request: UrlParts, path: string): string | null;
   /** The URL of the metadata of a request's resource. null for a host that may be a stranger's. */
-  metadataUrlOf(request: Asked): string | null;
+  metadataUrlOf(request: UrlParts): string | null;
   /** Whether a token for this audience is meant for this gateway. */
   isAudience(audience: string): boolean;
   /**
@@ -50,12 +50,12 @@ export function isResourcePath(path: string): boolean {
 }
 
 /** The path of a request, without the query. */
-export function pathOf({ url }: Pick<Asked, 'url'>): string {
+export function pathOf({ url }: Pick<UrlParts, 'url'>): string {
   return url.split('?', 1)[0]!;
 }
 
 const ASKED_PATH = Symbol('path of the request');
-type Marked = IncomingHttpHeaders & { [ASKED_PATH]?: string };
+type PathHeaders = IncomingHttpHeaders & { [ASKED_PATH]?: string };
 
 /**
  * Notes the path of a request for the check of an access token, which is for the resource at one path. The mark is a
@@ -63,11 +63,12 @@ type Marked = IncomingHttpHeaders & { [ASKED_PATH]?: string };
  */
 export function noteAskedPath(request: { readonly url: string; readonly headers: IncomingHttpHeaders }): void {
   // Tokens have dots. The many requests with a key need no mark.
-  if (request.headers.authorization?.includes('.')) (request.headers as Marked)[ASKED_PATH] = pathOf(request);
+  if (request.headers.authorization?.includes('.')) (request.headers as PathHeaders)[ASKED_PATH] = pathOf(request);
 }
 
 /** The path of a request. null if nobody noted it; then only a token for the whole gateway is accepted. */
-export const askedPathOf = (headers: IncomingHttpHeaders): string | null => (headers as Marked)[ASKED_PATH] ?? null;
+export const askedPathOf = (headers: IncomingHttpHeaders): string | null =>
+  (headers as PathHeaders)[ASKED_PATH] ?? null;
 
 /**
  * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that

@@ -69,7 +69,7 @@ interface RoutedCall {
 }
 
 /** An offer that may be chosen. Entries are compared by `tier`, then `key`, then `draw`. The lowest is tried first. */
-interface Entry {
+interface RankedOffer {
   readonly offer: Offer;
   readonly healthState: HealthState;
   readonly tier: number;
@@ -137,8 +137,8 @@ export function createRouter(options: RouterOptions): Router {
     preferred: string | null,
     weigh: Weigh,
     { account, prefers }: RoutedCall,
-  ): Entry[] => {
-    const entries: Entry[] = [];
+  ): RankedOffer[] => {
+    const entries: RankedOffer[] = [];
     for (const offer of offers) {
       const healthState = health.healthState(offer, account);
       if (healthState === 'open') continue;

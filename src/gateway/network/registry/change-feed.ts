@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row, type Step } from '#store';
 import type { Bans } from './providers.ts';
 import type { GroupWrites } from './group-writes.ts';
-import type { Listing } from './listing.ts';
+import type { ProviderListing } from './listing.ts';
 import { type Presence, presenceOf, type NodeRow } from './presence.ts';
 
 const NODES_SQL = loadStatements(import.meta.url, './sql/nodes.sql', ['pollClock', 'putNode', 'deleteSilentNode']);
@@ -18,7 +18,7 @@ interface ChangeFeedOptions {
   /** Id of this gateway. */
   readonly self: string;
   readonly presence: Presence;
-  readonly listing: Pick<Listing, 'load'>;
+  readonly listing: Pick<ProviderListing, 'load'>;
   readonly bans: Pick<Bans, 'load'>;
   readonly lease: Lease;
   readonly writes: GroupWrites;

@@ -10,7 +10,7 @@ import {
   complain,
   isTable,
   unknownKey,
-  type Reading,
+  type ConfigReading,
   type Table,
   type Service,
   type ServiceConfig,
@@ -67,7 +67,7 @@ export function toRegistrationDocument(services: readonly ServiceConfig[]): Regi
  */
 export async function readRegistration(text: string, { servicesMax }: RegistrationLimits): Promise<readonly Service[]> {
   const problems: ConfigProblem[] = [];
-  const reading: Reading = { file: null, lineOf: () => null, env: {}, problems, problemsMax: PROBLEMS_MAX };
+  const reading: ConfigReading = { file: null, lineOf: () => null, env: {}, problems, problemsMax: PROBLEMS_MAX };
   try {
     const document = await parse(text, servicesMax);
     const services = await inTurns(readDocument(document, servicesMax, reading), TURN_MS);
@@ -100,7 +100,7 @@ async function parse(text: string, servicesMax: number): Promise<unknown> {
 function* readDocument(
   document: unknown,
   servicesMax: number,
-  reading: Reading,
+  reading: ConfigReading,
 ): Generator<void, readonly Service[], undefined> {
   if (!isTable(document)) {
     complain(reading, 'document', `is ${show(document)}`, 'an object');

@@ -19,7 +19,7 @@ interface GroupWritesOptions {
   readonly groupMax?: number;
 }
 
-interface Pending {
+interface PendingWrite {
   readonly steps: readonly Step[];
   readonly wanted: () => boolean;
   readonly resolve: (rows: readonly (readonly Row[])[] | null) => void;
@@ -37,10 +37,10 @@ export function createGroupWrites({
   onFailed,
   groupMax = 100,
 }: GroupWritesOptions): GroupWrites {
-  let waiting: Pending[] = [];
+  let waiting: PendingWrite[] = [];
   let running = false;
 
-  const commit = async (group: readonly Pending[]): Promise<void> => {
+  const commit = async (group: readonly PendingWrite[]): Promise<void> => {
     const opening = first();
     const steps = group.flatMap((pending) => pending.steps);
     let rows: readonly (readonly Row[])[];

@@ -10,7 +10,7 @@ import { servicePath } from '../tunnel-wire.ts';
  * Keeps the offers of providers with a tunnel in the catalogue while the provider is reachable, and for the grace time
  * after.
  */
-export interface Listing {
+export interface ProviderListing {
   /** `awayMs`: how long the provider has been unreachable. Used if the provider is not listed yet. */
   set(
     provider: string,
@@ -60,7 +60,7 @@ interface Listed {
 const SQL = loadStatements(import.meta.url, './sql/registrations.sql', ['findDocument']);
 const LOAD_MAX = 100;
 
-export function createListing(options: ListingOptions): Listing {
+export function createListing(options: ListingOptions): ProviderListing {
   const { database, catalog, graceMs, isBanned, reservedNames, onGone } = options;
   const listed = new Map<string, Listed>();
   const toLoad = new Set<string>();
@@ -109,7 +109,7 @@ export function createListing(options: ListingOptions): Listing {
     }
   };
 
-  const listing: Listing = {
+  const listing: ProviderListing = {
     set(provider, { reachable, revision, awayMs }) {
       if (isBanned(provider)) return onGone(provider);
       let found = listed.get(provider);

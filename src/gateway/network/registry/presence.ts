@@ -2,7 +2,7 @@ import type { Row } from '#store';
 import type { Offer } from '#catalog';
 
 /** A proxy's connection to this gateway. */
-export interface Connection {
+export interface ProxyConnection {
   /** Unique over all connections of all gateways. */
   readonly id: string;
   /** Public key of the provider. */
@@ -63,10 +63,10 @@ export function presenceOf(row: Row): PresenceRow {
  */
 export interface Presence {
   /** Adds a connection of this gateway that is about to join. */
-  add(connection: Connection): void;
+  add(connection: ProxyConnection): void;
   /** Removes a connection of this gateway that ended or could not join. False if it was removed before. */
-  remove(connection: Connection): boolean;
-  has(connection: Connection): boolean;
+  remove(connection: ProxyConnection): boolean;
+  has(connection: ProxyConnection): boolean;
   /**
    * Applies committed rows. For each provider the row with the highest version wins, in any order of arrival. A row of
    * an unknown provider is ignored if its version is at most `seen`.
@@ -103,7 +103,7 @@ interface PresenceOptions {
   readonly onLapsed: (row: PresenceRow) => void;
 }
 
-interface Entry {
+interface PresenceEntry {
   row: PresenceRow;
   location: Location | null;
   /** Monotonic time at which it became unreachable. null while it is reachable. */
@@ -113,16 +113,16 @@ interface Entry {
 }
 
 /** A connection of this gateway. */
-interface Open {
+interface OpenConnection {
   /** null until the join is known to be committed. Until then no connection counts as newer. */
   epoch: number | null;
 }
 
 export function createPresence(options: PresenceOptions): Presence {
   const { self, now, onChange, onReturned, onSuperseded, onStray, onLapsed } = options;
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, PresenceEntry>();
   /** Connections of this gateway, by provider and id. */
-  const open = new Map<string, Map<string, Open>>();
+  const open = new Map<string, Map<string, OpenConnection>>();
   const waiters = new Waiters();
   let nodes = new Map<string, NodeRow>();
 
@@ -134,7 +134,7 @@ export function createPresence(options: PresenceOptions): Presence {
     return found && found.url !== null ? { kind: 'elsewhere', node: { id: node, url: found.url }, connection } : null;
   };
 
-  const enter = (row: PresenceRow): Entry => {
+  const enter = (row: PresenceRow): PresenceEntry => {
     // `leftAt` may come from another machine's clock, so the result is never negative.
     const awayMs = row.leftAt === null ? 0 : Math.max(0, now() - row.leftAt);
     const entry = { row, location: null, awaySince: performance.now() - awayMs, reachedBy: null };
@@ -142,7 +142,7 @@ export function createPresence(options: PresenceOptions): Presence {
     return entry;
   };
 
-  const update = (entry: Entry): void => {
+  const update = (entry: PresenceEntry): void => {
     const { row } = entry;
     const before = entry.location;
     const location = locationOf(row);
@@ -173,7 +173,7 @@ export function createPresence(options: PresenceOptions): Presence {
     return had;
   };
 
-  const check = ({ row }: Entry): void => {
+  const check = ({ row }: PresenceEntry): void => {
     const isOpen = open.get(row.provider)?.has(row.connection) ?? false;
     if (row.node === self && row.leftAt === null && !isOpen) onStray(row);
     if (row.leftAt !== null && isOpen) onLapsed(row);
@@ -182,7 +182,7 @@ export function createPresence(options: PresenceOptions): Presence {
   return {
     add(connection) {
       const { provider, id } = connection;
-      const here = open.get(provider) ?? new Map<string, Open>();
+      const here = open.get(provider) ?? new Map<string, OpenConnection>();
       open.set(provider, here.set(id, { epoch: null }));
     },
     remove({ provider, id }) {

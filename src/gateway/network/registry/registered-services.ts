@@ -12,11 +12,11 @@ export interface RegisteredService {
    * Set if its price jumped. `was`: the prices before. `until`: epoch milliseconds until which calls must accept the
    * new price explicitly.
    */
-  readonly raised?: { readonly until: number; readonly was: Prices };
+  readonly raised?: { readonly until: number; readonly was: ServicePrices };
 }
 
 /** Everything that determines the cost of a call of a service. */
-interface Prices {
+interface ServicePrices {
   readonly rates: Rates;
   /** Rates of parts with their own price. Other parts cost `rates`. */
   readonly variants: Readonly<Record<string, Rates>>;
@@ -32,7 +32,7 @@ interface PastPrice {
   readonly key: string;
   /** Epoch milliseconds at which the notice of its last raise ends. A withdrawal of the service counts as a raise. */
   readonly until: number;
-  readonly prices: Prices;
+  readonly prices: ServicePrices;
 }
 
 type RatesJson = Record<string, string>;
@@ -182,7 +182,7 @@ export function withRaises(
 }
 
 /** The service at other prices. */
-export function atPrices(service: Service, { rates, variants, priceCap, nestedMax, byTask }: Prices): Service {
+export function atPrices(service: Service, { rates, variants, priceCap, nestedMax, byTask }: ServicePrices): Service {
   const common = { rates, variants };
   if (service.primitive === 'tool') return { ...service, ...common, priceCap };
   if (service.primitive !== 'agent') return { ...service, ...common };
@@ -194,7 +194,7 @@ export function atPrices(service: Service, { rates, variants, priceCap, nestedMa
   };
 }
 
-function pricesOfService(service: Service): Prices {
+function pricesOfService(service: Service): ServicePrices {
   const { rates, variants } = service;
   return {
     rates,
@@ -205,20 +205,20 @@ function pricesOfService(service: Service): Prices {
   };
 }
 
-const partOf = ({ rates, variants }: Prices, name: string): Rates =>
+const partOf = ({ rates, variants }: ServicePrices, name: string): Rates =>
   Object.hasOwn(variants, name) ? variants[name]! : rates;
 
-const partsOf = (one: Prices, other: Prices): ReadonlySet<string> =>
+const partsOf = (one: ServicePrices, other: ServicePrices): ReadonlySet<string> =>
   new Set([...Object.keys(one.variants), ...Object.keys(other.variants)]);
 
 /**
  * Both prices, with a price for each kind of image that one of them names. An image without a price of its own costs as
  * much as a more general kind, and not always as much as any image.
  */
-function withAllKinds(key: string, one: Prices, other: Prices): readonly [Prices, Prices] {
+function withAllKinds(key: string, one: ServicePrices, other: ServicePrices): readonly [ServicePrices, ServicePrices] {
   if (!key.startsWith('image/')) return [one, other];
   const kinds = imageKinds([...partsOf(one, other)]);
-  const complete = (prices: Prices): Prices => ({
+  const complete = (prices: ServicePrices): ServicePrices => ({
     ...prices,
     variants: Object.fromEntries(
       [...kinds]
@@ -229,7 +229,7 @@ function withAllKinds(key: string, one: Prices, other: Prices): readonly [Prices
   return [complete(one), complete(other)];
 }
 
-function isAbove(key: string, now: Prices, before: Prices, times = 1n): boolean {
+function isAbove(key: string, now: ServicePrices, before: ServicePrices, times = 1n): boolean {
   const [prices, was] = withAllKinds(key, now, before);
   if (ratesAbove(prices.rates, was.rates, times)) return true;
   if (prices.nestedMax > times * was.nestedMax || (was.byTask && !prices.byTask)) return true;
@@ -240,7 +240,7 @@ function isAbove(key: string, now: Prices, before: Prices, times = 1n): boolean 
 
 const min = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
-function leastOf(key: string, found: Prices, current: Prices): Prices {
+function leastOf(key: string, found: ServicePrices, current: ServicePrices): ServicePrices {
   const [one, other] = withAllKinds(key, found, current);
   return {
     rates: leastRates(one.rates, other.rates),

@@ -5,8 +5,8 @@ import { ownTurn } from '#wire';
 import type { RaisedPrice } from '../tunnel-wire.ts';
 import { RegistrationError } from './document.ts';
 import type { GroupWrites } from './group-writes.ts';
-import type { Listing } from './listing.ts';
-import type { Connection } from './presence.ts';
+import type { ProviderListing } from './listing.ts';
+import type { ProxyConnection } from './presence.ts';
 import {
   nextPastPrices,
   pastPricesFromText,
@@ -40,8 +40,8 @@ interface Registration {
 export interface RegistrationsOptions {
   readonly database: Pick<Database, 'query' | 'engine'>;
   readonly writes: GroupWrites;
-  readonly listing: Pick<Listing, 'put'>;
-  readonly isOpen: (connection: Connection) => boolean;
+  readonly listing: Pick<ProviderListing, 'put'>;
+  readonly isOpen: (connection: ProxyConnection) => boolean;
   /** Epoch milliseconds, for the database. */
   readonly now: () => number;
   /** Names that no proxy may register. They may change. Default: those of the gateway itself. */
@@ -68,7 +68,7 @@ export interface Registrations {
    * whose prices have a notice now.
    */
   register(
-    connection: Connection,
+    connection: ProxyConnection,
     services: readonly Service[],
   ): Promise<{ readonly revision: number; readonly raised: readonly RaisedPrice[] }>;
   /** A provider's registration from the database. null if it never registered. */

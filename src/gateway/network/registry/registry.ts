@@ -4,7 +4,7 @@ import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts'
 import { createChangeFeed, Lease, type LeaseOptions, Poller } from './change-feed.ts';
 import { createGroupWrites } from './group-writes.ts';
 import { createListing } from './listing.ts';
-import { createPresence, presenceOf, type Connection, type Location, type Node } from './presence.ts';
+import { createPresence, presenceOf, type ProxyConnection, type Location, type Node } from './presence.ts';
 import {
   createRegistrations,
   ConnectionSuperseded,
@@ -24,12 +24,12 @@ export interface Registry extends Pick<Registrations, 'register' | 'registration
    * ConnectionSuperseded if `leave` was called meanwhile, or with the database's error. After a rejection the
    * connection is not registered, an older one stays valid, and onSuperseded does not report it.
    */
-  join(connection: Connection, name?: string): Promise<void>;
+  join(connection: ProxyConnection, name?: string): Promise<void>;
   /**
    * Removes a connection that ended. On this gateway it is gone at once. Its offers stay listed for the grace time,
    * marked as not present. Never rejects.
    */
-  leave(connection: Connection): Promise<void>;
+  leave(connection: ProxyConnection): Promise<void>;
   /** The location of a provider. null while it is not connected. Reads only memory. */
   locate(provider: string): Location | null;
   /** The other gateways of the database that can be reached. Reads only memory. */

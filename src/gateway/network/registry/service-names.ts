@@ -1,7 +1,7 @@
 import { foldName, type ServiceConfig, type Service } from '#config';
 import { loadStatements, type Database, type Step } from '#store';
 import { RegistrationError } from './document.ts';
-import type { Connection } from './presence.ts';
+import type { ProxyConnection } from './presence.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/service-names.sql', [
   'deleteServiceNames',
@@ -101,7 +101,7 @@ export async function refuseAmbiguousKeys(
 /** Writes the names of a provider's services, if the connection is still its newest one. */
 export const namesSteps = (
   { engine }: Pick<Database, 'engine'>,
-  { provider, id }: Connection,
+  { provider, id }: ProxyConnection,
   services: readonly Service[],
 ): readonly Step[] => [
   { statement: SQL.deleteServiceNames, params: [provider, id] },

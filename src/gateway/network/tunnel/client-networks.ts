@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { type Budget, type BudgetSize, NetworkBudgets } from '#wire/budgets';
+import { type TokenBucket, type BudgetSize, NetworkBudgets } from '#wire/budgets';
 import { FRAME_BUDGET } from '#wire/frame-meter';
 
 /**
@@ -38,7 +38,7 @@ export class DialsSpent extends GatewayError {
 
 /** The place of a connection among those of its network, with the budgets that they share. */
 export interface NetworkPlace {
-  readonly frames: Budget;
+  readonly frames: TokenBucket;
   /**
    * Takes the work of a registration. Returns the milliseconds that it has to wait; null, and takes nothing, if that is
    * too long.
@@ -57,7 +57,7 @@ export class ClientNetworks {
   readonly #frames: NetworkBudgets;
   readonly #dials: NetworkBudgets;
   /** Budgets of networks whose last dial was refused. */
-  readonly #refused = new WeakSet<Budget>();
+  readonly #refused = new WeakSet<TokenBucket>();
   readonly #registrations: NetworkBudgets;
   readonly #ofProviders: NetworkBudgets;
 

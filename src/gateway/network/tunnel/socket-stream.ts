@@ -59,7 +59,7 @@ export const SOCKET_OPTIONS = {
 
 const BINARY = { binary: true, compress: false } as const;
 
-type Done = (error?: Error | null) => void;
+type WriteCallback = (error?: Error | null) => void;
 
 /**
  * A duplex over a WebSocket, for an HTTP/2 session of either side. Bytes that the session writes together become one
@@ -129,11 +129,11 @@ class Stream extends Duplex implements SocketStream {
     else this.#metered.more();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: WriteCallback): void {
     this.#whenOpen(done, () => this.#send([chunk], chunk.byteLength, done));
   }
 
-  override _writev(writes: { readonly chunk: Buffer }[], done: Done): void {
+  override _writev(writes: { readonly chunk: Buffer }[], done: WriteCallback): void {
     this.#whenOpen(done, () => {
       let group: Buffer[] = [];
       let bytes = 0;
@@ -150,12 +150,12 @@ class Stream extends Duplex implements SocketStream {
     });
   }
 
-  override _final(done: Done): void {
+  override _final(done: WriteCallback): void {
     this.#socket.close();
     done();
   }
 
-  override _destroy(error: Error | null, done: Done): void {
+  override _destroy(error: Error | null, done: WriteCallback): void {
     const socket = this.#socket;
     this.deafen();
     if (socket.readyState === socket.CONNECTING) socket.terminate();
@@ -213,14 +213,14 @@ class Stream extends Duplex implements SocketStream {
     if (this.#socket.isPaused) this.#socket.resume();
   }
 
-  #whenOpen(done: Done, send: () => void): void {
+  #whenOpen(done: WriteCallback, send: () => void): void {
     if (this.#socket.readyState === this.#socket.OPEN) send();
     else if (this.#socket.readyState === this.#socket.CONNECTING) this.#socket.once('open', send);
     else done(new Error('the tunnel is closed'));
   }
 
   /** Calls `done` at once while few bytes wait. Otherwise it calls `done` after the message is sent. */
-  #send(group: readonly Buffer[], bytes: number, done: Done | null): void {
+  #send(group: readonly Buffer[], bytes: number, done: WriteCallback | null): void {
     const socket = this.#socket;
     const message = group.length === 1 ? group[0]! : Buffer.concat(group, bytes);
     if (done !== null && socket.bufferedAmount + bytes > SEND_BUFFER_BYTES_MAX)

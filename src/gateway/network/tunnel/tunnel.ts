@@ -6,7 +6,7 @@ import type { WebSocket } from 'ws';
 import { Timers } from '#wire';
 import { createFrameMeter } from '#wire/frame-meter';
 import type { GatewayError } from '#errors';
-import type { Connection } from '../registry/presence.ts';
+import type { ProxyConnection } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
 import { type AdmittedProvider, checkRegistration, type RegistrationRules } from './admission.ts';
 import type { NetworkPlace } from './client-networks.ts';
@@ -24,16 +24,19 @@ export interface TunnelObserver {
   /** A dial was refused. `error` was sent to the proxy. */
   readonly rejected?: (error: GatewayError, address: string) => void;
   /** A proxy was authenticated. It has registered nothing yet. */
-  readonly connected?: (connection: Connection, address: string) => void;
-  readonly registered?: (connection: Connection, of: { readonly services: number; readonly revision: number }) => void;
-  readonly refused?: (connection: Connection, message: string, problems: readonly RegistrationProblem[]) => void;
+  readonly connected?: (connection: ProxyConnection, address: string) => void;
+  readonly registered?: (
+    connection: ProxyConnection,
+    of: { readonly services: number; readonly revision: number },
+  ) => void;
+  readonly refused?: (connection: ProxyConnection, message: string, problems: readonly RegistrationProblem[]) => void;
   /** A newer connection of the provider took over. `left` follows. */
-  readonly replaced?: (connection: Connection) => void;
+  readonly replaced?: (connection: ProxyConnection) => void;
   /** The proxy accepts no new calls. Running calls go on. */
-  readonly draining?: (connection: Connection) => void;
-  readonly left?: (connection: Connection, why: string) => void;
+  readonly draining?: (connection: ProxyConnection) => void;
+  readonly left?: (connection: ProxyConnection, why: string) => void;
   /** A registration could not be stored. The tunnel was closed, and the proxy will dial again. */
-  readonly failed?: (connection: Connection, error: unknown) => void;
+  readonly failed?: (connection: ProxyConnection, error: unknown) => void;
 }
 
 interface TunnelOptions {
@@ -67,7 +70,7 @@ export interface TunnelLimits {
 
 /** The connection of one proxy, from its upgrade to its end. */
 export interface Tunnel {
-  readonly connection: Connection;
+  readonly connection: ProxyConnection;
   /** The names by which a list of providers may have it. */
   readonly names: readonly string[];
   /** The session for calls. null before the first registration and while the tunnel ends. */
@@ -119,7 +122,7 @@ const RECHECK_MS = 500;
 /** Runs HTTP/2 over an accepted WebSocket, with the gateway as the client, and handles the proxy's registrations. */
 export function openTunnel(options: TunnelOptions): Tunnel {
   const { socket, wire, admitted, registry, observer, limits, silenceMs } = options;
-  const connection: Connection = { id: options.id, provider: admitted.provider, account: admitted.account };
+  const connection: ProxyConnection = { id: options.id, provider: admitted.provider, account: admitted.account };
   const challenge = bs58.encode(randomBytes(CHALLENGE_BYTES));
   const closed = Promise.withResolvers<void>();
   const timers = new Timers();

@@ -12,14 +12,14 @@ export interface ConnectionShares {
    * long, or if too many requests of the account wait. `size`: how much of the whole the request takes, at most a
    * quarter; default 1.
    */
-  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size?: number): Entry;
+  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size?: number): ConnectionSlot;
   /** Whether no account has a connection or waits for one. */
   readonly idle: boolean;
   /** Refuses all waiting requests. */
   close(): void;
 }
 
-export interface Entry {
+export interface ConnectionSlot {
   /**
    * To be called when the request is over, whether it began or not. Frees its connection. Further calls have no effect.
    */
@@ -46,7 +46,7 @@ export function createConnectionShares(options: ConnectionSharesOptions): Connec
 interface Share {
   readonly account: string;
   held: number;
-  readonly waiting: Set<Request>;
+  readonly waiting: Set<WaitingRequest>;
 }
 
 class Shares implements ConnectionShares {
@@ -64,10 +64,10 @@ class Shares implements ConnectionShares {
     return this.#options.of ?? 'connections';
   }
 
-  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size = 1): Entry {
+  enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size = 1): ConnectionSlot {
     let share = this.#shares.get(account);
     if (!share) this.#shares.set(account, (share = { account, held: 0, waiting: new Set() }));
-    const request = new Request(this, share, size, begin, refuse);
+    const request = new WaitingRequest(this, share, size, begin, refuse);
     const { max, waitMs } = this.#options;
     if (share.waiting.size === 0 && this.#mayTake(share, size)) this.#begin(request);
     else if (waitMs === 0 || share.waiting.size >= Math.min(max, WAITING_MAX)) request.refuse();
@@ -88,7 +88,7 @@ class Shares implements ConnectionShares {
   }
 
   /** A request is over. `held`: whether it had a connection. */
-  left(request: Request, held: boolean): void {
+  left(request: WaitingRequest, held: boolean): void {
     const { share, size } = request;
     if (held) {
       share.held -= size;
@@ -102,7 +102,7 @@ class Shares implements ConnectionShares {
     return held + size <= this.#options.max - this.#held;
   }
 
-  #begin(request: Request): void {
+  #begin(request: WaitingRequest): void {
     request.share.held += request.size;
     this.#held += request.size;
     request.begin();
@@ -132,7 +132,7 @@ class Shares implements ConnectionShares {
 }
 
 /** A class and not closures, because there is one for each request. */
-class Request implements Entry {
+class WaitingRequest implements ConnectionSlot {
   readonly share: Share;
   readonly size: number;
   timer: NodeJS.Timeout | undefined;

@@ -17,7 +17,7 @@ import { PiecedBody } from '#http';
 import { bodyBytes, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#call';
 import { CONSUMER_HEADER } from '../tunnel-wire.ts';
 import { createConsumerTag } from './consumer-tag.ts';
-import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
+import { createConnectionShares, type ConnectionShares, type ConnectionSlot } from './connection-shares.ts';
 import { PulledReply } from './pulled-reply.ts';
 
 interface UpstreamOptions {
@@ -44,7 +44,7 @@ const DISCARD_MS = 1_000;
 const NO_TIMEOUT = 0;
 
 /** Connections of one kind to one origin. */
-interface Line {
+interface OriginConnections {
   readonly pool: Pool;
   /** Opens a connection for each request, for those that go out once more. Made on first use. */
   readonly fresh: () => Pool;
@@ -53,8 +53,8 @@ interface Line {
 }
 
 interface Origin {
-  readonly calls: Line;
-  readonly listens: Line;
+  readonly calls: OriginConnections;
+  readonly listens: OriginConnections;
 }
 
 interface Route extends Origin {
@@ -85,7 +85,7 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
         ...more,
       }),
     );
-  const line = (origin: string, waitMs: number): Line => {
+  const line = (origin: string, waitMs: number): OriginConnections => {
     const pool = noteUnread(poolOf(origin));
     const shares = createConnectionShares({ max, waitMs });
     let fresh: Pool | null = null;
@@ -152,7 +152,7 @@ class HttpExchange extends PulledReply implements Dispatcher.DispatchHandler, Up
   /** Bytes of the body that have not arrived. */
   #bytesLeft = Infinity;
   #discarding: NodeJS.Timeout | undefined;
-  #entry: Entry | null = null;
+  #entry: ConnectionSlot | null = null;
   readonly #secrets: DirectEndpoint['headers'];
   readonly #request: Dispatcher.DispatchOptions;
   /** The connections for a second time; null once it was used, and for a request that must not be repeated. */
@@ -388,7 +388,7 @@ function inPieces(body: Uint8Array | string | PiecedBody): PiecedBody {
 /** Enters `first` with a size, and then `second`. */
 const inBoth = (first: ConnectionShares, size: number, second: ConnectionShares): Pick<ConnectionShares, 'enter'> => ({
   enter(account, begin, refuse) {
-    let entered: Entry | null = null;
+    let entered: ConnectionSlot | null = null;
     const next = () => {
       entered = second.enter(account, begin, refuse);
     };

@@ -9,7 +9,7 @@ import type { CallSession } from '../tunnel/tunnel.ts';
 import type { Tunnels } from '../tunnel/tunnels.ts';
 import { CONSUMER_HEADER, PROXY_FAILURE_HEADER, type ProxyFailure, REPEATABLE_HEADER } from '../tunnel-wire.ts';
 import { Http2Exchange, type ExchangeOwner, type Patience } from './http2-exchange.ts';
-import { createConnectionShares, type ConnectionShares, type Entry } from './connection-shares.ts';
+import { createConnectionShares, type ConnectionShares, type ConnectionSlot } from './connection-shares.ts';
 
 export interface TunnelUpstreamOptions {
   readonly tunnels: Pick<Tunnels, 'session'>;
@@ -54,7 +54,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     discardTurns: turns(DISCARD_MS),
   };
   const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
-  const running = new Map<Http2Exchange, Sent>();
+  const running = new Map<Http2Exchange, TunnelRequest>();
   const entries = new Map<Http2Exchange, Entered>();
   /** The shares of providers with current requests. Calls and listening requests have separate keys. */
   const shared = new Map<string, ConnectionShares>();
@@ -77,7 +77,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   };
 
   function open(
-    { endpoint, request, account }: Sent,
+    { endpoint, request, account }: TunnelRequest,
     location: Location | null,
   ): ReturnType<CallSession['request']> | null {
     const session = sessionTo(location, { tunnels, peers });
@@ -106,7 +106,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   }
 
   /** False if the provider cannot be reached now. */
-  function begin(exchange: Http2Exchange, sent: Sent): boolean {
+  function begin(exchange: Http2Exchange, sent: TunnelRequest): boolean {
     try {
       const stream = open(sent, registry.locate(sent.endpoint.provider));
       if (stream === null) return false;
@@ -118,7 +118,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   }
 
   /** The request was not sent. Sends it as soon as its provider is reachable again, until `sent.until`. */
-  async function wait(exchange: Http2Exchange, sent: Sent): Promise<void> {
+  async function wait(exchange: Http2Exchange, sent: TunnelRequest): Promise<void> {
     const { provider } = sent.endpoint;
     for (let left = sent.until - performance.now(); left > 0 && !closed; left = sent.until - performance.now()) {
       // A known connection that cannot be used has ended. The registry will learn that soon.
@@ -135,7 +135,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       const { provider } = endpoint;
       const key = request.listens ? `listens ${provider}` : provider;
       const start = () => {
-        const sent: Sent = { endpoint, request, account, until: last ? performance.now() + waitMs : 0 };
+        const sent: TunnelRequest = { endpoint, request, account, until: last ? performance.now() + waitMs : 0 };
         running.set(exchange, sent);
         clock ??= setInterval(() => {
           for (const each of running.keys()) each.turn();
@@ -178,12 +178,12 @@ export const headOf = (method: string, path: string) => ({
 
 /** A request's entry in the shares of its provider. */
 interface Entered {
-  readonly entry: Entry;
+  readonly entry: ConnectionSlot;
   /** The key of the shares. */
   readonly key: string;
 }
 
-interface Sent {
+interface TunnelRequest {
   readonly endpoint: TunnelEndpoint;
   readonly request: UpstreamRequest;
   readonly account: string;

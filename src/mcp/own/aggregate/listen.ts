@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { createEventReader } from '#wire';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { signalOf } from '#billing/amounts';
@@ -29,7 +29,7 @@ export type AggregateListen = (
   message: RequestMessage,
   scope: Scope,
   context: RequestContext,
-  answer: Answer,
+  answer: ClientAnswer,
 ) => Promise<void>;
 
 interface AggregateListenOptions {
@@ -148,7 +148,7 @@ async function listenAt(
   const params = { notifications: { resourceSubscriptions: uris }, _meta: message.params?.['_meta'] };
   const request = readOwnRequest(requestText(`listen-${service}`, 'subscriptions/listen', params));
   const reader = createEventReader({ bytesMax });
-  const within: Answer = {
+  const within: ClientAnswer = {
     async events(bytes) {
       for (const { data } of reader.push(bytes)) {
         const news = data === '' ? null : parseMessage(data);

@@ -1,4 +1,4 @@
-import { type Edit, isObject, type Member, type Members, membersOf, RawJsonError, splice } from '#wire';
+import { type Edit, isObject, type JsonMember, type Members, membersOf, RawJsonError, splice } from '#wire';
 import { type JsonRpcMessage, type NotificationMessage, parseMessage, type ResponseMessage } from '#json-rpc';
 import type { SessionMessages } from '../../http/session-messages.ts';
 import type { OneWayMessage } from '../../http/session-transport.ts';
@@ -123,7 +123,7 @@ function toClientIds(text: string, service: string): string {
     const method = textOf(text, members.get('method'));
     if (method === null) return text;
     const edits: Edit[] = [];
-    const expose = (member: Member | undefined) => {
+    const expose = (member: JsonMember | undefined) => {
       if (member && !'{['.includes(text[member.start]!))
         edits.push({
           start: member.start,
@@ -160,16 +160,16 @@ function toPart(
 function renamed(
   { text, kind }: JsonRpcMessage,
   to: ReturnType<typeof splitId>,
-  place: Member | undefined,
+  place: JsonMember | undefined,
 ): ReturnType<typeof toPart> {
   if (to === null || !place) return null;
   const message = parseMessage(splice(text, [{ start: place.start, end: place.end, text: to.idText }]));
   return message && message.kind === kind && message.kind !== 'request' ? { service: to.service, message } : null;
 }
 
-function insideOf(text: string, member: Member | undefined): Members | null {
+function insideOf(text: string, member: JsonMember | undefined): Members | null {
   return member && text[member.start] === '{' ? membersOf(text, member.start) : null;
 }
 
-const textOf = (text: string, member: Member | undefined): string | null =>
+const textOf = (text: string, member: JsonMember | undefined): string | null =>
   member && text[member.start] === '"' ? (JSON.parse(text.slice(member.start, member.end)) as string) : null;

@@ -1,4 +1,4 @@
-import { isObject, type Member, membersOf, RawJsonError, splice, withMembers } from '#wire';
+import { isObject, type JsonMember, membersOf, RawJsonError, splice, withMembers } from '#wire';
 import type { JsonRpcError, RequestMessage } from '#json-rpc';
 import { printable } from '#security';
 import { nearestNames } from '#catalog';
@@ -171,7 +171,7 @@ function tableOf(service: string | null, { scope, tables }: Here): ServiceTable 
   return service !== null && scope.includes(service) ? tables.of(service) : null;
 }
 
-const paramsOf = ({ members }: RequestMessage): Member => members.get('params')!;
+const paramsOf = ({ members }: RequestMessage): JsonMember => members.get('params')!;
 
 function setParam(message: RequestMessage, key: string, value: string): string {
   return splice(message.text, [withMembers(message.text, paramsOf(message), { [key]: JSON.stringify(value) })]);

@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import type { JsonRpcError, RequestMessage } from '#json-rpc';
 import { ERROR } from '../../wire/revisions.ts';
 import type { RequestContext, StatelessRequest, RunStateless } from '../../call/stateless.ts';
@@ -28,7 +28,7 @@ export function createAggregateStateless({ aggregate, toService, listen, answerA
     selection: string | null,
     request: StatelessRequest,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> => {
     const { message, client, events } = request;
     const { method, params } = message;
@@ -62,7 +62,7 @@ export async function routeRequest(
   aggregate: Aggregate,
   { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
   scope: Scope,
-  answer: Answer,
+  answer: ClientAnswer,
   ask: (request: AskRequest) => Promise<void>,
 ): Promise<{ readonly service: string; readonly message: RequestMessage } | null> {
   const { method, params } = message;

@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { createEventReader } from '#wire';
 import { errorText, parseMessage } from '#json-rpc';
 import { GatewayError } from '#errors';
@@ -25,7 +25,7 @@ interface SessionStreams {
    * a stream does not end the one on which the client listens: clients reconnect both, and each would end the other
    * again and again.
    */
-  listen(use: AggregateUse, resumes: boolean, context: RequestContext, answer: Answer): Promise<void>;
+  listen(use: AggregateUse, resumes: boolean, context: RequestContext, answer: ClientAnswer): Promise<void>;
   /** Listens to a new part if its client listens. Resolves when the part's stream is open, or after some time. */
   opened(all: AggregateSession, service: string): Promise<void>;
 }
@@ -70,7 +70,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
     { session, ended }: AggregateUse,
     resumes: boolean,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> {
     if (!(await change(session))) return answer.end(NO_SESSION.text, NO_SESSION.status);
     if (resumes && open.has(session)) return answer.end(errorText('null', UNKNOWN_EVENT), 405);
@@ -118,7 +118,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
 interface SessionListener {
   readonly session: AggregateSession;
   readonly context: RequestContext;
-  readonly answer: Answer;
+  readonly answer: ClientAnswer;
   readonly signal: AbortSignal;
 }
 

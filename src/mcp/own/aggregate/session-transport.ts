@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { errorText, parseMessage, type RequestMessage } from '#json-rpc';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
@@ -78,7 +78,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     asked: RequestMessage,
     events: boolean,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> {
     if (asked.method === 'logging/setLevel') return setLevel(session, asked, context, answer);
     const route = { message: asked, client: 'legacy', events } as const;
@@ -96,7 +96,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     asked: RequestMessage,
     events: boolean,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> {
     await runCancellable(running, session.id, service, asked, answer, async (cancelled) => {
       const part = await parts.use(session, service, context);
@@ -123,7 +123,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     session: AggregateSession,
     asked: RequestMessage,
     context: RequestContext,
-    answer: Answer,
+    answer: ClientAnswer,
   ): Promise<void> {
     const level = asked.params?.['level'];
     const fault = levelFault(level);

@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { GatewayError, isCorrectable } from '#errors';
 import { printable } from '#security';
 import { type RequestMessage, resultText } from '#json-rpc';
@@ -53,7 +53,7 @@ interface AnswerAskDeps {
 export type AnswerAsk = (
   asked: AskRequest,
   context: RequestContext,
-  answer: Answer,
+  answer: ClientAnswer,
   gone?: CancelSignal,
 ) => Promise<void>;
 

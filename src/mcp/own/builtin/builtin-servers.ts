@@ -1,4 +1,4 @@
-import type { Answer } from '#http';
+import type { ClientAnswer } from '#http';
 import { GatewayError } from '#errors';
 import { errorText, type JsonRpcError, type RequestMessage } from '#json-rpc';
 import { printable } from '#security';
@@ -135,7 +135,7 @@ const NO_STREAM = {
 async function answerTools(
   server: PrimitiveServer,
   { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
-  answer: Answer,
+  answer: ClientAnswer,
   ask: (request: AskRequest) => Promise<void>,
 ): Promise<void> {
   const { method, params } = message;

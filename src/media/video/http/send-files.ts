@@ -5,7 +5,7 @@ import { createHttpSink, type ClientSink } from '#http';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { type Admission, rateHeaders } from '#limits';
-import { type Blob, type Blobs, BlobUnreachable, type Piece, pieceLength, rangeOf, writePieces } from '#files';
+import { type Blob, type Blobs, BlobUnreachable, type BodyPiece, pieceLength, rangeOf, writePieces } from '#files';
 import type { Task } from '#tasks';
 
 interface SendFilesDeps {
@@ -54,7 +54,7 @@ export function createSendFiles(
 
 /** A body that is sent in whole or in part. */
 interface FileBody {
-  readonly pieces: readonly Piece[];
+  readonly pieces: readonly BodyPiece[];
   readonly type: string;
   readonly name: string;
   readonly etag: string;
@@ -135,8 +135,8 @@ const VERSION = 20;
 /** Names are UTF-8. */
 const FLAGS = 0x08_00;
 /** The pieces of an archive of these files, under these names. Together they have less than 4 GiB. */
-function zipPieces(files: readonly { readonly name: string; readonly blob: Blob }[]): readonly Piece[] {
-  const pieces: Piece[] = [];
+function zipPieces(files: readonly { readonly name: string; readonly blob: Blob }[]): readonly BodyPiece[] {
+  const pieces: BodyPiece[] = [];
   const directory: Buffer[] = [];
   let at = 0;
   for (const { name, blob } of files) {

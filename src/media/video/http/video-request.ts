@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { interpretedFields, isObject, ambiguousKeyAt, type JsonLimits, parseJson } from '#wire';
 import { type Dialect, createCheck, formParts } from '#http';
 import { GatewayError } from '#errors';
-import type { Piece } from '#billing/amounts';
+import type { ReplyPiece } from '#billing/amounts';
 import type { Config } from '#config';
 import type { Caller } from '#accounts';
 import {
@@ -131,7 +131,7 @@ interface VideoContext {
  * Turns a checked body into a request for the pipeline. Offers that cannot serve the request are skipped, and each
  * names the field that it does not take. Throws GatewayError `invalid_request` and `unprocessable`.
  */
-export function videoToCall<R, D extends Piece>(
+export function videoToCall<R, D extends ReplyPiece>(
   body: VideoBody,
   ask: VideoAsk,
   adapter: ProviderAdapter<R, D>,

@@ -1,7 +1,7 @@
 import { UpstreamFailure } from '#wire';
 import type { Pipeline, Send } from '#call';
 import type { Blob, Blobs } from '#files';
-import { POLL_MS, type Poll, type PollAtExpiry, type Observation, type Task } from '#tasks';
+import { POLL_MS, type TaskPoll, type PollAtExpiry, type Observation, type Task } from '#tasks';
 import {
   billedSeconds,
   filesOf,
@@ -44,7 +44,7 @@ interface PollVideos {
    * and the file of every finished job is here. When the time of the videos is over, it ends with the files that are
    * here, unless a file of a finished job waits for its turn or is on its way: the provider has done its part.
    */
-  readonly poll: Poll;
+  readonly poll: TaskPoll;
   /** Ends a task whose time is over with the files that are here. null without files. Does not ask the provider. */
   readonly pollAtExpiry: PollAtExpiry;
 }
@@ -59,7 +59,7 @@ export function createPollVideos(options: PollVideosOptions): PollVideos {
     return new Map(stored.map((blob) => [sources.indexOf(blob.source), blob]));
   };
 
-  const poll: Poll = async (task, signal) => {
+  const poll: TaskPoll = async (task, signal) => {
     const notes = notesOf(task);
     const here = await filesHere(task);
     const places = missingPlaces(notes, here);

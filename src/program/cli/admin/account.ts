@@ -362,7 +362,7 @@ interface Account {
   readonly state_since: string | null;
   readonly total_credits_micro_usdc?: number;
   readonly total_usage_micro_usdc?: number;
-  readonly movements_micro_usdc?: Readonly<Record<Movement, number>>;
+  readonly movements_micro_usdc?: Readonly<Record<MovementSum, number>>;
   readonly provider?: Seller | null;
 }
 interface Seller {
@@ -371,7 +371,7 @@ interface Seller {
   readonly banned: boolean;
   readonly earnings_usd: string;
 }
-type Movement = 'credited' | 'debited' | 'deposited' | 'withdrawn' | 'paid_out' | 'written_off' | 'other';
+type MovementSum = 'credited' | 'debited' | 'deposited' | 'withdrawn' | 'paid_out' | 'written_off' | 'other';
 
 /** An account as lines of names and values. */
 function describe(account: Account, paint: Paint): string {
@@ -402,7 +402,7 @@ function sellerOf({ provider: seller = null }: Account): readonly (readonly [str
   ];
 }
 
-const WORDS: readonly (readonly [Movement, string])[] = [
+const WORDS: readonly (readonly [MovementSum, string])[] = [
   ['credited', 'credited'],
   ['debited', 'debited'],
   ['deposited', 'deposited'],

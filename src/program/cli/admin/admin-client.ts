@@ -11,12 +11,12 @@ import type { TargetFlags } from './target.ts';
  */
 export interface AdminClient {
   /** `path` is below `/admin/v1`. Resolves to the body of the answer, which has `data`. Rejects with CliError. */
-  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Answer>;
+  request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<AdminAnswer>;
   close(): Promise<void>;
 }
 
 /** An answer of the admin API. `key` is present only if a key was made. */
-interface Answer {
+interface AdminAnswer {
   /** The status of HTTP: 201 if something was created. */
   readonly status: number;
   readonly data: unknown;
@@ -118,8 +118,8 @@ export function remote({ base, key }: { readonly base: string; readonly key: str
   };
 }
 
-function readAnswer(status: number, text: string, where: string, path: string): Answer {
-  let body: Partial<Answer> & { error?: { message?: string; param?: unknown } };
+function readAnswer(status: number, text: string, where: string, path: string): AdminAnswer {
+  let body: Partial<AdminAnswer> & { error?: { message?: string; param?: unknown } };
   try {
     body = (JSON.parse(text) ?? {}) as typeof body;
   } catch {

@@ -14,7 +14,7 @@ interface AdminKey {
 }
 
 /** A change in the form of the admin API. */
-interface Act {
+interface ListedChange {
   readonly at: string;
   readonly actor: string;
   readonly label: string | null;
@@ -144,7 +144,7 @@ export function adminLogCommand(): Command {
       if (!/^[1-9]\d{0,2}$/.test(limit) || Number(limit) > 100)
         throw new CliError(`--limit takes a number from 1 to 100, not "${limit}".`);
       return administer(flags, {
-        run: async (admin) => (await admin.request('GET', `/audit-log?limit=${limit}`)).data as readonly Act[],
+        run: async (admin) => (await admin.request('GET', `/audit-log?limit=${limit}`)).data as readonly ListedChange[],
         show: (acts) => (acts.length === 0 ? 'Nothing was changed yet.' : showActs(acts, painter())),
       });
     });
@@ -164,7 +164,7 @@ const showKeys = (keys: readonly AdminKey[], paint: Paint): string =>
     paint,
   );
 
-const showActs = (acts: readonly Act[], paint: Paint): string =>
+const showActs = (acts: readonly ListedChange[], paint: Paint): string =>
   table(
     ['TIME', 'WHO', 'FROM', 'WHAT', 'OUTCOME', 'WITH'],
     acts.map(({ at, actor, label, address, method, path, body, status }) => [

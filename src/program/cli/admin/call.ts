@@ -132,7 +132,7 @@ function describe(call: Call, paint: Paint): string {
   );
 }
 
-type FailedAttempt = NonNullable<Call['failed_attempts']>[number];
+type ListedAttempt = NonNullable<Call['failed_attempts']>[number];
 
-const attemptIn = ({ provider, service, error, blame, duration_ms: ms }: FailedAttempt) =>
+const attemptIn = ({ provider, service, error, blame, duration_ms: ms }: ListedAttempt) =>
   `${provider} (${service}) after ${(ms / 1000).toFixed(1)} s: ${error}${blame === 'provider' ? '' : `, counted against ${blame}`}`;

@@ -135,7 +135,7 @@ const row = (key: Key): string[] => [
   key.allowed_services?.join(' ') ?? 'all',
 ];
 
-interface Change {
+interface KeyChange {
   readonly name: string;
   readonly summary: string;
   readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
@@ -143,7 +143,7 @@ interface Change {
   readonly done: string;
 }
 
-function changeCommand(paint: Paint, { name, summary, run, done }: Change): Command {
+function changeCommand(paint: Paint, { name, summary, run, done }: KeyChange): Command {
   return withAdminOptions(
     new Command(name)
       .summary(summary)

@@ -40,7 +40,7 @@ interface Booked {
   readonly duplicate: boolean;
   readonly earnings_usd: string;
 }
-interface Payout {
+interface ListedPayout {
   readonly reference: string;
   readonly amount_usd: string;
   readonly note: string;
@@ -225,7 +225,7 @@ function payoutsCommand(paint: Paint): Command {
       .argument(...PROVIDER),
   ).action((name: string, flags: AdminFlags) =>
     administer(flags, {
-      run: (admin) => listAll<Payout>(admin, `${providerPath(name)}/payouts`),
+      run: (admin) => listAll<ListedPayout>(admin, `${providerPath(name)}/payouts`),
       show: (payouts) =>
         payouts.length === 0
           ? 'Nothing was booked as paid to this provider.'

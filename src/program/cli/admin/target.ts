@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { printable } from '#security';
 import { databaseName } from '#store/database-name';
-import { type Config, loadConfig } from '#config';
+import { type Config, loadConfig, type Environment } from '#config';
 import { configPath, START } from '../command-line.ts';
 import { CliError } from '../terminal.ts';
 import {
@@ -23,7 +23,7 @@ export interface TargetFlags {
 }
 
 /** The gateway or the database on which a command acts. */
-export interface Target {
+interface AdminTarget {
   /** null: no gateway is asked, and the command opens the database of `config`. */
   readonly running: { readonly base: string; readonly key: string } | null;
   readonly config: Config;
@@ -36,8 +36,6 @@ interface TargetOptions {
   readonly local?: boolean;
   readonly placeOnly?: boolean;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * The names from flags, environment and file. A higher rank takes precedence: 2 for a flag, 1 for the environment, 0
@@ -60,7 +58,7 @@ interface Named {
 export async function findTarget(
   flags: TargetFlags,
   { create = false, local = false, placeOnly = false }: TargetOptions = {},
-): Promise<Target> {
+): Promise<AdminTarget> {
   const named = readNames(flags, process.env, placeOnly);
   const { config } = named;
   const { gateway, copiedFrom } = findGateway(config.dataDir);

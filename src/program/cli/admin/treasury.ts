@@ -3,7 +3,7 @@ import { administer, withAdminOptions, type AdminClient, type AdminFlags, refere
 import { OWN_NAME } from '../command-line.ts';
 import { facts, painter, table, type Paint } from '../terminal.ts';
 
-interface Act {
+interface ListedAct {
   readonly id: string;
   readonly kind: string;
   readonly status: string;
@@ -59,7 +59,7 @@ function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise
 
 function tell(flags: AdminFlags, path: string, bodyOf: () => object | undefined, paint: Paint): Promise<void> {
   return administer(flags, {
-    run: async (admin) => (await admin.request('POST', `/treasury/${path}`, bodyOf())).data as Act,
+    run: async (admin) => (await admin.request('POST', `/treasury/${path}`, bodyOf())).data as ListedAct,
     show: (done) => describe(done, paint),
   });
 }
@@ -85,7 +85,7 @@ function listCommand(paint: Paint): Command {
     new Command('list').summary('what was done, the newest first').description('What was done with treasuries.'),
   ).action((flags: AdminFlags) =>
     administer(flags, {
-      run: (admin) => allOf<Act>(admin, '/treasury/acts'),
+      run: (admin) => allOf<ListedAct>(admin, '/treasury/acts'),
       show: (acts) =>
         acts.length === 0
           ? 'Nothing was done with the treasuries yet.'
@@ -240,7 +240,7 @@ function arrivedCommand(paint: Paint): Command {
   );
 }
 
-function describe(act: Act, paint: Paint): string {
+function describe(act: ListedAct, paint: Paint): string {
   const { id, kind, status, network, amount_usd: amount, to_network: to, reference, reason, sender, deposit } = act;
   const shown = facts(
     [

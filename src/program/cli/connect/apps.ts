@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { isLoopback } from '#security';
-import type { Client, Machine } from './client.ts';
+import type { GatewayClient, Machine } from './client.ts';
 import { mcpServer } from './coding-agents.ts';
 
-const openWebUi: Client = {
+const openWebUi: GatewayClient = {
   name: 'open-webui',
   title: 'Open WebUI',
   speaks: 'chat',
@@ -24,7 +24,7 @@ const openWebUi: Client = {
   },
 };
 
-const librechat: Client = {
+const librechat: GatewayClient = {
   name: 'librechat',
   title: 'LibreChat',
   speaks: 'chat',
@@ -67,7 +67,7 @@ const librechat: Client = {
   },
 };
 
-const n8n: Client = {
+const n8n: GatewayClient = {
   name: 'n8n',
   title: 'n8n',
   speaks: 'chat',
@@ -90,7 +90,7 @@ const n8n: Client = {
   },
 };
 
-const vscode: Client = {
+const vscode: GatewayClient = {
   name: 'vscode',
   title: 'VS Code',
   speaks: null,
@@ -116,7 +116,7 @@ const vscode: Client = {
 };
 const KEY_INPUT = { id: 'tollgate', type: 'promptString', description: 'tollgate key', password: true };
 
-const claudeDesktop: Client = {
+const claudeDesktop: GatewayClient = {
   name: 'claude-desktop',
   title: 'Claude Desktop',
   speaks: null,
@@ -153,7 +153,7 @@ function claudeDesktopFile({ home, env, platform }: Machine): string {
   return join(folder, 'Claude', 'claude_desktop_config.json');
 }
 
-const inspector: Client = {
+const inspector: GatewayClient = {
   name: 'inspector',
   title: 'MCP Inspector',
   speaks: null,
@@ -163,7 +163,7 @@ const inspector: Client = {
   }),
 };
 
-const otherMcp: Client = {
+const otherMcp: GatewayClient = {
   name: 'mcp',
   title: 'other MCP clients',
   speaks: null,
@@ -191,4 +191,4 @@ function fromContainer(base: string): { readonly url: string; readonly host: boo
   return { url: url.href.replace(/\/$/, ''), host: true };
 }
 
-export const APPS: readonly Client[] = [openWebUi, librechat, n8n, vscode, claudeDesktop, inspector, otherMcp];
+export const APPS: readonly GatewayClient[] = [openWebUi, librechat, n8n, vscode, claudeDesktop, inspector, otherMcp];

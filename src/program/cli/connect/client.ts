@@ -1,4 +1,4 @@
-import type { Connection } from './connection.ts';
+import type { GatewayConnection } from './connection.ts';
 import type { Setting } from './formats.ts';
 
 /** The places on this machine where clients keep their settings. */
@@ -34,7 +34,7 @@ export interface Setup {
 }
 
 /** A program or library that can use a gateway. */
-export interface Client {
+export interface GatewayClient {
   /** The name that the command accepts, and the name of the client's page in docs/clients. */
   readonly name: string;
   /** Names of packages for which the command does the same. */
@@ -42,12 +42,12 @@ export interface Client {
   readonly title: string;
   /** The API with which it calls models or agents; null for a client that only calls tools. */
   readonly speaks: 'messages' | 'responses' | 'chat' | 'gemini' | 'a2a' | 'x402' | null;
-  readonly models?: (connection: Connection, machine: Machine) => Setup;
+  readonly models?: (connection: GatewayConnection, machine: Machine) => Setup;
   /** Sets the gateway up as an MCP server of the client. */
-  readonly tools?: (connection: Connection, machine: Machine) => Setup;
+  readonly tools?: (connection: GatewayConnection, machine: Machine) => Setup;
   /** The same in files of one project, for `--project`. Absent if the client reads no such file. */
   readonly inProject?: {
-    readonly models?: (connection: Connection, machine: Machine) => Setup;
-    readonly tools?: (connection: Connection, machine: Machine) => Setup;
+    readonly models?: (connection: GatewayConnection, machine: Machine) => Setup;
+    readonly tools?: (connection: GatewayConnection, machine: Machine) => Setup;
   };
 }

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Client, Machine, SettingsFile, Setup } from './client.ts';
-import type { Connection } from './connection.ts';
+import type { GatewayClient, Machine, SettingsFile, Setup } from './client.ts';
+import type { GatewayConnection } from './connection.ts';
 import type { Setting } from './formats.ts';
 
 const bearer = (key: string) => `Bearer ${key}`;
 
 /** An MCP server at an address, in the JSON that most clients use. */
-export const mcpServer = (list: string, { base, key }: Connection, type?: string): readonly Setting[] => [
+export const mcpServer = (list: string, { base, key }: GatewayConnection, type?: string): readonly Setting[] => [
   ...(type === undefined ? [] : [{ at: [list, 'tollgate', 'type'], value: type }]),
   { at: [list, 'tollgate', 'url'], value: `${base}/mcp` },
   { at: [list, 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
@@ -18,7 +18,7 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 const KEY_NOTE = `The file may be shared, so it has no key. Set ${KEY_VARIABLE} where the client starts.`;
 
 /** The context of a model in tokens; undefined if no provider declares it, and for agents and tools. */
-const contextOf = (model: string, models: Connection['models']): number | undefined =>
+const contextOf = (model: string, models: GatewayConnection['models']): number | undefined =>
   models.find(({ name }) => name === model)?.contextLength ?? undefined;
 
 /** The context to write where no provider declares one, since the settings need a number. */
@@ -27,7 +27,7 @@ const UNKNOWN_CONTEXT = 32_768;
 /** The tokens that Claude Code needs for its own prompt and keeps free for an answer. */
 const LEAST_CONTEXT = 65_536;
 
-const claudeModels = (path: string, ofProject: boolean, { base, key, model, models }: Connection): Setup => {
+const claudeModels = (path: string, ofProject: boolean, { base, key, model, models }: GatewayConnection): Setup => {
   const context = contextOf(model, models);
   const variables = {
     ANTHROPIC_BASE_URL: `${base}/api`,
@@ -60,7 +60,7 @@ const claudeModels = (path: string, ofProject: boolean, { base, key, model, mode
   };
 };
 
-const claudeCode: Client = {
+const claudeCode: GatewayClient = {
   name: 'claude-code',
   title: 'Claude Code',
   speaks: 'messages',
@@ -94,7 +94,7 @@ const claudeCode: Client = {
   },
 };
 
-const codex: Client = {
+const codex: GatewayClient = {
   name: 'codex',
   title: 'Codex',
   speaks: 'responses',
@@ -165,7 +165,7 @@ const codex: Client = {
 /** Most tokens of an answer, for a model that does not say it. */
 const ANSWER_TOKENS = 8_192;
 
-const opencode: Client = {
+const opencode: GatewayClient = {
   name: 'opencode',
   title: 'opencode',
   speaks: 'chat',
@@ -184,7 +184,7 @@ const withNote = (setup: Setup): Setup => ({ ...setup, notes: [KEY_NOTE] });
 
 function opencodeModels(
   file: Pick<SettingsFile, 'path' | 'ofProject'>,
-  { base, key, model, models }: Connection,
+  { base, key, model, models }: GatewayConnection,
 ): Setup {
   const known = models.some(({ name }) => name === model);
   const all = known ? models : [...models, { name: model, contextLength: null, maxOutput: null }];
@@ -215,7 +215,7 @@ function opencodeModels(
   };
 }
 
-const opencodeTools = (file: Pick<SettingsFile, 'path' | 'ofProject'>, connection: Connection): Setup => ({
+const opencodeTools = (file: Pick<SettingsFile, 'path' | 'ofProject'>, connection: GatewayConnection): Setup => ({
   files: [
     {
       ...file,
@@ -235,7 +235,7 @@ function eitherName(folder: string): string {
   return existsSync(`${path}c`) ? `${path}c` : path;
 }
 
-const cline: Client = {
+const cline: GatewayClient = {
   name: 'cline',
   title: 'Cline',
   speaks: 'chat',
@@ -281,12 +281,12 @@ const cline: Client = {
   }),
 };
 
-const geminiTools = ({ base, key }: Connection): readonly Setting[] => [
+const geminiTools = ({ base, key }: GatewayConnection): readonly Setting[] => [
   { at: ['mcpServers', 'tollgate', 'httpUrl'], value: `${base}/mcp` },
   { at: ['mcpServers', 'tollgate', 'headers', 'Authorization'], value: bearer(key) },
 ];
 
-const geminiCli: Client = {
+const geminiCli: GatewayClient = {
   name: 'gemini-cli',
   title: 'Gemini CLI',
   speaks: 'gemini',
@@ -333,7 +333,7 @@ const geminiCli: Client = {
   },
 };
 
-const cursor: Client = {
+const cursor: GatewayClient = {
   name: 'cursor',
   title: 'Cursor',
   speaks: 'chat',
@@ -363,4 +363,4 @@ const cursor: Client = {
   },
 };
 
-export const CODING_AGENTS: readonly Client[] = [claudeCode, codex, geminiCli, opencode, cline, cursor];
+export const CODING_AGENTS: readonly GatewayClient[] = [claudeCode, codex, geminiCli, opencode, cline, cursor];

@@ -4,6 +4,7 @@ import { printable } from '#security';
 import { CliError } from '../terminal.ts';
 import { findGateway, readDevFile, readAddress, isOnThisMachine } from '../discovery.ts';
 import { OWN_NAME, START } from '../command-line.ts';
+import type { Environment } from '#config';
 
 export interface ConnectionFlags {
   readonly url?: string;
@@ -22,7 +23,7 @@ interface TextModel {
 }
 
 /** A gateway that answered and accepted the key. */
-export interface Connection {
+export interface GatewayConnection {
   /** The address of the gateway, without a slash at its end. */
   readonly base: string;
   readonly key: string;
@@ -45,8 +46,6 @@ interface ConnectionOptions {
   readonly calls?: 'agents' | 'models';
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 const DEFAULT_BASE = 'http://127.0.0.1:8402';
 const ANSWER_MS = 10_000;
 const KEY_VARIABLE = 'TOLLGATE_API_KEY';
@@ -58,7 +57,7 @@ const KEY_VARIABLE = 'TOLLGATE_API_KEY';
 export async function findConnection(
   { url, key: keyFlag, model, data }: ConnectionFlags,
   { env, keyless, checkout, cwd, calls = 'models' }: ConnectionOptions,
-): Promise<Connection> {
+): Promise<GatewayConnection> {
   const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(cwd, checkout));
   const development = readDevFile(dataDir);
   const named = url ?? env['TOLLGATE_URL'];
@@ -195,7 +194,7 @@ async function firstAgent(base: string): Promise<string | undefined> {
  * list.
  */
 async function chosenModel(
-  { base, models }: Pick<Connection, 'base' | 'models'>,
+  { base, models }: Pick<GatewayConnection, 'base' | 'models'>,
   wanted: string | undefined,
 ): Promise<string> {
   if (wanted === undefined) {

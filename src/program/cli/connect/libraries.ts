@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Client, Setup } from './client.ts';
-import type { Connection } from './connection.ts';
+import type { GatewayClient, Setup } from './client.ts';
+import type { GatewayConnection } from './connection.ts';
 
 /**
  * A library that reads address and key from the environment. They are written to `.env`, and the first lines of a
@@ -8,11 +8,11 @@ import type { Connection } from './connection.ts';
  */
 const library =
   (
-    variables: (connection: Connection) => Readonly<Record<string, string>>,
+    variables: (connection: GatewayConnection) => Readonly<Record<string, string>>,
     program: (model: string) => string,
     reader = 'node --env-file=.env reads the file, and so does python-dotenv.',
   ) =>
-  (connection: Connection, { cwd }: { readonly cwd: string }): Setup => ({
+  (connection: GatewayConnection, { cwd }: { readonly cwd: string }): Setup => ({
     files: [
       {
         path: join(cwd, '.env'),
@@ -25,12 +25,15 @@ const library =
     notes: [`${reader} It has the key: keep it out of git.`],
   });
 
-const openaiVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/api/v1`, OPENAI_API_KEY: key });
+const openaiVariables = ({ base, key }: GatewayConnection) => ({
+  OPENAI_BASE_URL: `${base}/api/v1`,
+  OPENAI_API_KEY: key,
+});
 /** Some clients read exactly what OpenAI's API answers. Below `/v1` the gateway answers like that. */
-const strictVariables = ({ base, key }: Connection) => ({ OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: key });
-const tollgateVariables = ({ base, key }: Connection) => ({ TOLLGATE_URL: base, TOLLGATE_API_KEY: key });
+const strictVariables = ({ base, key }: GatewayConnection) => ({ OPENAI_BASE_URL: `${base}/v1`, OPENAI_API_KEY: key });
+const tollgateVariables = ({ base, key }: GatewayConnection) => ({ TOLLGATE_URL: base, TOLLGATE_API_KEY: key });
 
-export const LIBRARIES: readonly Client[] = [
+export const LIBRARIES: readonly GatewayClient[] = [
   {
     name: 'openai',
     title: 'OpenAI SDK (JavaScript, Python)',

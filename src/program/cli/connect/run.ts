@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { askYesNo, CliError, say, painter, table } from '../terminal.ts';
 import { realPath } from '../discovery.ts';
 import { OWN_NAME } from '../command-line.ts';
-import type { Client, Machine, Setup } from './client.ts';
+import type { GatewayClient, Machine, Setup } from './client.ts';
 import { findConnection, type ConnectionFlags } from './connection.ts';
 import { recordChange, undo, undoFile } from './undo.ts';
 import { backUp, changeOf, settingsText, writeChange } from './write-settings.ts';
@@ -13,10 +13,10 @@ import { CODING_AGENTS } from './coding-agents.ts';
 import { LIBRARIES } from './libraries.ts';
 
 /** All clients that `tollgate connect` knows, in the order of `--list`. */
-export const CLIENTS: readonly Client[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
+export const CLIENTS: readonly GatewayClient[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
 
 /** The client with this name, or of this package. Rejects with CliError, which names the nearest clients. */
-async function findClient(name: string): Promise<Client> {
+async function findClient(name: string): Promise<GatewayClient> {
   const client = CLIENTS.find((one) => one.name === name || one.packages?.includes(name));
   if (client) return client;
   const names = CLIENTS.map((one) => one.name);
@@ -106,15 +106,15 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
 }
 
 const isDemo = (model: string): boolean => /^(?:(?:a2a|mcp)\/)?demo\//.test(model);
-const demoWarning = ({ title, speaks }: Client, model: string): string =>
+const demoWarning = ({ title, speaks }: GatewayClient, model: string): string =>
   `${model} belongs to the demo: it shows that the connection works, and answers with prepared sentences.` +
   (speaks === null
     ? ''
     : `\nIt cannot use tools, which programs with ${title} may want. Name a real model: --model <name>`);
 
-type Recipe = NonNullable<Client['models']>;
+type Recipe = NonNullable<GatewayClient['models']>;
 
-function recipeOf(client: Client, { mcp, project }: Pick<ConnectFlags, 'mcp' | 'project'>): Recipe {
+function recipeOf(client: GatewayClient, { mcp, project }: Pick<ConnectFlags, 'mcp' | 'project'>): Recipe {
   const { title, models, tools } = client;
   const usual = !mcp && models ? models : tools;
   if (!usual) throw new CliError(`${title} has no MCP servers. Leave --mcp out to connect its models.`);
@@ -158,7 +158,7 @@ const inShell = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text 
  * `isAgreed` tells whether files that hold for all projects may be changed.
  */
 async function writeSetup(
-  client: Client,
+  client: GatewayClient,
   setup: Setup,
   {
     tools,
@@ -197,7 +197,12 @@ async function writeSetup(
 }
 
 /** Asks whether files may be changed that hold for all projects. Rejects with CliError if nobody can be asked. */
-async function agrees({ title }: Client, paths: readonly string[], { ask }: Consent, again: string): Promise<boolean> {
+async function agrees(
+  { title }: GatewayClient,
+  paths: readonly string[],
+  { ask }: Consent,
+  again: string,
+): Promise<boolean> {
   const files = paths.join(' and ');
   if (ask === null)
     throw new CliError(
@@ -209,7 +214,7 @@ async function agrees({ title }: Client, paths: readonly string[], { ask }: Cons
 }
 
 function undoClient(
-  client: Client,
+  client: GatewayClient,
   { mcp, project }: { readonly mcp: boolean; readonly project: boolean },
   machine: Machine,
 ): void {

@@ -14,7 +14,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { CliError } from '../terminal.ts';
 import type { FormatName, Machine } from './client.ts';
 import { isEmptyAt, valueAt, type Setting, type Value } from './formats.ts';
-import { changedText, plainValues, replaceFile, type Change } from './write-settings.ts';
+import { changedText, plainValues, replaceFile, type FileChange } from './write-settings.ts';
 
 /** A value that `connect` wrote. */
 interface WrittenValue {
@@ -54,7 +54,7 @@ interface Backup {
   readonly hash: string;
 }
 
-type Written = Readonly<Record<string, WrittenFile>>;
+type WrittenFiles = Readonly<Record<string, WrittenFile>>;
 
 /** Which of the written values are meant. `tools` absent means both. */
 interface UndoScope {
@@ -74,10 +74,10 @@ export function undoFile({ home, env, platform }: Machine): string {
   return join(state, 'tollgate', 'connected.json');
 }
 
-function readWritten(path: string): Written {
+function readWritten(path: string): WrittenFiles {
   if (!existsSync(path)) return {};
   try {
-    return JSON.parse(readFileSync(path, 'utf8')) as Written;
+    return JSON.parse(readFileSync(path, 'utf8')) as WrittenFiles;
   } catch (error) {
     throw new CliError(
       `${path} cannot be read: ${(error as Error).message}\nIt has what connect wrote before. Move it away to go on without it.`,
@@ -86,7 +86,7 @@ function readWritten(path: string): Written {
   }
 }
 
-function saveWritten(path: string, written: Written): void {
+function saveWritten(path: string, written: WrittenFiles): void {
   if (Object.keys(written).length === 0) return rmSync(path, { force: true });
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const aside = `${path}.${process.pid}`;
@@ -100,7 +100,7 @@ const keyOf = (at: Setting['at']): string => JSON.stringify(at);
 /** Records a change that is about to be written. `backup` is the path of the copy of the old file, or null. */
 export function recordChange(
   path: string,
-  change: Change,
+  change: FileChange,
   { backup, ...by }: Pick<WrittenValue, 'client' | 'tools' | 'project'> & { readonly backup: string | null },
 ): void {
   const all = readWritten(path);

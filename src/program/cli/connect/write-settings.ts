@@ -36,7 +36,7 @@ const FORMATS: Readonly<Record<FormatName, Format>> = {
 export const settingsText = ({ format, settings }: SettingsFile): string => FORMATS[format].change('', settings);
 
 /** A changed file that is not written yet. */
-export interface Change {
+export interface FileChange {
   readonly path: string;
   readonly format: FormatName;
   /** The settings that the file does not have yet. */
@@ -51,7 +51,7 @@ export interface Change {
  * The file with its settings. All else in it stays, which is checked by parsing both texts. Throws CliError, with the
  * settings to add by hand, if the file cannot be read or changed.
  */
-export function changeOf(file: SettingsFile): Change {
+export function changeOf(file: SettingsFile): FileChange {
   const { format } = file;
   const path = realPath(file.path);
   const before = existsSync(path) ? readFileSync(path, 'utf8') : null;
@@ -96,7 +96,7 @@ export const plainValues = (name: FormatName, text: string): unknown => plain(FO
 const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value)) as unknown;
 
 /** Keeps a copy of the old file next to it. Returns the path of the copy; null if there is no file. */
-export function backUp({ path, before }: Change, now: Date): string | null {
+export function backUp({ path, before }: FileChange, now: Date): string | null {
   if (before === null) return null;
   const backup = `${path}.before-tollgate-${now.toISOString().replaceAll(/[-:]|\.\d+/g, '')}`;
   if (!existsSync(backup)) {
@@ -107,7 +107,7 @@ export function backUp({ path, before }: Change, now: Date): string | null {
 }
 
 /** Writes a changed file. Only the owner can read a file that contains `secret`. */
-export function writeChange({ path, before, after }: Change, secret: string): void {
+export function writeChange({ path, before, after }: FileChange, secret: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   replaceFile(path, after!, before === null ? 0o600 : statSync(path).mode & (after!.includes(secret) ? 0o700 : 0o777));
 }

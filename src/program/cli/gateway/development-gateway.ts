@@ -108,7 +108,7 @@ interface Chosen {
   readonly uses: readonly KnownProviderName[];
 }
 
-interface Choice {
+interface ProviderChoice {
   readonly flags: StartFlags;
   /** Providers that the flags name. */
   readonly wanted: ReadonlySet<KnownProviderName>;
@@ -122,7 +122,10 @@ interface Choice {
  * Decides which providers of this machine and of its environment to use: flags decide; else it asks on a terminal; else
  * it leaves a hint about the flag.
  */
-async function chooseLocal(found: readonly LocalProvider[], { flags, wanted, named, hints }: Choice): Promise<Chosen> {
+async function chooseLocal(
+  found: readonly LocalProvider[],
+  { flags, wanted, named, hints }: ProviderChoice,
+): Promise<Chosen> {
   const services: ServiceConfig[] = [];
   const uses: KnownProviderName[] = [];
   const terminal = process.stdin.isTTY && process.stdout.isTTY;

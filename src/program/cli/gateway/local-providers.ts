@@ -1,4 +1,4 @@
-import { type ServiceConfig, serviceNameFault, type ModelFacts } from '#config';
+import { type ServiceConfig, serviceNameFault, type ModelFacts, type Environment } from '#config';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { BOUNDS, fetchText, foreignObject, isObject } from '#wire';
 import { parseRates, type Rates } from '#billing';
@@ -18,8 +18,6 @@ export interface LocalProvider {
 
 const PROBE_MS = 3_000;
 const TICK_MS = 50;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Finds providers that answer, or whose key is in the environment. Never rejects. Takes at most three seconds of an
@@ -254,14 +252,14 @@ function localImages(model: {
 const ASK_MS = 5000;
 const BYTES_MAX = 8 * 1024 * 1024;
 
-interface Asked {
+interface ProbeRequest {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as JSON by POST. Default: GET. */
   readonly body?: object;
 }
 
 /** Asks a provider of this machine's user. Rejects with the reason why no answer came, in words for people. */
-async function askLocal(url: string, { headers = {}, body }: Asked = {}) {
+async function askLocal(url: string, { headers = {}, body }: ProbeRequest = {}) {
   try {
     return await fetchText(url, {
       headers,
@@ -292,7 +290,7 @@ async function listLocal(
   url: string,
   list: string,
   hint: string,
-  asked: Asked = {},
+  asked: ProbeRequest = {},
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const { host } = new URL(url);
   const { status, text } = await askLocal(url, asked).catch((error: unknown) => {

@@ -101,10 +101,13 @@ async function tryPort(
   return [];
 }
 
-type Listener = Pick<ClusterConfig, 'host' | 'port'>;
+type ListenAddress = Pick<ClusterConfig, 'host' | 'port'>;
 
 /** A gateway listens for others only if it has an address for them and PostgreSQL. Workers take the ports upwards. */
-function clusterListeners({ cluster: { url, host, port }, databaseUrl }: Config, workers: number): readonly Listener[] {
+function clusterListeners(
+  { cluster: { url, host, port }, databaseUrl }: Config,
+  workers: number,
+): readonly ListenAddress[] {
   if (url === null || databaseUrl === null) return [];
   return Array.from({ length: Math.max(1, workers) }, (_, slot) => ({ host, port: port === 0 ? 0 : port + slot }));
 }
@@ -144,7 +147,7 @@ export function explainListen(error: unknown, { host, port }: Config): unknown {
  */
 export function explainClusterListen(
   error: unknown,
-  { cluster: { host, port } }: { readonly cluster: Listener },
+  { cluster: { host, port } }: { readonly cluster: ListenAddress },
 ): unknown {
   const { code, syscall, hostname } = error as NodeJS.ErrnoException & { readonly hostname?: string };
   if (syscall !== 'listen' && hostname !== host) return error;

@@ -14,9 +14,9 @@ import { type Loaded, sendJson, type WorkerCall } from './worker-call.ts';
 /** As CONSUMER_HEADER of `network`: the same text for all calls of an account, which it does not reveal. */
 const CONSUMER_HEADER = 'x-tollgate-consumer';
 
-type Answer = (loaded: Loaded, call: WorkerCall) => Promise<void>;
+type CallHandler = (loaded: Loaded, call: WorkerCall) => Promise<void>;
 
-const ROUTES: Readonly<Record<string, Answer>> = {
+const ROUTES: Readonly<Record<string, CallHandler>> = {
   '/chat/completions': answerChat,
   '/embeddings': answerEmbeddings,
   '/rerank': answerRerank,

@@ -48,14 +48,18 @@ export function createFetch(session: ClientHttp2Session, strange = false): typeo
   };
 }
 
-interface Sent {
+interface FetchRequest {
   readonly request: Request;
   readonly headers: Headers;
   readonly body: Buffer | null;
   readonly strange: boolean;
 }
 
-function send(session: ClientHttp2Session, url: URL, { request, headers, body, strange }: Sent): Promise<Response> {
+function send(
+  session: ClientHttp2Session,
+  url: URL,
+  { request, headers, body, strange }: FetchRequest,
+): Promise<Response> {
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     return Promise.reject(new TypeError(`fetch failed: ${url.protocol} is not supported`));
   const { promise, resolve, reject } = Promise.withResolvers<Response>();

@@ -16,7 +16,7 @@ const HttpAgent = loadAgent();
 const request = loadRequest();
 
 /** The result of a successful check, with advice on the file. */
-interface Found {
+interface CheckSuccess {
   readonly detail: string;
   readonly advice: readonly string[];
 }
@@ -27,7 +27,7 @@ export interface Check {
   readonly kind: string;
   /** Its name, such as the name of the service. */
   readonly name: string;
-  readonly run: () => Promise<string | Found>;
+  readonly run: () => Promise<string | CheckSuccess>;
 }
 
 export interface CheckResult {
@@ -66,7 +66,7 @@ interface Question {
   readonly body?: unknown;
 }
 
-export interface Answer {
+export interface ProbeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
@@ -79,7 +79,7 @@ const SHOWN = 200;
 const dispatcher = skipInterimReplies(new HttpAgent({ allowH2: false }));
 
 /** Sends one request and reads the whole answer. Rejects with ProbeFailure if there is no answer. */
-export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<Answer> {
+export async function ask({ method, url, headers = {}, apiKey = null, body }: Question): Promise<ProbeResponse> {
   try {
     const { origin, pathname, search } = new URL(url);
     const response = await request.call(dispatcher, {
@@ -108,7 +108,7 @@ function describe(error: Error): string {
 }
 
 /** Throws ProbeFailure with the server's error message, or the target of its redirect, if the status isn't 2xx. */
-export function mustSucceed({ status, headers, text }: Answer): void {
+export function mustSucceed({ status, headers, text }: ProbeResponse): void {
   if (status >= 200 && status < 300) return;
   const { location } = headers;
   if (status >= 300 && status < 400 && typeof location === 'string')

@@ -1,9 +1,9 @@
 import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#config';
 import { BOUNDS, foreignObject, isObject } from '#wire';
-import { mustSucceed, wordsOf, type Answer, ProbeFailure } from './ask.ts';
+import { mustSucceed, wordsOf, type ProbeResponse, ProbeFailure } from './ask.ts';
 
 /** Sends the model one small request. */
-export type Chat = (more: object) => Promise<Answer>;
+export type Chat = (more: object) => Promise<ProbeResponse>;
 
 /** The first answer of a model, and the name of the cap that the model accepted. */
 export interface FirstAnswer {
@@ -23,7 +23,7 @@ const NO_ROOM = /output limit was reached|higher max_tokens/i;
 const LARGE = 100_000_000;
 
 /** The result of a failed request. The model has answered before, so this failure proves nothing. */
-const NO_ANSWER: Answer = { status: 0, headers: {}, text: '' };
+const NO_ANSWER: ProbeResponse = { status: 0, headers: {}, text: '' };
 
 type CapFacts = Pick<ModelFacts, 'cap' | 'maxOutputTokens'>;
 
@@ -47,7 +47,10 @@ export async function firstAnswer(chat: Chat, { cap: said }: CapFacts): Promise<
   throw new ProbeFailure('refuses every name of the cap');
 }
 
-async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; cap: Readonly<Record<string, number>> }> {
+async function askSmall(
+  chat: Chat,
+  name: CapName,
+): Promise<{ answer: ProbeResponse; cap: Readonly<Record<string, number>> }> {
   for (const tokens of SMALL) {
     const cap = name === 'none' ? {} : { [name]: tokens };
     const answer = await chat(cap);
@@ -57,7 +60,7 @@ async function askSmall(chat: Chat, name: CapName): Promise<{ answer: Answer; ca
   throw new Error('a small cap is not possible');
 }
 
-const isNameRefused = ({ status, text }: Answer, name: CapField): boolean =>
+const isNameRefused = ({ status, text }: ProbeResponse, name: CapField): boolean =>
   readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
 
 /** Advice on facts about the cap that the file lacks. Sends up to two more requests to the model. */

@@ -1,7 +1,7 @@
 import type { ServerHttp2Stream } from 'node:http2';
 import { breakOff } from '../call-stream.ts';
 import { MESSAGE_BYTES_MAX } from './child-process.ts';
-import type { Message } from './json-rpc.ts';
+import type { RpcMessage } from './json-rpc.ts';
 import { beginEvents, eventOf, EVENTS_BYTES_MAX, isOpen } from './reply.ts';
 
 /** The most bytes of requests and responses that a client may leave unread. */
@@ -14,7 +14,7 @@ interface ClientStream {
   /** Returns false if the client has a stream already. `closed` is called when this one closes. */
   attach(stream: ServerHttp2Stream, closed: () => void): boolean;
   /** Sends a message, or queues it for the next stream. */
-  send(message: Message): void;
+  send(message: RpcMessage): void;
   /** Removes the server's requests from the queue, to send them on another stream. */
   takeRequests(): readonly string[];
   end(): void;
@@ -72,7 +72,7 @@ export function createClientStream(over: (why: string) => void): ClientStream {
  * UNREAD_BYTES_MAX `over` is called for any other message.
  */
 export function writeWithin(
-  { kind, text }: Message,
+  { kind, text }: RpcMessage,
   unread: number,
   write: (text: string) => void,
   over: (why: string) => void,
@@ -83,9 +83,9 @@ export function writeWithin(
 }
 
 /** The queue of a server's messages until the client opens a stream. */
-interface Waiting {
+interface MessageQueue {
   /** Returns false if requests, which must not be lost, exceed their limit. */
-  put(message: Message): boolean;
+  put(message: RpcMessage): boolean;
   /** Removes and returns the server's requests, in order. */
   takeRequests(): readonly string[];
   takeAll(): readonly string[];
@@ -95,13 +95,13 @@ interface Waiting {
  * The most characters of the messages of each kind. Above it the oldest notifications and responses are dropped. The
  * calls of these responses have ended without them, and a client that closed a call often never opens a stream.
  */
-type WaitingLimits = Readonly<Record<Message['kind'], number>>;
+type WaitingLimits = Readonly<Record<RpcMessage['kind'], number>>;
 
-function createWaiting(limits: WaitingLimits): Waiting {
-  let messages: Message[] = [];
+function createWaiting(limits: WaitingLimits): MessageQueue {
+  let messages: RpcMessage[] = [];
   let held = { request: 0, response: 0, notification: 0 };
 
-  function put(message: Message): boolean {
+  function put(message: RpcMessage): boolean {
     const { kind, text } = message;
     if (kind === 'request' && held.request + text.length > limits.request) return false;
     held[kind] += text.length;
@@ -116,7 +116,7 @@ function createWaiting(limits: WaitingLimits): Waiting {
     return true;
   }
 
-  function take(wanted: (message: Message) => boolean): readonly string[] {
+  function take(wanted: (message: RpcMessage) => boolean): readonly string[] {
     const before = messages;
     messages = [];
     held = { request: 0, response: 0, notification: 0 };

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isObject, type JsonObject } from '#wire';
-import { ERROR, metaOf, type Message } from './json-rpc.ts';
+import { ERROR, metaOf, type RpcMessage } from './json-rpc.ts';
 
 /**
  * The kind of protocol that a server speaks. Legacy: the client begins with `initialize`, and the state after it
@@ -31,12 +31,12 @@ export function envelope(version: string): JsonObject {
 }
 
 /** The protocol version in a modern message's `_meta`. undefined for a legacy message. */
-export function versionOf(message: Message): unknown {
+export function versionOf(message: RpcMessage): unknown {
   return metaOf(message)[VERSION];
 }
 
 /** The `_meta` members that make a message modern. null for a legacy message. */
-export function envelopeOf(message: Message): JsonObject | null {
+export function envelopeOf(message: RpcMessage): JsonObject | null {
   const meta = metaOf(message);
   if (meta[VERSION] === undefined) return null;
   return Object.fromEntries(

@@ -1,12 +1,12 @@
 import { OWN_TURN_BYTES, ownTurn } from '#wire';
 
 /** Work that returns nothing is done. Work that returns a promise is done when that resolves. */
-export type Work = () => Promise<void> | void;
+type LineWork = () => Promise<void> | void;
 
 /** Does the work on the lines of a process one after the other. */
 interface InOrder {
   /** `chars`: the length of the text that is worked on. */
-  add(chars: number, work: Work): void;
+  add(chars: number, work: LineWork): void;
   /** Resolves when nothing waits. */
   idle(): Promise<void>;
 }
@@ -17,7 +17,7 @@ interface InOrder {
  * does.
  */
 export function createInOrder({ hold, release }: { readonly hold: () => void; readonly release: () => void }): InOrder {
-  let waiting: { readonly chars: number; readonly work: Work }[] = [];
+  let waiting: { readonly chars: number; readonly work: LineWork }[] = [];
   let running: Promise<void> | null = null;
   /** Characters since the last turn. */
   let since = 0;
@@ -41,7 +41,7 @@ export function createInOrder({ hold, release }: { readonly hold: () => void; re
     release();
   }
 
-  const wait = (chars: number, work: Work) => {
+  const wait = (chars: number, work: LineWork) => {
     waiting.push({ chars, work });
     running ??= run();
   };

@@ -2,26 +2,26 @@ import { elementsOf, isObject, RawJsonError, removeAt, type JsonObject } from '#
 import { parseRaw, type RawMessage } from '#json-rpc/message';
 
 /** The parsed value is only for reading. To write it again could change numbers and the order of keys. */
-type Written = Pick<RawMessage, 'text' | 'value'>;
+type MessageText = Pick<RawMessage, 'text' | 'value'>;
 
-export interface Request extends Written {
+export interface RpcRequest extends MessageText {
   readonly kind: 'request';
   /** The id as JSON text, unchanged. */
   readonly idText: string;
   readonly method: string;
 }
 
-export interface Notification extends Written {
+export interface Notification extends MessageText {
   readonly kind: 'notification';
   readonly method: string;
 }
 
-export interface Response extends Written {
+export interface Response extends MessageText {
   readonly kind: 'response';
 }
 
 /** A JSON-RPC message. */
-export type Message = Request | Notification | Response;
+export type RpcMessage = RpcRequest | Notification | Response;
 
 export const ERROR = {
   parse: -32700,
@@ -39,7 +39,7 @@ export const ERROR = {
  * Parses one JSON-RPC message. Returns undefined for text that isn't JSON, and null for other JSON. Less strict than
  * the gateway, which has already checked the messages that it sends.
  */
-export function parseMessage(written: string): Message | null | undefined {
+export function parseMessage(written: string): RpcMessage | null | undefined {
   const raw = parseRaw(LINE_BREAK.test(written) ? inOneLine(written) : written);
   if (!raw) return raw;
   const { text, value, members } = raw;
@@ -102,12 +102,12 @@ export function keyOf(value: unknown): string | null {
   return typeof value === 'number' ? String(value) : null;
 }
 
-export function paramsOf({ value }: Message): JsonObject {
+export function paramsOf({ value }: RpcMessage): JsonObject {
   return isObject(value['params']) ? value['params'] : {};
 }
 
 /** `_meta` of the parameters, or an empty object. */
-export function metaOf(message: Message): JsonObject {
+export function metaOf(message: RpcMessage): JsonObject {
   const { _meta: meta } = paramsOf(message);
   return isObject(meta) ? meta : {};
 }

@@ -21,7 +21,7 @@ import {
   elementsOfBatch,
   ERROR,
   errorCodeOf,
-  type Message,
+  type RpcMessage,
   parseMessage,
   type Response,
 } from './json-rpc.ts';
@@ -36,7 +36,7 @@ export interface ProcessOptions {
 
 /** Handles the messages of a process. */
 interface MessageTaker {
-  take(message: Message): void;
+  take(message: RpcMessage): void;
   /** The id of the only open request, as JSON text. null unless exactly one is open. */
   onlyOpen(): string | null;
 }
@@ -147,7 +147,7 @@ export function startMessageProcess(
   }
 
   /** The message; with the id of the only open request, if it says that the tool could not parse that request. */
-  function withRequest(message: Message): Message {
+  function withRequest(message: RpcMessage): RpcMessage {
     const idText = saysUnparsed(message) ? onlyOpen() : null;
     return idText === null ? message : (withId(message as Response, idText) ?? message);
   }
@@ -221,7 +221,7 @@ function beginningOfBatch(beginning: string): { readonly complete: readonly stri
  * Whether a message says that the server could not parse a request. Such an error has no id. Other errors without an id
  * may be about a notification: some servers refuse `notifications/initialized`.
  */
-const saysUnparsed = (message: Message): message is Response =>
+const saysUnparsed = (message: RpcMessage): message is Response =>
   message.kind === 'response' && (message.value['id'] ?? null) === null && errorCodeOf(message) === ERROR.parse;
 
 /** The response with another id, as JSON text. */

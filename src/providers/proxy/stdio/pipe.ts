@@ -2,11 +2,11 @@ import { errorText, resultText } from '#json-rpc/message';
 import { removeAt, replaceAt, spanAt, type JsonObject } from '#wire';
 import type { StopTimes } from './child-process.ts';
 import { CAPABILITIES, envelopeOf, type OwnMessages } from './era.ts';
-import { ERROR, metaOf, paramsOf, type Message, type Notification, type Request } from './json-rpc.ts';
+import { ERROR, metaOf, paramsOf, type RpcMessage, type Notification, type RpcRequest } from './json-rpc.ts';
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
 
 /** Callbacks for the answer to one request. After any of them except `notification`, no more are called. */
-export interface Answer {
+interface ResponseCallbacks {
   /** A notification for this request, with the client's own progress token or subscription id. */
   notification(text: string): void;
   /** The response, with the client's own request id. */
@@ -22,7 +22,7 @@ export interface Pipe extends OwnMessages {
   /** Settles with a text that says how the process ended. By then `broken` was called for every open request. */
   readonly ended: Promise<string>;
   /** Sends a request under a new id. Returns a function that cancels it, or null if the process doesn't accept it. */
-  ask(request: Request, answer: Answer): (() => void) | null;
+  ask(request: RpcRequest, answer: ResponseCallbacks): (() => void) | null;
   /** Sends a client's notification unchanged. */
   pass(notification: Notification): void;
   /** Ends the subscriptions, which have no end of their own. */
@@ -39,9 +39,9 @@ const ROOTS = ['params', '_meta', CAPABILITIES, 'roots'];
 const SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId';
 const LISTEN = 'subscriptions/listen';
 
-interface Asked {
-  readonly request: Request;
-  readonly answer: Answer;
+interface PipeRequest {
+  readonly request: RpcRequest;
+  readonly answer: ResponseCallbacks;
   /** JSON text of the client's progress token. null for a request without one. */
   readonly token: string | null;
 }
@@ -52,12 +52,12 @@ const onlyKey = (open: ReadonlyMap<number, unknown>): string | null =>
 /** Starts a server's process that many clients share. */
 export function openPipe(options: ProcessOptions): Pipe {
   const { target } = options;
-  const open = new Map<number, Asked>();
+  const open = new Map<number, PipeRequest>();
   let lastId = 0;
 
   const child = startMessageProcess(options, { take, onlyOpen: () => onlyKey(open) });
 
-  function take(message: Message): void {
+  function take(message: RpcMessage): void {
     if (message.kind === 'notification') return passOn(message);
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);
@@ -73,7 +73,7 @@ export function openPipe(options: ProcessOptions): Pipe {
   }
 
   /** Refuses the server's requests except `ping`. They are meant for a single client, but this pipe has many. */
-  function answerServer({ idText, method }: Request): void {
+  function answerServer({ idText, method }: RpcRequest): void {
     child.send(
       method === 'ping'
         ? resultText(idText, '{}')
@@ -105,7 +105,7 @@ export function openPipe(options: ProcessOptions): Pipe {
       asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.idText));
   }
 
-  function ask(request: Request, answer: Answer): (() => void) | null {
+  function ask(request: RpcRequest, answer: ResponseCallbacks): (() => void) | null {
     const id = ++lastId;
     const span = spanAt(request.text, TOKEN);
     const token = span && request.text.slice(span.start, span.end);
@@ -123,7 +123,7 @@ export function openPipe(options: ProcessOptions): Pipe {
    * The cancellation carries the `_meta` of its request. A modern server might take a client without it for a legacy
    * client.
    */
-  function cancel(id: number, request: Request, reason: string): void {
+  function cancel(id: number, request: RpcRequest, reason: string): void {
     const meta = envelopeOf(request);
     tell('notifications/cancelled', { ...(meta ? { _meta: meta } : {}), requestId: id, reason });
   }
@@ -135,7 +135,7 @@ export function openPipe(options: ProcessOptions): Pipe {
     const { promise, resolve } = Promise.withResolvers<JsonObject | null>();
     const value = { jsonrpc: '2.0', id: 0, method, params };
     const gone = () => resolve(null);
-    const answer: Answer = {
+    const answer: ResponseCallbacks = {
       notification() {},
       response: (_text, response) => resolve(response),
       end: gone,

@@ -8,7 +8,7 @@ import { ERROR } from './json-rpc.ts';
  * The reply to one request of a client: the response as JSON, or an event stream if other messages come before the
  * response.
  */
-export interface Reply {
+export interface StdioReply {
   /** Whether messages can be sent before the response. */
   takesEvents(): boolean;
   /** Whether the client is still connected. */
@@ -62,7 +62,7 @@ export function eventOf(text: string): string {
   return `event: message\ndata: ${text}\n\n`;
 }
 
-export function createReply({ stream, accept, id, headers = () => ({}) }: ReplyOptions): Reply {
+export function createReply({ stream, accept, id, headers = () => ({}) }: ReplyOptions): StdioReply {
   const streams = acceptsEvents(accept);
   return {
     isOpen: () => isOpen(stream),

@@ -7,14 +7,14 @@ import {
   ERROR,
   keyOf,
   paramsOf,
-  type Message,
+  type RpcMessage,
   type Notification,
-  type Request,
+  type RpcRequest,
   type Response,
   metaOf,
 } from './json-rpc.ts';
 import { startMessageProcess, type ProcessOptions } from './message-process.ts';
-import type { Reply } from './reply.ts';
+import type { StdioReply } from './reply.ts';
 
 /**
  * A server's process that belongs to one client. Messages pass unchanged in both directions. The session only chooses
@@ -22,7 +22,7 @@ import type { Reply } from './reply.ts';
  */
 export interface Session {
   /** Sends the client's request. `answered` sees the response before the client and returns the HTTP status. */
-  ask(request: Request, reply: Reply, answered?: (response: Response) => number): void;
+  ask(request: RpcRequest, reply: StdioReply, answered?: (response: Response) => number): void;
   /** Sends the client's notification or response. Returns false if the process doesn't accept it. */
   pass(message: Notification | Response): boolean;
   /** Takes the client's stream for messages that belong to no request. Returns false if the client has one already. */
@@ -72,7 +72,7 @@ export function startSession(options: SessionOptions): Session {
     if (!dead && !busy()) idle = setTimeout(over, idleMs, 'idle');
   }
 
-  function take(message: Message): void {
+  function take(message: RpcMessage): void {
     if (message.kind === 'response') return respond(message);
     if (message.kind === 'request') {
       // Roots name directories of this machine, so the client may not set them unless the file allows it.
@@ -88,7 +88,7 @@ export function startSession(options: SessionOptions): Session {
   }
 
   /** Some clients never answer some requests. Beyond the maximum, the oldest request gets an error instead. */
-  function expectAnswer({ value, idText }: Request): void {
+  function expectAnswer({ value, idText }: RpcRequest): void {
     const [oldest] = toAnswer;
     if (oldest && toAnswer.size >= REQUESTS_MAX) {
       toAnswer.delete(oldest[0]);
@@ -109,7 +109,7 @@ export function startSession(options: SessionOptions): Session {
     else client.send(response);
   }
 
-  function ask(request: Request, reply: Reply, answered?: (response: Response) => number): void {
+  function ask(request: RpcRequest, reply: StdioReply, answered?: (response: Response) => number): void {
     const refuse = (code: number, message: string, status: number) =>
       reply.response(errorText(request.idText, { code, message }), status);
     if (requests.has(request))
@@ -169,17 +169,17 @@ export function startSession(options: SessionOptions): Session {
 }
 
 /** Returns the text of the client's request. `initialize` goes without its roots. */
-function withoutRoots({ method, text }: Request): string {
+function withoutRoots({ method, text }: RpcRequest): string {
   return method === 'initialize' ? removeAt(text, ['params', 'capabilities', 'roots']) : text;
 }
 
-interface Opened {
-  readonly reply: Reply;
+interface OpenReply {
+  readonly reply: StdioReply;
   /** Sees the response before the client and returns the HTTP status of the reply. */
   readonly answered: ((response: Response) => number) | undefined;
 }
 
-interface OpenRequest extends Opened {
+interface OpenRequest extends OpenReply {
   readonly idText: string;
   /** Made comparable by `keyOf`. */
   readonly token: string | null;
@@ -200,11 +200,11 @@ class OpenRequests {
     return first && this.size === 1 ? first.idText : null;
   }
 
-  has({ value }: Request): boolean {
+  has({ value }: RpcRequest): boolean {
     return this.#open.has(keyOf(value['id'])!);
   }
 
-  add(request: Request, of: Opened): void {
+  add(request: RpcRequest, of: OpenReply): void {
     const { value, idText } = request;
     this.#open.set(keyOf(value['id'])!, { ...of, idText, token: keyOf(metaOf(request)['progressToken']) });
   }
@@ -241,7 +241,7 @@ class OpenRequests {
    * requests go to the newest request whose reply takes events. Everything else goes to the only open request, if there
    * is just one.
    */
-  carrierOf(message: Notification | Request): Reply | undefined {
+  carrierOf(message: Notification | RpcRequest): StdioReply | undefined {
     const replies = [...this.#open.values()].filter(({ reply }) => reply.takesEvents());
     if (message.kind === 'request') return replies.at(-1)?.reply;
     const token = message.method === 'notifications/progress' ? keyOf(paramsOf(message)['progressToken']) : null;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerHttp2Stream } from 'node:http2';
 import type { StopTimes } from './child-process.ts';
-import { errorCodeOf, type Request, statusOfError } from './json-rpc.ts';
+import { errorCodeOf, type RpcRequest, statusOfError } from './json-rpc.ts';
 import type { ProcessOptions } from './message-process.ts';
 import { createReply } from './reply.ts';
 import { startSession, type Session } from './session.ts';
@@ -15,7 +15,7 @@ export interface Sessions {
    * owner, as in CONSUMER_HEADER. `refused` is called with the error code if the process refuses `initialize`. Returns
    * false if there are too many sessions.
    */
-  begin(request: Request, stream: ServerHttp2Stream, options: Begin): boolean;
+  begin(request: RpcRequest, stream: ServerHttp2Stream, options: Begin): boolean;
   find(id: string): Session | undefined;
   /** Ends a session gracefully. `find` doesn't return it from now on. */
   end(id: string): Promise<void>;
@@ -117,7 +117,7 @@ interface Places {
   leave(id: string): void;
 }
 
-interface Taken {
+interface TakenSession {
   readonly id: string;
   readonly consumer: string;
   readonly session: Pick<Session, 'busy' | 'usedAt'>;
@@ -129,7 +129,7 @@ interface Taken {
  * its consumer has more than its share.
  */
 function createPlaces(max: number): Places {
-  const taken = new Map<string, Taken>();
+  const taken = new Map<string, TakenSession>();
 
   function makeRoom(consumer: string): readonly string[] | null {
     if (taken.size < max) return [];
@@ -156,8 +156,8 @@ function createPlaces(max: number): Places {
   };
 }
 
-function longestUnused(sessions: readonly Taken[]): Taken | undefined {
-  return sessions.reduce<Taken | undefined>(
+function longestUnused(sessions: readonly TakenSession[]): TakenSession | undefined {
+  return sessions.reduce<TakenSession | undefined>(
     (oldest, one) => (oldest && oldest.session.usedAt() <= one.session.usedAt() ? oldest : one),
     undefined,
   );

@@ -10,8 +10,8 @@ import { envelopeOf, type Era, versionOf } from './era.ts';
 import {
   ERROR,
   parseMessage,
-  type Message,
-  type Request,
+  type RpcMessage,
+  type RpcRequest,
   errorCodeOf,
   type Notification,
   statusOfError,
@@ -61,7 +61,7 @@ function createStdioForward(supervisor: Supervisor, sessions: Sessions, shared: 
   /** Set when a modern server refuses `initialize`, so that it isn't asked again. */
   let modernAlone = false;
 
-  function post(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message): void {
+  function post(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: RpcMessage): void {
     const id = headers[SESSION_HEADER];
     const begins = message.kind === 'request' && message.method === 'initialize' && envelopeOf(message) === null;
     if (typeof id === 'string' && !shared && !begins && envelopeOf(message) === null)
@@ -86,7 +86,7 @@ function createStdioForward(supervisor: Supervisor, sessions: Sessions, shared: 
     return era.kind === 'legacy' || (era.discovered !== null && !modernAlone);
   }
 
-  function begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, request: Request): void {
+  function begin(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, request: RpcRequest): void {
     const consumer = headers[CONSUMER_HEADER];
     const begun = sessions.begin(request, stream, {
       accept: headers.accept,
@@ -103,7 +103,7 @@ function createStdioForward(supervisor: Supervisor, sessions: Sessions, shared: 
     });
   }
 
-  function inSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: Message, id: string): void {
+  function inSession(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, message: RpcMessage, id: string): void {
     const session = sessions.find(id);
     if (!session) return noSession(stream, message);
     if (message.kind === 'request')
@@ -164,9 +164,9 @@ function createStdioForward(supervisor: Supervisor, sessions: Sessions, shared: 
   };
 }
 
-const idTextOf = (message: Message | null): string => (message?.kind === 'request' ? message.idText : 'null');
+const idTextOf = (message: RpcMessage | null): string => (message?.kind === 'request' ? message.idText : 'null');
 
-function gone(message: Message): (text: string) => string {
+function gone(message: RpcMessage): (text: string) => string {
   return (text) => errorText(idTextOf(message), { code: ERROR.process, message: text });
 }
 
@@ -174,7 +174,7 @@ function accepted(stream: ServerHttp2Stream): void {
   if (isOpen(stream)) stream.respond({ ':status': 202 }, { endStream: true });
 }
 
-function noSession(stream: ServerHttp2Stream, message: Message | null): void {
+function noSession(stream: ServerHttp2Stream, message: RpcMessage | null): void {
   sendJson(
     stream,
     404,
@@ -182,7 +182,7 @@ function noSession(stream: ServerHttp2Stream, message: Message | null): void {
   );
 }
 
-function sendRefusal(stream: ServerHttp2Stream, message: Message, { status, code, text, data }: Refusal): void {
+function sendRefusal(stream: ServerHttp2Stream, message: RpcMessage, { status, code, text, data }: ToolRefusal): void {
   sendJson(stream, status, errorText(idTextOf(message), { code, message: text, data }));
 }
 
@@ -218,7 +218,7 @@ const NOTES_OF_ONE_CLIENT: ReadonlySet<string> = new Set([
 
 const LISTEN = 'subscriptions/listen';
 
-interface Refusal {
+interface ToolRefusal {
   readonly status: number;
   readonly code: number;
   readonly text: string;
@@ -226,7 +226,7 @@ interface Refusal {
 }
 
 /** Returns why a message must not go to the shared process, or null if it may. */
-function refusalOf(message: Message, era: Era, shared: boolean): Refusal | null {
+function refusalOf(message: RpcMessage, era: Era, shared: boolean): ToolRefusal | null {
   if (era.kind === 'legacy') {
     if (!shared && (message.kind !== 'request' || !WITHOUT_SESSION.has(message.method)))
       return { status: 400, code: ERROR.invalidRequest, text: 'there is no session. Begin with initialize' };
@@ -261,7 +261,7 @@ function mayGoOnPipe(notification: Notification, era: Era): boolean {
 interface PipeCall {
   readonly stream: ServerHttp2Stream;
   readonly accept: string | undefined;
-  readonly request: Request;
+  readonly request: RpcRequest;
   readonly pipe: Pipe;
   readonly era: Era;
 }

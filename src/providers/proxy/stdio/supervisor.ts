@@ -18,7 +18,7 @@ export interface SupervisorOptions extends ServerOptions {
 }
 
 /** A server that is ready for requests. */
-interface Running {
+interface RunningServer {
   readonly pipe: Pipe;
   readonly era: Era;
 }
@@ -26,7 +26,7 @@ interface Running {
 /** One MCP server's process, restarted whenever it ends. */
 export interface Supervisor {
   /** Resolves with the server, also while it is still starting. Resolves with null while it is down. */
-  running(): Promise<Running | null>;
+  running(): Promise<RunningServer | null>;
   /** Ends the subscriptions. */
   drain(): void;
   /** Ends the process gracefully. */
@@ -43,7 +43,7 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
   const backoff = createBackoff(random);
   const stopping = new AbortController();
   let run: ReturnType<typeof startServer> | null = null;
-  let running: Promise<Running | null> = Promise.resolve(null);
+  let running: Promise<RunningServer | null> = Promise.resolve(null);
 
   async function runOnce(): Promise<void> {
     const begun = now();
@@ -111,7 +111,7 @@ export function startServer(options: ServerOptions) {
   let pipe = openPipe(options);
   let stopping = false;
 
-  async function begin(): Promise<Running> {
+  async function begin(): Promise<RunningServer> {
     let era = await askEra(pipe, { version, discover: true });
     if (era === null && !stopping) {
       await pipe.ended;

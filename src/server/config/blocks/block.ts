@@ -21,14 +21,14 @@ import {
   writtenOf,
   type FieldsOf,
   type KeysWithoutField,
-  type Written,
+  type ConfigValue,
 } from './field.ts';
 
 /** Reports a problem of a block as a whole, at one of its keys. */
 type Complain = (key: string, wrong: string, right: string) => void;
 
 /** The file that contains a block. */
-export interface Place {
+export interface BlockFile {
   /**
    * Whether commands are allowed. A gateway reaches services only by address. A provider's proxy also runs commands.
    */
@@ -50,7 +50,7 @@ export interface BlockKind<P extends string, S, T> {
   readonly offer: OptionTable;
   readonly target: OptionTable;
   toService(values: Readonly<Record<string, unknown>>, complain: Complain): S;
-  toTarget(values: Readonly<Record<string, unknown>>, complain: Complain, place: Place): T;
+  toTarget(values: Readonly<Record<string, unknown>>, complain: Complain, place: BlockFile): T;
   /** The inverse of toService: the `offer` part of a block for this service. Prices are decimal strings. */
   toBlock(service: S): Table;
 }
@@ -84,10 +84,10 @@ export function defineBlock<
   /** The fields that are made of several options, or that all services of this kind have alike. */
   combine(values: ValuesOf<O>): C;
   /** The inverse of combine: the options that have no field of their own. undefined leaves an option out. */
-  separate(service: Made<P, O, C>): { readonly [K in KeysWithoutField<O>]: Written | undefined };
+  separate(service: Made<P, O, C>): { readonly [K in KeysWithoutField<O>]: ConfigValue | undefined };
   /** Options that a registration has after the others of their table. The documentation has the order of `offer`. */
   readonly writtenLast: readonly (keyof O & string)[];
-  toTarget(values: ValuesOf<T>, complain: Complain, place: Place): W;
+  toTarget(values: ValuesOf<T>, complain: Complain, place: BlockFile): W;
 }): BlockKind<P, Made<P, O, C>, W> {
   const last: readonly string[] = kind.writtenLast;
   const rank = (key: string) => (key.includes('.') ? 2 : 0) + (last.includes(key) ? 1 : 0);
@@ -108,9 +108,9 @@ export function defineBlock<
 }
 
 /** A table with these values in the order of `keys`. A dot in a key means a nested table. */
-function nested(keys: readonly string[], values: Readonly<Record<string, Written | undefined>>): Table {
-  const table: Record<string, Written> = {};
-  const inner: Record<string, Record<string, Written>> = {};
+function nested(keys: readonly string[], values: Readonly<Record<string, ConfigValue | undefined>>): Table {
+  const table: Record<string, ConfigValue> = {};
+  const inner: Record<string, Record<string, ConfigValue>> = {};
   for (const path of keys) {
     const value = values[path];
     if (value === undefined) continue;

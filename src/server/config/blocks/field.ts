@@ -3,7 +3,7 @@ import type { Table } from '../toml.ts';
 import type { Option, OptionTable, TableOption, ValueOf, ValuesOf } from '../option.ts';
 
 /** A value as a file or a registration has it. Amounts of money are text. */
-export type Written =
+export type ConfigValue =
   | string
   | number
   | boolean
@@ -21,7 +21,7 @@ interface Field<T, F extends object> {
   /** The inverse of toFields. */
   readonly toValue: (fields: F) => T;
   /** Converts a value to the form that the file has. null is never written. */
-  readonly write: (value: NonNullable<T>) => Written;
+  readonly write: (value: NonNullable<T>) => ConfigValue;
   /** Written even if it has its default. */
   readonly always?: true;
 }
@@ -30,7 +30,7 @@ interface Field<T, F extends object> {
 interface ErasedField {
   readonly toFields: (value: never) => object;
   readonly toValue: (fields: never) => unknown;
-  readonly write: (value: never) => Written;
+  readonly write: (value: never) => ConfigValue;
   readonly always?: true;
 }
 
@@ -58,32 +58,32 @@ export type KeysWithoutField<O extends OptionTable> = {
 }[keyof O];
 
 /** An option whose value is the field at `path`. `write` is needed for values that a file has in another form. */
-export function field<const P extends string, O extends Option<Written | null> | TableOption<string>>(
+export function field<const P extends string, O extends Option<ConfigValue | null> | TableOption<string>>(
   path: P,
   option: O,
 ): O & Field<ValueOf<O>, At<P, ValueOf<O>>>;
 export function field<const P extends string, O extends AnyOption>(
   path: P,
   option: O,
-  write: (value: NonNullable<ValueOf<O>>) => Written,
+  write: (value: NonNullable<ValueOf<O>>) => ConfigValue,
 ): O & Field<ValueOf<O>, At<P, ValueOf<O>>>;
 export function field<O extends AnyOption>(
   path: string,
   option: O,
-  write: (value: never) => Written = asItIs,
+  write: (value: never) => ConfigValue = asItIs,
 ): O & ErasedField {
   const { put, get } = fieldAt(path);
   return { ...option, toFields: put, toValue: get, write };
 }
 
 /** The same for an option that a registration has even if it has its default. */
-export const alwaysWritten = <const P extends string, O extends Option<Written | null>>(path: P, option: O) => ({
+export const alwaysWritten = <const P extends string, O extends Option<ConfigValue | null>>(path: P, option: O) => ({
   ...field(path, option),
   always: true as const,
 });
 
 /** An optional option whose field is absent if the value is null. */
-export function optionalField<const P extends string, O extends Option<Written | null>>(
+export function optionalField<const P extends string, O extends Option<ConfigValue | null>>(
   path: P,
   option: O,
 ): O & Field<ValueOf<O>, MaybeAt<P, NonNullable<ValueOf<O>>>>;
@@ -97,7 +97,7 @@ export function optionalField<O extends Option<unknown>>(path: string, option: O
  * An optional option whose field is `fallback` if the value is null. For a new option take `optionalField`: this field
  * is always there, and registrations that are stored already do not have it.
  */
-export function defaultedField<const P extends string, O extends Option<Written | null>>(
+export function defaultedField<const P extends string, O extends Option<ConfigValue | null>>(
   path: P,
   option: O,
   fallback: NonNullable<ValueOf<O>>,
@@ -113,7 +113,7 @@ export function flagField<const P extends string, T extends string | boolean>(
   option: Option<T>,
   value: NoInfer<T>,
 ): Option<T> & Field<T, MaybeAt<P, true>>;
-export function flagField<T extends Written>(path: string, option: Option<T>, value: T): Option<T> & ErasedField {
+export function flagField<T extends ConfigValue>(path: string, option: Option<T>, value: T): Option<T> & ErasedField {
   const { put, get } = fieldAt(path);
   return {
     ...option,
@@ -162,8 +162,8 @@ export function mergeFields(parts: readonly object[]): object {
 }
 
 /** The inverse of fieldsOf: the values in the form of a file, by their keys. Defaults are left out. */
-export function writtenOf(options: OptionTable, fields: object): Readonly<Record<string, Written>> {
-  const written: Record<string, Written> = {};
+export function writtenOf(options: OptionTable, fields: object): Readonly<Record<string, ConfigValue>> {
+  const written: Record<string, ConfigValue> = {};
   for (const [key, row] of Object.entries(options)) {
     if (!hasField(row)) continue;
     const value = row.toValue(fields as never);

@@ -141,10 +141,10 @@ interface CombinedFields {
   };
 }
 
-type Prices = Readonly<Record<string, MicroUsd>>;
+type VariantPrices = Readonly<Record<string, MicroUsd>>;
 
 /** The tiers that have a price of their own. */
-const pricedTiers = (resolutions: Prices, variants: Prices): readonly string[] => [
+const pricedTiers = (resolutions: VariantPrices, variants: VariantPrices): readonly string[] => [
   ...new Set([...Object.keys(resolutions), ...Object.keys(variants).map(tierOf)]),
 ];
 

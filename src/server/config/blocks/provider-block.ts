@@ -8,7 +8,7 @@ import {
 import { claimedNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { option, optionalText, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { complain, isTable, lookup, readTable, REFERENCE, valuesOf, type Reading } from '../reading.ts';
+import { complain, isTable, lookup, readTable, REFERENCE, valuesOf, type ConfigReading } from '../reading.ts';
 import type { Table } from '../toml.ts';
 import { apiOrSdkOptions } from './sdk-options.ts';
 import { bearerKey, readUrl } from './block.ts';
@@ -126,7 +126,7 @@ function table(meaning: string): Option<Table | null> {
 export function readProviders(
   file: Table,
   { oneProvider }: { readonly oneProvider: boolean },
-  reading: Reading,
+  reading: ConfigReading,
 ): readonly ListedProvider[] {
   const blocks = file['providers'];
   if (blocks === undefined) return [];
@@ -164,7 +164,7 @@ export function readProviders(
   return read;
 }
 
-function readProvider(block: Table, path: string, reading: Reading): ListedProvider | null {
+function readProvider(block: Table, path: string, reading: ConfigReading): ListedProvider | null {
   const values = valuesOf(readTable(block, path, PROVIDER_OPTIONS, reading), PROVIDER_OPTIONS);
   if (values === null) return null;
   const { use, api_key: given, api_base: address, models, pricing, only, sdk_settings: sdkSettings } = values;
@@ -242,16 +242,16 @@ const EXAMPLES_OF_MODELS: Readonly<Record<string, string>> = {
 };
 
 /** The first of the provider's usual variables that is set. */
-const usualVariable = ({ keyVariables }: KnownProvider, { env }: Reading): string | null =>
+const usualVariable = ({ keyVariables }: KnownProvider, { env }: ConfigReading): string | null =>
   keyVariables.find((one) => lookup(env, one) !== undefined) ?? null;
 
-function usualKey(known: KnownProvider, path: string, reading: Reading): string | null {
+function usualKey(known: KnownProvider, path: string, reading: ConfigReading): string | null {
   const name = usualVariable(known, reading);
   return name === null ? null : (readVariable(PROVIDER_OPTIONS.api_key, name, `${path}.api_key`, reading) ?? null);
 }
 
 /** The value of a variable that is not named in the file. undefined if it is wrong, which adds a problem. */
-function readVariable<T>({ read }: Option<T>, name: string, key: string, reading: Reading): T | undefined {
+function readVariable<T>({ read }: Option<T>, name: string, key: string, reading: ConfigReading): T | undefined {
   try {
     return read(lookup(reading.env, name));
   } catch (error) {
@@ -262,7 +262,7 @@ function readVariable<T>({ read }: Option<T>, name: string, key: string, reading
 }
 
 /** The address from the provider's usual variable, else its usual address. '' if it has neither. */
-function usualBase({ base, baseVariable }: KnownProvider, path: string, reading: Reading): string {
+function usualBase({ base, baseVariable }: KnownProvider, path: string, reading: ConfigReading): string {
   if (baseVariable === undefined || lookup(reading.env, baseVariable) === undefined) return base ?? '';
   return readVariable(PROVIDER_OPTIONS.api_base, baseVariable, `${path}.api_base`, reading) ?? base ?? '';
 }
@@ -280,7 +280,7 @@ const OVERRIDES = {
 const SAMPLE: Table = { name: 'a/b', display_name: 'a/b', provider_name: 'a', pricing: { prompt: 1, completion: 1 } };
 
 /** Complains about keys that a model of this provider could not have, before its models are known. */
-function checkOverride(override: Table, path: string, reading: Reading): void {
+function checkOverride(override: Table, path: string, reading: ConfigReading): void {
   const { params = {} } = override;
   const complete = { ...SAMPLE, ...override, params: isTable(params) ? { model: 'b', ...params } : params };
   const read = readTable(complete, path, OVERRIDES, reading);

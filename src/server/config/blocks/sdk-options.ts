@@ -2,7 +2,7 @@ import { option, tableOption, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { isPrototypeName } from '../names.ts';
 import { findPackage, PackageUnusable } from './sdk-package.ts';
-import { apiOptions, type HttpTarget, type Place, type ReplyTimeouts } from './block.ts';
+import { apiOptions, type HttpTarget, type BlockFile, type ReplyTimeouts } from './block.ts';
 
 /** A package of the AI SDK that serves a block, in a process of its own. */
 export interface SdkTarget {
@@ -110,7 +110,7 @@ function unusablePackage(target: SdkTarget): PackageUnusable | null {
 export function toApiOrSdkTarget(
   values: Values,
   complain: (key: string, wrong: string, right: string) => void,
-  { directory, packages }: Place,
+  { directory, packages }: BlockFile,
 ): HttpTarget | SdkTarget {
   const { 'params.sdk': sdk, 'params.sdk_settings': settings, 'params.sdk_secrets': secrets } = values;
   const { 'params.api_base': url, 'params.api_key': apiKey } = values;

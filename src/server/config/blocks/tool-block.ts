@@ -28,7 +28,7 @@ const toolNameFault = (name: string) =>
     ? null
     : 'must be the name of a tool, 1 to 128 characters of A-Z a-z 0-9 . _ / -';
 
-type Prices = Readonly<Record<string, MicroUsd>>;
+type ToolPrices = Readonly<Record<string, MicroUsd>>;
 
 interface PricesOfTools {
   readonly variants: Readonly<Record<string, Rates>>;
@@ -53,10 +53,10 @@ const offer = {
       meaning: 'Prices of single tools whose price differs from `per_call`.',
       entries: { fault: toolNameFault, value: price(CALL_PRICE), max: TOOLS_MAX },
     }),
-    toFields: (prices: Prices): PricesOfTools => ({
+    toFields: (prices: ToolPrices): PricesOfTools => ({
       variants: Object.fromEntries(Object.entries(prices).map(([name, call]) => [name, { call }])),
     }),
-    toValue: ({ variants }: PricesOfTools): Prices =>
+    toValue: ({ variants }: PricesOfTools): ToolPrices =>
       Object.fromEntries(Object.entries(variants).map(([name, { call = 0n }]) => [name, call])),
     write: perUnitByName,
   },

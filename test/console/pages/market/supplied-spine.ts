@@ -2,7 +2,7 @@ import { inject, onTestFinished } from 'vitest';
 import { openDatabase } from '#store';
 import type { ModelService } from '../../../../src/server/config/service.ts';
 import { offerOfTunnel } from '../../../../src/gateway/network/registry/listing.ts';
-import type { Connection } from '../../../../src/gateway/network/registry/presence.ts';
+import type { ProxyConnection } from '../../../../src/gateway/network/registry/presence.ts';
 import { freshDatabase } from '../../../support/fresh-database.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../../../support/wallets.ts';
@@ -40,7 +40,7 @@ export async function startSupplied(
     async supply(service, chain = 'solana') {
       const wallet = chain === 'solana' ? solanaWallet() : evmWallet();
       const id = wallet.providerId;
-      const connection: Connection = { id: `supplier-${connections++}`, provider: id, account: wallet.account };
+      const connection: ProxyConnection = { id: `supplier-${connections++}`, provider: id, account: wallet.account };
       await registry.join(connection);
       await registry.register(connection, [service]);
       const offer = offerOfTunnel({ service, createdAt: Date.now() }, id);

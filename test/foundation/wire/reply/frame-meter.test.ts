@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { type Budget, createBudget } from '#wire/budgets';
+import { type TokenBucket, createBudget } from '#wire/budgets';
 import { PREFACE_BYTES, FRAME_BUDGET, createFrameMeter as createMeter, MeteredBytes } from '#wire/frame-meter';
 
 const frame = (type: number, length: number) =>
@@ -10,7 +10,7 @@ const frame = (type: number, length: number) =>
 const many = (count: number, one: Buffer) => Buffer.concat(Array.from({ length: count }, () => one));
 
 /** Each look is a turn of its own. */
-const createFrameMeter = (budget: Budget, more: object = {}) =>
+const createFrameMeter = (budget: TokenBucket, more: object = {}) =>
   createMeter(budget, { nextTurn: (run) => run(), ...more });
 
 describe('the meter of small frames', () => {

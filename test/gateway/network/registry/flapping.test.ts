@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { seeded } from '../../call/routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../../test-database.ts';
 import { connectionOf, listed, model, startNode, until } from './registry-world.ts';
-import type { Connection } from '../../../../src/gateway/network/registry/presence.ts';
+import type { ProxyConnection } from '../../../../src/gateway/network/registry/presence.ts';
 import { atThisLoad } from '../../../support/at-this-load.ts';
 
 const PROVIDERS = 200;
@@ -23,8 +23,10 @@ describe.each(ENGINES)('%s: 200 providers that come and go', (engine) => {
      * Connects, registers, moves to another gateway with or without saying good-bye, stays away: until the time is
      * over. Returns where it ended.
      */
-    const flap = async (provider: string): Promise<{ readonly at: number; readonly connection: Connection } | null> => {
-      let here: { at: number; connection: Connection } | null = null;
+    const flap = async (
+      provider: string,
+    ): Promise<{ readonly at: number; readonly connection: ProxyConnection } | null> => {
+      let here: { at: number; connection: ProxyConnection } | null = null;
       const services = () =>
         Array.from({ length: 1 + Math.floor(random() * 3) }, (_, index) =>
           model(`${provider}/${index}`, { providerName: provider }),
@@ -37,7 +39,7 @@ describe.each(ENGINES)('%s: 200 providers that come and go', (engine) => {
           here = null;
         } else {
           const before = here;
-          const joining: { at: number; connection: Connection } = {
+          const joining: { at: number; connection: ProxyConnection } = {
             at: pick(nodes.map((_, index) => index)),
             connection: connectionOf(provider),
           };

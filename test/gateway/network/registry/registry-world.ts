@@ -8,7 +8,7 @@ import {
   type RegistryOptions,
   type Registry,
 } from '../../../../src/gateway/network/registry/registry.ts';
-import type { Connection } from '../../../../src/gateway/network/registry/presence.ts';
+import type { ProxyConnection } from '../../../../src/gateway/network/registry/presence.ts';
 import { atThisLoad } from '../../../support/at-this-load.ts';
 
 /** One gateway's registry on a database, with what it told. */
@@ -57,12 +57,12 @@ export async function startNode(
 }
 
 /** A connection that has not joined yet. */
-export function connectionOf(provider: string): Connection {
+export function connectionOf(provider: string): ProxyConnection {
   return { id: `connection-${++connections}`, provider, account: `solana:${provider}` };
 }
 
 /** A connection of the provider that has joined. */
-export async function joined({ registry }: Pick<TestNode, 'registry'>, provider: string): Promise<Connection> {
+export async function joined({ registry }: Pick<TestNode, 'registry'>, provider: string): Promise<ProxyConnection> {
   const connection = connectionOf(provider);
   await registry.join(connection);
   return connection;

@@ -1,7 +1,10 @@
 import * as fc from 'fast-check';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { UpstreamFailure } from '#wire';
-import { createConnectionShares, type Entry } from '../../../../src/gateway/network/upstream/connection-shares.ts';
+import {
+  createConnectionShares,
+  type ConnectionSlot,
+} from '../../../../src/gateway/network/upstream/connection-shares.ts';
 
 afterEach(() => void vi.useRealTimers());
 
@@ -9,7 +12,7 @@ function world(max: number, waitMs = 1_000) {
   const shares = createConnectionShares({ max, waitMs });
   const begun: string[] = [];
   const refused: UpstreamFailure[] = [];
-  const enter = (account: string): Entry =>
+  const enter = (account: string): ConnectionSlot =>
     shares.enter(
       account,
       () => void begun.push(account),
@@ -110,7 +113,7 @@ test('whatever comes and goes: never more than there are, none held back that ma
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 12 }), steps, (max, all) => {
       const shares = createConnectionShares({ max, waitMs: 1e6 });
-      const open: { readonly account: string; readonly entry: Entry; state: string }[] = [];
+      const open: { readonly account: string; readonly entry: ConnectionSlot; state: string }[] = [];
       const held = (account?: string) =>
         open.filter((each) => each.state === 'held' && (account === undefined || each.account === account)).length;
       const remove = (index: number) => {
@@ -119,7 +122,7 @@ test('whatever comes and goes: never more than there are, none held back that ma
       };
       for (const { account, leaves } of all) {
         if (leaves % 3 === 0 && open.length > 0) remove(leaves % open.length);
-        const made = { account, state: 'waits', entry: null as unknown as Entry };
+        const made = { account, state: 'waits', entry: null as unknown as ConnectionSlot };
         open.push(made);
         made.entry = shares.enter(
           account,
