@@ -116,6 +116,7 @@ describe('the conversation that a small request continues', () => {
       const { key } = await spine.tenant(`full-${n}`, '1');
       accounts.push({ key, id: await keep(key) });
     }
+    await held(0);
     const released = Promise.withResolvers<void>();
     finish = released.resolve;
     spine.provider.hold(released.promise);
