@@ -6,7 +6,7 @@ import type { A2aRequest } from '../protocol/parse-request.ts';
 import type { ReplyWriter } from '../protocol/reply-writer.ts';
 import type { Cards } from '../cards/cards.ts';
 import { NO_ORIGIN } from '../cards/card-pages.ts';
-import { type A2aResult, NO_RESULT, refusedEnd } from '../protocol/ending.ts';
+import { type A2aResult, FREE, NO_RESULT, refusedEnd } from '../protocol/ending.ts';
 import { chooseLink, resolveAgent } from '../agent/resolve.ts';
 import { A2aError, translateError } from '../wire/errors.ts';
 import { translateResult } from '../wire/translate.ts';
@@ -17,8 +17,6 @@ interface ExtendedCardDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly cards: Cards;
 }
-
-const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
 
 /**
  * Answers with the extended card of an agent, with the gateway's addresses. The agent authenticates the gateway and not
@@ -44,9 +42,9 @@ export async function showExtendedCard(
       if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
       const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
       const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
-      return { ...FREE, result: { ...NO_RESULT, text } };
+      return { ...FREE, finishReason: null, result: { ...NO_RESULT, text } };
     }
-    return { ...FREE, result: null };
+    return { ...FREE, finishReason: null, result: null };
   };
   const result = await runFree(
     pipeline,
