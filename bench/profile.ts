@@ -22,14 +22,14 @@ import { WARM, warm } from './warm.ts';
 
 const OTHERS = [...HOPS, ...MCP_TARGETS, ...A2A_TARGETS, ...BATCH_TARGETS];
 
-const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations] [--node=ARGS]
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations [--promoted]] [--node=ARGS]
   small  ${SMALL_CONNECTIONS} connections, one call after the other
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
   tool, tool-large, tool-rate   the same of MCP tools, for targets of bench/mcp.ts
   message, task, batch   those of bench/a2a.ts and bench/batch.ts
 Targets are those of the bench, and ${OTHERS.map(({ name }) => name).join(', ')}. With --allocations it lists the bytes that functions of the main thread allocate, instead of their CPU time, and those of
-each part of a call. --node gives arguments of Node to the target, such as --no-turbo-inlining. The profiles stay in bench/results/profile/ for Chrome's developer tools.
+each part of a call; with --promoted only those that outlive a scavenge, which full collections have to find. --node gives arguments of Node to the target, such as --no-turbo-inlining. The profiles stay in bench/results/profile/ for Chrome's developer tools.
 `;
 
 type Shape = Job['shape'];
@@ -120,6 +120,7 @@ async function main(): Promise<void> {
       seconds: { type: 'string', default: '5' },
       top: { type: 'string', default: '40' },
       allocations: { type: 'boolean', default: false },
+      promoted: { type: 'boolean', default: false },
       node: { type: 'string', default: '' },
       help: { type: 'boolean' },
     },
@@ -135,7 +136,10 @@ async function main(): Promise<void> {
   const generator = startGenerator();
   try {
     const args = values.allocations
-      ? ['--import', new URL('targets/sample-allocations.ts', import.meta.url).href]
+      ? [
+          '--import',
+          new URL(`targets/sample-allocations.ts${values.promoted ? '?promoted' : ''}`, import.meta.url).href,
+        ]
       : ['--cpu-prof', `--cpu-prof-dir=${folder}`];
     args.push(...values.node.split(' ').filter((arg) => arg !== ''));
     const target = await kind.start(await announcedPort(upstream), args);

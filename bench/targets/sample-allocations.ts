@@ -8,6 +8,8 @@ import { isMainThread } from 'node:worker_threads';
 
 /** Bytes between two samples, on average. */
 const INTERVAL = 4096;
+/** Only what outlives a scavenge: loaded as `sample-allocations.ts?promoted`. */
+const onlyPromoted = import.meta.url.endsWith('?promoted');
 
 if (isMainThread) {
   const session = new Session();
@@ -18,7 +20,7 @@ if (isMainThread) {
       isSampling = true;
       session.post('HeapProfiler.startSampling', {
         samplingInterval: INTERVAL,
-        includeObjectsCollectedByMinorGC: true,
+        includeObjectsCollectedByMinorGC: !onlyPromoted,
         includeObjectsCollectedByMajorGC: true,
       });
       return;

@@ -3,7 +3,7 @@
  * this table. A module is a folder of its floor; one with the floor's own name is all of the floor that is in no other.
  */
 export const FLOORS: Readonly<Record<string, readonly string[]>> = {
-  foundation: ['version', 'errors', 'security', 'store', 'wire'],
+  foundation: ['version', 'errors', 'maps', 'security', 'store', 'wire'],
   billing: ['billing', 'chains', 'analytics'],
   server: ['config', 'accounts', 'limits', 'http', 'catalog', 'payments'],
   gateway: ['call', 'json-rpc', 'bridge', 'auth', 'network', 'files', 'tasks', 'webhooks'],
@@ -16,7 +16,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   program: ['demo', 'app', 'cli'],
 };
 
-const OF_ONE_FILE: ReadonlySet<string> = new Set(['version', 'errors']);
+const OF_ONE_FILE: ReadonlySet<string> = new Set(['version', 'errors', 'maps']);
 
 function pathOf(floor: string, module: string): string {
   if (module === floor) return `src/${floor}`;

@@ -83,11 +83,12 @@ export const MODULES: Readonly<Record<string, Module>> = {
   // One file without imports.
   version: { modules: [], packages: [] },
   errors: { modules: [], packages: [] },
+  maps: { modules: [], packages: [] },
   security: { modules: [], packages: [] },
   // In the database's thread it starts what brings the ledger's tables up to the log.
   store: { modules: ['version'], packages: ['pg', 'ioredis'], starts: ['billing'] },
   wire: { modules: ['errors', 'security'], packages: ['undici'] },
-  billing: { modules: ['store'], packages: [] },
+  billing: { modules: ['store', 'maps'], packages: [] },
   chains: {
     modules: ['store', 'wire', 'billing'],
     packages: ['@x402/*', '@solana/kit', '@solana-program/token', 'viem', 'bs58'],
@@ -116,6 +117,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'security',
       'store',
       'wire',
+      'maps',
       'billing',
       'billing/amounts',
       'config',
@@ -153,6 +155,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'wire',
       'wire/budgets',
       'wire/frame-meter',
+      'maps',
       'wire/replies',
       'wire/undici',
       'billing',
@@ -194,8 +197,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', '@fastify/*', 'mediabunny'],
   },
   // Of the database it sees the rows of its own sessions.
-  mcp: { modules: [...PROTOCOL, 'store'], packages: ['fastify'] },
-  a2a: { modules: PROTOCOL, packages: ['fastify'] },
+  mcp: { modules: [...PROTOCOL, 'store', 'maps'], packages: ['fastify'] },
+  a2a: { modules: [...PROTOCOL, 'maps'], packages: ['fastify'] },
   media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
   // The program of its processes is worker/main.ts, which imports nothing of the others.
   'ai-sdk': {

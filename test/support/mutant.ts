@@ -32,7 +32,14 @@ export interface Mutant {
  */
 export function createMutant(mutations: readonly Mutation[]): Mutant {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-mutant-'));
-  for (const part of ['src/billing', 'src/foundation/store', 'src/foundation/version.ts', 'package.json', ...CHILD])
+  for (const part of [
+    'src/billing',
+    'src/foundation/store',
+    'src/foundation/version.ts',
+    'src/foundation/maps.ts',
+    'package.json',
+    ...CHILD,
+  ])
     cpSync(join(CHECKOUT, part), join(folder, part), { recursive: true });
   symlinkSync(join(CHECKOUT, 'node_modules'), join(folder, 'node_modules'));
   for (const { file, find, put } of mutations) {

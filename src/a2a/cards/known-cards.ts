@@ -1,4 +1,5 @@
 import type { Offer } from '#catalog';
+import { TransientMap } from '#maps';
 import { CardUnavailable, fetchCard, type FetchCard, type KnownCard } from './fetch-card.ts';
 
 export interface KnownCardsOptions {
@@ -57,7 +58,7 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     countMax = 5_000,
     bytesMax = 32 * 1024 * 1024,
   } = options;
-  const entries = new Map<string, CachedCard>();
+  const entries = new TransientMap<string, CachedCard>();
   let bytes = 0;
   let fetches = 0;
 
@@ -108,8 +109,10 @@ export function createKnownCards(options: KnownCardsOptions): KnownCards {
     entries.delete(key);
     entries.set(key, entry);
     if (entries.size > countMax) {
-      const [oldestKey, oldest] = entries.entries().next().value!;
-      forget(oldestKey, oldest);
+      for (const [oldestKey, oldest] of entries) {
+        forget(oldestKey, oldest);
+        break;
+      }
     }
     return entry;
   }

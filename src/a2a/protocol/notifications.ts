@@ -1,4 +1,5 @@
 import { type JsonObject, isObject, type LargeStrings } from '#wire';
+import { TransientMap } from '#maps';
 import type { TaskKey } from '#tasks';
 import { type Webhooks, WEBHOOK_BODY_BYTES_MAX, type WebhookContent, type WebhookEvent } from '#webhooks';
 import type { A2aVersion } from '../wire/protocol.ts';
@@ -33,7 +34,7 @@ type WaitingEvent = readonly [version: A2aVersion, value: unknown];
 const PAUSES_MS = [1_000, 5_000, 15_000] as const;
 
 export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOptions): Notify {
-  const waiting = new Map<string, WaitingEvent[]>();
+  const waiting = new TransientMap<string, WaitingEvent[]>();
 
   /**
    * Delivers the waiting events. It checks for a webhook once for each group of events and not for each event, because

@@ -1,6 +1,6 @@
 import { consumerOf } from './ledger.ts';
 import type { Committer } from './group-commit.ts';
-import { Recently } from './ledger-memory.ts';
+import { RecentMap } from '#maps';
 import type { LedgerOperation } from './ledger-operations.ts';
 
 /** So long after an account was short, its operations go aside. */
@@ -14,8 +14,8 @@ const LOCKS = 50_000;
 
 /** Accounts of consumers that lacked money, or nearly, a short time ago. */
 export class ShortAccounts {
-  readonly #until = new Recently<number>(ACCOUNTS);
-  readonly #fills = new Recently<{ readonly since: number; readonly count: number }>(ACCOUNTS);
+  readonly #until = new RecentMap<number>(ACCOUNTS);
+  readonly #fills = new RecentMap<{ readonly since: number; readonly count: number }>(ACCOUNTS);
 
   /** Notes that an operation of the account was refused for lack of money, or of room in a budget. */
   refused(account: string): void {
@@ -45,7 +45,7 @@ export class ShortAccounts {
  * when it is first used.
  */
 export function createLanes(main: Committer, aside: Committer, short: ShortAccounts): Committer {
-  const accounts = new Recently<string>(LOCKS);
+  const accounts = new RecentMap<string>(LOCKS);
 
   /** null if it is not known. */
   const accountOf = (operation: LedgerOperation): string | null => {

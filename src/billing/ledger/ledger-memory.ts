@@ -1,3 +1,4 @@
+import { RecentMap } from '#maps';
 import { loadStatements, type Query } from '#store';
 import type { AccountRow, BudgetRow, LedgerState, LockRow, BatchRows } from './ledger-changes.ts';
 import type { RecordRows } from './ledger-log-rows.ts';
@@ -15,9 +16,9 @@ const LOCKS = 50_000;
  * rows are in the tables, which follow the log.
  */
 export class LedgerMemory {
-  readonly accounts = new Recently<AccountRow | typeof ABSENT>(ACCOUNTS);
-  readonly budgets = new Recently<BudgetRow | typeof ABSENT>(BUDGETS);
-  readonly locks = new Recently<LockRow>(LOCKS);
+  readonly accounts = new RecentMap<AccountRow | typeof ABSENT>(ACCOUNTS);
+  readonly budgets = new RecentMap<BudgetRow | typeof ABSENT>(BUDGETS);
+  readonly locks = new RecentMap<LockRow>(LOCKS);
   readonly freeIds = new FreeIds();
 
   /** Applies a group's changes. Call it after the group is on disk. */
@@ -78,40 +79,6 @@ export class FreeIds {
 
 const isIn = ({ after, before }: Gap, id: string): boolean =>
   (after === null || id > after) && (before === null || id < before);
-
-/**
- * A map that keeps recently used entries: between `size` and twice `size` of them. It drops the older half at once, so
- * a look-up needs no bookkeeping.
- */
-export class Recently<T> {
-  readonly #size: number;
-  #young = new Map<string, T>();
-  #old = new Map<string, T>();
-
-  constructor(size: number) {
-    this.#size = size;
-  }
-
-  get(key: string): T | undefined {
-    const found = this.#young.get(key);
-    if (found !== undefined) return found;
-    const old = this.#old.get(key);
-    if (old !== undefined) this.set(key, old);
-    return old;
-  }
-
-  set(key: string, value: T): void {
-    this.#young.set(key, value);
-    if (this.#young.size < this.#size) return;
-    this.#old = this.#young;
-    this.#young = new Map();
-  }
-
-  delete(key: string): void {
-    this.#young.delete(key);
-    this.#old.delete(key);
-  }
-}
 
 const SQL = loadStatements(import.meta.url, '../sql/ledger.sql', ['findLockToResolve', 'findLockGap', 'findTransfer']);
 const ARCHIVE_SQL = loadStatements(import.meta.url, '../sql/archive.sql', ['findArchivedGap']);

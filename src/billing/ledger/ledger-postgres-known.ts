@@ -1,6 +1,6 @@
 import { isPlain, keyOf, type AccountRow, type BudgetRow, type LockRow } from './ledger-changes.ts';
 import type { Decision } from './ledger-decide.ts';
-import { Recently } from './ledger-memory.ts';
+import { RecentMap } from '#maps';
 import type { LedgerOperation } from './ledger-operations.ts';
 
 const ACCOUNTS = 20_000;
@@ -13,7 +13,7 @@ const LOCKS = 50_000;
  * held.
  */
 export class OwnLocks {
-  readonly #rows = new Recently<LockRow>(LOCKS);
+  readonly #rows = new RecentMap<LockRow>(LOCKS);
 
   get(id: string): LockRow | undefined {
     return this.#rows.get(id);
@@ -48,10 +48,10 @@ const SHARED_MS = 60_000;
  * they are the same. How long rows are trusted follows from how often they were not.
  */
 export class KnownRows {
-  readonly #accounts = new Recently<CachedRow<AccountRow>>(ACCOUNTS);
-  readonly #budgets = new Recently<CachedRow<BudgetRow>>(BUDGETS);
+  readonly #accounts = new RecentMap<CachedRow<AccountRow>>(ACCOUNTS);
+  readonly #budgets = new RecentMap<CachedRow<BudgetRow>>(BUDGETS);
   /** Ids of accounts and budgets, with the end of the time in which they count as shared. */
-  readonly #shared = new Recently<number>(ACCOUNTS);
+  readonly #shared = new RecentMap<number>(ACCOUNTS);
   #trustMs = TRUST_MS;
 
   /** The row of an account, or its stripe. null if it must be read. */

@@ -1,6 +1,6 @@
 import { maxPromptRate, rateOf } from '#billing/amounts';
 import type { Offer } from '#catalog';
-import { dropOldest } from '#wire';
+import { RecentMap } from '#maps';
 
 /* Calls that are alike go to the same offer: those of one session, and those whose prompts begin alike. */
 
@@ -15,12 +15,12 @@ interface RememberOptions {
   readonly now: () => number;
   /** How long a key is remembered after the last call that was served with it. */
   readonly ttlMs: number;
-  /** Maximum number of keys. The oldest are forgotten first. */
+  /** Maximum number of keys. Those used longest ago are forgotten first. */
   readonly max: number;
 }
 
 export function createLastServed({ now, ttlMs, max }: RememberOptions): LastServed {
-  const known = new Map<string, { readonly offer: string; readonly until: number }>();
+  const known = new RecentMap<{ readonly offer: string; readonly until: number }>(max / 2);
   return {
     find(key, service) {
       const found = known.get(`${service}\n${key}`);
@@ -28,8 +28,6 @@ export function createLastServed({ now, ttlMs, max }: RememberOptions): LastServ
     },
     served(key, offer) {
       const of = `${offer.service}\n${key}`;
-      known.delete(of);
-      dropOldest(known, max - 1);
       known.set(of, { offer: offer.id, until: now() + ttlMs });
     },
   };
@@ -70,7 +68,7 @@ interface ServedPrefix {
  * spread as usual, until a reply names some.
  */
 export function createCachedPrefixes({ now, ttlMs, max }: RememberOptions): CachedPrefixes {
-  const known = new Map<string, ServedPrefix>();
+  const known = new RecentMap<ServedPrefix>(max / 2);
   const find = (of: string): ServedPrefix | null => {
     const found = known.get(of);
     return found && found.until > now() ? found : null;
@@ -84,8 +82,6 @@ export function createCachedPrefixes({ now, ttlMs, max }: RememberOptions): Cach
       const of = `${offer.service}\n${key}`;
       const before = find(of);
       const cold = !isCached && before !== null && (before.cold || before.offer === offer.id);
-      known.delete(of);
-      dropOldest(known, max - 1);
       known.set(of, { offer: offer.id, until: now() + ttlMs, cold });
     },
   };

@@ -37,10 +37,11 @@ export function createClaimDensity(): ClaimDensity {
   const services = new Map<string, Map<string, Sums>>();
   return {
     add({ id, service }, { tokens, bytes }) {
-      const offers = services.get(service) ?? new Map<string, Sums>();
-      services.delete(service);
-      dropOldest(services, SERVICES_MAX - 1);
-      services.set(service, offers);
+      let offers = services.get(service);
+      if (offers === undefined) {
+        dropOldest(services, SERVICES_MAX - 1);
+        services.set(service, (offers = new Map()));
+      }
       if (!offers.has(id)) dropOldest(offers, OFFERS_MAX - 1);
       const own = getOrInsert(offers, id, () => ({ tokens: 0, bytes: 0 }));
       own.tokens += tokens;

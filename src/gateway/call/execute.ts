@@ -5,7 +5,7 @@ import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './at
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';
 import { CALL_OVER, type Send, type UpstreamRequest, type Upstream, type UpstreamExchange } from './upstream.ts';
 import type { ReplyMemory } from './reply-memory.ts';
-import type { RunningCalls } from './running-calls.ts';
+import type { RunningCall, RunningCalls } from './running-calls.ts';
 
 interface DrainLimits {
   readonly drainMs: number;
@@ -40,7 +40,7 @@ async function* execute<R, D extends ReplyPiece>(
   const attempts = new Attempts<R>(options, call);
   const leave = () => requests.stop(new Error('the client is gone'));
   signal.addEventListener('abort', leave);
-  options.running?.began(call, (reason) => requests.stop(reason));
+  options.running?.add(requests);
   const timer = setTimeout(
     () => requests.stop(new Error(`the call took longer than ${timeoutMs / 1000} s`)),
     timeoutMs,
@@ -110,7 +110,7 @@ async function* execute<R, D extends ReplyPiece>(
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', leave);
-    options.running?.over(call);
+    options.running?.remove(requests);
     // If the consumer returned early, this ends all open exchanges. After a complete reply it has no effect.
     if (!complete) requests.abort(CALL_OVER);
     requests.forget();
@@ -146,18 +146,20 @@ interface CallRequestsOptions {
 }
 
 /** The requests that one call has sent. All of them end with the call. */
-class CallRequests {
+class CallRequests implements RunningCall {
+  place = -1;
+  readonly call: Call;
   /** Why the call was stopped early; null while it was not. */
   stopped: Error | null = null;
   readonly #options: CallRequestsOptions;
-  readonly #account: string;
   readonly #repeatable: boolean;
   readonly #sent: UpstreamExchange[] = [];
   readonly #over = new AbortController();
 
-  constructor(options: CallRequestsOptions, { caller, free, primitive }: Call) {
+  constructor(options: CallRequestsOptions, call: Call) {
+    const { free, primitive } = call;
     this.#options = options;
-    this.#account = caller.account;
+    this.call = call;
     this.#repeatable = free !== null || WITHOUT_EFFECTS.has(primitive);
   }
 
@@ -206,9 +208,10 @@ class CallRequests {
   ): UpstreamExchange {
     if (this.stopped) throw this.stopped;
     const { upstream, replyMemory } = this.#options;
+    const { account } = this.call.caller;
     const sent = { ...withHeaders(request, traced), repeatable: this.#repeatable && request.repeatable !== false };
-    const exchange = upstream.send(endpoint, sent, this.#account, last);
-    if (replyMemory) exchange.memory = replyMemory.open(this.#account, offer.provider.id);
+    const exchange = upstream.send(endpoint, sent, account, last);
+    if (replyMemory) exchange.memory = replyMemory.open(account, offer.provider.id);
     this.#sent.push(exchange);
     return exchange;
   }

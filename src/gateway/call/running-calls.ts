@@ -1,41 +1,45 @@
+import { PlacedList, type Placed } from '#wire';
 import type { GatewayError } from '#errors';
 import type { Call } from './call.ts';
 
-/** Ends one running call with an error, which its client gets. What it had delivered is not charged. */
-type StopCall = (reason: GatewayError) => void;
-type RunningCall = Pick<Call, 'id' | 'parent'>;
+/** A call or run that is at work. */
+export interface RunningCall extends Placed {
+  readonly call: Pick<Call, 'id' | 'parent'>;
+  /** Ends it with an error, which its client gets. What it had delivered is not charged. */
+  stop(reason: GatewayError): void;
+}
 
 /** The calls and runs that are at work at this gateway, so that they can be ended before their time. */
 export class RunningCalls {
-  /** By the call itself, so that no object is made for it. */
-  readonly #stops = new Map<RunningCall, StopCall>();
+  readonly #running = new PlacedList<RunningCall>();
 
-  began(call: RunningCall, stop: StopCall): void {
-    this.#stops.set(call, stop);
+  add(running: RunningCall): void {
+    this.#running.add(running);
   }
 
-  over(call: RunningCall): void {
-    this.#stops.delete(call);
+  remove(running: RunningCall): void {
+    this.#running.remove(running);
   }
 
   /** Ends the call with this id, and the calls under it. Returns whether any of them was at work here. */
   end(id: string, reason: GatewayError): boolean {
     const ids = new Set([id]);
-    const found = new Map<RunningCall, StopCall>();
-    // A call under another one may be in the map before it.
+    const found = new Set<RunningCall>();
+    // A call under another one may be in the list before it.
     for (let known = -1; known < found.size;) {
       known = found.size;
-      for (const [call, stop] of this.#stops) {
+      for (const running of this.#running.items) {
+        const { call } = running;
         if (!ids.has(call.id) && (call.parent === null || !ids.has(call.parent))) continue;
         ids.add(call.id);
-        found.set(call, stop);
+        found.add(running);
       }
     }
-    for (const stop of found.values()) stop(reason);
+    for (const running of found) running.stop(reason);
     return found.size > 0;
   }
 
   endAll(reason: GatewayError): void {
-    for (const stop of this.#stops.values()) stop(reason);
+    for (const running of this.#running.items) running.stop(reason);
   }
 }

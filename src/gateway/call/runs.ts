@@ -93,12 +93,12 @@ export function createRuns({ ledger, now, graceMs, payments, running }: RunsOpti
         if (!payments) throw error;
         await payments.repay(locking, result, budget, error);
       }
-      const atWork = { id, parent };
-      if (onEnded) running?.began(atWork, onEnded);
+      const atWork = onEnded ? { place: -1, call: { id, parent }, stop: onEnded } : null;
+      if (atWork !== null) running?.add(atWork);
       return {
         id,
         async close(outcome) {
-          running?.over(atWork);
+          if (atWork !== null) running?.remove(atWork);
           const detail = JSON.stringify({ outcome, durationMs: now() - startedAt });
           await ledger.release({ id, detail }).catch(() => {});
         },

@@ -1,5 +1,6 @@
 import { errorText, type ResponseMessage, resultText, type Received } from '#json-rpc';
 import { isObject, type JsonObject, UpstreamFailure } from '#wire';
+import { TransientMap } from '#maps';
 import type { Send, UpstreamExchange, UpstreamRequest } from '#call';
 import type { Mailbox } from '../request/waiting.ts';
 import { notificationText, requestText, KINDS, listChanged } from '../wire/own-messages.ts';
@@ -77,7 +78,7 @@ const CHANGES: ReadonlySet<string> = new Set([...KINDS.map(listChanged), 'notifi
 export function createUpstreamSession(options: UpstreamSessionOptions): UpstreamSession {
   const { upstreamId, revision, capabilities, send, bytesMax } = options;
   const headers = sessionHeaders(options);
-  const calls = new Set<RegisteredCall>();
+  const calls = new TransientMap<RegisteredCall, true>();
   const listeners = new Set<Mailbox<Received>>();
   let users = 0;
   let lastId = 0;
@@ -129,7 +130,7 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
       };
     },
     register(call) {
-      calls.add(call);
+      calls.set(call, true);
       return () => void calls.delete(call);
     },
     post,
@@ -169,7 +170,7 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
         bytesMax,
         heads: options.heads,
         onMessage(received) {
-          if (!changed(received)) passToCalls(received, calls, tell);
+          if (!changed(received)) passToCalls(received, [...calls.keys()], tell);
         },
         onEnd: streamEnded,
       });
@@ -190,24 +191,24 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
 }
 
 /** Gives a message of the session's own stream to the calls that it may belong to. */
-function passToCalls(received: Received, calls: ReadonlySet<RegisteredCall>, tell: (text: string) => void): void {
+function passToCalls(received: Received, calls: readonly RegisteredCall[], tell: (text: string) => void): void {
   const { message } = received;
   if (message.kind === 'response') return;
   if (message.kind === 'request') {
     const { method, idText } = message;
     if (method === 'ping') return tell(resultText(idText, '{}'));
     // A server that asks outside of a call's stream most likely means the newest call that can be asked.
-    const call = [...calls].findLast((one) => one.canBeAsked);
+    const call = calls.findLast((one) => one.canBeAsked);
     if (call) return call.push(received);
     return tell(
       errorText(idText, { code: ERROR.methodNotFound, message: 'No running request has a client that accepts this' }),
     );
   }
   if (message.method === 'notifications/progress')
-    return [...calls].find((call) => call.id === message.params?.['progressToken'])?.push(received);
+    return calls.find((call) => call.id === message.params?.['progressToken'])?.push(received);
   // All calls get a cancellation, because it may be about a question in any of them and each call knows its own
   // questions. Another notification belongs to the only call. With several calls it is not known to which it belongs.
-  if (message.method === 'notifications/cancelled' || calls.size === 1) for (const call of calls) call.push(received);
+  if (message.method === 'notifications/cancelled' || calls.length === 1) for (const call of calls) call.push(received);
 }
 
 const ignore = () => {};

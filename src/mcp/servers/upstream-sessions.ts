@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { GatewayError, GatewayStopping } from '#errors';
 import { isObject, type JsonObject, Shares } from '#wire';
+import { TransientMap } from '#maps';
 import type { Offer } from '#catalog';
 import { openSession, type SessionClient, createUpstreamSession, type UpstreamSession } from './upstream-session.ts';
 import type { StreamHeads } from './server-stream.ts';
@@ -62,7 +63,7 @@ const CLOSE_MS = 2_000;
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
   const { version, replyBytesMax, idleMs = 5 * 60_000, perAccountMax = 100, max = 10_000 } = options;
   /** By key; the least recently used session comes first. */
-  const entries = new Map<string, PooledSession>();
+  const entries = new TransientMap<string, PooledSession>();
   const shares = new Shares(max, perAccountMax);
   const heads = new WeakMap<Offer, StreamHeads>();
   let draining = false;

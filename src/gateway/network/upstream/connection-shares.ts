@@ -1,4 +1,5 @@
 import { UpstreamFailure } from '#wire';
+import { IdleMap } from '#maps';
 
 /**
  * Shares the connections to one address among accounts. An account may take a further connection while more are free
@@ -44,14 +45,16 @@ export function createConnectionShares(options: ConnectionSharesOptions): Connec
 
 /** The state of one account. */
 interface Share {
-  readonly account: string;
   held: number;
   readonly waiting: Set<WaitingRequest>;
 }
 
 class Shares implements ConnectionShares {
   readonly #options: ConnectionSharesOptions;
-  readonly #shares = new Map<string, Share>();
+  readonly #shares = new IdleMap<Share>(
+    () => ({ held: 0, waiting: new Set() }),
+    ({ held, waiting }) => held === 0 && waiting.size === 0,
+  );
   /** Accounts with waiting requests, in the order in which they are served. */
   readonly #queue = new Set<Share>();
   #held = 0;
@@ -65,8 +68,7 @@ class Shares implements ConnectionShares {
   }
 
   enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size = 1): ConnectionSlot {
-    let share = this.#shares.get(account);
-    if (!share) this.#shares.set(account, (share = { account, held: 0, waiting: new Set() }));
+    const share = this.#shares.get(account);
     const request = new WaitingRequest(this, share, size, begin, refuse);
     const { max, waitMs } = this.#options;
     if (share.waiting.size === 0 && this.#mayTake(share, size)) this.#begin(request);
@@ -80,7 +82,7 @@ class Shares implements ConnectionShares {
   }
 
   get idle(): boolean {
-    return this.#shares.size === 0;
+    return this.#held === 0 && this.#queue.size === 0;
   }
 
   close(): void {
@@ -94,7 +96,6 @@ class Shares implements ConnectionShares {
       share.held -= size;
       this.#held -= size;
     } else if (share.waiting.delete(request) && share.waiting.size === 0) this.#queue.delete(share);
-    if (share.held === 0 && share.waiting.size === 0) this.#shares.delete(share.account);
     if (held && this.#queue.size > 0) this.#serve();
   }
 

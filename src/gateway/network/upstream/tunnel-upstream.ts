@@ -1,5 +1,6 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
 import { contentCoding, UpstreamFailure } from '#wire';
+import { IdleMap, TransientMap } from '#maps';
 import { bodyBytes, type UpstreamRequest, type UpstreamOf } from '#call';
 import type { TunnelEndpoint } from '#catalog';
 import type { Location } from '../registry/presence.ts';
@@ -30,6 +31,8 @@ export interface TunnelUpstreamOptions {
   readonly consumerTag: (provider: string, account: string) => string;
 }
 
+/** Prefix of the key of a provider's requests that only listen. */
+const LISTENS = 'listens ';
 /** Prefix of the paths of tools in a tunnel. */
 const TOOLS = '/tool/';
 
@@ -54,27 +57,32 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     discardTurns: turns(DISCARD_MS),
   };
   const patient: Patience = { ...patience, headTurns: Infinity, idleTurns: Infinity };
-  const running = new Map<Http2Exchange, TunnelRequest>();
-  const entries = new Map<Http2Exchange, Entered>();
-  /** The shares of providers with current requests. Calls and listening requests have separate keys. */
-  const shared = new Map<string, ConnectionShares>();
+  const requests = new TransientMap<Http2Exchange, TunnelRequest>();
+  /** By provider. Calls and listening requests have separate keys. */
+  const shared = new IdleMap<ConnectionShares>(
+    (key) => createConnectionShares({ max, waitMs: key.startsWith(LISTENS) ? 0 : headTimeoutMs }),
+    ({ idle }) => idle,
+  );
   let clock: NodeJS.Timeout | undefined;
   let closed = false;
 
   const owner: ExchangeOwner = {
     judge,
     broken,
-    again: (exchange) => void wait(exchange, running.get(exchange)!),
+    again: (exchange) => void wait(exchange, requests.get(exchange)!),
     ended(exchange) {
-      const entered = entries.get(exchange);
-      entries.delete(exchange);
-      if (entered) left(entered);
-      running.delete(exchange);
-      if (running.size > 0) return;
-      clearInterval(clock);
-      clock = undefined;
+      requests.get(exchange)?.entry?.leave();
+      requests.delete(exchange);
     },
   };
+
+  /** One clock for all, which stops when it finds no request. */
+  function turn(): void {
+    for (const [exchange, { begun }] of requests) if (begun) exchange.turn();
+    if (requests.size > 0) return;
+    clearInterval(clock);
+    clock = undefined;
+  }
 
   function open(
     { endpoint, request, account }: TunnelRequest,
@@ -92,17 +100,6 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     if (request.repeatable) headers[REPEATABLE_HEADER] = '1';
     if (location.kind === 'elsewhere') headers[CONNECTION_HEADER] = location.connection;
     return session.request(headers, request.body === null ? NO_BODY : WITH_BODY);
-  }
-
-  function sharesOf(key: string, waitMs: number): ConnectionShares {
-    let found = shared.get(key);
-    if (!found) shared.set(key, (found = createConnectionShares({ max, waitMs })));
-    return found;
-  }
-
-  function left({ entry, key }: Entered): void {
-    entry.leave();
-    if (shared.get(key)?.idle) shared.delete(key);
   }
 
   /** False if the provider cannot be reached now. */
@@ -133,27 +130,24 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
     send(endpoint, request, account, last = true) {
       const exchange = new Http2Exchange(owner, request.listens || request.patient ? patient : patience);
       const { provider } = endpoint;
-      const key = request.listens ? `listens ${provider}` : provider;
+      const sent: TunnelRequest = { endpoint, request, account, until: 0, begun: false, entry: null };
+      requests.set(exchange, sent);
       const start = () => {
-        const sent: TunnelRequest = { endpoint, request, account, until: last ? performance.now() + waitMs : 0 };
-        running.set(exchange, sent);
-        clock ??= setInterval(() => {
-          for (const each of running.keys()) each.turn();
-        }, turnMs).unref();
+        if (last) sent.until = performance.now() + waitMs;
+        sent.begun = true;
+        clock ??= setInterval(turn, turnMs).unref();
         if (!begin(exchange, sent)) void wait(exchange, sent);
       };
-      const entry = sharesOf(key, request.listens ? 0 : headTimeoutMs).enter(account, start, (failed) =>
-        exchange.fail(failed),
-      );
+      const shares = shared.get(request.listens ? LISTENS + provider : provider);
+      sent.entry = shares.enter(account, start, (failed) => exchange.fail(failed));
       // The request may have failed already.
-      if (exchange.wanted) entries.set(exchange, { entry, key });
-      else left({ entry, key });
+      if (!exchange.wanted) sent.entry.leave();
       return exchange;
     },
     async close() {
       closed = true;
       for (const shares of shared.values()) shares.close();
-      for (const exchange of running.keys()) exchange.abort(new Error('this gateway is closing'));
+      for (const [exchange] of requests) exchange.abort(new Error('this gateway is closing'));
     },
   };
 }
@@ -177,18 +171,15 @@ export const headOf = (method: string, path: string) => ({
 });
 
 /** A request's entry in the shares of its provider. */
-interface Entered {
-  readonly entry: ConnectionSlot;
-  /** The key of the shares. */
-  readonly key: string;
-}
-
 interface TunnelRequest {
   readonly endpoint: TunnelEndpoint;
   readonly request: UpstreamRequest;
   readonly account: string;
   /** Monotonic time until which the request may wait for its provider. */
-  readonly until: number;
+  until: number;
+  /** Its account's share let it begin. */
+  begun: boolean;
+  entry: ConnectionSlot | null;
 }
 
 const WITH_BODY = { endStream: false } as const;

@@ -1,0 +1,121 @@
+/*
+ * Maps whose entries come and go with calls. A `Map` that grows and shrinks with each call is not for them: V8 links
+ * the table of a map to the one that follows it, so once a table is in the old heap, all later tables stay until the
+ * next full collection, with every entry that they had, and each scavenge copies them (decision 91).
+ */
+
+/** So many entries go before a map itself is replaced, and with it the chain of its tables. */
+const RENEWED_AFTER = 64;
+
+/** A map of what is under way now. */
+export class TransientMap<K, V> {
+  #entries = new Map<K, V>();
+  #deleted = 0;
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  has(key: K): boolean {
+    return this.#entries.has(key);
+  }
+
+  set(key: K, value: V): void {
+    this.#entries.set(key, value);
+  }
+
+  delete(key: K): boolean {
+    if (!this.#entries.delete(key)) return false;
+    this.#deleted += 1;
+    if (this.#deleted >= RENEWED_AFTER + 4 * this.#entries.size) {
+      this.#entries = new Map(this.#entries);
+      this.#deleted = 0;
+    }
+    return true;
+  }
+
+  keys(): Iterable<K> {
+    return this.#entries.keys();
+  }
+
+  values(): Iterable<V> {
+    return this.#entries.values();
+  }
+
+  /** The oldest first. An entry that goes meanwhile may still come. */
+  [Symbol.iterator](): Iterator<[K, V]> {
+    return this.#entries[Symbol.iterator]();
+  }
+}
+
+/**
+ * A map that keeps recently used entries: between `size` and twice `size` of them. It drops the older half at once, so
+ * a look-up needs no bookkeeping.
+ */
+export class RecentMap<T> {
+  readonly #size: number;
+  #young = new TransientMap<string, T>();
+  #old = new TransientMap<string, T>();
+
+  constructor(size: number) {
+    this.#size = size;
+  }
+
+  get(key: string): T | undefined {
+    const found = this.#young.get(key);
+    if (found !== undefined) return found;
+    const old = this.#old.get(key);
+    if (old !== undefined) this.set(key, old);
+    return old;
+  }
+
+  set(key: string, value: T): void {
+    this.#young.set(key, value);
+    if (this.#young.size < this.#size) return;
+    this.#old = this.#young;
+    this.#young = new TransientMap();
+  }
+
+  delete(key: string): void {
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+}
+
+const IDLE_MIN = 256;
+
+/**
+ * A map that makes its values on demand, and keeps those that are idle for the next use. When it has many, it drops the
+ * idle ones.
+ */
+export class IdleMap<T> {
+  readonly #make: (key: string) => T;
+  readonly #isIdle: (value: T) => boolean;
+  readonly #entries = new Map<string, T>();
+  #max = IDLE_MIN;
+
+  constructor(make: (key: string) => T, isIdle: (value: T) => boolean) {
+    this.#make = make;
+    this.#isIdle = isIdle;
+  }
+
+  get(key: string): T {
+    const known = this.#entries.get(key);
+    if (known !== undefined) return known;
+    if (this.#entries.size >= this.#max) {
+      for (const [name, value] of this.#entries) if (this.#isIdle(value)) this.#entries.delete(name);
+      this.#max = Math.max(IDLE_MIN, 2 * this.#entries.size);
+    }
+    const made = this.#make(key);
+    this.#entries.set(key, made);
+    return made;
+  }
+
+  values(): Iterable<T> {
+    return this.#entries.values();
+  }
+}
