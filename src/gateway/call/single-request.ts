@@ -156,7 +156,10 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
   #told(failure: UpstreamFailure, { status, scrub }: UpstreamReply): UpstreamFailure {
     const clean = failure.detail === null ? failure : failure.withDetail(scrub(failure.detail));
     if (clean.attributedTo !== 'provider' || clean.status !== null) return clean;
-    return clean.ofReply(status, scrub(clean.said ?? Buffer.from(this.#first.subarray(0, SAID_BYTES_MAX)).toString()));
+    return clean.ofReply(
+      status,
+      scrub(clean.replyText ?? Buffer.from(this.#first.subarray(0, SAID_BYTES_MAX)).toString()),
+    );
   }
 
   async cut(cut: Cut): Promise<ReplyEnd<R> | null> {

@@ -379,12 +379,12 @@ export function unreadable(
   cause?: unknown,
 ): UpstreamFailure {
   const start = Buffer.from(scrub(text.slice(0, SAID_MAX)));
-  const { said, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
+  const { replyText: said, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
   return new UpstreamFailure(message, {
     status,
     retryable: false,
     attributedTo: 'provider',
-    said,
+    replyText: said,
     ...(status < 400 ? {} : { busy, retryAfterS, detail: busy === null ? null : detail }),
     ...(cause === undefined ? {} : { cause }),
   });
@@ -483,7 +483,7 @@ const asBuffer = (chunk: Uint8Array) =>
 export function onceOnly(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;
   return new UpstreamFailure(error.message, {
-    ...error.told,
+    ...error.providerFacts,
     retryable: false,
     attributedTo: error.attributedTo,
     cause: error,

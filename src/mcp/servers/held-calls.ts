@@ -87,7 +87,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
       const { account, offerId, questions } = held;
       const ofOffer = ofOffers.get(offerId) ?? new Shares(perOfferMax);
       if (!calls.mayTake(account) || !ofOffer.mayTake(account) || !chars.mayTake(account, questions.chars)) {
-        const own = calls.of(account);
+        const own = calls.amountOf(account);
         if (own === 0) throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
         throw new GatewayError(
           'rate_limit_exceeded',

@@ -57,7 +57,7 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
-    const { attributedTo, told } = error;
+    const { attributedTo, providerFacts: told } = error;
     throw new UpstreamFailure(error.message, { ...told, attributedTo, retryable: true, cause: error });
   }
 }

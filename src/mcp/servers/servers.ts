@@ -134,7 +134,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
         : `the provider's server answers neither server/discover nor initialize as MCP says`;
     throw new UpstreamFailure(failure, {
       status,
-      said: unread,
+      replyText: unread,
       retryable: true,
       attributedTo: 'provider',
       unsent: true,
@@ -169,10 +169,10 @@ async function request(send: Send, method: string, params: JsonObject, revision:
     // An unreadable answer means that the server does not know the method. A broken connection means nothing.
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
     const { message, status } = error;
-    unread = error.said;
+    unread = error.replyText;
     if (status >= 500 || status === 401 || status === 403 || status === 429)
       throw new UpstreamFailure(message, {
-        ...error.told,
+        ...error.providerFacts,
         retryable: true,
         attributedTo: 'provider',
         unsent: true,

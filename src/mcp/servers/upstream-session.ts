@@ -235,7 +235,7 @@ export async function openSession(send: Send, client: SessionClient): Promise<Op
     if (!(error instanceof UpstreamFailure) || error.unsent) throw error;
     const { attributedTo } = error;
     throw new UpstreamFailure(error.message, {
-      ...error.told,
+      ...error.providerFacts,
       retryable: true,
       attributedTo,
       unsent: true,

@@ -85,7 +85,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
    */
   function makeRoom(account: string): void {
     if (shares.mayTake(account)) return;
-    const held = shares.of(account);
+    const held = shares.amountOf(account);
     for (const entry of entries.values()) {
       if (entry.idle === null || (held > 0 && entry.account !== account)) continue;
       return end(entry);

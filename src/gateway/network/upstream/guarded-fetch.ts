@@ -202,7 +202,7 @@ async function readBody(
     return Buffer.alloc(0);
   }
   const tooLong = () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
-  const coding = contentCoding.of(headers['content-encoding']);
+  const coding = contentCoding.codingOf(headers['content-encoding']);
   if (coding !== null && contentCoding.isKnown(coding))
     return readBounded(counted(contentCoding.decoded(body, coding), takeMemory), bytesMax, tooLong);
   const length = Number(headers['content-length'] ?? NaN);

@@ -106,7 +106,7 @@ export abstract class PulledReply implements UpstreamReply {
 
   protected begun(status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
-    const coding = contentCoding.of(headers['content-encoding']);
+    const coding = contentCoding.codingOf(headers['content-encoding']);
     if (coding === null || !contentCoding.isKnown(coding)) this.headers = headers;
     else {
       // Its length is that of the coded bytes.
