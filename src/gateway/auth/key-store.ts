@@ -122,7 +122,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   /** A key, with the sum that is carried to its limit in the period of `at`. */
   const carrying = async (row: Row, at = now()): Promise<KeyRecord> => {
     const record = recordOf(row);
-    const carried = record.limit === null ? null : await sums.of(carryingKey(row), at);
+    const carried = record.limit === null ? null : await sums.useOf(carryingKey(row), at);
     return carried === null ? record : { ...record, carried };
   };
 

@@ -64,7 +64,7 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
     const { id, limit, account, since } = counted;
     // A limit that was changed after the period causes no notice for it.
     if (since >= end) return;
-    const carried = await sums.of(counted.carrying, period);
+    const carried = await sums.useOf(counted.carrying, period);
     const budget = carried === null ? counted : { ...counted, spent: counted.spent + carried.spent };
     const before = noted.get(id);
     const known = before?.limit === limit ? before.percents : [];

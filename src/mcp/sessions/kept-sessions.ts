@@ -187,7 +187,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
 
   /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
   async function hasRoom(account: string): Promise<boolean> {
-    if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
+    if ((await store.countOf(account, kind)) + opening.countOf(account) <= sessionsMax) return true;
     const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
     if (oldest === null) return false;
     void drop(oldest.id);

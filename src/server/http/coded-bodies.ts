@@ -25,11 +25,11 @@ export function refuseCoding({ headers }: Pick<FastifyRequest, 'headers'>): void
   if (coding !== null) throw unsupported(coding, 'identity', 'send the body as it is');
 }
 
-const unsupported = (coding: string, taken: string, instead: string) =>
+const unsupported = (coding: string, supported: string, instead: string) =>
   new GatewayError(
     'unsupported_coding',
     `A body with content-encoding ${printable(coding, CODING_CHARS_MAX)} is not read here: ${instead}, without content-encoding`,
-    { param: 'content-encoding', headers: { 'accept-encoding': taken } },
+    { param: 'content-encoding', headers: { 'accept-encoding': supported } },
   );
 
 const CODING_CHARS_MAX = 64;

@@ -244,10 +244,11 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
   const callerOf = (session: WebSession): Caller | Promise<Caller> => {
     const { id, account, signedInBy: by, keyHash, wallet } = session;
     if (by === 'wallet' && wallet !== null)
-      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, by } };
-    if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
+      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, method: by } };
+    if (by === 'development' && acceptDevelopment)
+      return { account, key: null, wallet: null, session: { id, method: by } };
     if (by !== 'api_key' || keyHash === null) throw sessionOver();
-    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
+    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, method: 'api_key' } });
     return after(
       orElse(() => keys.callerOfHash(keyHash), endedWithKey),
       withSession,
