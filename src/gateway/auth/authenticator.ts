@@ -247,8 +247,8 @@ async function actFor(
   if (caller.run || caller.anonymous || caller.paying)
     throw new GatewayError('permission_denied', 'Only a wallet, a session or an API key acts for another account');
   await refuseRestricted({ find: keys.findWithLimits }, caller.key, 'act for another account');
-  const asked = String(headers[ACCOUNT_HEADER]);
-  const member = await members.find(accountOf(asked), caller.account);
+  const requested = String(headers[ACCOUNT_HEADER]);
+  const member = await members.find(accountOf(requested), caller.account);
   if (member === null) throw new GatewayError('not_found', 'Account not found', { param: ACCOUNT_HEADER });
   const { account, role } = member;
   if (!reaches(role, needed))

@@ -182,12 +182,12 @@ function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
 
 /** The response body: the owner and the rights of a session. */
 async function viewOf(session: WebSession, caller: Caller, request: FastifyRequest, deps: SessionRoutesDeps) {
-  const by = caller.session!.method;
+  const method = caller.session!.method;
   return {
     account: callerCaip10(caller, deps.networks),
-    signed_in_by: by,
+    signed_in_by: method,
     rights: (await isRestricted(deps.keys, caller.key)) ? 'limited' : 'full',
-    step_up: STEP_UP[by],
+    step_up: STEP_UP[method],
     wallet: session.wallet,
     key: session.keyHash,
     id: session.id,

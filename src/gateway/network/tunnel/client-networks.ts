@@ -101,9 +101,9 @@ export class ClientNetworks {
       frames: this.#frames.budgetOf(network),
       takeRegistration: (document) => this.#takeRegistration(workOf(document), network, provider),
       leave: () => {
-        const left = this.#connections.get(network)! - 1;
-        if (left === 0) this.#connections.delete(network);
-        else this.#connections.set(network, left);
+        const remaining = this.#connections.get(network)! - 1;
+        if (remaining === 0) this.#connections.delete(network);
+        else this.#connections.set(network, remaining);
       },
     };
   }
