@@ -85,8 +85,8 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
   let stream: ServerStream | null = null;
   let hasNoStream = false;
 
-  const post: UpstreamSession['post'] = (text, by, more = {}) =>
-    by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more });
+  const post: UpstreamSession['post'] = (text, sender, more = {}) =>
+    sender({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more });
   const discarded = ({ head }: UpstreamExchange) => head.then((reply) => reply.discard(), ignore);
   const tell = (text: string) => void discarded(post(text, send));
   const nextId = () => ++lastId;
@@ -133,8 +133,8 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
       return () => void calls.delete(call);
     },
     post,
-    resume: (lastEventId, by) =>
-      by({
+    resume: (lastEventId, sender) =>
+      sender({
         method: 'GET',
         path: '',
         headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId },
