@@ -136,7 +136,7 @@ interface BillOptions<C extends BilledCall> {
   /** The signed receipt for a settled frame, or null. `settledAt`: the time of the end in the books, epoch ms. */
   readonly receipt: (call: C, end: EndFrame, settlement: Settlement, settledAt: number) => string | null;
   /** The error that the client gets, for the record of a call that failed. Default: the message of what was thrown. */
-  readonly told?: (error: unknown) => { readonly code: string; readonly message: string };
+  readonly describeError?: (error: unknown) => { readonly code: string; readonly message: string };
   /** A call begins. Either `onRefused` or `onResolved` follows. */
   readonly onStarted: (call: C) => void;
   /** No lock was made, because it was refused or the ledger could not be reached. */
@@ -176,11 +176,11 @@ export function createBill<C extends BilledCall>(
 async function* run<C extends BilledCall>(
   options: BillOptions<C>,
   next: BilledHandler<C>,
-  asked: C,
+  request: C,
   signal: CancelSignal,
 ): AsyncGenerator<Frame, void, undefined> {
-  options.onStarted(asked);
-  const { call, isFree } = await lock(options, asked);
+  options.onStarted(request);
+  const { call, isFree } = await lock(options, request);
   const billed = new BilledRun(options, call, isFree, signal);
   const frames = next(call, billed.upstream)[Symbol.asyncIterator]();
   try {
@@ -300,9 +300,9 @@ class BilledRun<C extends BilledCall> {
 
   /** Ends the lock of a run that failed. */
   async fail(error: unknown): Promise<void> {
-    const { ledger, told } = this.#options;
+    const { ledger, describeError } = this.#options;
     try {
-      const request = { id: this.#call.id, detail: failureDetail(told, error, this.gone, this.#call) };
+      const request = { id: this.#call.id, detail: failureDetail(describeError, error, this.gone, this.#call) };
       const result = this.#isFree ? null : await ledger.release(request);
       if (result === null || isLost(result)) await this.#lockToEnd(() => ledger.release(request));
     } catch (unavailable) {
@@ -386,18 +386,18 @@ interface Locked<C> {
 }
 
 /** Locks the call with all its candidates, or with those that the account can pay. */
-async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Promise<Locked<C>> {
+async function lock<C extends BilledCall>(options: BillOptions<C>, request: C): Promise<Locked<C>> {
   try {
-    let call = asked;
-    const paid = options.prepay?.(asked) ?? null;
+    let call = request;
+    const paid = options.prepay?.(request) ?? null;
     if (paid !== null) await paid;
     // The old lock is released right before the new lock is submitted, so both are in one group. If the old lock has
     // ended already, there is nothing to release.
-    if (costsNothing(asked)) return { call, isFree: true };
-    const { continues } = asked;
+    if (costsNothing(request)) return { call, isFree: true };
+    const { continues } = request;
     if (continues !== null)
       void options.ledger
-        .release({ id: continues, account: options.lockOf(asked).account, detail: '{"outcome":"continued"}' })
+        .release({ id: continues, account: options.lockOf(request).account, detail: '{"outcome":"continued"}' })
         .catch(() => {});
     for (;;) {
       const result = await options.ledger.lock(options.lockOf(call));
@@ -407,7 +407,7 @@ async function lock<C extends BilledCall>(options: BillOptions<C>, asked: C): Pr
       call = refused;
     }
   } catch (error) {
-    options.onRefused(asked, error);
+    options.onRefused(request, error);
     throw error;
   }
 }
@@ -428,13 +428,13 @@ function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
 }
 
 function failureDetail(
-  told: BillOptions<never>['told'],
+  describeError: BillOptions<never>['describeError'],
   error: unknown,
   clientGone: boolean,
   { failedAttempts }: BilledCall,
 ): string {
   // Nobody was told who had left.
-  const { code, message } = (clientGone ? null : told?.(error)) ?? {
+  const { code, message } = (clientGone ? null : describeError?.(error)) ?? {
     message: error instanceof Error ? error.message : String(error),
   };
   return JSON.stringify({ outcome: 'failed', clientGone, error: message, errorCode: code, failedAttempts });

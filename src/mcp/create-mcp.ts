@@ -193,7 +193,7 @@ export function createMcp(options: McpOptions): Mcp {
   // A stream of the aggregate counts as one. Its parts are sessions with one stream each; this bounds those.
   const partPlaces = createStreamQuota({ max: config.mcp.sessionsMax });
   const listening = { bytesMax: replyBytesMax, renew: sessions.renew, listenModern: bridge.listenModern };
-  const kept = { store: options.sessions, config: config.mcp, replays, keepAlive, now, onError };
+  const sessionParts = { store: options.sessions, config: config.mcp, replays, keepAlive, now, onError };
   const toSessions = {
     pipeline,
     sessions,
@@ -205,7 +205,7 @@ export function createMcp(options: McpOptions): Mcp {
     cancels,
     clientRequests,
     receipts,
-    ...kept,
+    ...sessionParts,
   };
   const answerAsk = createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax: replyBytesMax });
   const bridged = createBridgedSearch({ targets, catalog });
@@ -221,7 +221,15 @@ export function createMcp(options: McpOptions): Mcp {
     places,
     bytesMax: replyBytesMax,
   });
-  const builtinServers = createBuiltinServers({ ...kept, cancels, targets, catalog, catalogue, version, answerAsk });
+  const builtinServers = createBuiltinServers({
+    ...sessionParts,
+    cancels,
+    targets,
+    catalog,
+    catalogue,
+    version,
+    answerAsk,
+  });
   const serviceTransport = createServiceTransport({ ...toSessions, listen: createListen({ ...listening, places }) });
   const allSessions = [sessions, legacyAggregate.sessions, builtinServers.sessions];
   const sweeper = setInterval(() => {

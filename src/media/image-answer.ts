@@ -140,9 +140,9 @@ interface Item {
 /** `{…head, "<list>": [{…before, "<name>": "<prefix><base64>", …after}], …rest}` */
 function jsonAnswer(head: object, list: string, items: readonly Item[], rest: object): ImageAnswer {
   const pieces: Uint8Array[] = [];
-  let text = `${opened(head)}"${list}":[`;
+  let text = `${openingOf(head)}"${list}":[`;
   items.forEach(({ image, before, name, prefix, after }, index) => {
-    text += `${index === 0 ? '' : ','}${opened(before)}"${name}":"${prefix}`;
+    text += `${index === 0 ? '' : ','}${openingOf(before)}"${name}":"${prefix}`;
     pieces.push(Buffer.from(text), image.base64);
     text = `"${closed(after)}`;
   });
@@ -155,7 +155,7 @@ function jsonAnswer(head: object, list: string, items: readonly Item[], rest: ob
 }
 
 /** The JSON text of an object, up to its next member. */
-function opened(members: object): string {
+function openingOf(members: object): string {
   const text = JSON.stringify(members).slice(0, -1);
   return text === '{' ? text : `${text},`;
 }

@@ -15,13 +15,13 @@ export function tierAt({ resolution, size }: ImageAsk, offer: Offer): string | n
       throw unprocessable('resolution', `${offer.service} of ${offer.provider.name} has no resolution tiers`);
     return null;
   }
-  const wanted = resolution ?? (size === null ? null : tierOfSize(size));
-  if (wanted === null) return tiers.includes('1K') ? '1K' : tiers[0]!;
-  if (tiers.includes(wanted)) return wanted;
-  const asked = resolution === null ? `size ${size!.width}x${size!.height} (${wanted})` : `resolution ${wanted}`;
+  const tier = resolution ?? (size === null ? null : tierOfSize(size));
+  if (tier === null) return tiers.includes('1K') ? '1K' : tiers[0]!;
+  if (tiers.includes(tier)) return tier;
+  const request = resolution === null ? `size ${size!.width}x${size!.height} (${tier})` : `resolution ${tier}`;
   throw unprocessable(
     resolution === null ? 'size' : 'resolution',
-    `${asked} is not made by ${offer.provider.name}; it makes ${tiers.join(', ')}`,
+    `${request} is not made by ${offer.provider.name}; it makes ${tiers.join(', ')}`,
   );
 }
 
@@ -112,9 +112,9 @@ const prefixOf = ({ edit }: ImageAsk, { variants }: Offer): string =>
 
 /** The qualities that have their own price at an offer. */
 export function pricedQualities(ask: ImageAsk, offer: Offer): readonly string[] {
-  const of = prefixOf(ask, offer);
-  const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (of === EDIT));
-  return [...new Set(names.flatMap((name) => name.slice(of.length).split('/', 2)[1] ?? []))];
+  const prefix = prefixOf(ask, offer);
+  const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (prefix === EDIT));
+  return [...new Set(names.flatMap((name) => name.slice(prefix.length).split('/', 2)[1] ?? []))];
 }
 
 function refuseUnpricedQuality(ask: ImageAsk, offer: Offer): void {

@@ -135,12 +135,12 @@ function inputsOf(
 
 /** The inputs of a quote request, which needs only the number of images, and whether there is a mask. */
 function countOf({ images, image_count: count, mask }: ImageBody): EditInputs {
-  const given = Array.isArray(images) ? images.length : null;
-  if (given !== null && typeof count === 'number' && count !== given)
-    throw new GatewayError('invalid_request', `image_count is ${count}, and images has ${given}`, {
+  const length = Array.isArray(images) ? images.length : null;
+  if (length !== null && typeof count === 'number' && count !== length)
+    throw new GatewayError('invalid_request', `image_count is ${count}, and images has ${length}`, {
       param: 'image_count',
     });
-  return countedInputs(given ?? (typeof count === 'number' ? count : 1), Boolean(mask));
+  return countedInputs(length ?? (typeof count === 'number' ? count : 1), Boolean(mask));
 }
 
 interface ImageContext {

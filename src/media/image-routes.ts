@@ -53,7 +53,7 @@ interface ImageDeps {
 export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;
-  const kept = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
+  const replies = createKeptReplies(deps.blobs, upstream.imagesReplyBytesMax);
 
   return async (app) => {
     const admissionOf = requireAdmission(app, pipeline.admit, true);
@@ -119,14 +119,14 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         }
         return openCall(pipeline, callRequest, callId, gone);
       },
-      write: (opened, sink) =>
+      write: (call, sink) =>
         stream === null
-          ? writeImages(opened, ask, route.answerOf(body), sink, { toHttp, onError })
-          : writeStream(opened, { stream, seed, usage: route.usage, toHttp, errorBody, onError }, sink),
-      taken: (by) => kept.repeat(caller.account, by, client),
+          ? writeImages(call, ask, route.answerOf(body), sink, { toHttp, onError })
+          : writeStream(call, { stream, seed, usage: route.usage, toHttp, errorBody, onError }, sink),
+      taken: (key) => replies.repeat(caller.account, key, client),
       largeAnswers: {
-        bytesMax: kept.bytesMax,
-        keep: ({ id }, head, chunks) => kept.keep(caller.account, id, head, chunks).catch(onError),
+        bytesMax: replies.bytesMax,
+        keep: ({ id }, head, chunks) => replies.keep(caller.account, id, head, chunks).catch(onError),
       },
     };
   }

@@ -50,13 +50,13 @@ export function createImageTarget({ catalog, config, pipeline, fetchInputs }: Im
         outputModes: ['image/png', 'image/jpeg', 'image/webp'],
       };
     },
-    async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+    async toCall(name, { turns, arguments: args, stream }, { caller, requestId, traceparent, wantsReceipt }) {
       catalog.resolve(name, 'image');
       const { prompt, files } = lastOf(turns);
       if (prompt === '') throw unprocessable('messages', `${name} needs a text that describes the image`);
       const fetched = () => fetchInputs(caller.account, null);
       const edit = files.length === 0 ? null : editInputs(files.map(sourceOf), null, fetched);
-      const body = check(withOwnNames({ ...given, model: name, prompt }));
+      const body = check(withOwnNames({ ...args, model: name, prompt }));
       const context = {
         caller,
         edit,
@@ -99,8 +99,8 @@ class ImageFilesReader implements ReplyReader<ContentResult, EventBatch> {
     this.#native = native;
   }
 
-  get kept(): number | undefined {
-    return this.#native.kept;
+  get storedBytes(): number | undefined {
+    return this.#native.storedBytes;
   }
 
   head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {

@@ -178,11 +178,11 @@ const openrouterImages: ImageWire = {
   },
   request(ask, offer, asksForBase64) {
     const fields = this.fields(ask, offer, asksForBase64);
-    const made =
+    const editBody =
       ask.edit === null
         ? { contentType: 'application/json', body: JSON.stringify(fields) }
         : jsonBody(fields, ask.edit, OPENROUTER_JSON);
-    return { path: ask.edit === null ? OPENROUTER_PATHS.make : OPENROUTER_PATHS.edit, ...made };
+    return { path: ask.edit === null ? OPENROUTER_PATHS.make : OPENROUTER_PATHS.edit, ...editBody };
   },
 };
 

@@ -34,8 +34,8 @@ export const mediaErrors = (onError: OnError, below: '/image' | '/video') => ({
   },
   config: {
     refusal: (error: GatewayError) => {
-      const { body, ...told } = toMediaError(error);
-      return { ...told, text: JSON.stringify(body) };
+      const { body, ...answer } = toMediaError(error);
+      return { ...answer, text: JSON.stringify(body) };
     },
     refusesBelow: below,
   },

@@ -12,7 +12,7 @@ import { completedEvent, errorEvent } from './reply/image-stream-reader.ts';
  * if the client is gone. Throws the errors of the call.
  */
 export const writeImages = (
-  opened: StartedProviderCall<ImagesResult, Uint8Array>,
+  started: StartedProviderCall<ImagesResult, Uint8Array>,
   ask: ImageAsk,
   answer: ImageAnswerForm,
   sink: ReplySink,
@@ -21,8 +21,8 @@ export const writeImages = (
     onError,
   }: { readonly toHttp: Parameters<typeof answerUndelivered>[4]; readonly onError: (error: unknown) => void },
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, async (settled) => {
-    const { id, call } = opened;
+  onceSettled(started, sink, onError, async (settled) => {
+    const { id, call } = started;
     const { cut } = settled;
     if (cut) return answerUndelivered(id, settled, cut, sink, toHttp);
     const { headers, length, pieces } = answer(cameIn(settled.result), settled.settlement, {

@@ -158,8 +158,8 @@ class AnswerReader implements ReplyReader<ContentResult, EventBatch> {
     return this.#reader.finished ?? false;
   }
 
-  get kept(): number | undefined {
-    return this.#reader.kept;
+  get storedBytes(): number | undefined {
+    return this.#reader.storedBytes;
   }
 
   head(status: number, headers: Parameters<ReplyReader['head']>[1]): void {

@@ -44,7 +44,7 @@ const setting = (name: string): string => (/^[a-z_.]+$/.test(name) ? `\`${name}\
 
 test('docs/bounds.md shows all bounds', () => {
   const rows = Object.values<Bound>(BOUNDS).map(
-    ({ of, bytesMax, denseBytesMax, bytesBy = '', jsonDepthMax, jsonKeysMax, jsonElementsMax }) =>
+    ({ label: of, bytesMax, denseBytesMax, bytesBy = '', jsonDepthMax, jsonKeysMax, jsonElementsMax }) =>
       `| ${of} | ${bytesMax === undefined ? setting(bytesBy) : size(bytesMax)}${denseBytesMax === undefined ? '' : `, ${size(denseBytesMax)} of them dense`} | ${jsonDepthMax} | ${count(jsonKeysMax)} | ${count(jsonElementsMax)} |`,
   );
   const page = readFileSync(join(ROOT, 'docs/bounds.md'), 'utf8');

@@ -47,9 +47,9 @@ describe.each(ENGINES)('%s', (name) => {
     await lock('under', { parent: 'task' });
     await lock('lent-on', { parent: 'task', amount: 50n, lendable: 50n });
     expect(await ledger.keep('task', now + 60_000)).toEqual({ ok: true });
-    expect(await ledger.find('task')).toMatchObject({ kept: true, expiresAt: now + 60_000, state: 'held' });
+    expect(await ledger.find('task')).toMatchObject({ isKept: true, expiresAt: now + 60_000, state: 'held' });
     const database = await restart();
-    expect(await ledger.find('task')).toMatchObject({ kept: true, expiresAt: now + 60_000, lent: 150n });
+    expect(await ledger.find('task')).toMatchObject({ isKept: true, expiresAt: now + 60_000, lent: 150n });
     expect(await expireOrphans(ledger)).toBe(4);
     expect(await states('task', 'call', 'later', 'under', 'lent-on')).toEqual([
       'held',
@@ -108,10 +108,10 @@ describe.each(ENGINES)('%s', (name) => {
     await open();
     const until = (await ledger.find('task'))!.expiresAt;
     expect(await ledger.keep('task', until - 500)).toEqual({ ok: true });
-    expect(await ledger.find('task')).toMatchObject({ kept: true, expiresAt: until });
+    expect(await ledger.find('task')).toMatchObject({ isKept: true, expiresAt: until });
     expect(await ledger.keep('task', until + 5)).toEqual({ ok: true });
     expect(await ledger.keep('task', until)).toEqual({ ok: true });
-    expect(await ledger.find('task')).toMatchObject({ kept: true, expiresAt: until + 5 });
+    expect(await ledger.find('task')).toMatchObject({ isKept: true, expiresAt: until + 5 });
   });
 
   test('only a held lock can be kept', async () => {
@@ -129,9 +129,14 @@ describe.each(ENGINES)('%s', (name) => {
       lock('quick-a', { parent: 'quick', amount: 60n }),
     ]);
     await Promise.all([ledger.release({ id: 'quick-a', detail: '{}' }), ledger.keep('quick', now + 10_000)]);
-    expect(await ledger.find('quick')).toMatchObject({ kept: true, expiresAt: now + 10_000, lent: 0n, lendable: 60n });
+    expect(await ledger.find('quick')).toMatchObject({
+      isKept: true,
+      expiresAt: now + 10_000,
+      lent: 0n,
+      lendable: 60n,
+    });
     await Promise.all([ledger.keep('quick', now + 11_000), ledger.release({ id: 'quick', detail: '{}' })]);
-    expect(await ledger.find('quick')).toMatchObject({ kept: true, expiresAt: now + 11_000, state: 'released' });
+    expect(await ledger.find('quick')).toMatchObject({ isKept: true, expiresAt: now + 11_000, state: 'released' });
     expect(await audit(engine!.database, { overdueMs: null })).toMatchObject({ ok: true });
   });
 });

@@ -72,7 +72,7 @@ test('a group that leaves a balance as it is waits for a group that reads it', a
   open();
   expect(await kept).toEqual({ ok: true });
   expect(await group).toMatchObject([{ ok: true }, { ok: true }]);
-  expect(await quick.ledger.find('l1')).toMatchObject({ state: 'released', kept: true });
+  expect(await quick.ledger.find('l1')).toMatchObject({ state: 'released', isKept: true });
 });
 
 test('nothing is written if the transaction could not be begun', async () => {

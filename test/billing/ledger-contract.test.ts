@@ -293,7 +293,7 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
       depth: 0,
       lendable: 10n,
       lent: 0n,
-      kept: false,
+      isKept: false,
       prices: ['price-1', 'price-2'],
       budgets: [`budget-${turn}`],
       createdAt: now,

@@ -72,7 +72,7 @@ test('a lock that the other keeps is settled, and one that it has kept is not ex
   expect(await other.keep('kept', Date.now() + 6_000_000)).toEqual({ ok: true });
   expect(await own.expire(Date.now() + 1_000_000)).toEqual([]);
   expect(await settle(own, 'kept')).toMatchObject({ ok: true, charged: 60n });
-  expect(await own.find('kept')).toMatchObject({ kept: true, state: 'settled' });
+  expect(await own.find('kept')).toMatchObject({ isKept: true, state: 'settled' });
 });
 
 test('what was refused changes nothing that is remembered of a lock', async () => {
@@ -114,7 +114,7 @@ test('a lock of nothing that the other resolves meanwhile is neither kept nor le
   };
   const refused = { ok: false, reason: 'already_resolved' };
   expect(await afterTheOther('kept', () => own.keep('kept', Date.now() + 6_000_000))).toEqual(refused);
-  expect(await own.find('kept')).toMatchObject({ state: 'released', kept: false, expiresAt: before!.expiresAt });
+  expect(await own.find('kept')).toMatchObject({ state: 'released', isKept: false, expiresAt: before!.expiresAt });
   const child = { ...nobody, id: 'child', parent: 'parent', detail: '{}' };
   expect(await afterTheOther('parent', () => own.lock(child))).toMatchObject({ ok: false, reason: 'parent_over' });
   expect(await own.find('child')).toBe(null);

@@ -8,7 +8,7 @@ import { shortTurn, startWorld, type World } from './support/worst/world.ts';
 /* The worst JSON in the body of every route of /openapi.json, in each of its fields. */
 
 /** The defaults of `limits`; a route that takes less refuses the body by its length. */
-const REQUEST = { of: '', bytesMax: 8_000_000, jsonDepthMax: 64, jsonKeysMax: 10_000, jsonElementsMax: 200_000 };
+const REQUEST = { label: '', bytesMax: 8_000_000, jsonDepthMax: 64, jsonKeysMax: 10_000, jsonElementsMax: 200_000 };
 const LARGE = within(REQUEST);
 /** Routes that take 1 MiB are asked with that as well. */
 const SMALL = within({ ...REQUEST, bytesMax: 1_000_000 });

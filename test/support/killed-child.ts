@@ -60,6 +60,6 @@ export async function contradictedBy(ledger: Ledger, told: ReadonlyMap<string, T
   // unless it was kept for a task: it ends with its process.
   const isThere = (record: LockRecord | null, { state, charged }: Told) =>
     state === 'held' ||
-    (record !== null && (state === 'kept' ? record.kept : record.state === state && record.charged === charged));
+    (record !== null && (state === 'kept' ? record.isKept : record.state === state && record.charged === charged));
   return [...told.values()].filter((each, index) => !isThere(records[index]!, each));
 }

@@ -133,7 +133,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
         depth: above ? levelsAbove(above) + 1 : 0,
         lendable,
         lent: 0n,
-        kept: false,
+        isKept: false,
         prices,
         budgets: above ? above.budgets : asked.map((budget) => budget.id),
         state: 'held',
@@ -185,7 +185,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
       const refused = refusal(id);
       if (refused) return refused;
       const { expiresAt } = locks.get(id)!.record;
-      change(id, { kept: true, expiresAt: until > expiresAt ? until : expiresAt });
+      change(id, { isKept: true, expiresAt: until > expiresAt ? until : expiresAt });
       return { ok: true };
     },
 
@@ -201,7 +201,9 @@ export function createOracleLedger(now: () => number): OracleLedger {
     async expire(at, limit = 1_000, spare) {
       const due = [...locks.values()]
         .map(({ record }) => record)
-        .filter(({ state, expiresAt, kept }) => state === 'held' && expiresAt <= at && !(kept && spare === 'kept'))
+        .filter(
+          ({ state, expiresAt, isKept: kept }) => state === 'held' && expiresAt <= at && !(kept && spare === 'kept'),
+        )
         .toSorted((a, b) => a.expiresAt - b.expiresAt || (a.id < b.id ? -1 : 1))
         .slice(0, limit);
       for (const { id } of due) {

@@ -103,8 +103,8 @@ async function uncountedIds(
     const { ids, hasMore } = await resolvedInGroups(query, cursors, UNCOUNTED_MAX);
     return hasMore ? null : ids;
   }
-  const asked: RequestedPart = { from: [...cursors.values()][0] ?? null, most: UNCOUNTED_MAX };
-  return (await program(PROGRAM, asked)) as readonly string[] | null;
+  const part: RequestedPart = { from: [...cursors.values()][0] ?? null, most: UNCOUNTED_MAX };
+  return (await program(PROGRAM, part)) as readonly string[] | null;
 }
 
 const FIGURES = ['calls', 'requests', 'failed', 'charged', 'fee', 'prompt', 'completion', 'reasoning', 'cached'];

@@ -48,11 +48,11 @@ export function createKnownAccounts({ database, now, everyMs, onError }: KnownAc
     },
     async turn() {
       const at = now();
-      const found = await database.snapshot(async (query) => {
+      const accounts = await database.snapshot(async (query) => {
         const { accountsAt } = await findState(query);
         return query(SQL.newAccounts, [accountsAt - OVERLAP_MS]);
       });
-      const rows = found.map(({ account, at: since }) => {
+      const rows = accounts.map(({ account, at: since }) => {
         const name = account as string;
         return [`${hashOf(name)}`, isWallet(name) ? 1 : 0, Math.floor(Number(since) / DAY_MS)];
       });

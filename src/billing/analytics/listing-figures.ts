@@ -89,15 +89,15 @@ export async function findListing(
   query: Query,
   { primitive, service, providers: offering }: ListedService,
   range: DayRange,
-  shown: PublicRange,
+  publicRange: PublicRange,
 ): Promise<ListingFigures | null> {
   const { first, last } = range;
-  const development = shown.development ? 1 : 0;
+  const development = publicRange.development ? 1 : 0;
   const all = await query(SQL.listingByDay, [service, primitive, first, last, development]);
   const prices = await query(SQL.pricesOfListing, [service]);
   if (all.length === 0 && offering.length === 0) return null;
-  const hiddenServices = await findHiddenServices(query, range, shown, { primitive, service });
-  const isHidden = (day: number) => day > shown.until || hiddenServices.has(day, primitive, service);
+  const hiddenServices = await findHiddenServices(query, range, publicRange, { primitive, service });
+  const isHidden = (day: number) => day > publicRange.until || hiddenServices.has(day, primitive, service);
   const rows = all.filter((row) => !isHidden(Number(row['day'])));
   const names = [...new Set([...offering, ...rows.map((row) => row['provider'] as string)])].filter((id) => id !== '');
   const offerOf = (provider: string) => offerId({ primitive, provider, service });

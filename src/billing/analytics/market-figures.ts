@@ -59,15 +59,15 @@ const SQL = loadStatements(import.meta.url, './sql/figures.sql', [
 ]);
 
 /** Reads the figures of the market. `query` should read from one snapshot. */
-export async function findMarket(query: Query, range: DayRange, shown: PublicRange): Promise<MarketFigures> {
+export async function findMarket(query: Query, range: DayRange, publicRange: PublicRange): Promise<MarketFigures> {
   const { first, last } = range;
   const { asOf } = await findState(query);
-  const { sums, users, isHidden, listings } = await findDays(query, range, shown);
+  const { sums, users, isHidden, listings } = await findDays(query, range, publicRange);
   const activeUsers = await countUsers(query, range, users, isHidden);
-  const allProviders = await query(SQL.providersByDay, [first, last, shown.development ? 1 : 0]);
+  const allProviders = await query(SQL.providersByDay, [first, last, publicRange.development ? 1 : 0]);
   const providers = allProviders.filter(({ day }) => !isHidden(Number(day)));
   const providersOf = Map.groupBy(providers, ({ day }) => Number(day));
-  const known = (await query(SQL.countKnownUsers, [Math.min(last, shown.until), users.without]))[0]!;
+  const known = (await query(SQL.countKnownUsers, [Math.min(last, publicRange.until), users.without]))[0]!;
   const shownRows = [...sums].flatMap(([day, rows]) => (isHidden(day) ? [] : rows));
   return {
     days: daysOf(range).map((day) => {
@@ -90,15 +90,15 @@ export async function findMarket(query: Query, range: DayRange, shown: PublicRan
 }
 
 /** Reads the sums by day, which days are hidden, and the services of the visible days. */
-async function findDays(query: Query, range: DayRange, shown: PublicRange) {
+async function findDays(query: Query, range: DayRange, publicRange: PublicRange) {
   const { first, last } = range;
-  const development = shown.development ? 1 : 0;
+  const development = publicRange.development ? 1 : 0;
   const sums = Map.groupBy(await query(SQL.marketByDay, [first, last, development]), (row) => Number(row['day']));
-  const users = await findUsers(query, range, shown);
+  const users = await findUsers(query, range, publicRange);
   const isHidden = (day: number) => users.isHidden(day, sums.has(day));
   const days = daysOf(range).filter(isHidden);
   const hidden = rowsText(days.map((day) => [day]));
-  const hiddenServices = await findHiddenServices(query, range, shown);
+  const hiddenServices = await findHiddenServices(query, range, publicRange);
   const rows = await query(SQL.listingsOfDays, [first, last, development, hidden, hiddenServices.text]);
   return { sums, users, isHidden, hidden, hiddenServices, listings: rows.map(toListing) };
 }
@@ -132,28 +132,25 @@ interface ListingAttempts {
 export async function findListings(
   query: Query,
   range: DayRange,
-  shown: PublicRange,
+  publicRange: PublicRange,
 ): Promise<{ readonly listings: readonly (ListingSums & ListingAttempts)[]; readonly asOf: number }> {
   const { first, last } = range;
   const { asOf } = await findState(query);
-  const { hidden, hiddenServices, listings } = await findDays(query, range, shown);
-  const found = new Map<string, ListingSums & { successes: number; failures: number }>();
+  const { hidden, hiddenServices, listings } = await findDays(query, range, publicRange);
+  const sums = new Map<string, ListingSums & { successes: number; failures: number }>();
   for (const listing of listings)
-    found.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
-  for (const row of await query(SQL.allAttempts, [first, last, hidden, shown.usersMin > 0 ? 1 : 0])) {
+    sums.set(`${listing.primitive} ${listing.service}`, { ...listing, successes: 0, failures: 0 });
+  for (const row of await query(SQL.allAttempts, [first, last, hidden, publicRange.usersMin > 0 ? 1 : 0])) {
     const { primitive, service } = partsOfOffer(row['offer'] as string);
     if (hiddenServices.has(Number(row['day']), primitive, service)) continue;
     const key = `${primitive} ${service}`;
-    let listing = found.get(key);
+    let listing = sums.get(key);
     if (!listing)
-      found.set(
-        key,
-        (listing = { primitive, service, requests: 0, charged: 0n, tokens: 0, successes: 0, failures: 0 }),
-      );
+      sums.set(key, (listing = { primitive, service, requests: 0, charged: 0n, tokens: 0, successes: 0, failures: 0 }));
     listing.successes += Number(row['successes']);
     listing.failures += Number(row['failures']);
   }
-  return { listings: [...found.values()].sort(byUse), asOf };
+  return { listings: [...sums.values()].sort(byUse), asOf };
 }
 
 function added(rows: readonly Row[]): MarketSums {

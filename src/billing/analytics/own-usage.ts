@@ -55,9 +55,9 @@ export async function findUsage(
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
   const apart = USAGE_GROUPS.map((group) => (groups.includes(group) ? 1 : 0));
   const filters = [model, key, provider, primitive];
-  const found = await query(SQL.ownUsage, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
-  if (found.length > USAGE_ROWS_MAX) return null;
-  const rows = found.map((row) => ({
+  const usage = await query(SQL.ownUsage, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
+  if (usage.length > USAGE_ROWS_MAX) return null;
+  const rows = usage.map((row) => ({
     day: Number(row['day']),
     model: row['service'] as string,
     key: row['key'] as string,

@@ -126,18 +126,18 @@ export function createRollUp(options: RollUpOptions): RollUp {
       if (failures === 1) onError(error);
     },
     async turn({ closed }) {
-      const wanted = isAsked;
+      const isRequested = isAsked;
       const before = rebuilds;
       isAsked = false;
       const ended = end();
       if (ended !== null && ended === seen) return;
-      if (!wanted && database.engine === 'postgres' && (await isRecent())) return;
+      if (!isRequested && database.engine === 'postgres' && (await isRecent())) return;
       for (;;) {
         const begun = performance.now();
         const hasMore = await rollUpPart(database, callsMax, now);
         parts += 1;
         if (!hasMore || closed.aborted) break;
-        if (!wanted) {
+        if (!isRequested) {
           const restMs = (performance.now() - begun) * REST_TIMES;
           await pause(restMs, undefined, { signal: closed, ref: false }).catch(() => {});
         }
@@ -214,8 +214,8 @@ async function readPart(
   most: number,
 ): Promise<ReadPart> {
   if (program) {
-    const asked: RequestedPart = { from: [...from.values()][0] ?? null, most };
-    return (await program(PROGRAM, asked)) as ReadPart;
+    const part: RequestedPart = { from: [...from.values()][0] ?? null, most };
+    return (await program(PROGRAM, part)) as ReadPart;
   }
   const { ids, places, groups, hasMore } = await resolvedInGroups(query, from, most);
   const sums = new SumsOfCalls();

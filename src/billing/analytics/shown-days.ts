@@ -30,8 +30,8 @@ const NOBODY_HASH = 0n;
 const RECENT_DAYS = 7;
 
 /** Reads the active users of each day, and which days are hidden because of them. */
-export async function findUsers(query: Query, { first, last }: DayRange, shown: PublicRange): Promise<Users> {
-  const without = shown.development ? NOBODY_HASH : DEVELOPMENT_HASH;
+export async function findUsers(query: Query, { first, last }: DayRange, publicRange: PublicRange): Promise<Users> {
+  const without = publicRange.development ? NOBODY_HASH : DEVELOPMENT_HASH;
   const rows = await query(SQL.usersByDay, [first, last, without]);
   const byDay = new Map(rows.map((row) => [Number(row['day']), Number(row['users'])]));
   const newcomers = new Map(rows.map((row) => [Number(row['day']), Number(row['newcomers'])]));
@@ -39,7 +39,7 @@ export async function findUsers(query: Query, { first, last }: DayRange, shown: 
     byDay,
     newcomers,
     without,
-    isHidden: (day, hasCalls) => day > shown.until || (hasCalls && (byDay.get(day) ?? 0) < shown.usersMin),
+    isHidden: (day, hasCalls) => day > publicRange.until || (hasCalls && (byDay.get(day) ?? 0) < publicRange.usersMin),
   };
 }
 
@@ -57,16 +57,16 @@ interface HiddenServices {
 export async function findHiddenServices(
   query: Query,
   { first, last }: DayRange,
-  shown: PublicRange,
+  publicRange: PublicRange,
   { primitive, service } = { primitive: '', service: '' },
 ): Promise<HiddenServices> {
-  if (shown.usersMin === 0) return { has: () => false, text: rowsText([]) };
-  const development = shown.development ? 1 : 0;
-  const params = [first, last, development, uncountedAccount(shown), shown.usersMin, primitive, service];
+  if (publicRange.usersMin === 0) return { has: () => false, text: rowsText([]) };
+  const development = publicRange.development ? 1 : 0;
+  const params = [first, last, development, uncountedAccount(publicRange), publicRange.usersMin, primitive, service];
   const rows = await query(SQL.hiddenServices, params);
   const hidden = rows.map((row) => [Number(row['day']), row['primitive'] as string, row['service'] as string] as const);
   const keys = new Set(hidden.map((each) => keyOf(...each)));
-  return { has: (...of) => keys.has(keyOf(...of)), text: rowsText(hidden) };
+  return { has: (...parts) => keys.has(keyOf(...parts)), text: rowsText(hidden) };
 }
 
 const keyOf = (day: number, primitive: string, service: string): string => `${day} ${primitive} ${service}`;

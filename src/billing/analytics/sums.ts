@@ -85,9 +85,9 @@ export class SumsOfCalls {
       const name = nameOf(place);
       const known = this.#times.get(name);
       if (known) return [place, known];
-      const made: Times = new Map();
-      this.#times.set(name, made);
-      return [place, made];
+      const times: Times = new Map();
+      this.#times.set(name, times);
+      return [place, times];
     };
     return {
       figures: [
@@ -102,13 +102,13 @@ export class SumsOfCalls {
 
   /** The sums of all added calls. */
   sums(): Sums {
-    const rows = (table: ReadonlyMap<string, Keyed>, figures: (of: Figures) => SumRow) =>
-      ordered(table).map(([, { key, figures: of }]) => [...key, ...figures(of)]);
+    const rows = (table: ReadonlyMap<string, Keyed>, figures: (each: Figures) => SumRow) =>
+      ordered(table).map(([, { key, figures: each }]) => [...key, ...figures(each)]);
     return {
       usage: rows(this.#usage, usageFigures),
       listings: rows(this.#listings, listingFigures),
       market: rows(this.#market, marketFigures),
-      times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(named)))).map(
+      times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(keyed)))).map(
         ([, { key, calls }]) => [...key, calls],
       ),
       activeUsers: ordered(this.#activeUsers).map(([, row]) => row),
@@ -134,13 +134,13 @@ export class SumsOfCalls {
 function countTime([place, times]: CallCounters['duration'], ms: number): void {
   if (ms === 0) return;
   const bucket = bucketOf(ms);
-  const found = times.get(bucket);
-  if (found) found.calls += 1;
+  const entry = times.get(bucket);
+  if (entry) entry.calls += 1;
   else times.set(bucket, { key: [...place, bucket], calls: 1 });
 }
 
 const nameOf = (key: SumRow): string => key.join('\u001F');
-const named = <T extends { readonly key: SumRow }>(of: T): [string, T] => [nameOf(of.key), of];
+const keyed = <T extends { readonly key: SumRow }>(entry: T): [string, T] => [nameOf(entry.key), entry];
 
 /** Sorted by code units. All gateways write the rows of a table in this order, which avoids deadlocks. */
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -188,41 +188,41 @@ const noFigures = (): Figures => ({
   timedMs: 0,
 });
 
-const usageFigures = (of: Figures): SumRow => [
-  of.requests,
-  of.failed,
-  `${of.charged}`,
-  `${of.fee}`,
-  of.prompt,
-  of.completion,
-  of.reasoning,
-  of.cached,
-  of.images,
-  of.seconds,
+const usageFigures = (figures: Figures): SumRow => [
+  figures.requests,
+  figures.failed,
+  `${figures.charged}`,
+  `${figures.fee}`,
+  figures.prompt,
+  figures.completion,
+  figures.reasoning,
+  figures.cached,
+  figures.images,
+  figures.seconds,
 ];
 
-const listingFigures = (of: Figures): SumRow => [
-  of.requests,
-  of.failed,
-  `${of.charged}`,
-  of.prompt,
-  of.completion,
-  of.reasoning,
-  of.cached,
-  of.images,
-  of.seconds,
-  of.timedTokens,
-  of.timedMs,
+const listingFigures = (figures: Figures): SumRow => [
+  figures.requests,
+  figures.failed,
+  `${figures.charged}`,
+  figures.prompt,
+  figures.completion,
+  figures.reasoning,
+  figures.cached,
+  figures.images,
+  figures.seconds,
+  figures.timedTokens,
+  figures.timedMs,
 ];
 
-const marketFigures = (of: Figures): SumRow => [
-  of.requests,
-  of.failed,
-  `${of.charged}`,
-  of.prompt,
-  of.completion,
-  of.reasoning,
-  of.cached,
+const marketFigures = (figures: Figures): SumRow => [
+  figures.requests,
+  figures.failed,
+  `${figures.charged}`,
+  figures.prompt,
+  figures.completion,
+  figures.reasoning,
+  figures.cached,
 ];
 
 /** Four buckets per doubling, so a quantile is within 10 % of the measured times. */

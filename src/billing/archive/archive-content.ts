@@ -39,7 +39,7 @@ export async function* archiveContent(
   options: ContentOptions,
 ): AsyncGenerator<readonly ArchiveLine[], void, undefined> {
   const { query, program, plan, onGroups } = options;
-  const { number, previous, beginsAt, endsAt, from, to, kept } = plan;
+  const { number, previous, beginsAt, endsAt, from, to, openCalls } = plan;
   const books = new RunningBooks();
   const page = createPages(options);
   yield [
@@ -75,8 +75,8 @@ export async function* archiveContent(
   }
   for (const { account, available, locked } of books.balances())
     yield [['closing', account, `${available}`, `${locked}`]];
-  yield page.left.map((row) => ['left', ...row]);
-  yield [...kept].map((id) => ['kept', id]);
+  yield page.leftovers.map((row) => ['left', ...row]);
+  yield [...openCalls].map((id) => ['kept', id]);
   yield to.map(({ chain, n, hash, position }) => ['to', chain, n, hash, position]);
 }
 
@@ -95,8 +95,8 @@ const movementsIn = (group: JournalGroup): readonly LeftMovement[] =>
   movementsOfGroup(group).map(([movement, at], position) => [group.chain, group.n, position, movement, at]);
 
 /** Reads the calls and transfers of movements, page by page, and tells which of them are in the archive. */
-function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }: ContentOptions) {
-  const left: LeftMovement[] = [];
+function createPages({ query, plan: { endsAt, openCalls }, signer, receiptOf, pace }: ContentOptions) {
+  const remainders: LeftMovement[] = [];
   const priced = new Set<string>();
   let locks = new Map<string, Row>();
   let transfers = new Map<string, Row>();
@@ -111,7 +111,7 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
 
   const read = async (movements: readonly LeftMovement[]) => {
     const isTransfer = ([, , , [kind]]: LeftMovement) => kind === 'transfer';
-    const idsOf = (of: readonly LeftMovement[]) => [...new Set(of.map(([, , , [, id]]) => id))];
+    const idsOf = (moves: readonly LeftMovement[]) => [...new Set(moves.map(([, , , [, id]]) => id))];
     locks = await find(SQL.findManyLocks, idsOf(movements.filter((one) => !isTransfer(one))));
     transfers = await find(SQL.findManyTransfers, idsOf(movements.filter(isTransfer)));
     const unknown = [...locks.values()]
@@ -124,7 +124,7 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
     (row['created_at'] as bigint) < endsAt &&
     row['resolved_at'] !== null &&
     (row['resolved_at'] as bigint) < endsAt &&
-    !kept.has(row['id'] as string);
+    !openCalls.has(row['id'] as string);
 
   const callLines = (row: Row): readonly ArchiveLine[] => {
     const record = toLock(row);
@@ -153,12 +153,12 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
         const row = transfers.get(id);
         if (row === undefined) throw unknown(`transfer ${id}`, chain, n);
         if (at < endsAt) lines.push(['transfer', ...transferFields(row)]);
-        else left.push(moved);
+        else remainders.push(moved);
         continue;
       }
       const row = locks.get(id);
       if (row === undefined) throw unknown(`lock ${id}`, chain, n);
-      if (!isArchived(row)) left.push(moved);
+      if (!isArchived(row)) remainders.push(moved);
       else if (RESOLVES.has(kind)) lines.push(...callLines(row));
       const rest = pace();
       if (rest !== undefined) await rest;
@@ -168,7 +168,7 @@ function createPages({ query, plan: { endsAt, kept }, signer, receiptOf, pace }:
 
   return {
     /** Movements of calls that are not in the archive, and of later transfers. */
-    left: left as readonly LeftMovement[],
+    leftovers: remainders as readonly LeftMovement[],
     read,
     /** The lines of the calls that these movements resolve, and of their transfers. They must have been read. */
     afterGroup,

@@ -76,8 +76,8 @@ async function* piecesOf(
   yield Buffer.from(`${lineText(['seal', sealOf(content.digest('hex'))])}\n`);
 }
 
-/** Passes bytes on, and counts and digests them. An error of `look` ends the stream. */
-function measure(look: (part: Buffer) => void = () => {}) {
+/** Passes bytes on, and counts and digests them. An error of `onPart` ends the stream. */
+function measure(onPart: (part: Buffer) => void = () => {}) {
   const digest: Hash = createHash('sha256');
   let bytes = 0;
   const stream = new Transform({
@@ -85,7 +85,7 @@ function measure(look: (part: Buffer) => void = () => {}) {
       digest.update(part);
       bytes += part.byteLength;
       try {
-        look(part);
+        onPart(part);
       } catch (error) {
         return done(error as Error);
       }
@@ -140,11 +140,11 @@ function createFrameEnd(): (part: Buffer) => void {
         continue;
       }
       if (stage === 'end') throw new ArchiveError('bytes follow its end');
-      const wanted = stage === 'header' ? 5 : 3;
-      const more = part.subarray(at, at + wanted - held.byteLength);
+      const length = stage === 'header' ? 5 : 3;
+      const more = part.subarray(at, at + length - held.byteLength);
       at += more.byteLength;
       held = Buffer.concat([held, more]);
-      if (held.byteLength < wanted) return;
+      if (held.byteLength < length) return;
       read(held);
       held = NO_BYTES;
     }

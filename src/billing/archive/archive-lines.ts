@@ -157,8 +157,8 @@ export function parseLine(text: string, number: number): ArchiveLine {
 /** The call of a row of `locks`. */
 export function callOf(row: Row): ArchivedCall {
   const value = (name: string) => {
-    const found = row[name] as string | bigint | null;
-    return typeof found !== 'bigint' ? found : COLUMNS[name] === 'a' ? `${found}` : Number(found);
+    const cell = row[name] as string | bigint | null;
+    return typeof cell !== 'bigint' ? cell : COLUMNS[name] === 'a' ? `${cell}` : Number(cell);
   };
   return Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, value(name)]));
 }
@@ -166,8 +166,8 @@ export function callOf(row: Row): ArchivedCall {
 /** The inverse of `callOf`. */
 export function rowOfCall(call: ArchivedCall): Row {
   const value = (name: string) => {
-    const found = call[name]!;
-    return found === null || (COLUMNS[name] !== 'a' && typeof found === 'string') ? found : BigInt(found);
+    const column = call[name]!;
+    return column === null || (COLUMNS[name] !== 'a' && typeof column === 'string') ? column : BigInt(column);
   };
   return Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, value(name)]));
 }

@@ -13,7 +13,7 @@ export interface ReadLog {
   /** With `to`: the records, at least one before the end. */
   readonly records: readonly LogRecord[];
   /** With `until`: the last record that was written before that time, of those that were looked at. */
-  readonly found: LogHead | null;
+  readonly head: LogHead | null;
   /** The last record that was looked at. */
   readonly place: LogHead;
   readonly isEnd: boolean;
@@ -35,23 +35,23 @@ let reading: {
 } | null = null;
 
 export function run(prepare: Prepare, args: unknown, folder: string): ReadLog {
-  const asked = args as AskedLog;
+  const request = args as AskedLog;
   const end = Number((prepare(SQL.logPosition).get() as { position: bigint }).position);
-  const to = 'to' in asked ? asked.to : end;
-  const most = 'to' in asked ? asked.bytes : SEARCH_BYTES;
-  if (reading === null || reading.folder !== folder || reading.to !== to || reading.position !== asked.from.position)
-    reading = { folder, to, position: asked.from.position, records: readRecords(folder, asked.from, to, true) };
+  const to = 'to' in request ? request.to : end;
+  const most = 'to' in request ? request.bytes : SEARCH_BYTES;
+  if (reading === null || reading.folder !== folder || reading.to !== to || reading.position !== request.from.position)
+    reading = { folder, to, position: request.from.position, records: readRecords(folder, request.from, to, true) };
   const records: LogRecord[] = [];
-  let found: LogHead | null = null;
-  let place = asked.from;
-  while (place.position < to && place.position - asked.from.position < most) {
+  let head: LogHead | null = null;
+  let place = request.from;
+  while (place.position < to && place.position - request.from.position < most) {
     const { value: record } = reading.records.next() as { value: LogRecord };
     place = { position: record.position, n: record.n, hash: record.hash };
     reading.position = record.position;
-    if ('to' in asked) records.push(record);
-    else if (record.at < asked.until) found = place;
+    if ('to' in request) records.push(record);
+    else if (record.at < request.until) head = place;
   }
   const isEnd = place.position >= to;
   if (isEnd) reading = null;
-  return { records, found, place, isEnd };
+  return { records, head, place, isEnd };
 }

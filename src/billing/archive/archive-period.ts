@@ -110,12 +110,12 @@ export function finishArchive(options: FinishOptions): Promise<string | null> {
 async function finish(options: FinishOptions): Promise<string | null> {
   const newest = (await registeredArchives(options.database.query)).at(-1);
   if (newest === undefined || newest.droppedAt !== null) return null;
-  const found = await findFile(newest, options.folders);
-  if (found?.sha256 !== newest.sha256)
+  const file = await findFile(newest, options.folders);
+  if (file?.sha256 !== newest.sha256)
     throw new ArchiveError(
-      `${newest.name} is registered, and its rows are not all dropped yet. ${found === null ? `Put the file back into ${newest.folder}` : `${found.path} is another file: put the right one there`}, then go on`,
+      `${newest.name} is registered, and its rows are not all dropped yet. ${file === null ? `Put the file back into ${newest.folder}` : `${file.path} is another file: put the right one there`}, then go on`,
     );
-  await drop(options, found.path, newest);
+  await drop(options, file.path, newest);
   return newest.name;
 }
 

@@ -16,7 +16,7 @@ export interface ArchivePlan {
   readonly from: readonly ChainEnd[];
   readonly to: readonly ChainEnd[];
   /** Calls that ended before `endsAt` and stay, because a call above or under them did not. */
-  readonly kept: ReadonlySet<string>;
+  readonly openCalls: ReadonlySet<string>;
 }
 
 const SQL = loadStatements(import.meta.url, '../sql/archive.sql', ['openTrees']);
@@ -81,9 +81,9 @@ export async function planArchive(
   const grown = to.filter(({ chain, n }) => n > (from.find((end) => end.chain === chain)?.n ?? 0));
   if (!(await isCounted(query, grown)))
     throw new ArchiveError('the figures of calls by day do not have all calls of this time yet; try again in a minute');
-  const kept = (await query(SQL.openTrees, [endsAt])).map((row) => row['id'] as string);
+  const openCalls = (await query(SQL.openTrees, [endsAt])).map((row) => row['id'] as string);
   const beginsAt = previous?.endsAt ?? 0;
-  return { number, name: nameOf(number, endsAt), previous, beginsAt, endsAt, from, to, kept: new Set(kept) };
+  return { number, name: nameOf(number, endsAt), previous, beginsAt, endsAt, from, to, openCalls: new Set(openCalls) };
 }
 
 /** Number of groups of the journal that an archive has. */

@@ -61,7 +61,7 @@ type RowFields = readonly (string | number | null)[];
 
 /** Writes the rows of an archive, which count when it is registered. */
 export async function stageArchive(database: Database, archive: VerifiedArchive, pace: Pace): Promise<void> {
-  const { closing, left, kept, ends, sums } = archive;
+  const { closing, leftovers, openCalls, ends, sums } = archive;
   const { number } = archive.header;
   const stage = async (statement: Statement, rows: readonly RowFields[]) => {
     for (let from = 0; from < rows.length; from += STEP_ROWS) {
@@ -76,7 +76,7 @@ export async function stageArchive(database: Database, archive: VerifiedArchive,
   );
   await stage(
     SQL.stageMovements,
-    left.map(([chain, batch, position, movement, at]) => [chain, batch, position, ...movement, at]),
+    leftovers.map(([chain, batch, position, movement, at]) => [chain, batch, position, ...movement, at]),
   );
   await stage(
     SQL.stageChains,
@@ -84,7 +84,7 @@ export async function stageArchive(database: Database, archive: VerifiedArchive,
   );
   await stage(
     SQL.stageKept,
-    kept.map((id) => [id]),
+    openCalls.map((id) => [id]),
   );
   await stage(SQL.stageSpending, sums.spending());
   await stage(SQL.stageIds, sums.ids());

@@ -40,9 +40,9 @@ export async function auditArchives(
       problems.push(`the spending of archive ${number} was changed since`);
     if ((await digestOfTransfers(query, beginsAt, endsAt)) !== archive.transfers)
       problems.push(`a transfer of the time of archive ${number} was changed, added or removed since`);
-    const found = await findFile(archive, folders);
-    if (found === null) away.push(name);
-    else if (found.sha256 !== archive.sha256) problems.push(`${found.path} is not the file that was archived`);
+    const file = await findFile(archive, folders);
+    if (file === null) away.push(name);
+    else if (file.sha256 !== archive.sha256) problems.push(`${file.path} is not the file that was archived`);
   }
   if ((await digestOfClosing(query, newest.number)) !== newest.closing)
     problems.push(`the balances at the end of archive ${newest.number} were changed since`);

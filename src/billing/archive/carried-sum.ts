@@ -12,7 +12,7 @@ export interface CarryingBudget {
   /** Without the `escrow:` prefix. */
   readonly account: string;
   /** Which calls count: all calls of the account, those of one key, or those of the keys of one member. */
-  readonly of: 'account' | 'key' | 'member';
+  readonly scope: 'account' | 'key' | 'member';
   /** The part of `id` before the period. */
   readonly name: string;
   /** The account of the member; null for a key or an account. */
@@ -55,10 +55,10 @@ export async function readCarriedSum(
   before: Pick<CarriedSum, 'edge' | 'settled'> | null,
   settledBy: number,
 ): Promise<CarriedSum> {
-  const { id, account, of, name, member, start } = budget;
-  if (start === null && of !== 'member') {
+  const { id, account, scope, name, member, start } = budget;
+  if (start === null && scope !== 'member') {
     const [row] =
-      of === 'key'
+      scope === 'key'
         ? await database.query(SQL.carriedOfKey, [name, id])
         : await database.query(SQL.carriedOfAccount, [escrowOf(account), id]);
     const [spent, locked] = [row!['spent'] as bigint, row!['locked'] as bigint];
@@ -72,7 +72,7 @@ export async function readCarriedSum(
     account,
     from,
     ` ${id} `,
-    of === 'account' ? '' : ` ${name}:`,
+    scope === 'account' ? '' : ` ${name}:`,
     member ?? '',
     Math.max(from, settledBy),
     start ?? 0,

@@ -84,7 +84,7 @@ export class ClosingDigest {
   movement([chain, batch, position, movement, at]: LeftMovement): void {
     this.#rows.add('movement', chain, batch, position, ...movement, at);
   }
-  kept(id: string): void {
+  addOpenCall(id: string): void {
     this.#rows.add('kept', id);
   }
   /** The position in the log is left out, because a log that was lost begins anew. */
@@ -103,7 +103,7 @@ export async function digestOfClosing(query: Query, archive: number): Promise<st
   for await (const rows of leftMovements(query, archive)) for (const row of rows) digest.movement(row);
   const keyOf = (row: Row) => [row['id']!];
   for await (const rows of pagesOf(query, SQL.archivedKept, { params: [archive], from: [''], keyOf }))
-    for (const row of rows) digest.kept(row['id'] as string);
+    for (const row of rows) digest.addOpenCall(row['id'] as string);
   for (const row of await closingChains(query, archive)) digest.chain(row);
   return digest.digest();
 }

@@ -47,9 +47,9 @@ export async function findEnds(
   if (program !== null) {
     let place = await startOfLog(query, from);
     for (let isEnd = false; !isEnd;) {
-      const asked: AskedLog = { from: place, until };
-      const read = (await program(LOG_PROGRAM, asked)) as ReadLog;
-      if (read.found !== null) ends.set(EMBEDDED_CHAIN, { chain: EMBEDDED_CHAIN, ...read.found });
+      const request: AskedLog = { from: place, until };
+      const read = (await program(LOG_PROGRAM, request)) as ReadLog;
+      if (read.head !== null) ends.set(EMBEDDED_CHAIN, { chain: EMBEDDED_CHAIN, ...read.head });
       ({ place, isEnd } = read);
     }
   }
@@ -77,8 +77,8 @@ export async function* groupsBetween(
     yield* storedGroups(query, end, begin);
     if (program === null || end.position === 0) continue;
     for (let place = await startOfLog(query, from); place.position < end.position;) {
-      const asked: AskedLog = { from: place, to: end.position, bytes: PAGE_BYTES };
-      const read = (await program(LOG_PROGRAM, asked)) as ReadLog;
+      const request: AskedLog = { from: place, to: end.position, bytes: PAGE_BYTES };
+      const read = (await program(LOG_PROGRAM, request)) as ReadLog;
       ({ place } = read);
       yield read.records.map(({ n, at, hash, payload }) => ({
         form: 'log',

@@ -54,7 +54,7 @@ export class MatchedCalls {
       if (this.#movedTransfers.has(id)) throw new ArchiveError(`transfer ${id} is in the journal twice`);
       return void this.#movedTransfers.set(id, moved);
     }
-    const pending = this.#of(id);
+    const pending = this.#pendingCall(id);
     pending.moved.push(moved);
     if (pending.call !== null) this.#complete(id, pending);
   }
@@ -80,7 +80,7 @@ export class MatchedCalls {
       if (!checked.ok) throw new ArchiveError(checked.problems.join('; '));
     }
     if (receipt !== null) this.#receipt(row, receipt);
-    const pending = this.#of(id);
+    const pending = this.#pendingCall(id);
     if (pending.call !== null) throw new ArchiveError(`call ${id} is in it twice`);
     pending.call = row;
     this.#complete(id, pending);
@@ -93,7 +93,7 @@ export class MatchedCalls {
     this.receipts += 1;
   }
 
-  #of(id: string): PendingCall {
+  #pendingCall(id: string): PendingCall {
     let pending = this.#pending.get(id);
     if (pending === undefined) this.#pending.set(id, (pending = { moved: [], call: null }));
     return pending;
@@ -102,24 +102,24 @@ export class MatchedCalls {
   /** Compares a call with its movements, once both its beginning and its end are there. */
   #complete(id: string, { moved, call }: PendingCall): void {
     const row = call!;
-    const of = (...kinds: readonly string[]) => moved.filter(([, , , [kind]]) => kinds.includes(kind));
-    const opened = of('lock');
-    const resolved = of('settle', 'release', 'expire');
-    if (opened.length === 0 || resolved.length === 0) return;
-    const lent = of('lend');
-    const given = of('return');
-    const problem = problemOf(row, { opened, resolved, lent, given });
+    const ofKinds = (...kinds: readonly string[]) => moved.filter(([, , , [kind]]) => kinds.includes(kind));
+    const locks = ofKinds('lock');
+    const resolved = ofKinds('settle', 'release', 'expire');
+    if (locks.length === 0 || resolved.length === 0) return;
+    const lent = ofKinds('lend');
+    const returns = ofKinds('return');
+    const problem = problemOf(row, { locks, resolved, lent, returns });
     if (problem !== null) throw new ArchiveError(`call ${id}: ${problem}`);
     this.#pending.delete(id);
   }
 
   /**
-   * Compares what is left with what the archive says is left. Returns the digest of the transfers. `kept` must be
-   * calls of which something is left.
+   * Compares what is left with what the archive says is left. Returns the digest of the transfers. `openCalls`
+   * must be calls of which something is left.
    */
-  end(left: readonly LeftMovement[], kept: readonly string[]): string {
+  end(leftovers: readonly LeftMovement[], openCalls: readonly string[]): string {
     const digest = new SetDigest();
-    for (const moved of left) digest.add(...flat(moved));
+    for (const moved of leftovers) digest.add(...flat(moved));
     const own = new SetDigest();
     for (const { moved, call } of this.#pending.values()) {
       if (call !== null)
@@ -131,7 +131,7 @@ export class MatchedCalls {
       throw new ArchiveError(
         'the journal has movements of calls or transfers that are neither in the archive nor left',
       );
-    const lost = kept.find((id) => !this.#pending.has(id));
+    const lost = openCalls.find((id) => !this.#pending.has(id));
     if (lost !== undefined) throw new ArchiveError(`call ${lost} is said to stay, and has no movement`);
     return this.#digest.digest();
   }
@@ -158,16 +158,16 @@ export function receiptOfCall(row: Row, account: string, primitive: string): Rec
 const flat = ([chain, batch, position, movement, at]: LeftMovement) => [chain, batch, position, ...movement, at];
 
 interface MovesOfCall {
-  readonly opened: readonly LeftMovement[];
+  readonly locks: readonly LeftMovement[];
   readonly resolved: readonly LeftMovement[];
   readonly lent: readonly LeftMovement[];
-  readonly given: readonly LeftMovement[];
+  readonly returns: readonly LeftMovement[];
 }
 
 /** How a call differs from its movements; null if they agree. */
-function problemOf(row: Row, { opened, resolved, lent, given }: MovesOfCall): string | null {
-  if (opened.length > 1 || resolved.length > 1) return 'the journal opens or resolves it twice';
-  const [, , , begin, beganAt] = opened[0]!;
+function problemOf(row: Row, { locks, resolved, lent, returns }: MovesOfCall): string | null {
+  if (locks.length > 1 || resolved.length > 1) return 'the journal opens or resolves it twice';
+  const [, , , begin, beganAt] = locks[0]!;
   const [, , , end, endedAt] = resolved[0]!;
   const account = escrowOf(row['account'] as string);
   if (begin[2] !== account || begin[4] !== `${row['amount'] as bigint}` || BigInt(beganAt) !== row['created_at'])
@@ -184,12 +184,13 @@ function problemOf(row: Row, { opened, resolved, lent, given }: MovesOfCall): st
     BigInt(endedAt) === row['resolved_at'];
   if (!isSame) return 'it and its end in the journal differ';
   const parent = row['parent'] as string | null;
-  if (lent.length !== (parent === null ? 0 : 1) || given.length > (parent === null ? 0 : 1))
+  if (lent.length !== (parent === null ? 0 : 1) || returns.length > (parent === null ? 0 : 1))
     return 'it did not draw on its parent once';
   const ofParent = ([, , , [, , from, to, amount]]: LeftMovement, due: bigint) =>
     from === account && to === parent && amount === `${due}`;
   if (!lent.every((one) => ofParent(one, row['amount'] as bigint))) return 'it and what it drew on its parent differ';
-  if (!given.every((one) => ofParent(one, held - (row['charged'] as bigint)))) return 'it and what it gave back differ';
+  if (!returns.every((one) => ofParent(one, held - (row['charged'] as bigint))))
+    return 'it and what it gave back differ';
   return null;
 }
 

@@ -19,11 +19,11 @@ export interface VerifiedArchive extends WrittenFile {
   readonly receipts: number;
   readonly opening: number;
   readonly closing: readonly ClosingBalance[];
-  readonly left: readonly LeftMovement[];
-  readonly kept: readonly string[];
+  readonly leftovers: readonly LeftMovement[];
+  readonly openCalls: readonly string[];
   readonly ends: readonly ChainEnd[];
   readonly sums: SumsOfArchive;
-  /** The digest of `closing`, `left`, `kept` and `ends`. */
+  /** The digest of `closing`, `leftovers`, `openCalls` and `ends`. */
   readonly closingDigest: string;
   readonly transfersDigest: string;
 }
@@ -62,8 +62,8 @@ class Verification {
   readonly #chains = new Map<string, { n: number; hash: string }>();
   readonly #sums = new SumsOfArchive();
   readonly #closing: ClosingBalance[] = [];
-  readonly #left: LeftMovement[] = [];
-  readonly #kept: string[] = [];
+  readonly #leftovers: LeftMovement[] = [];
+  readonly #openCalls: string[] = [];
   readonly #ends: ChainEnd[] = [];
   #groups = 0;
   #operations = 0;
@@ -97,9 +97,9 @@ class Verification {
       case 'closing':
         return void this.#closing.push({ account: line[1], available: BigInt(line[2]), locked: BigInt(line[3]) });
       case 'left':
-        return void this.#left.push([line[1], line[2], line[3], line[4], line[5]]);
+        return void this.#leftovers.push([line[1], line[2], line[3], line[4], line[5]]);
       case 'kept':
-        return void this.#kept.push(line[1]);
+        return void this.#openCalls.push(line[1]);
       case 'to':
         return void this.#ends.push({ chain: line[1], n: line[2], hash: line[3], position: line[4] });
       case 'seal':
@@ -151,11 +151,11 @@ class Verification {
         throw new ArchiveError(`chain ${chain} does not end where the archive says`);
     }
     if (this.#ends.length !== this.#chains.size) throw new ArchiveError('a chain has no end');
-    const transfersDigest = this.#calls!.end(this.#left, this.#kept);
+    const transfersDigest = this.#calls!.end(this.#leftovers, this.#openCalls);
     const digest = new ClosingDigest();
     for (const one of this.#closing) digest.balance(one);
-    for (const one of this.#left) digest.movement(one);
-    for (const one of this.#kept) digest.kept(one);
+    for (const one of this.#leftovers) digest.movement(one);
+    for (const one of this.#openCalls) digest.addOpenCall(one);
     for (const one of this.#ends) digest.chain(one);
     return {
       header,
@@ -166,8 +166,8 @@ class Verification {
       receipts: this.#calls!.receipts,
       opening: this.#opening,
       closing: this.#closing,
-      left: this.#left,
-      kept: this.#kept,
+      leftovers: this.#leftovers,
+      openCalls: this.#openCalls,
       ends: this.#ends,
       sums: this.#sums,
       closingDigest: digest.digest(),
@@ -189,11 +189,11 @@ class Verification {
 
   #checkClosing(): void {
     const books = this.#books.balances();
-    const named = this.#closing;
-    if (books.length !== named.length)
+    const balances = this.#closing;
+    if (books.length !== balances.length)
       throw new ArchiveError('it does not name the balance of each account at its end');
     for (const [index, { account, available, locked }] of books.entries()) {
-      const own = named[index]!;
+      const own = balances[index]!;
       if (own.account !== account || own.available !== available || own.locked !== locked)
         throw new ArchiveError(
           `the balance of ${account} at its end is ${available} available and ${locked} locked by the movements, and the archive says otherwise`,

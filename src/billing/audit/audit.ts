@@ -200,12 +200,12 @@ export function audit(database: Database, options: AuditOptions = {}): Promise<A
         checks.push(judge(name, rows.map(say), fine));
       }
       const batches = chains.batches + (log?.records ?? 0);
-      const of = log ? 1 : chains.chains;
+      const chainCount = log ? 1 : chains.chains;
       checks.push(
         judge(
           'hash chains',
           [...chains.problems, ...(log?.problems ?? [])],
-          `${batches} ${batches === 1 ? 'batch' : 'batches'} of ${of} ${of === 1 ? 'chain' : 'chains'}: each follows the one before`,
+          `${batches} ${batches === 1 ? 'batch' : 'batches'} of ${chainCount} ${chainCount === 1 ? 'chain' : 'chains'}: each follows the one before`,
         ),
       );
       const prices = await auditPrices(query);
@@ -303,8 +303,8 @@ async function auditChains(query: Query, archived: Newest['chains']): Promise<Au
     for (const part of byChain(page)) {
       const name = part[0]!.chain as string;
       const hasRows = part.some((batch) => batch.movements === null);
-      const found = hasRows ? await query(SQL.auditRows, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
-      const rows = Map.groupBy(found, (row) => row.batch);
+      const stored = hasRows ? await query(SQL.auditRows, [name, part[0]!.n!, part.at(-1)!.n!]) : [];
+      const rows = Map.groupBy(stored, (row) => row.batch);
       for (const batch of part) {
         if (name !== chain) {
           chain = name;

@@ -26,8 +26,8 @@ const BATCH_ROWS = 1_000;
 type MovementRow = Omit<JournalRow, 'at'> & { readonly at: bigint };
 
 /**
- * A lock under a parent that ended with a rest. `given` is 1 if the parent got the rest, -1 if the parent had ended
- * before, and 0 if both ended in the same millisecond.
+ * A lock under a parent that ended with a rest. `handed_back` is 1 if the parent got the rest, -1 if the parent had
+ * ended before, and 0 if both ended in the same millisecond.
  */
 interface Returned {
   readonly id: string;
@@ -37,7 +37,7 @@ interface Returned {
   readonly at: bigint;
   readonly lent: bigint;
   readonly drawn_from: bigint;
-  readonly given: bigint;
+  readonly handed_back: bigint;
   readonly is_told: bigint;
 }
 
@@ -99,15 +99,15 @@ export function run(prepare: Prepare): null {
 function* returnsOf(prepare: Prepare): Generator<Returned> {
   let parent = '';
   /** The money that the current parent got back and that no row has explained yet. */
-  let left = 0n;
+  let remaining = 0n;
   for (const row of prepare(REBUILD_LOG_SQL.rebuildReturns).iterate() as IterableIterator<Returned>) {
     if (row.parent !== parent) {
       ({ parent } = row);
-      left = row.drawn_from - row.lent;
+      remaining = row.drawn_from - row.lent;
     }
-    const isGiven = row.is_told === 1n || row.given === 1n || (row.given === 0n && row.rest <= left);
+    const isGiven = row.is_told === 1n || row.handed_back === 1n || (row.handed_back === 0n && row.rest <= remaining);
     if (!isGiven) continue;
-    left -= row.rest;
+    remaining -= row.rest;
     if (row.is_told === 0n) yield row;
   }
 }

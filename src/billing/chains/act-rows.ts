@@ -68,7 +68,7 @@ const SQL = loadStatements(import.meta.url, './sql/acts.sql', [
 
 /** The moves that empty an old treasury. */
 interface HandoverMoves {
-  readonly made: number;
+  readonly moves: number;
   readonly underWay: number;
   /** Epoch milliseconds; 0 before the first. */
   readonly newest: number;
@@ -125,5 +125,5 @@ export function createActRows(database: Database, { now }: { readonly now: () =>
   };
 }
 
-const toHandoverMoves = rowReader<HandoverMoves>({ made: Number, underWay: Number, newest: Number });
+const toHandoverMoves = rowReader<HandoverMoves>({ moves: Number, underWay: Number, newest: Number });
 const toAct = rowReader<TreasuryAct>({ createdAt: Number, updatedAt: Number });

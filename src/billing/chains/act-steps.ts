@@ -51,10 +51,10 @@ export function createActSteps(options: ActStepsOptions): ActSteps {
     const moved = await ledger.transfer({ id, from, to, amount, memo: memoOf(act) });
     if (moved.ok) return true;
     if (moved.reason === 'duplicate') {
-      const made = await options.transferOf(id);
-      if (made === null) throw new Error(`transfer ${id} is gone`);
-      if (isRefusal(made)) await rows.move(act.id, act.state, 'refused', { reason: CANCELED });
-      return !isRefusal(made);
+      const transfer = await options.transferOf(id);
+      if (transfer === null) throw new Error(`transfer ${id} is gone`);
+      if (isRefusal(transfer)) await rows.move(act.id, act.state, 'refused', { reason: CANCELED });
+      return !isRefusal(transfer);
     }
     const reason = `It waits: ${tooLittle(from, moved.available)}`;
     if (act.reason !== reason) await rows.move(act.id, act.state, act.state, { reason });

@@ -32,10 +32,12 @@ export async function makeCertain(
   ledger: Pick<Ledger, 'transfer'>,
   transfer: Parameters<Ledger['transfer']>[0],
 ): Promise<void> {
-  const made = await ledger.transfer(transfer);
-  if (made.ok || made.reason === 'duplicate') return;
+  const result = await ledger.transfer(transfer);
+  if (result.ok || result.reason === 'duplicate') return;
   const { id, from, amount } = transfer;
-  throw new Error(`transfer ${id} of ${formatUsd(amount)} USDC is not made: ${from} has ${formatUsd(made.available)}`);
+  throw new Error(
+    `transfer ${id} of ${formatUsd(amount)} USDC is not made: ${from} has ${formatUsd(result.available)}`,
+  );
 }
 
 /** Each refusal moves one micro-USD from REFUSALS to REFUSED. Both are treasuries, so no user's money moves. */

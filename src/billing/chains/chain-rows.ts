@@ -104,8 +104,8 @@ export function createChainRows(database: Database, { now }: { readonly now: () 
           cursor,
         ])
       ).length > 0,
-    endHandover: async ({ network, cursor }, left) =>
-      (await database.query(SQL.endHandover, [network, cursor, left])).length > 0,
+    endHandover: async ({ network, cursor }, remainder) =>
+      (await database.query(SQL.endHandover, [network, cursor, remainder])).length > 0,
     async notePrevious(network) {
       await database.query(SQL.notePrevious, [network]);
     },

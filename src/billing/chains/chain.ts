@@ -331,8 +331,8 @@ export class ChainUnavailable extends Error {
 /** How soon the operator should look: `error` now, `warn` if the problem stays. */
 type ProblemLevel = 'info' | 'warn' | 'error';
 
-/** Called with a problem that an operator should look at. `of` has the details, and the `error` if one exists. */
-export type OnProblem = (level: ProblemLevel, problem: string, of: Readonly<Record<string, unknown>>) => void;
+/** Called with a problem that an operator should look at. `facts` has the details, and the `error` if one exists. */
+export type OnProblem = (level: ProblemLevel, problem: string, facts: Readonly<Record<string, unknown>>) => void;
 
 /** An address in a normal form for comparisons. Addresses of EVM chains are written in upper, lower and mixed case. */
 export const plainAddress = (network: string, address: string): string =>

@@ -105,7 +105,7 @@ export async function openChains(options: ChainsOptions): Promise<Chains> {
   const chainRows = createChainRows(database, { now });
   const wallets = createWallets(database, { now });
   const actRows = createActRows(database, { now });
-  const acting = { begin: (asked: NewAct) => acts.begin(asked) };
+  const acting = { begin: (act: NewAct) => acts.begin(act) };
   const handoverCare = createHandoverCare({ acts: acting, actRows, withdrawalRows, depositRows, now });
   const networks = createOpenNetworks({
     setups: options.chains,

@@ -107,9 +107,9 @@ export function createCrediting(options: CreditingOptions): Crediting {
     let available = (await ledger.balance(from))?.available ?? 0n;
     for (let attempt = 0; attempt < RECOVERIES && available > 0n; attempt += 1) {
       const amount = available < credited! ? available : credited!;
-      const taken = await ledger.transfer({ id: `deposit-recovered:${id}`, from, to: LOSSES, amount, memo });
-      if (taken.ok || taken.reason === 'duplicate') break;
-      available = taken.available;
+      const result = await ledger.transfer({ id: `deposit-recovered:${id}`, from, to: LOSSES, amount, memo });
+      if (result.ok || result.reason === 'duplicate') break;
+      available = result.available;
     }
     await rows.endReversal(id);
     onProblem('error', 'a credited deposit was undone by its chain', { deposit: id, account, credited });

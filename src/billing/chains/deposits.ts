@@ -71,7 +71,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
   const driven = new Map<string, Promise<void>>();
 
   /** Looks for the payment on the chain and books the result. Resolves with whether the payment may still arrive. */
-  const look = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<boolean> => {
+  const poll = async (deposit: Deposit, chain: Chain, payment: SignedPayment): Promise<boolean> => {
     const observation = await chain.find(payment, deposit.transaction);
     if (observation.state === 'settled') await settle(deposit, observation.event);
     else if (observation.state === 'lost') await lost(deposit, observation.reason);
@@ -106,7 +106,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
     } catch (error) {
       if (error instanceof ChainUnavailable) return notSubmitted(deposit.network, error);
       if (!(error instanceof PaymentProblem)) throw error;
-      if (await look(deposit, chain, payment)) await rows.markFailed(deposit.id, error.message);
+      if (await poll(deposit, chain, payment)) await rows.markFailed(deposit.id, error.message);
     }
   };
 
@@ -121,7 +121,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
         // Only the caller that submitted the payment looks at the chain. The others look at the row.
         if (mine && chain) {
           try {
-            await look(current, chain, payment);
+            await poll(current, chain, payment);
           } catch (error) {
             if (!(error instanceof ChainUnavailable)) throw error;
           }
@@ -157,7 +157,7 @@ export function createDeposits(options: DepositsOptions): Deposits {
     const { id, network } = deposit;
     const chain = chainOf(network);
     if (chain === null || driven.has(id)) return;
-    const open = await look(deposit, chain, payment);
+    const open = await poll(deposit, chain, payment);
     if (!open) return;
     try {
       await submit(id, chain, payment);
@@ -189,8 +189,16 @@ export function createDeposits(options: DepositsOptions): Deposits {
     const known = await rows.find(id);
     if (known !== null) return known;
     const account = await options.attribute(event, network, id);
-    const made = { id, network, account, payer: event.sender, amount: event.amount, payment: null, request: null };
-    await rows.insert(made, now() + CLAIM_MARGIN_MS, null);
+    const newDeposit = {
+      id,
+      network,
+      account,
+      payer: event.sender,
+      amount: event.amount,
+      payment: null,
+      request: null,
+    };
+    await rows.insert(newDeposit, now() + CLAIM_MARGIN_MS, null);
     const deposit = await rows.find(id);
     if (deposit === null) throw new Error(`deposit ${id} is gone`);
     return deposit;
@@ -253,12 +261,12 @@ export function createDeposits(options: DepositsOptions): Deposits {
     },
 
     async attribute(address, account, network) {
-      const given: Deposit[] = [];
+      const deposits: Deposit[] = [];
       // A deposit that is attributed, here or elsewhere, is no longer in suspense. So each page has other deposits.
       for (;;) {
         const page = await rows.suspended(address, network);
-        if (page.length === 0) return given;
-        for (const deposit of page) if (await attribute(deposit, account)) given.push({ ...deposit, account });
+        if (page.length === 0) return deposits;
+        for (const deposit of page) if (await attribute(deposit, account)) deposits.push({ ...deposit, account });
       }
     },
 

@@ -8,11 +8,11 @@ const LOOK_MAX_MS = 15_000;
 const OLD_POLL_MAX_MS = 3_600_000;
 
 /**
- * Milliseconds until the next look at a row after `looks` looks, `ageMs` after its last change. An old row waits a
+ * Milliseconds until the next poll of a row after `polls` polls, `ageMs` after its last change. An old row waits a
  * twentieth of its age, because each look costs about a dozen requests to the node and the row may never end.
  */
-export function followUpMs(looks: number, ageMs: number): number {
-  return Math.min(500 * 1.5 ** Math.min(looks, 40), Math.max(LOOK_MAX_MS, ageMs / 20), OLD_POLL_MAX_MS);
+export function followUpMs(polls: number, ageMs: number): number {
+  return Math.min(500 * 1.5 ** Math.min(polls, 40), Math.max(LOOK_MAX_MS, ageMs / 20), OLD_POLL_MAX_MS);
 }
 
 interface DueRow {
@@ -39,7 +39,7 @@ export function createFollowUp<Row extends DueRow>(options: FollowUpOptions<Row>
   const { network, rows, carryOn, pauseMs, onProblem, onError, now } = options;
   const underWay = new Set<string>();
 
-  const look = async (row: Row): Promise<void> => {
+  const poll = async (row: Row): Promise<void> => {
     try {
       await carryOn(row);
     } catch (error) {
@@ -66,7 +66,7 @@ export function createFollowUp<Row extends DueRow>(options: FollowUpOptions<Row>
         if (underWay.has(row.id)) continue;
         underWay.add(row.id);
         worker.start(
-          () => look(row),
+          () => poll(row),
           () => underWay.delete(row.id),
         );
       }

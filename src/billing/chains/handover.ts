@@ -78,8 +78,8 @@ export function createHandover(current: Chain, previous: Chain): Chain {
       const [now, before] = cursorsOf(text);
       // Balances at two different heights cannot be added.
       if (heightOf(now) !== heightOf(before)) return null;
-      const [held, left] = await Promise.all([current.balanceAt(now), previous.balanceAt(before)]);
-      return held === null || left === null ? null : held + left;
+      const [held, remainder] = await Promise.all([current.balanceAt(now), previous.balanceAt(before)]);
+      return held === null || remainder === null ? null : held + remainder;
     },
 
     addressFault: (address) => current.addressFault(address) ?? previous.addressFault(address),
@@ -246,9 +246,13 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
    * Whether the old treasury signed a payout. A payout that cannot be read counts as signed by it: what it pays must
    * stay, and the key that signed it, too.
    */
-  const isSignedBy = (previous: string, { network, payerOf }: Pick<Chain, 'network' | 'payerOf'>, of: Withdrawal) => {
+  const isSignedBy = (
+    previous: string,
+    { network, payerOf }: Pick<Chain, 'network' | 'payerOf'>,
+    withdrawal: Withdrawal,
+  ) => {
     try {
-      return of.signed === null || isSame(network, payerOf(of.signed), previous);
+      return withdrawal.signed === null || isSame(network, payerOf(withdrawal.signed), previous);
     } catch (error) {
       if (error instanceof PayoutUnreadable) return true;
       throw error;
@@ -272,14 +276,14 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
       const previous = chain.handover!.previous.treasury;
       // Read before the balance: of two gateways that see the same balance, only one can make the move with this
       // number.
-      const { made, underWay, newest } = await movesOf(network, previous);
+      const { moves, underWay, newest } = await movesOf(network, previous);
       if (underWay > 0) return;
       const held = await heldNow();
       if (held === null) return;
       const amount = held.amount - (await signedAway(chain, previous, held.height));
       if (amount <= 0n || (amount < LITTLE && now() - newest < LITTLE_WAITS_MS)) return;
       await acts.begin({
-        id: `${HANDOVER_MOVE}${network}-${previous}-${made + 1}`,
+        id: `${HANDOVER_MOVE}${network}-${previous}-${moves + 1}`,
         kind: 'move',
         network,
         amount,

@@ -53,7 +53,7 @@ interface OpenNetwork {
 export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   const { createTreasury, onChange, signal } = options;
   const setups = new Map(options.setups.map((setup) => [setup.network, setup]));
-  const opened = new Map<string, OpenNetwork>();
+  const networks = new Map<string, OpenNetwork>();
   const answering = new Map<string, boolean>();
 
   const openOne = async (bare: ChainSetup): Promise<OpenNetwork> => {
@@ -75,7 +75,7 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
 
   const openKnown = async (setup: ChainSetup): Promise<OpenNetwork> => {
     const one = await openOne(setup);
-    opened.set(setup.network, one);
+    networks.set(setup.network, one);
     return one;
   };
 
@@ -98,17 +98,17 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
   };
 
   const compareNow = async (network: string): Promise<Reserves | null> => {
-    const treasury = opened.get(network)?.treasury;
+    const treasury = networks.get(network)?.treasury;
     if (!treasury) throw new ChainUnavailable(`${network} does not answer`);
     return treasury.compare();
   };
 
   const close = () => {
-    for (const { chain } of opened.values()) chain.close();
+    for (const { chain } of networks.values()) chain.close();
   };
 
   return {
-    chain: (network) => opened.get(network)?.chain ?? null,
+    chain: (network) => networks.get(network)?.chain ?? null,
     async open() {
       const openings = await Promise.allSettled(
         [...setups.values()].map((setup) => asking(setup.network, () => openKnown(setup))),
@@ -120,11 +120,11 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
     },
     watch: (network) =>
       asking(network, async () => {
-        const { treasury } = opened.get(network) ?? (await openKnown(setups.get(network)!));
+        const { treasury } = networks.get(network) ?? (await openKnown(setups.get(network)!));
         await treasury.watch();
       }),
     async compare(network) {
-      const { treasury } = opened.get(network) ?? {};
+      const { treasury } = networks.get(network) ?? {};
       if (treasury) await asking(network, treasury.compare);
     },
     compareNow,
@@ -139,19 +139,19 @@ export function createOpenNetworks(options: OpenNetworksOptions): OpenNetworks {
         }),
       ),
     async prepare(more) {
-      const found = new Map<string, OpenNetwork>();
+      const prepared = new Map<string, OpenNetwork>();
       const openings = await Promise.allSettled(
-        more.map((setup) => asking(setup.network, async () => void found.set(setup.network, await openOne(setup)))),
+        more.map((setup) => asking(setup.network, async () => void prepared.set(setup.network, await openOne(setup)))),
       );
       const failed = openings.find((opening) => opening.status === 'rejected');
       if (failed) {
-        for (const { chain } of found.values()) chain.close();
+        for (const { chain } of prepared.values()) chain.close();
         throw failed.reason;
       }
       return {
         commit() {
           for (const setup of more) setups.set(setup.network, setup);
-          for (const [network, one] of found) opened.set(network, one);
+          for (const [network, one] of prepared) networks.set(network, one);
         },
       };
     },

@@ -18,9 +18,9 @@ export interface TreasuryActs {
    * resolves with the stored act. A chain that does not answer is asked again later. Rejects with WithdrawalProblem; a
    * fault that shows later is in the act's reason.
    */
-  request(asked: NewAct): Promise<TreasuryAct>;
+  request(request: NewAct): Promise<TreasuryAct>;
   /** Stores an act of the gateway itself, without checks, and begins it. */
-  begin(asked: NewAct): Promise<void>;
+  begin(act: NewAct): Promise<void>;
   /**
    * Names the deposit, which must be in suspense, as which a move arrived. It may be repeated. Rejects with
    * WithdrawalProblem.
@@ -49,8 +49,8 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   const { rows, chainOf, withdrawals, onProblem } = options;
   const { advance, refuse } = createActSteps(options);
 
-  const check = async (asked: NewAct): Promise<void> => {
-    const { kind, network, address, amount } = asked;
+  const check = async (act: NewAct): Promise<void> => {
+    const { kind, network, address, amount } = act;
     if (kind === 'make_good') return;
     const chain = chainOf(network);
     if (chain === null)
@@ -71,9 +71,9 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       );
   };
 
-  const normal = (asked: NewAct): NewAct => ({
-    ...asked,
-    sender: asked.sender === null ? null : plainAddress(asked.toNetwork!, asked.sender),
+  const normal = (act: NewAct): NewAct => ({
+    ...act,
+    sender: act.sender === null ? null : plainAddress(act.toNetwork!, act.sender),
   });
 
   const carryOnAll = async (isMeant: (act: TreasuryAct) => boolean): Promise<void> => {
@@ -112,30 +112,30 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
   };
 
   return {
-    async begin(asked) {
-      await rows.insert(normal(asked));
-      await advance(asked.id);
+    async begin(act) {
+      await rows.insert(normal(act));
+      await advance(act.id);
     },
 
-    async request(asked) {
-      const wanted = normal(asked);
-      if ((await rows.find(asked.id)) === null) {
-        await check(wanted);
-        await rows.insert(wanted);
+    async request(request) {
+      const act = normal(request);
+      if ((await rows.find(request.id)) === null) {
+        await check(act);
+        await rows.insert(act);
       }
-      const known = await rows.find(asked.id);
+      const known = await rows.find(request.id);
       if (known === null)
         throw new WithdrawalProblem(
           'unprocessable',
           'Another act about the same difference is not finished. Repeat that act, or see GET /admin/v1/treasury/acts',
         );
-      if (SAME.some((key) => known[key] !== wanted[key]))
+      if (SAME.some((key) => known[key] !== act[key]))
         throw new WithdrawalProblem(
           'idempotency_conflict',
           'This reference was already used for another act. Use a new one',
           'reference',
         );
-      return advance(asked.id).catch((error: unknown) => {
+      return advance(request.id).catch((error: unknown) => {
         if (!(error instanceof ChainUnavailable)) throw error;
         return known;
       });
@@ -145,10 +145,10 @@ export function createTreasuryActs(options: TreasuryActsOptions): TreasuryActs {
       const act = await rows.find(id);
       if (act?.kind !== 'move') throw wrong('There is no move with this id', 'id');
       if (act.deposit !== deposit) {
-        const found = await options.depositRows.find(deposit);
-        if (found?.state !== 'final' || found.account !== null || found.network !== act.toNetwork)
+        const row = await options.depositRows.find(deposit);
+        if (row?.state !== 'final' || row.account !== null || row.network !== act.toNetwork)
           throw wrong(`No deposit with this id is in suspense on ${act.toNetwork}`, 'deposit');
-        if (found.credited! > act.amount)
+        if (row.credited! > act.amount)
           throw wrong(`It is more than the ${formatUsd(act.amount)} USDC that were sent`, 'deposit');
         if ((await rows.ofDeposit(deposit)) !== null || !(await rows.nameArrival(id, deposit)))
           throw wrong('This move has arrived already, or has not left, or the deposit is of another move', 'id');

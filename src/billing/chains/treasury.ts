@@ -166,11 +166,11 @@ export function createComparisonAlarm(options: ComparisonAlarmOptions): Comparis
   const late = new Set<string>();
   return {
     async check() {
-      const found = await books();
+      const chainBooks = await books();
       for (const network of networks) {
         const since = begun.get(network) ?? now();
         begun.set(network, since);
-        const comparedAt = found.find((book) => book.network === network)?.comparedAt ?? null;
+        const comparedAt = chainBooks.find((book) => book.network === network)?.comparedAt ?? null;
         // A restarted gateway has just begun to compare, so the time counts from its start.
         const isLate = now() - Math.max(comparedAt ?? since, since) > lateMs;
         if (isLate === late.has(network)) continue;

@@ -61,8 +61,8 @@ export function createAttribution({ ledger, wallets, isArrival, accountOfMemo }:
   return async (event: Incoming, network: string, deposit: string): Promise<string | null> => {
     if (await isArrival(event, network, deposit)) return null;
     const { memo, sender } = event;
-    const named = memo === null ? null : await accountOfMemo(memo);
-    if (named !== null) return named;
+    const account = memo === null ? null : await accountOfMemo(memo);
+    if (account !== null) return account;
     const isEvm = network.startsWith('eip155:');
     const address = plainAddress(network, sender);
     const wallet = `${network.slice(0, network.indexOf(':'))}:${address}`;

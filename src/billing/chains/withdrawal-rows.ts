@@ -210,15 +210,15 @@ const signedText = ({ text, transaction, tokenAccountFee }: SignedPayout) =>
  * A text that cannot be read becomes the text of a payout that its chain cannot read. So one such row does not keep
  * others from being read.
  */
-function toSigned(kept: string): SignedPayout {
+function toSigned(text: string): SignedPayout {
   try {
-    const { tokenAccountFee, ...signed } = JSON.parse(kept) as Omit<SignedPayout, 'tokenAccountFee'> & {
+    const { tokenAccountFee, ...signed } = JSON.parse(text) as Omit<SignedPayout, 'tokenAccountFee'> & {
       /** A decimal number. */
       readonly tokenAccountFee?: string;
     };
     return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };
   } catch {
-    return { text: kept, transaction: null };
+    return { text: text, transaction: null };
   }
 }
 

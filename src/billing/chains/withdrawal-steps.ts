@@ -62,13 +62,13 @@ interface WithdrawalSteps {
    * Looks for a signed withdrawal on its chain. `resend`: if it is not there, sends it again or signs it again. Rejects
    * with ChainUnavailable, and with PayoutUnreadable.
    */
-  look(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
+  poll(withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void>;
   /** Reads the row again. Rejects with Error if no withdrawal has this id. */
   reread(id: string): Promise<Withdrawal>;
   /** Makes steps until `until` holds or a step changes nothing. Rejects with ChainUnavailable. */
   advance(withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal>;
   /** The amount that can still be withdrawn from a source. */
-  paidInLeft(of: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd>;
+  paidInLeft(request: Pick<Withdrawal, 'source' | 'account'>): Promise<MicroUsd>;
   /** Micro-USD taken from a source within a day and not given back. */
   takenToday(source: AccountName): Promise<MicroUsd>;
 }
@@ -160,7 +160,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     if (signed !== null && (await rows.sign(id, signed))) await send(keeping(withdrawal, signed), signed, chain);
   };
 
-  const look = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
+  const poll = async (withdrawal: Withdrawal, chain: Chain, resend: boolean): Promise<void> => {
     const { id, network, amount, fee, transaction, address, signed } = withdrawal;
     if (signed === null) throw new PayoutUnreadable(`withdrawal ${id} is signed, and its signed payout is not stored`);
     const observation = await chain.findPayout(payoutOf(withdrawal), signed, transaction);
@@ -219,13 +219,13 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
   const debit = async ({ id, source, network, amount, address }: Withdrawal): Promise<void> => {
     const transfer = `withdrawal:${id}`;
     const memo = `withdrawal over ${network} to ${address}`;
-    const taken = await ledger.transfer({ id: transfer, from: source, to: outgoingOf(network), amount, memo });
-    if (!taken.ok) {
-      if (taken.reason === 'insufficient') await refuseTransfer(ledger, transfer, memo);
-      const made = await options.transferOf(transfer);
-      if (made === null) throw new Error(`transfer ${transfer} is gone`);
-      if (isRefusal(made)) {
-        const { available } = taken;
+    const result = await ledger.transfer({ id: transfer, from: source, to: outgoingOf(network), amount, memo });
+    if (!result.ok) {
+      if (result.reason === 'insufficient') await refuseTransfer(ledger, transfer, memo);
+      const record = await options.transferOf(transfer);
+      if (record === null) throw new Error(`transfer ${transfer} is gone`);
+      if (isRefusal(record)) {
+        const { available } = result;
         const reason = available < amount ? balanceIs(available) : 'The balance was too low';
         await rows.move(id, 'requested', 'refused', null, reason);
         return;
@@ -273,7 +273,7 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
       case 'queued':
         return chain ? sign(withdrawal, chain) : undefined;
       case 'signed':
-        return chain ? look(withdrawal, chain, true) : undefined;
+        return chain ? poll(withdrawal, chain, true) : undefined;
       case 'returning':
         return giveBack(withdrawal);
       case 'paid':
@@ -295,5 +295,5 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     return row;
   };
 
-  return { reread, advance, look, uncommitted, paidInLeft, takenToday };
+  return { reread, advance, poll, uncommitted, paidInLeft, takenToday };
 }

@@ -15,12 +15,12 @@ export interface Withdrawals {
    * Stores a withdrawal and takes its amount from its source. A repeated request with the same id and the same values
    * resolves with the stored withdrawal. Rejects with WithdrawalProblem, also if the chain is not open.
    */
-  request(asked: NewWithdrawal): Promise<Withdrawal>;
+  request(request: NewWithdrawal): Promise<Withdrawal>;
   /**
    * Moves money from a treasury to another address of the operator. The limits of withdrawals do not apply. It may be
    * repeated with the same id.
    */
-  requestOwn(asked: Pick<NewWithdrawal, 'id' | 'network' | 'address' | 'amount'>): Promise<Withdrawal>;
+  requestOwn(request: Pick<NewWithdrawal, 'id' | 'network' | 'address' | 'amount'>): Promise<Withdrawal>;
   /** Micro-USD that a treasury has by the books, without signed payouts. No more can leave it now. */
   uncommitted(network: string): Promise<MicroUsd>;
   /** Gives back a withdrawal that is not signed yet. null if it is too late. */
@@ -74,11 +74,11 @@ function passOver(error: unknown): void {
 
 export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals {
   const { rows, chainOf, policyOf, now } = options;
-  const { reread, advance, look, uncommitted, paidInLeft, takenToday } = createWithdrawalSteps(options);
+  const { reread, advance, poll, uncommitted, paidInLeft, takenToday } = createWithdrawalSteps(options);
 
-  const check = async (asked: NewWithdrawal): Promise<void> => {
-    const { network, address, amount, source } = asked;
-    const fee = feeNow(policyOf, asked);
+  const check = async (request: NewWithdrawal): Promise<void> => {
+    const { network, address, amount, source } = request;
+    const fee = feeNow(policyOf, request);
     const chain = chainOf(network);
     if (chain === null)
       throw new WithdrawalProblem('service_unavailable', `${network} cannot be reached at the moment. Retry later`);
@@ -93,18 +93,18 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       );
     if (amount < minimum)
       throw new WithdrawalProblem('invalid_request', `A withdrawal is at least ${formatUsd(minimum)} USDC`, 'amount');
-    const taken = await takenToday(source);
-    if (taken + amount > dailyMax)
+    const today = await takenToday(source);
+    if (today + amount > dailyMax)
       throw new WithdrawalProblem(
         'rate_limit_exceeded',
-        `At most ${formatUsd(dailyMax)} USDC can be withdrawn per day; ${formatUsd(dailyMax > taken ? dailyMax - taken : 0n)} are left`,
+        `At most ${formatUsd(dailyMax)} USDC can be withdrawn per day; ${formatUsd(dailyMax > today ? dailyMax - today : 0n)} are left`,
         'amount',
       );
-    const left = await paidInLeft(asked);
-    if (amount > left)
+    const remaining = await paidInLeft(request);
+    if (amount > remaining)
       throw new WithdrawalProblem(
         'insufficient_balance',
-        `${NOT_PAID_IN}: ${formatUsd(left > 0n ? left : 0n)} USDC of this balance`,
+        `${NOT_PAID_IN}: ${formatUsd(remaining > 0n ? remaining : 0n)} USDC of this balance`,
         'amount',
       );
     const halted = await options.haltOf(network);
@@ -113,29 +113,29 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
         'service_unavailable',
         `Withdrawals over ${network} are stopped until the operator of this gateway has checked them`,
       );
-    await checkSource(options, asked);
+    await checkSource(options, request);
   };
 
   /** Checks what is not stored yet. false: it is stored by now. */
-  const isToStore = async (asked: NewWithdrawal): Promise<boolean> => {
+  const isToStore = async (request: NewWithdrawal): Promise<boolean> => {
     try {
-      await check(asked);
+      await check(request);
       return true;
     } catch (error) {
       // A repeat at the same moment may have been stored during the check, which then found its own money gone.
-      if ((await rows.find(asked.id)) === null) throw error;
+      if ((await rows.find(request.id)) === null) throw error;
       return false;
     }
   };
 
   return {
-    async request(asked) {
-      const before = await rows.find(asked.id);
-      if (before === null && (await isToStore(asked)))
-        await rows.insert(asked, now() + CLAIM_MS, feeNow(policyOf, asked));
-      const row = await reread(asked.id);
+    async request(request) {
+      const before = await rows.find(request.id);
+      if (before === null && (await isToStore(request)))
+        await rows.insert(request, now() + CLAIM_MS, feeNow(policyOf, request));
+      const row = await reread(request.id);
       const same = (['network', 'account', 'source', 'address', 'amount', 'handedOut'] as const).every(
-        (key) => row[key] === asked[key],
+        (key) => row[key] === request[key],
       );
       if (!same)
         throw new WithdrawalProblem(
@@ -152,9 +152,9 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       return reached;
     },
 
-    async requestOwn(asked) {
-      await rows.insert({ ...asked, account: OPERATOR, source: TRANSIT, handedOut: false }, now() + CLAIM_MS);
-      return advance(await reread(asked.id), ({ state }) => state !== 'requested' && state !== 'debited');
+    async requestOwn(request) {
+      await rows.insert({ ...request, account: OPERATOR, source: TRANSIT, handedOut: false }, now() + CLAIM_MS);
+      return advance(await reread(request.id), ({ state }) => state !== 'requested' && state !== 'debited');
     },
 
     uncommitted,
@@ -195,7 +195,7 @@ export function createWithdrawals(options: WithdrawalStepsOptions): Withdrawals 
       for (let after = ''; ;) {
         const page = await rows.signed(network, after);
         for (let at = 0; at < page.length; at += POLLS_AT_ONCE)
-          await Promise.all(page.slice(at, at + POLLS_AT_ONCE).map((row) => look(row, chain, false).catch(passOver)));
+          await Promise.all(page.slice(at, at + POLLS_AT_ONCE).map((row) => poll(row, chain, false).catch(passOver)));
         if (page.length === 0) return;
         after = page.at(-1)!.id;
       }

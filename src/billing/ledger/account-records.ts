@@ -165,10 +165,10 @@ const SLICE_LOCKS = 2_000;
 /** Finds matching locks among the next `sliceLocks` locks of an account. Rejects with the database's error. */
 export async function findLocks(
   database: Pick<Database, 'query'>,
-  asked: LocksQuery,
+  filter: LocksQuery,
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
-  const { account, before, from, limit, state = '', begins, holds, eitherHolds } = asked;
+  const { account, before, from, limit, state = '', begins, holds, eitherHolds } = filter;
   const [end] = await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [
     account,
     before.at,

@@ -17,17 +17,17 @@ type ChargeCheck =
  * fee is only compared with the journal.
  */
 export function checkCharge(row: Row, prices: ReadonlyMap<string, Rates>): ChargeCheck {
-  const asked = (row.charged as bigint) + (row.shortfall as bigint);
+  const total = (row.charged as bigint) + (row.shortfall as bigint);
   const due = dueOf(row, prices);
   const fee = row.fee_bps === null ? null : feeOf(row.charged as bigint, Number(row.fee_bps), row.id as string);
   const problems: string[] = [];
   if (fee !== null && row.fee !== fee)
     problems.push(`its fee is ${row.fee}; ${row.fee_bps} basis points of ${row.charged} are ${fee}`);
   if (typeof due === 'string') problems.push(due);
-  else if (asked > due.most) problems.push(`was charged ${asked} for usage that costs ${due.cost}`);
+  else if (total > due.most) problems.push(`was charged ${total} for usage that costs ${due.cost}`);
   if (problems.length > 0 || typeof due === 'string')
     return { ok: false, problems: problems.map((problem) => `lock ${row.id}: ${problem}`) };
-  return { ok: true, kind: asked === due.cost ? 'exact' : asked < due.cost ? 'below' : 'whole_estimate' };
+  return { ok: true, kind: total === due.cost ? 'exact' : total < due.cost ? 'below' : 'whole_estimate' };
 }
 
 interface Due {
@@ -45,9 +45,9 @@ function dueOf(row: Row, prices: ReadonlyMap<string, Rates>): Due | string {
     return 'it was settled at a price that it was not locked with';
   const outcome = attempt(() => (JSON.parse(row.detail as string) as { outcome?: unknown } | null)?.outcome);
   if (outcome === 'free') return FREE;
-  const asked = (row.charged as bigint) + (row.shortfall as bigint);
+  const total = (row.charged as bigint) + (row.shortfall as bigint);
   const rates = prices.get(row.price as string);
-  if (!rates) return asked === 0n ? FREE : `its price ${row.price} is not known`;
+  if (!rates) return total === 0n ? FREE : `its price ${row.price} is not known`;
   const usage = attempt(() => usageFromText(row.usage as string));
   if (!usage) return 'its usage cannot be read';
   const due = cost(rates, usage);

@@ -156,6 +156,6 @@ async function compareLog(database: SqliteDatabase, { chain, n, hash }: JournalH
   if (noted < n) return { state: 'behind', end: noted };
   if (Number(row!['n']) === n) return { state: row!['hash'] === hash ? 'there' : 'other' };
   const [batch] = await database.query(SQL.findBatch, [chain, n]);
-  const found = batch ? batch['hash'] : await database.program(FIND_RECORD, n);
-  return { state: found === hash ? 'there' : 'other' };
+  const stored = batch ? batch['hash'] : await database.program(FIND_RECORD, n);
+  return { state: stored === hash ? 'there' : 'other' };
 }

@@ -98,7 +98,7 @@ interface BudgetChange extends BudgetRow {
   readonly leasedBefore: MicroUsd | undefined;
 }
 
-/** A change of a lock of an earlier batch that is not its resolution: `lent`, `kept` or `expiresAt`. */
+/** A change of a lock of an earlier batch that is not its resolution: `lent`, `isKept` or `expiresAt`. */
 interface LockChange {
   readonly id: string;
   readonly row: LockRow;
@@ -120,7 +120,7 @@ export function openLock(lock: OpenLock, heldIn?: number): LockRow {
     depth: lock.depth,
     lendable: lock.lendable,
     lent: lock.lent,
-    kept: lock.kept,
+    isKept: lock.isKept,
     prices: lock.prices,
     budgets: lock.budgets,
     state: lock.state,
@@ -150,7 +150,7 @@ export const budgetText = (budgets: readonly string[]): string | null =>
  * fit.
  */
 export function isPlain(row: LockRow): boolean {
-  return row.parent === null && row.lendable === 0n && !row.kept;
+  return row.parent === null && row.lendable === 0n && !row.isKept;
 }
 
 /** Rows that a batch writes. */
@@ -189,8 +189,8 @@ export class LedgerChanges {
 
   /** `stripe`: one of its stripes instead of its row. */
   account(id: AccountName, stripe?: number): AccountChange | null {
-    const found = this.#accounts.get(id, stripe);
-    if (found !== undefined) return found;
+    const change = this.#accounts.get(id, stripe);
+    if (change !== undefined) return change;
     const row = this.#state.account(id, stripe);
     return row ? this.#accounts.add(changeOf(row, false)) : null;
   }
@@ -210,8 +210,8 @@ export class LedgerChanges {
 
   budget(id: string, stripe?: number): BudgetChange {
     const budgets = (this.#budgets ??= new Rows());
-    const found = budgets.get(id, stripe);
-    if (found !== undefined) return found;
+    const change = budgets.get(id, stripe);
+    if (change !== undefined) return change;
     const { spent, locked, leased, most } = this.#state.budget(id, stripe) ?? NOTHING_SPENT;
     const before = { spentBefore: spent, lockedBefore: locked, leasedBefore: leased };
     return budgets.add({ id, stripe, spent, locked, leased, most, ...before });
@@ -248,8 +248,8 @@ export class LedgerChanges {
   }
 
   lock(id: string): LockRow | undefined {
-    const found = this.#locks.get(id);
-    if (found !== undefined) return found;
+    const lockRow = this.#locks.get(id);
+    if (lockRow !== undefined) return lockRow;
     const row = this.#state.lock(id);
     return row && this.#locks.add(row);
   }

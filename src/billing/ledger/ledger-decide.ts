@@ -104,7 +104,7 @@ function lock(changes: LedgerChanges, request: LockRequest): LockResult {
     depth: parent ? parent.depth + 1 : 0,
     lendable: request.lendable ?? 0n,
     lent: 0n,
-    kept: false,
+    isKept: false,
     prices: request.prices,
     budgets: parent ? parent.budgets : budgets.map((budget) => budget.id),
     state: 'held',
@@ -146,9 +146,9 @@ function parentOf(changes: LedgerChanges, { account, amount }: LockRequest, id: 
   const parent = changes.lock(id);
   if (parent?.state !== 'held' || parent.account !== account)
     return { ok: false, reason: 'parent_over', available: 0n };
-  const left = parent.lendable - parent.lent;
-  if (parent.depth + 1 >= LOCK_LEVELS) return { ok: false, reason: 'too_deep', available: left };
-  if (left < amount) return { ok: false, reason: 'parent_exhausted', available: left };
+  const remaining = parent.lendable - parent.lent;
+  if (parent.depth + 1 >= LOCK_LEVELS) return { ok: false, reason: 'too_deep', available: remaining };
+  if (remaining < amount) return { ok: false, reason: 'parent_exhausted', available: remaining };
   return parent;
 }
 
@@ -209,7 +209,7 @@ function release(changes: LedgerChanges, { id, detail }: ReleaseRequest): Releas
 function expire(changes: LedgerChanges, { id, at, spareKept }: ExpireRequest): ReleaseResult {
   const row = changes.heldLock(id);
   if (typeof row === 'string') return { ok: false, reason: row };
-  if (row.expiresAt > at || (spareKept && row.kept)) return { ok: false, reason: 'not_found' };
+  if (row.expiresAt > at || (spareKept && row.isKept)) return { ok: false, reason: 'not_found' };
   return giveBack(changes, row, 'expire', null);
 }
 
@@ -233,9 +233,9 @@ function giveBack(
 function keep(changes: LedgerChanges, { id, until }: KeepRequest): KeepResult {
   const row = changes.heldLock(id);
   if (typeof row === 'string') return { ok: false, reason: row };
-  if (row.kept && row.expiresAt >= until) return { ok: true };
+  if (row.isKept && row.expiresAt >= until) return { ok: true };
   changes.changeLock(row);
-  row.kept = true;
+  row.isKept = true;
   row.expiresAt = Math.max(row.expiresAt, until);
   return { ok: true };
 }

@@ -27,7 +27,7 @@ interface ResolutionEntry {
 
 /** The entries about one lock in the given records. */
 interface LockEntries {
-  made?: { readonly at: number; readonly entry: LockEntry };
+  beginning?: { readonly at: number; readonly entry: LockEntry };
   change?: ChangeEntry;
   resolution?: ResolutionEntry;
 }
@@ -41,19 +41,19 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
   const accounts = new Map<string, AccountEntry>();
   const budgets = new Map<string, BudgetEntry>();
   const insertTransfer = prepare(SQL.insertTransfer);
-  const told = (id: string): LockEntries => {
-    let found = locks.get(id);
-    if (!found) locks.set(id, (found = {}));
-    return found;
+  const entriesFor = (id: string): LockEntries => {
+    let entries = locks.get(id);
+    if (!entries) locks.set(id, (entries = {}));
+    return entries;
   };
   for (const { at, payload } of records) {
     for (const entry of entriesOf(payload)) {
       const [kind, id] = entry;
-      if (kind === 'lock') locks.set(id, { made: { at, entry } });
-      else if (kind === 'settle' || kind === 'release' || kind === 'expire') told(id).resolution = { at, entry };
+      if (kind === 'lock') locks.set(id, { beginning: { at, entry } });
+      else if (kind === 'settle' || kind === 'release' || kind === 'expire') entriesFor(id).resolution = { at, entry };
       else if (kind === 'account') accounts.set(id, entry);
       else if (kind === 'budget') budgets.set(id, entry);
-      else if (kind === 'change') told(id).change = entry;
+      else if (kind === 'change') entriesFor(id).change = entry;
       else if (kind === 'transfer') insertTransfer.run(id, entry[2], entry[3], entry[4], entry[5], at);
     }
   }
@@ -64,13 +64,13 @@ export function apply(prepare: Prepare, records: readonly LogRecord[]): void {
   for (const [, id, spent, locked] of budgets.values()) putBudget.run(id, spent, locked);
 }
 
-function putLock(prepare: Prepare, id: string, { made, change, resolution }: LockEntries): void {
-  if (made) {
-    const [, , account, amount, prices, budget, expiresAt, detail, run, at = made.at] = made.entry;
+function putLock(prepare: Prepare, id: string, { beginning, change, resolution }: LockEntries): void {
+  if (beginning) {
+    const [, , account, amount, prices, budget, expiresAt, detail, run, at = beginning.at] = beginning.entry;
     const begin = [id, account, amount, JSON.stringify(prices), budget, at, change?.[4] ?? expiresAt, detail] as const;
     if (run || change) {
-      const [parent, depth, lendable, lent, kept] = run ?? [null, 0, '0', '0', 0];
-      prepare(SQL.insertNestedLock).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? kept);
+      const [parent, depth, lendable, lent, isKept] = run ?? [null, 0, '0', '0', 0];
+      prepare(SQL.insertNestedLock).run(...begin, parent, depth, lendable, change?.[2] ?? lent, change?.[3] ?? isKept);
     } else if (resolution) return void prepare(SQL.insertResolvedLock).run(...begin, ...resolved(resolution));
     else prepare(SQL.insertLock).run(...begin);
   } else if (change) prepare(SQL.changeLock).run(id, change[2], change[3], change[4]);

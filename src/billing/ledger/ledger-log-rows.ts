@@ -92,9 +92,9 @@ export function payloadOf(rows: RecordRows): string {
   let text = '';
   const write = (entry: LedgerEntry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
   const { newLocks, resolvedLocks, transfers } = rows;
-  let [made, resolved, transferred] = [0, 0, 0];
+  let [locks, resolved, transferred] = [0, 0, 0];
   for (const row of rows.journal) {
-    if (row.kind === 'lock') write(lockEntry(newLocks[made++]!, rows.at));
+    if (row.kind === 'lock') write(lockEntry(newLocks[locks++]!, rows.at));
     else if (row.kind === 'settle') write(settleEntry(resolvedLocks[resolved++]!, row));
     else if (row.kind === 'transfer') write(transferEntry(transfers[transferred++]!));
     else if (row.kind === 'return') write(['return', row.id, row.account, `${row.amount}`, row.counterparty!]);
@@ -103,7 +103,7 @@ export function payloadOf(rows: RecordRows): string {
       write([row.kind, row.id, account, `${row.amount}`, detail]);
     }
   }
-  for (const row of rows.changedLocks) write(['change', row.id, `${row.lent}`, row.kept ? 1 : 0, row.expiresAt]);
+  for (const row of rows.changedLocks) write(['change', row.id, `${row.lent}`, row.isKept ? 1 : 0, row.expiresAt]);
   for (const { id, available, locked } of rows.accounts.values()) write(['account', id, `${available}`, `${locked}`]);
   for (const { id, spent, locked } of rows.budgets.values()) write(['budget', id, `${spent}`, `${locked}`]);
   return `${text || '['}]\n`;
@@ -116,7 +116,7 @@ function lockEntry(row: LockRow, at: number): LockEntry {
   const entry = ['lock', id, account, `${amount}`, prices, budgetText(budgets), expiresAt, lockDetail] as const;
   const run = isPlain(row)
     ? null
-    : ([row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.kept ? 1 : 0] as const);
+    : ([row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.isKept ? 1 : 0] as const);
   if (createdAt !== at) return [...entry, run, createdAt];
   return run === null ? entry : [...entry, run];
 }

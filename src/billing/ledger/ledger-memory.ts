@@ -131,17 +131,17 @@ export class RowsInMemory implements LedgerState {
   /** The newest of the unwritten rows. */
   #lastOf<T>(find: (record: Unwritten) => T | undefined): T | undefined {
     for (const record of this.#unwritten()) {
-      const found = find(record);
-      if (found !== undefined) return found;
+      const row = find(record);
+      if (row !== undefined) return row;
     }
     return undefined;
   }
 
   hasTransfer(id: string): boolean {
     if (this.#unwritten().some(({ transfers }) => transfers.some((transfer) => transfer.id === id))) return true;
-    const found = this.#transfers?.get(id);
-    if (found === undefined) this.#lacks().transfers.add(id);
-    return found ?? false;
+    const isKnown = this.#transfers?.get(id);
+    if (isKnown === undefined) this.#lacks().transfers.add(id);
+    return isKnown ?? false;
   }
 
   /** True if the decision asked for rows that were not read yet. */
@@ -188,9 +188,9 @@ export class RowsInMemory implements LedgerState {
 
 /** The gap in which ids are free of each kind of use. */
 function commonGap(gaps: readonly Gap[]): Gap {
-  const ends = (of: 'after' | 'before') =>
+  const ends = (side: 'after' | 'before') =>
     gaps
-      .map((gap) => gap[of])
+      .map((gap) => gap[side])
       .filter((id) => id !== null)
       .sort();
   return { after: ends('after').at(-1) ?? null, before: ends('before')[0] ?? null };

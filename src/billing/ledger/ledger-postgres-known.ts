@@ -97,8 +97,8 @@ export class KnownRows {
   }
 
   /** Forgets stripes of accounts that were asked for and are not among the rows that were read: they were folded. */
-  forgetMissing(asked: Iterable<string>, found: ReadonlyMap<string, AccountRow>): void {
-    for (const key of asked) if (!found.has(key)) this.#accounts.delete(key);
+  forgetMissing(ids: Iterable<string>, rows: ReadonlyMap<string, AccountRow>): void {
+    for (const key of ids) if (!rows.has(key)) this.#accounts.delete(key);
   }
 
   /** Notes rows that were read. */

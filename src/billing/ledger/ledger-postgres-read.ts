@@ -99,9 +99,9 @@ export async function readState(
   const stripes = stripeSteps(touched, lockIds, plan, folded);
   const ask = async (steps: readonly (Step | null)[]) => {
     const rows = new Map<Step, readonly Row[]>();
-    const asked = steps.filter((step) => step !== null);
-    const answers = await send(asked);
-    asked.forEach((step, index) => rows.set(step, answers[index]!));
+    const present = steps.filter((step) => step !== null);
+    const answers = await send(present);
+    present.forEach((step, index) => rows.set(step, answers[index]!));
     return (step: Step) => rows.get(step) ?? [];
   };
   const hasBudgets = hasLocks || touched.budgets.size > 0;
@@ -351,7 +351,7 @@ function touch(operations: readonly LedgerOperation[], own: OwnLocks | null, pla
       credited.add(earningsOf(request.provider));
       if (request.feeBps > 0) credited.add(FEES);
     } else if (kind === 'release') touchLock(request.id);
-    // Another gateway may have changed `kept` and `expiresAt`, so the lock is always read.
+    // Another gateway may have changed `isKept` and `expiresAt`, so the lock is always read.
     else locks.add(request.id);
   }
   return { accounts, credited: credited.difference(accounts), locks, budgets, transfers, stripes };

@@ -73,7 +73,7 @@ export function writeSteps(decision: Decision, record: GroupRecord, stripe: Stri
       numbers(nested, (row) => row.depth),
       numbers(nested, (row) => row.lendable),
       numbers(nested, (row) => row.lent),
-      numbers(nested, (row) => (row.kept ? 1 : 0)),
+      numbers(nested, (row) => (row.isKept ? 1 : 0)),
       ...resolutions(resolved),
       at,
       chain,
@@ -115,11 +115,11 @@ export function assumeSteps({ accounts, budgets }: AssumedRows): readonly Step[]
   const add = <T extends { readonly id: string; readonly stripe?: number | undefined }>(
     [statement, ofStripes]: readonly [Step['statement'], Step['statement']],
     rows: readonly T[],
-    amounts: (of: readonly T[]) => readonly Value[],
+    amounts: (rows: readonly T[]) => readonly Value[],
   ) => {
     const whole = rows.filter((row) => row.stripe === undefined);
     const stripes = rows.filter((row) => row.stripe !== undefined);
-    const ids = (of: readonly T[]) => texts(of, (row) => row.id);
+    const ids = (group: readonly T[]) => texts(group, (row) => row.id);
     if (whole.length > 0) steps.push({ statement, params: [ids(whole), ...amounts(whole)] });
     if (stripes.length === 0) return null;
     const params = [ids(stripes), numbers(stripes, (row) => row.stripe!), ...amounts(stripes)];
@@ -146,7 +146,7 @@ export function changeSteps({ changedLocks: changed }: Decision): readonly Step[
   const params = [
     texts(changed, ({ row }) => row.id),
     numbers(changed, ({ row, lentBefore }) => row.lent - lentBefore),
-    numbers(changed, ({ row }) => (row.kept ? 1 : 0)),
+    numbers(changed, ({ row }) => (row.isKept ? 1 : 0)),
     numbers(changed, ({ row }) => row.expiresAt),
     numbers(changed, ({ row }) => row.resolvedAt),
   ];

@@ -111,9 +111,9 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     operations: readonly LedgerOperation[],
     doubts: Doubt[],
     own: OwnLocks | null,
-    found: GroupFacts = NOTHING_FOUND,
+    facts: GroupFacts = NOTHING_FOUND,
   ): Promise<readonly OperationResult[]> => {
-    const { opened } = found;
+    const { openAccounts: accounts } = facts;
     if (!session || session.lost) {
       session = await database.session(SETUP);
       const [free] = await send([TAKE_STRIPE]);
@@ -122,12 +122,12 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
       // The server may have crashed, and lost groups whose flush nobody waited for.
       head = null;
     }
-    const emptied = withIds(found.folded, debitedOf(operations));
-    const plan = own && planLeases(operations, leaseStripe, { known, folded: emptied, refill: found.refill });
+    const emptied = withIds(facts.folded, debitedOf(operations));
+    const plan = own && planLeases(operations, leaseStripe, { known, folded: emptied, refill: facts.refill });
     // Once for a group, however often it is begun again.
-    if (found === NOTHING_FOUND) for (const id of plan?.refill.accounts ?? NONE) short.filled(consumerOf(id)!);
+    if (facts === NOTHING_FOUND) for (const id of plan?.refill.accounts ?? NONE) short.filled(consumerOf(id)!);
     const folded = plan ? withIds(emptied, plan.outdated) : emptied;
-    if (head !== null && own !== null && doubts.length === 0 && found === NOTHING_FOUND) {
+    if (head !== null && own !== null && doubts.length === 0 && facts === NOTHING_FOUND) {
       const results = await assume(operations, doubts, head, own, plan);
       if (results !== null) return results;
     }
@@ -144,15 +144,15 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     const again = async (more: Partial<GroupFacts>, from = own) => {
       ownLocks.forget(operations);
       await send([ROLLBACK]);
-      return attempt(operations, doubts, from, { ...found, ...more });
+      return attempt(operations, doubts, from, { ...facts, ...more });
     };
     if (state.unread.accounts.size > 0) {
       known.note(state.read.accounts, state.read.budgets);
-      return again({ refill: withIds(found.refill, state.unread) });
+      return again({ refill: withIds(facts.refill, state.unread) });
     }
     const before = (id: AccountName, ofStripe?: number) => {
       const row = state.account(id, ofStripe);
-      return row && opened.has(id) && row.available === 0n && row.locked === 0n ? undefined : row;
+      return row && accounts.has(id) && row.available === 0n && row.locked === 0n ? undefined : row;
     };
     const decision = decide({ ...state, account: before }, operations, at);
     if (
@@ -164,13 +164,13 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     const lacking = shortOf(operations, decision, state, folded);
     if (lacking.isCertain || (await state.hasLeases(lacking.ids)))
       return again({ folded: withIds(folded, lacking.ids) });
-    const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, opened);
+    const missing = decision.journal.length === 0 ? [] : missingAccounts(decision, accounts);
     if (missing.length > 0) {
       // Accounts are created in a separate transaction. A transaction that already holds row locks would take the new
       // ones out of order, and could deadlock.
       ownLocks.forget(operations);
       await send([ROLLBACK, BEGIN, openStep(missing), COMMIT]);
-      return attempt(operations, doubts, null, { ...found, opened: new Set([...opened, ...missing]) });
+      return attempt(operations, doubts, null, { ...facts, openAccounts: new Set([...accounts, ...missing]) });
     }
     if (decision.journal.length === 0) {
       // Keeping a lock writes no journal row. It is idempotent, so it can be repeated after a lost response.
@@ -308,10 +308,10 @@ const chainEnd = (row: Row): ChainHead => ({ n: Number(row['n']), hash: row['has
  * Throws DatabaseError `lost` if the journal of this gateway ends before a group whose operations were answered. So it
  * is after a failover to a standby that had not received everything, and after a restore beside a running gateway.
  */
-function refuseOlder(found: ChainHead, durable: ChainHead): void {
-  if (found.n > durable.n || (found.n === durable.n && found.hash === durable.hash)) return;
+function refuseOlder(head: ChainHead, durable: ChainHead): void {
+  if (head.n > durable.n || (head.n === durable.n && head.hash === durable.hash)) return;
   throw new DatabaseError(
-    `The database lacks operations that were acknowledged: the journal of this gateway ends with group ${found.n}, and had group ${durable.n}. ` +
+    `The database lacks operations that were acknowledged: the journal of this gateway ends with group ${head.n}, and had group ${durable.n}. ` +
       'Bring back the database that has them, or restart the gateway: it says what is missing and how to go on without it.',
     { code: LOST },
   );
@@ -342,14 +342,14 @@ const NONE: ReadonlySet<string> = new Set();
 /** Facts that earlier attempts of the same group have found. */
 interface GroupFacts {
   /** Accounts that were created for this group. While their balances are zero, the decision treats them as missing. */
-  readonly opened: ReadonlySet<string>;
+  readonly openAccounts: ReadonlySet<string>;
   /** Accounts and budgets whose stripes give back what they have, because something was refused without it. */
   readonly folded: Ids;
   /** Accounts and budgets whose stripes have less than was known. */
   readonly refill: Ids;
 }
 
-const NOTHING_FOUND: GroupFacts = { opened: NONE, folded: NO_IDS, refill: NO_IDS };
+const NOTHING_FOUND: GroupFacts = { openAccounts: NONE, folded: NO_IDS, refill: NO_IDS };
 
 /** False if it was refused, or if it would be charged something else with more rows. */
 const isInFull = (result: OperationResult): boolean =>
@@ -362,8 +362,8 @@ const areOwnRefused = (operations: readonly LedgerOperation[], { results }: Deci
   );
 
 /** Accounts that the decision changes and that have no row yet. */
-const missingAccounts = ({ accounts }: Decision, opened: ReadonlySet<string>): readonly string[] =>
-  accounts.filter((row) => row.isNew && !opened.has(row.id)).map(({ id }) => id);
+const missingAccounts = ({ accounts }: Decision, openAccounts: ReadonlySet<string>): readonly string[] =>
+  accounts.filter((row) => row.isNew && !openAccounts.has(row.id)).map(({ id }) => id);
 
 /**
  * The ids of locks that the decision refused. They are not written, so no constraint of the database shows whether they

@@ -207,7 +207,7 @@ export interface LockRecord extends Settlement {
    */
   readonly lent: MicroUsd;
   /** The lock belongs to a task, so it outlives its call and its process, until its `expiresAt`. */
-  readonly kept: boolean;
+  readonly isKept: boolean;
   readonly prices: readonly string[];
   /** Ids of the budgets that count it. */
   readonly budgets: readonly string[];

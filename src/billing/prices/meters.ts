@@ -34,22 +34,22 @@ type Whole = 'prompt' | 'completion';
 
 /** Tokens that may have their own price. Without one, a token costs what a token of `else` does. */
 interface Part {
-  readonly of: Whole;
+  readonly whole: Whole;
   readonly else: Meter;
 }
 
 const PARTS: Readonly<Partial<Record<Meter, Part>>> = {
-  input_cache_read: { of: 'prompt', else: 'prompt' },
-  input_cache_write: { of: 'prompt', else: 'prompt' },
-  input_cache_write_1h: { of: 'prompt', else: 'input_cache_write' },
-  audio: { of: 'prompt', else: 'prompt' },
-  input_audio_cache: { of: 'prompt', else: 'audio' },
-  internal_reasoning: { of: 'completion', else: 'completion' },
-  audio_output: { of: 'completion', else: 'completion' },
-  image_output: { of: 'completion', else: 'completion' },
+  input_cache_read: { whole: 'prompt', else: 'prompt' },
+  input_cache_write: { whole: 'prompt', else: 'prompt' },
+  input_cache_write_1h: { whole: 'prompt', else: 'input_cache_write' },
+  audio: { whole: 'prompt', else: 'prompt' },
+  input_audio_cache: { whole: 'prompt', else: 'audio' },
+  internal_reasoning: { whole: 'completion', else: 'completion' },
+  audio_output: { whole: 'completion', else: 'completion' },
+  image_output: { whole: 'completion', else: 'completion' },
 };
 
-const partsOf = (whole: Whole): readonly Meter[] => METERS.filter((meter) => PARTS[meter]?.of === whole);
+const partsOf = (whole: Whole): readonly Meter[] => METERS.filter((meter) => PARTS[meter]?.whole === whole);
 
 /** The meters of tokens that may have a price other than that of the prompt, or of the completion. */
 export const TOKEN_PARTS: Readonly<Record<Whole, readonly Meter[]>> = {

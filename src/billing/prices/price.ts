@@ -110,18 +110,18 @@ function sumAtMost(rates: MeterRates, most: UsageAtMost): bigint {
 
 /** The dearest parts first, each as far as it is possible. */
 function tokensAtMost(rates: MeterRates, most: UsageAtMost, whole: 'prompt' | 'completion'): bigint {
-  let left = most[whole] ?? 0n;
+  let remaining = most[whole] ?? 0n;
   const rate = rateOf(rates, whole);
   const dearer = TOKEN_PARTS[whole].filter((part) => rateOf(rates, part) > rate);
   if (dearer.length > 1) dearer.sort((a, b) => (rateOf(rates, a) > rateOf(rates, b) ? -1 : 1));
   let sum = 0n;
   for (const part of dearer) {
-    const bound = most[part] ?? left;
-    const tokens = bound < left ? bound : left;
+    const bound = most[part] ?? remaining;
+    const tokens = bound < remaining ? bound : remaining;
     sum += rateOf(rates, part) * tokens;
-    left -= tokens;
+    remaining -= tokens;
   }
-  return sum + rate * left;
+  return sum + rate * remaining;
 }
 
 /** The highest rate of a text token of the prompt in the first tier, in micro-USD per 1M tokens. */
@@ -193,15 +193,15 @@ export const BATCH_TIER = 'batch';
  * less. A reply that claims no tier, or one without a price, counts as served in the default tier.
  */
 export function settledPrice(
-  asked: Price,
+  pinned: Price,
   tiers: ServiceTiers | undefined,
   claimed: string | null | undefined,
   usage: Usage | null,
 ): Price {
-  if (tiers === undefined || usage === null) return asked;
+  if (tiers === undefined || usage === null) return pinned;
   const name = claimed !== null && claimed !== undefined && Object.hasOwn(tiers, claimed) ? claimed : DEFAULT_TIER;
-  const proven = tiers[name] ?? asked;
-  return cost(proven.rates, usage) < cost(asked.rates, usage) ? proven : asked;
+  const proven = tiers[name] ?? pinned;
+  return cost(proven.rates, usage) < cost(pinned.rates, usage) ? proven : pinned;
 }
 
 /** Meters of the first release. Prices without a later meter keep the ids that they have had since then. */

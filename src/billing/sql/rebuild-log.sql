@@ -31,11 +31,11 @@ UPDATE ledger_log SET position = 0, n = $1, hash = $2, noted = $1
 -- was drawn (drawn_from) minus what the parent got back.
 SELECT child.id, 'escrow:' || child.account AS account, child.parent, child.amount - child.lent - child.charged AS rest, child.resolved_at AS at,
   parent.lent, (SELECT SUM(amount) FROM live_locks AS drawn WHERE drawn.parent = parent.id) AS drawn_from,
-  CASE WHEN parent.state = 'held' OR child.resolved_at < parent.resolved_at THEN 1 WHEN child.resolved_at > parent.resolved_at THEN -1 ELSE 0 END AS given,
+  CASE WHEN parent.state = 'held' OR child.resolved_at < parent.resolved_at THEN 1 WHEN child.resolved_at > parent.resolved_at THEN -1 ELSE 0 END AS handed_back,
   EXISTS (SELECT 1 FROM told WHERE told.id = child.id AND told.kind = 'return') AS is_told
 FROM live_locks AS child JOIN live_locks AS parent ON parent.id = child.parent
 WHERE child.state <> 'held' AND child.amount - child.lent - child.charged > 0
-ORDER BY child.parent, given DESC, child.resolved_at, child.id
+ORDER BY child.parent, handed_back DESC, child.resolved_at, child.id
 
 -- name: rebuildToldIndex
 CREATE INDEX temp.told_key ON told (id, kind)

@@ -31,7 +31,7 @@ function tellLog(logger: Logger): Required<TunnelObserver> {
     replaced: ({ provider, id }) =>
       logger.info({ provider, connection: id }, 'a newer connection of the provider took over'),
     draining: ({ provider, id }) => logger.info({ provider, connection: id }, 'a provider takes no more calls'),
-    left: ({ provider, id }, reason) => logger.info({ provider, connection: id, reason }, 'a provider left'),
+    onLeave: ({ provider, id }, reason) => logger.info({ provider, connection: id, reason }, 'a provider left'),
     failed: ({ provider, id }, error) =>
       logger.warn({ err: error, provider, connection: id }, 'a registration could not be stored'),
   };

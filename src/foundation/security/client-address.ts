@@ -38,10 +38,10 @@ export function networkOf(address: string): string {
   // An IPv4 client of a socket that listens on IPv4 and IPv6.
   if (address.startsWith('::ffff:') && address.includes('.')) return address.slice('::ffff:'.length);
   const [head = '', tail] = address.split('%', 1)[0]!.split('::', 2);
-  const left = head === '' ? [] : head.split(':');
+  const groups = head === '' ? [] : head.split(':');
   const right = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  return [...left, ...Array.from({ length: zeros }, () => '0'), ...right]
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - groups.length - right.length);
+  return [...groups, ...Array.from({ length: zeros }, () => '0'), ...right]
     .slice(0, 4)
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');

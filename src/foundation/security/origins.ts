@@ -69,14 +69,14 @@ interface OwnOriginOptions {
  */
 export function createOwnOrigin({ publicUrl, names = [], onUnknownHost }: OwnOriginOptions): OwnOrigin {
   const own = new Set(names);
-  let told = false;
+  let isReported = false;
   return ({ protocol, host }) => {
     if (publicUrl !== null) return publicUrl;
-    const asked = parseHost(host);
-    if (asked === null) return null;
-    if (own.has(asked.name) || isOnlyOurs(asked.name)) return originAt(protocol, asked);
-    if (!told) onUnknownHost?.(host);
-    told = true;
+    const requestHost = parseHost(host);
+    if (requestHost === null) return null;
+    if (own.has(requestHost.name) || isOnlyOurs(requestHost.name)) return originAt(protocol, requestHost);
+    if (!isReported) onUnknownHost?.(host);
+    isReported = true;
     return null;
   };
 }

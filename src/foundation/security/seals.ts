@@ -45,15 +45,15 @@ export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
 
 /** Encrypts texts that are stored where others may read them, such as the database and its backups. */
 export interface SealedTexts {
-  /** `of` names the owner of the text. It must be the same when the text is opened. */
-  seal(of: string, text: string): string;
+  /** `owner` names whose text it is. It must be the same when the text is opened. */
+  seal(owner: string, text: string): string;
   /** null if the text was sealed with another secret or for another owner. */
-  open(of: string, sealed: string): string | null;
+  open(owner: string, sealed: string): string | null;
   /** The same for bytes, without an encoding that makes them longer. */
-  sealBytes(of: string, bytes: Uint8Array): Buffer;
-  openBytes(of: string, sealed: Uint8Array): Buffer | null;
+  sealBytes(owner: string, bytes: Uint8Array): Buffer;
+  openBytes(owner: string, sealed: Uint8Array): Buffer | null;
   /** The same in pieces. `turn` is awaited before each, so that large bytes hold up no other work. */
-  openInTurns(of: string, sealed: Uint8Array, turn: () => Promise<void>): Promise<readonly Buffer[] | null>;
+  openInTurns(owner: string, sealed: Uint8Array, turn: () => Promise<void>): Promise<readonly Buffer[] | null>;
 }
 
 const IV_BYTES = 12;
@@ -66,14 +66,14 @@ const IVS_AT_ONCE = 256;
 /** Yields between the pieces. Its end is all pieces, which were not changed; null if they were. */
 function* opening(
   secret: Uint8Array,
-  of: string,
+  owner: string,
   bytes: Uint8Array,
 ): Generator<undefined, readonly Buffer[] | null, undefined> {
   if (bytes.length < IV_BYTES + TAG_BYTES) return null;
   const decipher = createDecipheriv('aes-256-gcm', secret, bytes.subarray(0, IV_BYTES), {
     authTagLength: TAG_BYTES,
   })
-    .setAAD(Buffer.from(of))
+    .setAAD(Buffer.from(owner))
     .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES));
   const pieces: Buffer[] = [];
   for (let at = IV_BYTES + TAG_BYTES; at < bytes.length; at += PIECE_BYTES) {
@@ -98,21 +98,21 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
     ivs = ivs.subarray(IV_BYTES);
     return iv;
   };
-  const sealBytes = (of: string, bytes: Uint8Array): Buffer => {
+  const sealBytes = (owner: string, bytes: Uint8Array): Buffer => {
     const iv = nextIv();
-    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(Buffer.from(of));
+    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(Buffer.from(owner));
     const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
   };
-  const openBytes = (of: string, bytes: Uint8Array): Buffer | null => {
-    const steps = opening(secret, of, bytes);
+  const openBytes = (owner: string, bytes: Uint8Array): Buffer | null => {
+    const steps = opening(secret, owner, bytes);
     for (;;) {
       const { done, value } = steps.next();
       if (done) return value === null ? null : Buffer.concat(value);
     }
   };
-  const openInTurns: SealedTexts['openInTurns'] = async (of, bytes, turn) => {
-    const steps = opening(secret, of, bytes);
+  const openInTurns: SealedTexts['openInTurns'] = async (owner, bytes, turn) => {
+    const steps = opening(secret, owner, bytes);
     for (;;) {
       await turn();
       const { done, value } = steps.next();
@@ -120,8 +120,8 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
     }
   };
   return {
-    seal: (of, text) => sealBytes(of, Buffer.from(text)).toString('base64url'),
-    open: (of, sealed) => openBytes(of, Buffer.from(sealed, 'base64url'))?.toString() ?? null,
+    seal: (owner, text) => sealBytes(owner, Buffer.from(text)).toString('base64url'),
+    open: (owner, sealed) => openBytes(owner, Buffer.from(sealed, 'base64url'))?.toString() ?? null,
     sealBytes,
     openBytes,
     openInTurns,

@@ -146,13 +146,13 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
     },
     program: (module, args) => performBehindLog({ kind: 'program', module, args }),
     snapshot(run, temporary = []) {
-      const taken = read(run, temporary);
-      const ended: Promise<unknown> = taken.then(
+      const result = read(run, temporary);
+      const ended: Promise<unknown> = result.then(
         () => snapshots.delete(ended),
         () => snapshots.delete(ended),
       );
       snapshots.add(ended);
-      return taken;
+      return result;
     },
     async dropLog(position) {
       await Promise.all(snapshots);
@@ -169,18 +169,18 @@ const ABOUT_LOG = new WeakMap<Statement, boolean>();
 
 /** Whether a statement names a table that follows the log; found once for each statement. */
 function isAboutLog(statement: Statement): boolean {
-  let found = ABOUT_LOG.get(statement);
-  if (found === undefined) ABOUT_LOG.set(statement, (found = followsLog(statement.text)));
-  return found;
+  let isAbout = ABOUT_LOG.get(statement);
+  if (isAbout === undefined) ABOUT_LOG.set(statement, (isAbout = followsLog(statement.text)));
+  return isAbout;
 }
 
 /** Creates the files, readable by their owner only, and flushes the folder so that it survives a power cut. */
 function prepareFolder(folder: string, path: string): void {
   try {
-    const made = makeFolder(folder);
+    const topFolder = makeFolder(folder);
     makeFile(path);
     makeFile(join(folder, 'tollgate.lock'));
-    for (const each of made === undefined ? [folder] : [folder, dirname(made)]) {
+    for (const each of topFolder === undefined ? [folder] : [folder, dirname(topFolder)]) {
       const handle = openSync(each, 'r');
       fsyncSync(handle);
       closeSync(handle);

@@ -216,8 +216,8 @@ async function refuseOtherSession(client: PoolClient, other: PoolClient): Promis
   await other.query('BEGIN');
   try {
     // A pooler has given the session that was just free to the transaction.
-    const taken = await sessionOf(other);
-    if (taken !== before && (await sessionOf(client)) === before) return;
+    const session = await sessionOf(other);
+    if (session !== before && (await sessionOf(client)) === before) return;
   } finally {
     await other.query('ROLLBACK');
   }

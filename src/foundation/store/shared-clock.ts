@@ -15,7 +15,7 @@ export interface SharedClock {
    */
   follow(read: () => Promise<number>): Promise<void>;
   /** Looks now. Rejects with the error of `read`. */
-  look(): Promise<void>;
+  sync(): Promise<void>;
   close(): void;
 }
 
@@ -53,41 +53,41 @@ export function createSharedClock({
   let origin: number | null = null;
   /** This machine's clock minus the monotonic one, at the last look. */
   let own = 0;
-  /** Until the right time has come here, this one goes on at half the speed from `shown` at `at`. */
-  let slow: { readonly shown: number; readonly at: number } | null = null;
+  /** Until the right time has come here, this one goes on at half the speed from `time` at `at`. */
+  let slow: { readonly time: number; readonly at: number } | null = null;
   let looking: Promise<void> | null = null;
   let timer: NodeJS.Timeout | undefined;
 
   const at = (moment: number): number => {
     const right = moment + origin!;
     if (slow === null) return right;
-    const shown = slow.shown + (moment - slow.at) / 2;
-    if (shown > right) return shown;
+    const slowTime = slow.time + (moment - slow.at) / 2;
+    if (slowTime > right) return slowTime;
     slow = null;
     return right;
   };
 
-  const correct = (found: number, moment: number) => {
-    const shown = origin === null ? null : at(moment);
-    const back = origin === null ? 0 : origin - found;
-    origin = found;
-    if (back > 0) slow = back > BACK_MS ? null : { shown: shown!, at: moment };
+  const correct = (offset: number, moment: number) => {
+    const previous = origin === null ? null : at(moment);
+    const back = origin === null ? 0 : origin - offset;
+    origin = offset;
+    if (back > 0) slow = back > BACK_MS ? null : { time: previous!, at: moment };
   };
 
   const take = async () => {
-    const asked = elapsed();
+    const sentAt = elapsed();
     const time = await source!();
     const answered = elapsed();
     own = wall() - answered;
     // The database read its clock between the two moments, so what is known is right if it is between these.
-    const [least, most] = [time - answered, time - asked];
+    const [least, most] = [time - answered, time - sentAt];
     if (origin === null) correct((least + most) / 2, answered);
     else if (origin < least) correct(least, answered);
     else if (origin > most) correct(most, answered);
     onLook(clock.aheadMs());
   };
 
-  const look = (): Promise<void> =>
+  const sync = (): Promise<void> =>
     (looking ??= take().finally(() => {
       looking = null;
     }));
@@ -98,16 +98,16 @@ export function createSharedClock({
       const moment = elapsed();
       if (looking === null && Math.abs(wall() - moment - own) > STEP_MS) {
         own = wall() - moment;
-        look().catch(() => {});
+        sync().catch(() => {});
       }
       return Math.floor(at(moment));
     },
     aheadMs: () => (origin === null ? 0 : wall() - elapsed() - origin),
-    look,
+    sync,
     async follow(read) {
       source = read;
-      await look();
-      timer = setInterval(() => void look().catch(() => {}), everyMs).unref();
+      await sync();
+      timer = setInterval(() => void sync().catch(() => {}), everyMs).unref();
     },
     close: () => clearInterval(timer),
   };

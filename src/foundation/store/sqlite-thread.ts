@@ -26,7 +26,7 @@ interface PendingWork {
 interface Thread {
   readonly worker: Worker;
   /** Receives the thread's messages, and the reason when it ends. */
-  hear: (said: ThreadMessage | DatabaseError) => void;
+  hear: (message: ThreadMessage | DatabaseError) => void;
   expiry: NodeJS.Timeout | null;
 }
 
@@ -51,10 +51,10 @@ export async function connect(
 ): Promise<SqliteConnection> {
   const thread = takeThread();
   const log = await new Promise<LogStart | null>((resolve, reject) => {
-    thread.hear = (said) => {
-      if (said instanceof DatabaseError) reject(said);
-      else if ('refused' in said) reject(refused(said.refused));
-      else if ('opened' in said) resolve(said.log);
+    thread.hear = (message) => {
+      if (message instanceof DatabaseError) reject(message);
+      else if ('refused' in message) reject(refused(message.refused));
+      else if ('isOpen' in message) resolve(message.log);
     };
     thread.worker.postMessage({ open: setup });
   });
@@ -64,12 +64,12 @@ export async function connect(
   /** Number of requests in the message that the thread has not answered yet. */
   let under = 0;
   let ended: DatabaseError | null = null;
-  thread.hear = (said) => {
-    if (said instanceof DatabaseError) {
-      ended ??= said;
+  thread.hear = (message) => {
+    if (message instanceof DatabaseError) {
+      ended ??= message;
       for (const { reject } of waiting.takeAll()) reject(ended);
-    } else if ('replies' in said) {
-      for (const reply of said.replies) settle(reply);
+    } else if ('replies' in message) {
+      for (const reply of message.replies) settle(reply);
       // Under high load, the next message also takes the requests that these answers cause.
       if (under > FEW || outbox.length > 0) setImmediate(flush);
       else under = 0;
@@ -107,12 +107,12 @@ export async function connect(
 }
 
 function takeThread(): Thread {
-  const kept = idle.pop();
-  if (kept === undefined) return startThread();
-  clearTimeout(kept.expiry!);
-  kept.expiry = null;
-  kept.worker.ref();
-  return kept;
+  const idleThread = idle.pop();
+  if (idleThread === undefined) return startThread();
+  clearTimeout(idleThread.expiry!);
+  idleThread.expiry = null;
+  idleThread.worker.ref();
+  return idleThread;
 }
 
 function startThread(): Thread {
@@ -123,7 +123,7 @@ function startThread(): Thread {
     forget(thread);
     thread.hear(reason);
   };
-  worker.on('message', (said: ThreadMessage) => thread.hear(said));
+  worker.on('message', (message: ThreadMessage) => thread.hear(message));
   worker.on('error', (cause) =>
     end(
       new DatabaseError(`The database worker failed: ${String(cause)}`, { code: 'worker', unavailable: true, cause }),

@@ -78,7 +78,7 @@ export interface OpenRefusal {
 
 /** A message from the thread, in answer to `open` or `requests`. */
 export type ThreadMessage =
-  | { readonly opened: true; readonly log: LogStart | null }
+  | { readonly isOpen: true; readonly log: LogStart | null }
   | { readonly refused: OpenRefusal }
   | { readonly replies: readonly WorkReply[] };
 
@@ -159,12 +159,12 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
 
   const prepared = new Map<string, Prepared>();
   const find = ({ name, text }: Statement): Prepared => {
-    let found = prepared.get(name);
-    if (!found) {
+    let entry = prepared.get(name);
+    if (!entry) {
       const statement = database.prepare(text.replaceAll(/\$(?=\d)/g, '?'));
-      prepared.set(name, (found = { statement, follows: followsLog(text) }));
+      prepared.set(name, (entry = { statement, follows: followsLog(text) }));
     }
-    return found;
+    return entry;
   };
   const prepare: Prepare = (statement) => find(statement).statement;
   if (writer?.rebuild) {
@@ -261,7 +261,7 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     progress.sleep();
     if (progress.end > progress.followed && !progress.wake()) wake();
   };
-  const look = () => {
+  const poll = () => {
     timer = undefined;
     const bytes = progress.end - progress.followed;
     // A statement has made the tables follow in the meantime.
@@ -272,12 +272,12 @@ async function startFollowing(log: string, writer: WriterSetup, database: Databa
     const leftMs = gatherMs - elapsedMs;
     if (leftMs < GATHER_MS_MIN) return turn();
     // Calls may become more at any time, so a long wait is made of waits that grow.
-    timer = setTimeout(look, Math.min(leftMs, 4 * elapsedMs));
+    timer = setTimeout(poll, Math.min(leftMs, 4 * elapsedMs));
   };
   const wake = () => {
     if (timer !== undefined) return;
     since = performance.now();
-    timer = setTimeout(look, Math.min(gatherMs, GATHER_MS_BUSY));
+    timer = setTimeout(poll, Math.min(gatherMs, GATHER_MS_BUSY));
   };
   return {
     start: follow.start,
@@ -360,9 +360,9 @@ async function answer(requests: readonly WorkRequest[]): Promise<readonly WorkRe
  * answer.
  */
 async function answerGroup(group: readonly StatementsRequest[]): Promise<readonly WorkReply[]> {
-  if (group.length > 1 && opened.together !== null) {
+  if (group.length > 1 && openFile.together !== null) {
     try {
-      const values = opened.together(group.map(({ work }) => work));
+      const values = openFile.together(group.map(({ work }) => work));
       return group.map(({ id }, index) => ({ id, ok: true, value: values[index] }));
     } catch {
       // The transaction was rolled back, so nothing has happened.
@@ -375,7 +375,7 @@ async function answerGroup(group: readonly StatementsRequest[]): Promise<readonl
 
 async function answerOne({ id, work }: WorkRequest): Promise<WorkReply> {
   try {
-    return { id, ok: true, value: await opened.perform(work) };
+    return { id, ok: true, value: await openFile.perform(work) };
   } catch (error) {
     return { id, ok: false, ...describe(error) };
   }
@@ -398,7 +398,7 @@ function yieldTo(more: number): void {
 
 const say = (answer: ThreadMessage) => parentPort!.postMessage(answer);
 const programs = new Map<string, Program>();
-let opened: OpenFile;
+let openFile: OpenFile;
 let tail = Promise.resolve();
 
 parentPort!.on('message', (order: Order) => {
@@ -407,8 +407,8 @@ parentPort!.on('message', (order: Order) => {
     if ('requests' in order) return say({ replies: await answer(order.requests) });
     try {
       yieldTo(order.open.writer ? WRITER_NICE : READER_NICE);
-      opened = await open(order.open);
-      say({ opened: true, log: opened.log });
+      openFile = await open(order.open);
+      say({ isOpen: true, log: openFile.log });
     } catch (error) {
       const { message, code } = describe(error);
       say({ refused: { message: deniedTo(error) ?? message, busy: code === BUSY, logGone: error instanceof LogGone } });

@@ -4,7 +4,7 @@ import type { JsonLimits } from './json/json-guard.ts';
 export interface Bound extends JsonLimits {
   readonly jsonElementsMax: number;
   /** The row of docs/bounds.md: the text and its sender. */
-  readonly of: string;
+  readonly label: string;
   /** The bound of its bytes, if that is not `bytesMax`. */
   readonly bytesBy?: string;
 }
@@ -19,7 +19,7 @@ const MIB = 1024 * 1024;
  */
 export const BOUNDS = {
   reply: {
-    of: 'The reply of a chat model in one piece, if it is small or the gateway itself acts on it',
+    label: 'The reply of a chat model in one piece, if it is small or the gateway itself acts on it',
     bytesBy: REPLY,
     jsonDepthMax: 128,
     jsonKeysMax: 20_000,
@@ -28,7 +28,7 @@ export const BOUNDS = {
   },
   largeReply: {
     // High, because log probabilities alone have a dozen keys for each token.
-    of: 'The same, above 64 KiB: it is read in a thread',
+    label: 'The same, above 64 KiB: it is read in a thread',
     bytesBy: REPLY,
     jsonDepthMax: 128,
     jsonKeysMax: 500_000,
@@ -36,7 +36,7 @@ export const BOUNDS = {
     repairText: true,
   },
   chatEvent: {
-    of: 'An event of a chat stream',
+    label: 'An event of a chat stream',
     bytesBy: 'a line of at most 1 MiB',
     jsonDepthMax: 128,
     jsonKeysMax: 10_000,
@@ -45,7 +45,7 @@ export const BOUNDS = {
   },
   nativeEvent: {
     // The last event of a response repeats the whole response, and the request.
-    of: 'An event of a stream of Messages, Responses or Gemini, if the provider speaks that API',
+    label: 'An event of a stream of Messages, Responses or Gemini, if the provider speaks that API',
     bytesMax: 8 * MIB,
     denseBytesMax: 2 * MIB,
     jsonDepthMax: 128,
@@ -54,35 +54,35 @@ export const BOUNDS = {
     repairText: true,
   },
   embeddings: {
-    of: 'The usage of a reply with embeddings, which pass as they came',
+    label: 'The usage of a reply with embeddings, which pass as they came',
     bytesMax: 4 * KIB,
     jsonDepthMax: 32,
     jsonKeysMax: 1_000,
     jsonElementsMax: 4_096,
   },
   embeddingsForGemini: {
-    of: 'A reply with embeddings for a client of the Gemini API, which is written anew',
+    label: 'A reply with embeddings for a client of the Gemini API, which is written anew',
     bytesBy: REPLY,
     jsonDepthMax: 16,
     jsonKeysMax: 20_000,
     jsonElementsMax: 10_000_000,
   },
   rerank: {
-    of: 'The reply of a model that reranks',
+    label: 'The reply of a model that reranks',
     bytesBy: REPLY,
     jsonDepthMax: 16,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
   },
   moderation: {
-    of: 'The reply of a model that moderates',
+    label: 'The reply of a model that moderates',
     bytesMax: 4 * MIB,
     jsonDepthMax: 16,
     jsonKeysMax: 100_000,
     jsonElementsMax: 200_000,
   },
   speechEvent: {
-    of: 'An event of a stream with speech, or an error instead of speech',
+    label: 'An event of a stream with speech, or an error instead of speech',
     bytesMax: 8 * MIB,
     denseBytesMax: MIB,
     jsonDepthMax: 16,
@@ -90,21 +90,21 @@ export const BOUNDS = {
     jsonElementsMax: 1_000,
   },
   transcript: {
-    of: 'A transcript in one piece',
+    label: 'A transcript in one piece',
     bytesMax: 8 * MIB,
     jsonDepthMax: 16,
     jsonKeysMax: 80_000,
     jsonElementsMax: 1_000_000,
   },
   transcriptEvent: {
-    of: 'An event of a transcript',
+    label: 'An event of a transcript',
     bytesMax: 2 * MIB,
     jsonDepthMax: 16,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
   },
   realtimeEvent: {
-    of: 'An event of a realtime session from its provider',
+    label: 'An event of a realtime session from its provider',
     bytesBy: REPLY,
     jsonDepthMax: 32,
     jsonKeysMax: 10_000,
@@ -112,7 +112,7 @@ export const BOUNDS = {
     repairText: true,
   },
   image: {
-    of: 'A reply or an event with images, without its long texts',
+    label: 'A reply or an event with images, without its long texts',
     bytesBy: REPLY,
     denseBytesMax: MIB,
     jsonDepthMax: 32,
@@ -121,7 +121,7 @@ export const BOUNDS = {
     repairText: true,
   },
   video: {
-    of: 'An answer about the job of a video',
+    label: 'An answer about the job of a video',
     bytesMax: 256 * KIB,
     jsonDepthMax: 32,
     jsonKeysMax: 2_000,
@@ -129,7 +129,7 @@ export const BOUNDS = {
     repairText: true,
   },
   providerError: {
-    of: 'The error of a provider instead of a reply',
+    label: 'The error of a provider instead of a reply',
     bytesMax: 64 * KIB,
     jsonDepthMax: 64,
     jsonKeysMax: 10_000,
@@ -137,91 +137,91 @@ export const BOUNDS = {
     repairText: true,
   },
   providerBatch: {
-    of: 'An answer about a batch or a file at a provider',
+    label: 'An answer about a batch or a file at a provider',
     bytesMax: MIB,
     jsonDepthMax: 32,
     jsonKeysMax: 10_000,
     jsonElementsMax: 20_000,
   },
   fileLine: {
-    of: 'A line of an uploaded file that does not fit the `limits` of requests: its `custom_id` is looked for',
+    label: 'A line of an uploaded file that does not fit the `limits` of requests: its `custom_id` is looked for',
     bytesBy: '`limits.chat_body_bytes_max` when it was checked',
     jsonDepthMax: 128,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
   },
   batchAnswer: {
-    of: 'A line of the results of a batch at a provider',
+    label: 'A line of the results of a batch at a provider',
     bytesBy: REPLY,
     jsonDepthMax: 128,
     jsonKeysMax: 500_000,
     jsonElementsMax: 10_000_000,
   },
   message: {
-    of: 'A message of an MCP server or an A2A agent: an answer, an event, a page of a list',
+    label: 'A message of an MCP server or an A2A agent: an answer, an event, a page of a list',
     bytesBy: '`upstream.reply_bytes_max`; a line of at most 4 MiB if the proxy of a provider runs the server',
     jsonDepthMax: 256,
     jsonKeysMax: 20_000,
     jsonElementsMax: 200_000,
   },
   card: {
-    of: 'The card of an A2A agent',
+    label: 'The card of an A2A agent',
     bytesMax: 256 * KIB,
     jsonDepthMax: 32,
     jsonKeysMax: 10_000,
     jsonElementsMax: 20_000,
   },
   modelList: {
-    of: 'The list of models of a `[[providers]]` block',
+    label: 'The list of models of a `[[providers]]` block',
     bytesMax: 16 * MIB,
     jsonDepthMax: 32,
     jsonKeysMax: 200_000,
     jsonElementsMax: 1_000_000,
   },
   tunnelMessage: {
-    of: 'A message on the control stream of a provider that dials in, except its registration',
+    label: 'A message on the control stream of a provider that dials in, except its registration',
     bytesBy: 'a line of at most 4 MiB',
     jsonDepthMax: 16,
     jsonKeysMax: 1_000,
     jsonElementsMax: 20_000,
   },
   routerMessage: {
-    of: 'A message of a gateway to the proxy of a provider, which runs it',
+    label: 'A message of a gateway to the proxy of a provider, which runs it',
     bytesMax: 4 * MIB,
     jsonDepthMax: 32,
     jsonKeysMax: 400_000,
     jsonElementsMax: 800_000,
   },
   probed: {
-    of: "An answer of a provider's own server to its own proxy, when a block is tried",
+    label: "An answer of a provider's own server to its own proxy, when a block is tried",
     bytesMax: 8 * MIB,
     jsonDepthMax: 128,
     jsonKeysMax: 100_000,
     jsonElementsMax: 1_000_000,
   },
   header: {
-    of: 'A payment or the sign-in of a wallet in a header',
+    label: 'A payment or the sign-in of a wallet in a header',
     bytesBy: 'the headers of a request',
     jsonDepthMax: 16,
     jsonKeysMax: 256,
     jsonElementsMax: 1_024,
   },
   issuer: {
-    of: 'The metadata and the keys of an OAuth issuer',
+    label: 'The metadata and the keys of an OAuth issuer',
     bytesMax: 256 * KIB,
     jsonDepthMax: 16,
     jsonKeysMax: 4_000,
     jsonElementsMax: 8_000,
   },
   chain: {
-    of: "An answer of a chain's node or of an x402 facilitator",
+    label: "An answer of a chain's node or of an x402 facilitator",
     bytesMax: 64 * MIB,
     jsonDepthMax: 32,
     jsonKeysMax: 1_000_000,
     jsonElementsMax: 4_000_000,
   },
   receiver: {
-    of: 'The answer of a receiver of logs. Answers of the receivers of webhooks are not read',
+    label: 'The answer of a receiver of logs. Answers of the receivers of webhooks are not read',
     bytesMax: 64 * KIB,
     jsonDepthMax: 16,
     jsonKeysMax: 1_000,

@@ -3,7 +3,7 @@ import { dropOldest } from './collections.ts';
 /** A token bucket for small things that each cost some microseconds, such as frames and chunks. */
 export interface TokenBucket {
   /** How many may still pass. May be negative. */
-  left(): number;
+  remaining(): number;
   take(count: number): void;
   /** Milliseconds until so many may pass. 0: now. */
   waitMs(count: number): number;
@@ -16,18 +16,18 @@ export interface BudgetSize {
 }
 
 export function createBudget({ atOnce, perSecond }: BudgetSize, now = (): number => performance.now()): TokenBucket {
-  let left = atOnce;
+  let remaining = atOnce;
   let at = now();
   const refill = (): number => {
     const present = now();
-    left = Math.min(atOnce, left + ((present - at) * perSecond) / 1000);
+    remaining = Math.min(atOnce, remaining + ((present - at) * perSecond) / 1000);
     at = present;
-    return left;
+    return remaining;
   };
   return {
-    left: refill,
+    remaining: refill,
     take(count) {
-      left -= count;
+      remaining -= count;
     },
     waitMs: (count) => Math.max(0, ((count - refill()) * 1000) / perSecond),
   };
@@ -47,7 +47,7 @@ export class NetworkBudgets {
     this.#now = now;
   }
 
-  of(network: string): TokenBucket {
+  budgetOf(network: string): TokenBucket {
     const budget = this.#budgets.get(network) ?? createBudget(this.#size, this.#now);
     this.#budgets.delete(network);
     this.#budgets.set(network, budget);
@@ -56,6 +56,6 @@ export class NetworkBudgets {
   }
 
   isSpent(network: string): boolean {
-    return (this.#budgets.get(network)?.left() ?? 0) < 0;
+    return (this.#budgets.get(network)?.remaining() ?? 0) < 0;
   }
 }

@@ -5,14 +5,14 @@
 export function getOrInsert<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   const known = map.get(key);
   if (known !== undefined) return known;
-  const made = make();
-  map.set(key, made);
-  return made;
+  const value = make();
+  map.set(key, value);
+  return value;
 }
 
 /** Drops the oldest entry of a map or set that has more than `max` entries. */
-export function dropOldest<K>(kept: Map<K, unknown> | Set<K>, max: number): void {
-  if (kept.size > max) kept.delete(kept.keys().next().value!);
+export function dropOldest<K>(entries: Map<K, unknown> | Set<K>, max: number): void {
+  if (entries.size > max) entries.delete(entries.keys().next().value!);
 }
 
 /** An item of a PlacedList. */

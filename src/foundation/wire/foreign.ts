@@ -10,27 +10,27 @@ const UNGUARDED_BYTES = 4096;
  * Parses it at once. Throws SyntaxError, and GatewayError for more than its bound and for bytes that are no UTF-8.
  * `bytes` of a text, if they are at hand, need not be made again.
  */
-export function parseForeign(said: string | Uint8Array, bound: Bound, bytes?: Uint8Array): unknown {
-  if (typeof said !== 'string') return JSON.parse(jsonText(said, bound)) as unknown;
-  if (said.length >= UNGUARDED_BYTES) guardStructure(bytes ?? Buffer.from(said), bound);
-  return JSON.parse(said) as unknown;
+export function parseForeign(text: string | Uint8Array, bound: Bound, bytes?: Uint8Array): unknown {
+  if (typeof text !== 'string') return JSON.parse(jsonText(text, bound)) as unknown;
+  if (text.length >= UNGUARDED_BYTES) guardStructure(bytes ?? Buffer.from(text), bound);
+  return JSON.parse(text) as unknown;
 }
 
 /**
  * Checks a text that another parser builds values of. Throws GatewayError for more than its bound. A large text gives a
  * promise: it is checked over several turns of the event loop.
  */
-export function guardForeign(said: string, bound: Bound): Promise<void> | void {
-  if (said.length < UNGUARDED_BYTES) return;
-  const bytes = Buffer.from(said);
-  if (said.length >= IN_TURNS_CHARS) return guardInTurns(bytes, bound);
+export function guardForeign(text: string, bound: Bound): Promise<void> | void {
+  if (text.length < UNGUARDED_BYTES) return;
+  const bytes = Buffer.from(text);
+  if (text.length >= IN_TURNS_CHARS) return guardInTurns(bytes, bound);
   guardStructure(bytes, bound);
 }
 
 /** As parseForeign; null for anything but an object. */
-export function foreignObject(said: string | Uint8Array, bound: Bound): JsonObject | null {
+export function foreignObject(text: string | Uint8Array, bound: Bound): JsonObject | null {
   try {
-    const value = parseForeign(said, bound);
+    const value = parseForeign(text, bound);
     return isObject(value) ? value : null;
   } catch {
     return null;
@@ -38,9 +38,9 @@ export function foreignObject(said: string | Uint8Array, bound: Bound): JsonObje
 }
 
 /** As parseForeign. A large text is parsed in pieces, over several turns of the event loop. */
-export async function readForeign(said: string | Buffer, bound: Bound): Promise<unknown> {
-  if (said.length < IN_TURNS_CHARS) return parseForeign(said, bound);
-  return readJson(typeof said === 'string' ? Buffer.from(said) : said, bound);
+export async function readForeign(text: string | Buffer, bound: Bound): Promise<unknown> {
+  if (text.length < IN_TURNS_CHARS) return parseForeign(text, bound);
+  return readJson(typeof text === 'string' ? Buffer.from(text) : text, bound);
 }
 
 /** Up to this length a text is parsed at once. */

@@ -83,7 +83,7 @@ export function createFrameMeter(
   };
   return {
     admit(bytes) {
-      const most = Math.min(FRAMES_PER_TURN - passed, budget.left());
+      const most = Math.min(FRAMES_PER_TURN - passed, budget.remaining());
       let small = 0;
       let tiny = 0;
       let at = 0;

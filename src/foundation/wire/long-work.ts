@@ -36,11 +36,11 @@ const NOTICED_MS = 4;
  * `work` are in any unit, such as characters. Work that is more than a turn alone is not divided.
  */
 export function createPace(perTurn: number): (work: number) => Promise<void> | undefined {
-  let left = perTurn;
+  let remaining = perTurn;
   return (work) => {
-    left -= work;
-    if (left >= 0) return undefined;
-    left = perTurn - work;
+    remaining -= work;
+    if (remaining >= 0) return undefined;
+    remaining = perTurn - work;
     return ownTurn();
   };
 }

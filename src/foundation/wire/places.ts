@@ -60,8 +60,8 @@ export class Places {
   }
 
   /** The places that a share has now, without those of long jobs. */
-  of(share: string): number {
-    return this.#held.of(share);
+  countOf(share: string): number {
+    return this.#held.amountOf(share);
   }
 
   /** null if there is no place for the account now. */
@@ -87,9 +87,9 @@ export class Places {
         resolve(null);
       };
       stop?.addEventListener('abort', leave, { once: true });
-      function give(given: JobPlace) {
+      function give(jobPlace: JobPlace) {
         stop?.removeEventListener('abort', leave);
-        resolve(given);
+        resolve(jobPlace);
       }
     });
   }

@@ -16,23 +16,23 @@ export class Shares {
   }
 
   mayTake(party: string, amount = 1): boolean {
-    const held = this.of(party) + amount;
+    const held = this.amountOf(party) + amount;
     return held <= this.#mostOfOne && held <= this.max - this.#all;
   }
 
   take(party: string, amount = 1): void {
-    this.#held.set(party, this.of(party) + amount);
+    this.#held.set(party, this.amountOf(party) + amount);
     this.#all += amount;
   }
 
   leave(party: string, amount = 1): void {
-    const left = this.of(party) - amount;
-    if (left > 0) this.#held.set(party, left);
+    const rest = this.amountOf(party) - amount;
+    if (rest > 0) this.#held.set(party, rest);
     else this.#held.delete(party);
     this.#all -= amount;
   }
 
-  of(party: string): number {
+  amountOf(party: string): number {
     return this.#held.get(party) ?? 0;
   }
 

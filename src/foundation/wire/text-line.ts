@@ -58,9 +58,9 @@ function describeCall(call: Record<string, unknown>, paint: Paint): string {
 
 function describeRefusal(request: Record<string, unknown>, paint: Paint): string {
   const status = Number(request['status']);
-  const asked = `${String(request['method'])} ${printable(String(request['path']))}`;
+  const requestLine = `${String(request['method'])} ${printable(String(request['path']))}`;
   const reason = request['reason'] === undefined ? [] : [paint('31', printable(String(request['reason'])))];
-  return [paint(status < 500 ? '33' : '31', String(status)), asked, ...reason].join('  ');
+  return [paint(status < 500 ? '33' : '31', String(status)), requestLine, ...reason].join('  ');
 }
 
 /** Consumers choose tool names, so control characters must not reach the terminal. */

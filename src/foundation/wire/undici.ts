@@ -67,8 +67,8 @@ export function skipInterimReplies<D extends Connecting>(dispatcher: D): D {
     const skipInterim: typeof complete = (status, upgrade, shouldKeepAlive) => {
       interim = status < 200 ? interim + 1 : 0;
       const refused = interim > INTERIM_REPLIES_MAX;
-      const told = refused ? CONTINUE : status === CONTINUE ? EARLY_HINTS : status;
-      return complete.call(parser, told, upgrade, shouldKeepAlive);
+      const interimStatus = refused ? CONTINUE : status === CONTINUE ? EARLY_HINTS : status;
+      return complete.call(parser, interimStatus, upgrade, shouldKeepAlive);
     };
     parser.onHeadersComplete = skipInterim;
   });

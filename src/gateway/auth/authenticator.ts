@@ -43,9 +43,9 @@ import type { KeyStore } from './key-store.ts';
 const ENDED_RUNS_MAX = 20_000;
 
 export interface AuthenticatorOptions extends KeyCallersOptions {
-  readonly limits: Pick<LimitsStore, 'of' | 'onChange'>;
+  readonly limits: Pick<LimitsStore, 'limitsOf' | 'onChange'>;
   /** Default: no account is frozen or closed. */
-  readonly states?: Pick<AccountStates, 'of'>;
+  readonly states?: Pick<AccountStates, 'stateOf'>;
   /** Default: nobody acts for another account. */
   readonly members?: Pick<MemberStore, 'find'>;
   readonly signIn: SignIn;
@@ -106,7 +106,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const byCredential = (headers: IncomingHttpHeaders, address: string, calls: boolean): Caller | Promise<Caller> =>
     after(proved(headers, address, calls), served);
   const served = (caller: Caller): Caller | Promise<Caller> =>
-    after(caller.anonymous ? 'open' : (options.states?.of(caller.account) ?? 'open'), (state) =>
+    after(caller.anonymous ? 'open' : (options.states?.stateOf(caller.account) ?? 'open'), (state) =>
       accounts.limited(unlessClosed(caller, state)),
     );
   const { members = { find: async () => null } } = options;
@@ -150,7 +150,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
     },
     async act(headers, own) {
       const acting = await actFor(headers, own, options.keys, members);
-      return unlessClosed(acting, (await options.states?.of(acting.account)) ?? 'open');
+      return unlessClosed(acting, (await options.states?.stateOf(acting.account)) ?? 'open');
     },
     bySession,
     close() {
@@ -247,8 +247,8 @@ async function actFor(
   if (caller.run || caller.anonymous || caller.paying)
     throw new GatewayError('permission_denied', 'Only a wallet, a session or an API key acts for another account');
   await refuseRestricted({ find: keys.findWithLimits }, caller.key, 'act for another account');
-  const asked = String(headers[ACCOUNT_HEADER]);
-  const member = await members.find(accountOf(asked), caller.account);
+  const requested = String(headers[ACCOUNT_HEADER]);
+  const member = await members.find(accountOf(requested), caller.account);
   if (member === null) throw new GatewayError('not_found', 'Account not found', { param: ACCOUNT_HEADER });
   const { account, role } = member;
   if (!reaches(role, needed))

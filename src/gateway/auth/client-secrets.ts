@@ -54,9 +54,9 @@ export function createClientSecrets({
     },
     open(text) {
       if (!text.startsWith(CLIENT_SECRET_PREFIX) || text.length > TEXT_MAX) return null;
-      const opened = texts.open(PURPOSE, text.slice(CLIENT_SECRET_PREFIX.length));
-      if (opened === null) return null;
-      const [expiresAt, account, key, model, session] = JSON.parse(opened) as [
+      const plainText = texts.open(PURPOSE, text.slice(CLIENT_SECRET_PREFIX.length));
+      if (plainText === null) return null;
+      const [expiresAt, account, key, model, session] = JSON.parse(plainText) as [
         number,
         SecretGrant['account'],
         SecretGrant['key'],

@@ -23,8 +23,8 @@ export function readCredential(headers: IncomingHttpHeaders, walletsToo = false)
     googles === undefined
       ? keyIn(headers['x-api-key'])
       : oursOf(keyIn(googles), keyIn(headers['x-api-key']), 'x-goog-api-key and x-api-key');
-  const found = oursOf(bearer, key, `Authorization and ${googles === undefined ? 'x-api-key' : 'x-goog-api-key'}`);
-  if (found !== undefined) return found;
+  const token = oursOf(bearer, key, `Authorization and ${googles === undefined ? 'x-api-key' : 'x-goog-api-key'}`);
+  if (token !== undefined) return token;
   const what =
     authorization === undefined ? 'No API key' : 'The Authorization header is not of the form "Bearer <key>"';
   throw unauthorized(`${what}: ${walletsToo ? OR_SIGN_IN : HOW}`, walletsToo ? 'Bearer, SIWx' : 'Bearer');
@@ -116,9 +116,9 @@ export function createRunTokens({ secret, now }: { readonly secret: Buffer; read
       RUN_TOKEN_PREFIX + texts.seal(PURPOSE, JSON.stringify([expiresAt, parent, account, key])),
     open(text) {
       if (!text.startsWith(RUN_TOKEN_PREFIX) || text.length > TEXT_MAX) return null;
-      const opened = texts.open(PURPOSE, text.slice(RUN_TOKEN_PREFIX.length));
-      if (opened === null) return null;
-      const [expiresAt, parent, account, key] = JSON.parse(opened) as [number, string, string, string | null];
+      const plainText = texts.open(PURPOSE, text.slice(RUN_TOKEN_PREFIX.length));
+      if (plainText === null) return null;
+      const [expiresAt, parent, account, key] = JSON.parse(plainText) as [number, string, string, string | null];
       return expiresAt > now() ? { parent, account, key } : null;
     },
   };

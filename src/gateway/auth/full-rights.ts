@@ -63,7 +63,7 @@ const HOW_TO_SIGN = 'get one from GET /api/v1/auth/nonce, sign a message with it
  * of the cookie has neither the wallet nor the key. Rejects with GatewayError `unauthorized`.
  */
 export async function requireFreshSignature({ wallet, session }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
-  if (session?.by === 'api_key')
+  if (session?.method === 'api_key')
     throw signInError('A session is not enough for this: send the API key itself, as "Authorization: Bearer svc-sk-…"');
   if (wallet === null) return;
   if (wallet.nonce === null) throw signInError(`This needs a sign-in with a nonce of this gateway: ${HOW_TO_SIGN}`);

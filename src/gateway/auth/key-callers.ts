@@ -77,18 +77,18 @@ export function createKeyCallers({
    * for an invalid key.
    */
   const read = async (hash: string, startedAt: number, counts: () => boolean): Promise<Caller> => {
-    const found = knownOf(await keys.findWithLimits(hash, startedAt), startedAt, acceptDevelopmentKeys);
+    const caller = knownOf(await keys.findWithLimits(hash, startedAt), startedAt, acceptDevelopmentKeys);
     if (counts()) {
       lookups.delete(hash);
       known.delete(hash);
       dropOldest(known, CACHED_KEYS_MAX - 1);
-      known.set(hash, found);
+      known.set(hash, caller);
     }
-    if (found.caller === null) throw invalidKey();
-    return found.caller;
+    if (caller.caller === null) throw invalidKey();
+    return caller.caller;
   };
 
-  const look = async (hash: string, address: string | null): Promise<Caller> => {
+  const authenticate = async (hash: string, address: string | null): Promise<Caller> => {
     const startedAt = now();
     const running = lookups.get(hash);
     // A lookup that is older than the TTL is not shared: it may have read the key before a revocation that must be in
@@ -121,21 +121,21 @@ export function createKeyCallers({
 
   return {
     callerOf(text, address) {
-      const kept = hashes.get(text);
-      const hash = kept ?? hashKey(text);
+      const cachedHash = hashes.get(text);
+      const hash = cachedHash ?? hashKey(text);
       // Only well-formed keys are in the cache, so a hit needs no checksum.
       const caller = cachedCaller(hash);
       if (caller === null) {
         if (parseKey(text) === null) throw invalidKey();
-        return look(hash, address);
+        return authenticate(hash, address);
       }
-      if (kept === undefined) {
+      if (cachedHash === undefined) {
         dropOldest(hashes, CACHED_KEYS_MAX - 1);
         hashes.set(text, hash);
       }
       return caller;
     },
-    callerOfHash: (hash) => cachedCaller(hash) ?? look(hash, null),
+    callerOfHash: (hash) => cachedCaller(hash) ?? authenticate(hash, null),
     close() {
       stopKeys();
       stopLimits();

@@ -83,8 +83,8 @@ export interface KeyStore {
   findWithLimits(hash: string, at?: number): Promise<KeyWithLimits | null>;
   /** Oldest first. */
   list(account: string, page: { readonly offset: number; readonly limit: number }): Promise<readonly KeyRecord[]>;
-  /** null if the account has no such key. `by`: who makes the change. Default: `account`. */
-  update(account: string, hash: string, changes: KeyChanges, by?: LimitSetter): Promise<KeyRecord | null>;
+  /** null if the account has no such key. `setter`: who makes the change. Default: `account`. */
+  update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
   /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
   /** Notifies the listeners of a key whose member was removed or got another role. */
@@ -122,7 +122,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
   /** A key, with the sum that is carried to its limit in the period of `at`. */
   const carrying = async (row: Row, at = now()): Promise<KeyRecord> => {
     const record = recordOf(row);
-    const carried = record.limit === null ? null : await sums.of(carryingKey(row), at);
+    const carried = record.limit === null ? null : await sums.useOf(carryingKey(row), at);
     return carried === null ? record : { ...record, carried };
   };
 
@@ -192,7 +192,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
       return Promise.all(rows.map((row) => carrying(row)));
     },
 
-    async update(account, hash, changes, by = 'account') {
+    async update(account, hash, changes, setter = 'account') {
       const params = [
         ...set(changes.label, ''),
         ...set(changes.disabled === undefined ? undefined : Number(changes.disabled), 0),
@@ -204,7 +204,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...notifyParams(changes),
         ...set(changes.requestsPerMinute, null),
         ...set(changes.tokensPerMinute, null),
-        by,
+        setter,
         now(),
       ];
       await prepare(account, hash, changes);

@@ -104,7 +104,7 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
   if (siwx !== undefined) {
     const signer = deps.signIn.known(siwx) ?? (await deps.signIn.verify(siwx, request.ip));
     await requireFreshSignature(signer, deps.nonces);
-    caller = { ...signer, session: { id: '', by: 'wallet' } };
+    caller = { ...signer, session: { id: '', method: 'wallet' } };
   } else if (key !== undefined) {
     if (kindOf(key) === 'admin') throw unauthorized('This is the admin key: an operator signs in at /admin/v1/session');
     caller = await deps.authenticator.authenticate({ authorization: `Bearer ${key}` }, request.ip);
@@ -112,7 +112,7 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
       throw new GatewayError('permission_denied', 'Only an API key can begin a session, no other token', {
         param: 'api_key',
       });
-    caller = { ...caller, session: { id: '', by: 'api_key' } };
+    caller = { ...caller, session: { id: '', method: 'api_key' } };
   } else {
     if (!mayDevelop(request, deps))
       throw new GatewayError(
@@ -120,7 +120,7 @@ async function signedIn(request: FastifyRequest<{ Body: SignInBody }>, deps: Ses
         'Only a browser on the machine of a development gateway signs in without a credential: use a wallet or an API key',
         { param: 'development' },
       );
-    caller = { account: DEVELOPMENT_ACCOUNT, key: null, wallet: null, session: { id: '', by: 'development' } };
+    caller = { account: DEVELOPMENT_ACCOUNT, key: null, wallet: null, session: { id: '', method: 'development' } };
   }
   // New wallets cost nothing, so sign-ins with a wallet also count against the client's network.
   if (siwx !== undefined) await deps.count(signInsFrom(request.ip), 1);
@@ -142,7 +142,7 @@ const mayDevelop = (request: FastifyRequest, { development }: SessionRoutesDeps)
 
 const newSessionOf = ({ account, key, wallet, session }: Caller): Omit<NewSession, 'client'> => ({
   account,
-  signedInBy: session!.by,
+  signedInBy: session!.method,
   keyHash: key?.hash ?? null,
   wallet: wallet?.caip10 ?? null,
 });
@@ -182,12 +182,12 @@ function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
 
 /** The response body: the owner and the rights of a session. */
 async function viewOf(session: WebSession, caller: Caller, request: FastifyRequest, deps: SessionRoutesDeps) {
-  const by = caller.session!.by;
+  const method = caller.session!.method;
   return {
     account: callerCaip10(caller, deps.networks),
-    signed_in_by: by,
+    signed_in_by: method,
     rights: (await isRestricted(deps.keys, caller.key)) ? 'limited' : 'full',
-    step_up: STEP_UP[by],
+    step_up: STEP_UP[method],
     wallet: session.wallet,
     key: session.keyHash,
     id: session.id,

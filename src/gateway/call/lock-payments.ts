@@ -232,7 +232,7 @@ const neverFunded = () =>
 
 type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
 
-const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
+const NAMES: Readonly<Record<CallerBudget['scope'], string>> = {
   key: 'Spending limit of this API key',
   member: 'Budget of this member',
   account: 'Budget of the account',
@@ -240,7 +240,7 @@ const NAMES: Readonly<Record<CallerBudget['of'], string>> = {
 };
 
 /** Says who can raise each budget. A payment does not help here. */
-const RAISED_BY: Readonly<Record<CallerBudget['of'], string>> = {
+const RAISED_BY: Readonly<Record<CallerBudget['scope'], string>> = {
   key: 'Whoever manages the keys of the account raises it',
   member: 'An admin or owner of the organisation raises it',
   account: 'An admin or owner of the account raises it',
@@ -256,7 +256,7 @@ function budgetError(
   { id, limit, spent, locked }: FullBudget,
   needed: string,
 ): GatewayError {
-  const { of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { of: 'key', resetsAt: null };
+  const { scope: of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { scope: 'key', resetsAt: null };
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
   const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
   const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;

@@ -6,7 +6,7 @@ import type { CallRequest, Candidate } from './call.ts';
 
 /** Calls with the consumer's own key at a provider. */
 export interface OwnKeyCalls {
-  readonly keys: Pick<ProviderKeys, 'of'>;
+  readonly keys: Pick<ProviderKeys, 'keysOf'>;
   /** The part of the usual price that such a call costs, in basis points. All of it is the operator's. */
   readonly bps: number;
 }
@@ -24,7 +24,7 @@ export function ownKeysFor(
   offers: readonly Offer[],
 ): OwnKeys | null | Promise<OwnKeys | null> {
   if (calls === undefined || primitive !== 'model' || free || !mayUseProviderKeys(caller)) return null;
-  return offers.some(takesOwnKeys) ? calls.keys.of(caller.account) : null;
+  return offers.some(takesOwnKeys) ? calls.keys.keysOf(caller.account) : null;
 }
 
 const takesOwnKeys = ({ endpoint }: Offer): boolean => endpoint.kind === 'direct' && endpoint.ownKeys === true;

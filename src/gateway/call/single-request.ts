@@ -51,7 +51,7 @@ export interface ReplyReader<R = unknown, D extends ReplyPiece = Uint8Array> {
    */
   endElsewhere?(): Promise<ReaderEnd<R, D>> | null;
   /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
-  readonly kept?: number | undefined;
+  readonly storedBytes?: number | undefined;
   /**
    * The gateway ended the reply, perhaps before its head. Returns what is charged for it by `chargeOfCut`: what the
    * provider claimed, what was measured, or nothing (`free`). Also called after `data` or `end` threw a failure that is
@@ -126,7 +126,7 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
     const reader = this.#reader!;
     try {
       while (!reader.finished) {
-        const room = reader.kept === undefined ? null : (reply.memory?.keeps(reader.kept) ?? null);
+        const room = reader.storedBytes === undefined ? null : (reply.memory?.keeps(reader.storedBytes) ?? null);
         if (room !== null) await room;
         // A small reply arrives together with its end. Its end then needs no extra step.
         const reading = reply.ended ? null : reply.read();
@@ -156,7 +156,10 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
   #told(failure: UpstreamFailure, { status, scrub }: UpstreamReply): UpstreamFailure {
     const clean = failure.detail === null ? failure : failure.withDetail(scrub(failure.detail));
     if (clean.attributedTo !== 'provider' || clean.status !== null) return clean;
-    return clean.ofReply(status, scrub(clean.said ?? Buffer.from(this.#first.subarray(0, SAID_BYTES_MAX)).toString()));
+    return clean.ofReply(
+      status,
+      scrub(clean.replyText ?? Buffer.from(this.#first.subarray(0, SAID_BYTES_MAX)).toString()),
+    );
   }
 
   async cut(cut: Cut): Promise<ReplyEnd<R> | null> {

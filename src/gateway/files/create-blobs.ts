@@ -85,8 +85,8 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     const lost = new AbortController();
     const renew = async () => {
       try {
-        const kept = await database.query(SQL.renewBlob, [id, now() + leaseMs, file.bytes]);
-        if (kept.length === 0) lost.abort(UNWRITTEN);
+        const rows = await database.query(SQL.renewBlob, [id, now() + leaseMs, file.bytes]);
+        if (rows.length === 0) lost.abort(UNWRITTEN);
       } catch {
         // The database may be back before the lease ends.
       }
@@ -95,13 +95,13 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     return { lost: lost.signal, end: () => clearInterval(timer) };
   }
 
-  /** Rejects with GatewayError if there is no room for `wanted` bytes besides stored files and reserved rooms. */
-  async function refuseMore(account: string, wanted: number, isFree: boolean): Promise<void> {
+  /** Rejects with GatewayError if there is no room for `bytes` more besides stored files and reserved rooms. */
+  async function refuseMore(account: string, bytes: number, isFree: boolean): Promise<void> {
     const [[row], disk] = await Promise.all([
       database.query(SQL.countBlobBytes, [account, fileBytesMax, now()]),
       files.free(),
     ]);
-    refuseBeyondShare(limits, { ...toUsed(row!), disk }, wanted, isFree);
+    refuseBeyondShare(limits, { ...toUsed(row!), disk }, bytes, isFree);
   }
 
   /** Reserves more room for a file that is being written. As in `takeRoom`: taken first and checked afterwards. */
@@ -154,17 +154,17 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
       const claimed = await claim(file);
       if (claimed === null) return null;
       const { id } = claimed;
-      let opened: OpenBlobFile | null = null;
+      let openFile: OpenBlobFile | null = null;
       try {
-        opened = await files.create(id, fileBytesMax);
-        const lease = holdLease(id, opened);
+        openFile = await files.create(id, fileBytesMax);
+        const lease = holdLease(id, openFile);
         try {
-          const { type, notes } = await fill(new GrowingFile(opened, claimed, fileBytesMax, reserve), lease.lost);
-          const { sha256, crc32 } = await opened.finish();
+          const { type, notes } = await fill(new GrowingFile(openFile, claimed, fileBytesMax, reserve), lease.lost);
+          const { sha256, crc32 } = await openFile.finish();
           const at = now();
           const [row] = await database.query(SQL.storeBlob, [
             id,
-            opened.bytes,
+            openFile.bytes,
             type,
             sha256,
             crc32,
@@ -177,7 +177,7 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
           lease.end();
         }
       } catch (error) {
-        await opened?.drop();
+        await openFile?.drop();
         // If the store is not reachable, removeOrphans removes the remains later.
         await files.remove(id).catch(() => {});
         await database.query(SQL.dropBlob, [id]).catch(() => {});
@@ -186,12 +186,12 @@ export function createBlobs({ database, files, former = [], far, limits, now, ..
     },
 
     async find(sources) {
-      const found = new Map(
+      const blobs = new Map(
         (await database.query(SQL.findBlobs, [listParam(sources), now()]))
           .map(toBlob)
           .map((blob) => [blob.source, blob]),
       );
-      return sources.flatMap((source) => found.get(source) ?? []);
+      return sources.flatMap((source) => blobs.get(source) ?? []);
     },
 
     async read(blob, range) {

@@ -63,10 +63,10 @@ const ASKED = /^([0-9a-f]{32}) (\d{1,15})-(\d{1,15})$/;
 export async function giveFile(
   stores: readonly Pick<BlobFiles, 'stream'>[],
   stream: ServerHttp2Stream,
-  asked: string,
+  request: string,
 ): Promise<void> {
   stream.on('error', () => {});
-  const [, id, start, end] = ASKED.exec(asked) ?? [];
+  const [, id, start, end] = ASKED.exec(request) ?? [];
   try {
     if (id === undefined) throw new BlobUnreachable('the gateway asks for no file');
     const file = await streamFrom(stores, id, { start: Number(start), end: Number(end) });

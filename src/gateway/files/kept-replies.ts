@@ -30,12 +30,12 @@ export interface KeptReplies {
     form?: string,
   ): Promise<boolean>;
   /** The stored reply, in a form, of the call that used an idempotency key; null without a stored reply. */
-  find(account: string, by: TakenKey, form?: string): Promise<KeptReply | null>;
+  find(account: string, key: TakenKey, form?: string): Promise<KeptReply | null>;
   /**
    * Answers a request whose idempotency key is already used, with the stored reply of its call. Rejects as `writeTo`
    * does, and with the error of the key if no reply is stored.
    */
-  repeat(account: string, by: TakenKey, client: ClientSink, around?: Around): Promise<void>;
+  repeat(account: string, key: TakenKey, client: ClientSink, around?: Around): Promise<void>;
 }
 
 interface KeptReply {
@@ -61,8 +61,8 @@ const sourceOfReply = (account: string, callId: string, form: string | undefined
   sourceOf('reply', account, callId, ...(form === undefined ? [] : [form]));
 
 export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>, bytesMax: number): KeptReplies {
-  const find = async (account: string, by: TakenKey, form?: string): Promise<KeptReply | null> => {
-    const [blob] = by.kind === 'unkept' ? await blobs.find([sourceOfReply(account, by.callId, form)]) : [];
+  const find = async (account: string, key: TakenKey, form?: string): Promise<KeptReply | null> => {
+    const [blob] = key.kind === 'unkept' ? await blobs.find([sourceOfReply(account, key.callId, form)]) : [];
     return blob?.state === 'stored' ? { writeTo: (client, around) => writeReply(blobs, blob, client, around) } : null;
   };
   return {
@@ -84,9 +84,9 @@ export function createKeptReplies(blobs: Pick<Blobs, 'write' | 'find' | 'read'>,
       }
     },
     find,
-    async repeat(account, by, client, around) {
-      const reply = await find(account, by);
-      if (reply === null) throw idempotencyError(by.kind);
+    async repeat(account, key, client, around) {
+      const reply = await find(account, key);
+      if (reply === null) throw idempotencyError(key.kind);
       await reply.writeTo(client, around);
     },
   };

@@ -40,13 +40,13 @@ export async function writePieces(
     try {
       if (sink.closed) return;
       await begin();
-      let left = range.end - range.start + 1;
+      let remaining = range.end - range.start + 1;
       for await (const chunk of file) {
         if (sink.closed) return;
-        left -= chunk.byteLength;
+        remaining -= chunk.byteLength;
         await write(chunk);
       }
-      if (left !== 0) throw new Error(`the file ${blob.id} is shorter than it was`);
+      if (remaining !== 0) throw new Error(`the file ${blob.id} is shorter than it was`);
     } finally {
       file.destroy();
     }

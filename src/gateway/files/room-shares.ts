@@ -31,39 +31,39 @@ const FREE_PART = 1 / 8;
 const SHARED_FILES_MIN = 8;
 
 /**
- * Refuses `wanted` more bytes for an account. As everywhere in the gateway, an account may take more while at least as
+ * Refuses `bytes` more for an account. As everywhere in the gateway, an account may take more while at least as
  * much is free afterwards as it holds, so n accounts get about 1/(n + 1) each, and no number of accounts takes all.
  * Files of free services have a small part of their own. Throws GatewayError: `rate_limit_exceeded` if it is the
  * account's own share that is used up, `service_unavailable` if it is the room of all.
  */
-export function refuseBeyondShare(limits: RoomLimits, used: UsedRoom, wanted: number, isFree: boolean): void {
+export function refuseBeyondShare(limits: RoomLimits, used: UsedRoom, bytes: number, isFree: boolean): void {
   const { bytesMax, accountBytesMax, fileBytesMax, freeBytesMin } = limits;
-  const own = used.own + wanted;
+  const own = used.own + bytes;
   if (own > accountBytesMax)
     throw ownRoom(
-      `The files of this account use all of its space (${accountBytesMax} bytes, media.account_bytes_max). This request needs ${wanted} bytes, and ${used.own} are stored or reserved for running videos`,
+      `The files of this account use all of its space (${accountBytesMax} bytes, media.account_bytes_max). This request needs ${bytes} bytes, and ${used.own} are stored or reserved for running videos`,
     );
-  if (isFree) refuseBeyondFreePart(limits, used, wanted);
-  const left = Math.min(bytesMax - used.total, used.disk - used.coming - freeBytesMin) - wanted;
-  if (left < 0) throw allRoom('This gateway has no room for another file at the moment');
+  if (isFree) refuseBeyondFreePart(limits, used, bytes);
+  const remaining = Math.min(bytesMax - used.total, used.disk - used.coming - freeBytesMin) - bytes;
+  if (remaining < 0) throw allRoom('This gateway has no room for another file at the moment');
   // The disk may be smaller than `bytesMax`.
-  const room = used.total + left + wanted;
-  if (room < SHARED_FILES_MIN * fileBytesMax || own <= left) return;
-  if (used.own === 0) throw allRoom(`This gateway has too little room for ${wanted} more bytes at the moment`);
+  const room = used.total + remaining + bytes;
+  if (room < SHARED_FILES_MIN * fileBytesMax || own <= remaining) return;
+  if (used.own === 0) throw allRoom(`This gateway has too little room for ${bytes} more bytes at the moment`);
   throw ownRoom(
-    `The files of this account use its share of the space of this gateway: an account holds at most as much as is left for others. This request needs ${wanted} bytes, ${used.own} are stored or reserved for running videos, and ${left + wanted} are free`,
+    `The files of this account use its share of the space of this gateway: an account holds at most as much as is left for others. This request needs ${bytes} bytes, ${used.own} are stored or reserved for running videos, and ${remaining + bytes} are free`,
   );
 }
 
-function refuseBeyondFreePart(limits: RoomLimits, { ownFree, totalFree }: UsedRoom, wanted: number): void {
+function refuseBeyondFreePart(limits: RoomLimits, { ownFree, totalFree }: UsedRoom, bytes: number): void {
   const { bytesMax, fileBytesMax, freeServicesBytesMax } = limits;
   const part = freeServicesBytesMax ?? Math.max(fileBytesMax, Math.floor(bytesMax * FREE_PART));
-  const left = part - totalFree - wanted;
-  if (ownFree > 0 && ownFree + wanted > left)
+  const remaining = part - totalFree - bytes;
+  if (ownFree > 0 && ownFree + bytes > remaining)
     throw ownRoom(
-      `The files of this account use its share of the space for videos of free services. This request needs ${wanted} bytes, ${ownFree} are stored or reserved for running videos, and ${Math.max(0, left + wanted)} are free`,
+      `The files of this account use its share of the space for videos of free services. This request needs ${bytes} bytes, ${ownFree} are stored or reserved for running videos, and ${Math.max(0, remaining + bytes)} are free`,
     );
-  if (left < 0) throw allRoom('This gateway has no room for another video of a free service at the moment');
+  if (remaining < 0) throw allRoom('This gateway has no room for another video of a free service at the moment');
 }
 
 const ownRoom = (message: string) =>

@@ -47,9 +47,13 @@ async function bodyOf(
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
   const headers = { range: `bytes=${start}-${end}` };
-  const { status, body, headers: told } = await client.send({ method: 'GET', key: mediaPath(id), headers, signal });
+  const {
+    status,
+    body,
+    headers: replyHeaders,
+  } = await client.send({ method: 'GET', key: mediaPath(id), headers, signal });
   // A store may answer a range over the whole file with status 200.
-  const isPart = status === 206 || (start === 0 && told.get('content-length') === String(end + 1));
+  const isPart = status === 206 || (start === 0 && replyHeaders.get('content-length') === String(end + 1));
   if (status < 300 && body !== null && (isPart || start > end)) return body as ReadableStream<Uint8Array>;
   await body?.cancel();
   throw new BlobUnreachable(status === 404 ? 'the store of files does not have the file' : 'the store ignores ranges');

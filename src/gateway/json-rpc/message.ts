@@ -93,19 +93,19 @@ export function parseRaw(text: string): RawMessage | null | undefined {
  * So the text around the result is compared with that of the response before, and only the result is parsed.
  */
 export function createMessageParser(): typeof parseMessage {
-  let form: { readonly of: ResponseMessage; readonly before: string; readonly behind: string } | null = null;
+  let form: { readonly model: ResponseMessage; readonly before: string; readonly behind: string } | null = null;
 
   /** A text that is JSON by itself, between texts that make a message around another result, makes one too. */
   const alike = (text: string): ResponseMessage | null => {
     if (form === null) return null;
-    const { of, before, behind } = form;
+    const { model, before, behind } = form;
     const [start, end] = [before.length, text.length - behind.length];
     if (start >= end || !text.startsWith(before) || !text.endsWith(behind)) return null;
     // JSON.parse takes white space around the result, which is no part of it.
     if (text.charCodeAt(start) <= SPACE || text.charCodeAt(end - 1) <= SPACE) return null;
     const resultText = text.slice(start, end);
     try {
-      return new AlikeResponse(of, text, resultText, JSON.parse(resultText));
+      return new AlikeResponse(model, text, resultText, JSON.parse(resultText));
     } catch {
       return null;
     }
@@ -118,12 +118,12 @@ export function createMessageParser(): typeof parseMessage {
     if (message?.kind !== 'response' || text.length > FORM_CHARS_MAX) return message;
     const result = message.members.get('result');
     const behind = result && text.slice(result.end);
-    if (behind?.trim() === '}') form = { of: message, before: text.slice(0, result!.start), behind };
+    if (behind?.trim() === '}') form = { model: message, before: text.slice(0, result!.start), behind };
     return message;
   };
 }
 
-/** A response like `of`, but for its result. Few readers need the parts that are made when they are asked for. */
+/** A response like `model`, but for its result. Few readers need the parts that are made when they are asked for. */
 class AlikeResponse implements ResponseMessage {
   readonly kind = 'response';
   readonly id: RequestId | null;
@@ -131,24 +131,24 @@ class AlikeResponse implements ResponseMessage {
   readonly text: string;
   readonly resultText: string;
   readonly result: unknown;
-  readonly #of: ResponseMessage;
+  readonly #model: ResponseMessage;
 
-  constructor(of: ResponseMessage, text: string, resultText: string, result: unknown) {
-    this.id = of.id;
-    this.idText = of.idText;
+  constructor(model: ResponseMessage, text: string, resultText: string, result: unknown) {
+    this.id = model.id;
+    this.idText = model.idText;
     this.text = text;
     this.resultText = resultText;
     this.result = result;
-    this.#of = of;
+    this.#model = model;
   }
 
   get value(): JsonObject {
-    return { ...this.#of.value, result: this.result };
+    return { ...this.#model.value, result: this.result };
   }
 
   get members(): Members {
-    const { keyStart, start } = this.#of.members.get('result')!;
-    return new Map(this.#of.members).set('result', { keyStart, start, end: start + this.resultText.length });
+    const { keyStart, start } = this.#model.members.get('result')!;
+    return new Map(this.#model.members).set('result', { keyStart, start, end: start + this.resultText.length });
   }
 }
 

@@ -177,7 +177,7 @@ export async function* readEventData(
   );
   const most = large?.bytesMax ?? bytesMax;
   /** Bytes since the last event. */
-  let kept = 0;
+  let bytes = 0;
   for (;;) {
     const chunks = await reply.read();
     let events: readonly SseEvent[] = [];
@@ -199,8 +199,8 @@ export async function* readEventData(
     } else for (const event of events) yield [await withoutLargeStrings(event, bytesMax, large, reply.status)];
     if (fault !== null) throw fault;
     if (chunks === null) return;
-    kept = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, kept);
-    await reply.memory?.keeps(kept);
+    bytes = events.length > 0 ? 0 : chunks.reduce((sum, { byteLength }) => sum + byteLength, bytes);
+    await reply.memory?.keeps(bytes);
   }
 }
 
@@ -231,10 +231,10 @@ function messagesOf(
   strict: boolean,
   parse: typeof parseMessage,
 ): readonly (Received | Marker)[] {
-  const said = data === '' ? null : parse(data);
-  if (said) {
-    const message = scrubbed(said, reply);
-    return [{ message, raw: message === said ? raw : eventOf(message.text, id), eventId: id }];
+  const parsedMessage = data === '' ? null : parse(data);
+  if (parsedMessage) {
+    const message = scrubbed(parsedMessage, reply);
+    return [{ message, raw: message === parsedMessage ? raw : eventOf(message.text, id), eventId: id }];
   }
   const unread = data !== '';
   if (unread && strict) throw broken('the provider sent an event that is no JSON-RPC message', reply.status);
@@ -258,9 +258,9 @@ function scrubbed<M extends JsonRpcMessage | null | undefined>(message: M, { scr
   if (error === undefined && !(isObject(result) && result['isError'] === true)) return message;
   const member = error === undefined ? 'result' : 'error';
   const { start, end } = message.members.get(member)!;
-  const said = message.text.slice(start, end);
-  const text = scrub(said);
-  return text === said ? message : (parseMessage(splice(message.text, [{ start, end, text }])) as M);
+  const words = message.text.slice(start, end);
+  const text = scrub(words);
+  return text === words ? message : (parseMessage(splice(message.text, [{ start, end, text }])) as M);
 }
 
 /**
@@ -297,19 +297,19 @@ function withIdText(response: ResponseMessage, idText: string): ResponseMessage 
   return parseMessage(splice(response.text, [{ start, end, text: idText }])) as ResponseMessage;
 }
 
-/** Whether a response answers the request with the id `asked`, which the server may have written as a string. */
-export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, asked: RequestId): boolean =>
-  id === asked || (typeof asked === 'number' && id === String(asked));
+/** Whether a response answers the request with the id `requestId`, which the server may have written as a string. */
+export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, requestId: RequestId): boolean =>
+  id === requestId || (typeof requestId === 'number' && id === String(requestId));
 
 /**
- * Throws UpstreamFailure for a response whose id is not `asked`. Such a response is malformed, and nothing is charged
+ * Throws UpstreamFailure for a response whose id is not `requestId`. Such a response is malformed, and nothing is charged
  * for it. An error may have no id if the server could not read the request.
  */
-export function refuseOtherAnswer(response: ResponseMessage, asked: RequestId, status: number | null): void {
+export function refuseOtherAnswer(response: ResponseMessage, requestId: RequestId, status: number | null): void {
   const { id, idText, error } = response;
-  if (isIdOf(response, asked) || (id === null && error !== undefined)) return;
-  const [given, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(asked).slice(0, ID_SHOWN)];
-  throw broken(`the provider's response has the id ${given}, but the request has the id ${right}`, status);
+  if (isIdOf(response, requestId) || (id === null && error !== undefined)) return;
+  const [answeredId, right] = [idText.slice(0, ID_SHOWN), JSON.stringify(requestId).slice(0, ID_SHOWN)];
+  throw broken(`the provider's response has the id ${answeredId}, but the request has the id ${right}`, status);
 }
 
 const ID_SHOWN = 64;
@@ -379,12 +379,17 @@ export function unreadable(
   cause?: unknown,
 ): UpstreamFailure {
   const start = Buffer.from(scrub(text.slice(0, SAID_MAX)));
-  const { said, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
+  const {
+    replyText: replyText,
+    busy,
+    detail,
+    retryAfterS,
+  } = toFailure(status, start, retryAfterOf(headers['retry-after']));
   return new UpstreamFailure(message, {
     status,
     retryable: false,
     attributedTo: 'provider',
-    said,
+    replyText: replyText,
     ...(status < 400 ? {} : { busy, retryAfterS, detail: busy === null ? null : detail }),
     ...(cause === undefined ? {} : { cause }),
   });
@@ -483,7 +488,7 @@ const asBuffer = (chunk: Uint8Array) =>
 export function onceOnly(error: unknown): unknown {
   if (!(error instanceof UpstreamFailure) || !error.retryable || error.unsent) return error;
   return new UpstreamFailure(error.message, {
-    ...error.told,
+    ...error.providerFacts,
     retryable: false,
     attributedTo: error.attributedTo,
     cause: error,

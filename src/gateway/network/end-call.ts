@@ -37,8 +37,8 @@ function ask(peers: Pick<Peers, 'session'>, node: Node, call: CallToEnd): Promis
   const { promise, resolve } = Promise.withResolvers<'ended' | 'not here' | 'silent'>();
   const silent = () => resolve('silent');
   try {
-    const asked = { ':path': '/', [END_CALL_HEADER]: encodeURIComponent(JSON.stringify(call)) };
-    const stream = peers.session(node).request(asked, { endStream: true });
+    const headers = { ':path': '/', [END_CALL_HEADER]: encodeURIComponent(JSON.stringify(call)) };
+    const stream = peers.session(node).request(headers, { endStream: true });
     stream.setTimeout(ANSWER_MS, () => stream.close(constants.NGHTTP2_CANCEL));
     stream.once('error', silent);
     stream.once('close', silent);
@@ -53,10 +53,10 @@ function ask(peers: Pick<Peers, 'session'>, node: Node, call: CallToEnd): Promis
 }
 
 /** The status for another gateway that asks to end a call. `end`: whether the call was at work here. */
-export function answerEndCall(asked: string, end: (call: CallToEnd) => boolean): number {
+export function answerEndCall(header: string, end: (call: CallToEnd) => boolean): number {
   try {
     // A gateway of this database wrote it: it knows the secret.
-    return end(JSON.parse(decodeURIComponent(asked)) as CallToEnd) ? HERE : 404;
+    return end(JSON.parse(decodeURIComponent(header)) as CallToEnd) ? HERE : 404;
   } catch {
     return 400;
   }

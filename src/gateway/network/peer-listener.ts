@@ -36,8 +36,8 @@ export interface PeerListenerOptions {
    */
   readonly url?: string;
   readonly tunnels: Pick<Tunnels, 'session'>;
-  /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
-  readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Sends a file to another gateway. `path` is the value of FILE_HEADER. Default: no files. */
+  readonly giveFile?: (stream: ServerHttp2Stream, path: string) => void;
   /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
   readonly endCall?: (call: CallToEnd) => boolean;
   /** Timeout of the TLS handshake, in which a connection proves that it knows the secret. */

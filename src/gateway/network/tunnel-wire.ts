@@ -129,13 +129,13 @@ export interface RegistrationDocument {
  * The text that a wallet signs for one registration. It is bound to the router, the connection and the document.
  * `digest` is the document's SHA-256 in hex.
  */
-export function registrationText(of: {
+export function registrationText(registration: {
   readonly router: string;
   readonly provider: string;
   readonly challenge: string;
   readonly digest: string;
 }): string {
-  return `tollgate provider registration\nRouter: ${of.router}\nProvider: ${of.provider}\nConnection: ${of.challenge}\nDocument SHA-256: ${of.digest}`;
+  return `tollgate provider registration\nRouter: ${registration.router}\nProvider: ${registration.provider}\nConnection: ${registration.challenge}\nDocument SHA-256: ${registration.digest}`;
 }
 
 /** The path of a service inside the tunnel. */
@@ -150,11 +150,11 @@ export function servicePath(primitive: Primitive, service: string): string {
 export function parseServicePath(
   path: string,
 ): { readonly primitive: Primitive; readonly service: string; readonly rest: string } | null {
-  const found = /^\/([a-z]+)\/([^/?]+)(.*)$/s.exec(path);
-  const primitive = PRIMITIVES.find((each) => each === found?.[1]);
-  if (!found || primitive === undefined) return null;
+  const match = /^\/([a-z]+)\/([^/?]+)(.*)$/s.exec(path);
+  const primitive = PRIMITIVES.find((each) => each === match?.[1]);
+  if (!match || primitive === undefined) return null;
   try {
-    return { primitive, service: decodeURIComponent(found[2]!), rest: found[3]! };
+    return { primitive, service: decodeURIComponent(match[2]!), rest: match[3]! };
   } catch {
     return null;
   }

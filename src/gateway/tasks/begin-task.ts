@@ -54,8 +54,8 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
 
   /** `not_found` is accepted, because a call that costs nothing has no lock yet. */
   async function keepLock(callId: string, keptUntil: number): Promise<void> {
-    const kept = await ledger.keep(callId, keptUntil);
-    if (kept.ok || kept.reason === 'not_found') return;
+    const result = await ledger.keep(callId, keptUntil);
+    if (result.ok || result.reason === 'not_found') return;
     throw new GatewayError(
       'service_unavailable',
       'The lock of this call expired before the provider began the task: retry',
@@ -137,16 +137,16 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
             ]
           : []),
       ]);
-      const found = toTaskRow(rows![0]!);
+      const row = toTaskRow(rows![0]!);
       const isNew = put!.length > 0;
-      if (!isNew && (!sees(found, task) || found.offerId !== offerId)) return 'taken';
+      if (!isNew && (!sees(row, task) || row.offerId !== offerId)) return 'taken';
       if (joined!.length === 0) return 'over';
       if (isNew && Number(counted![0]!['tasks']) >= liveMax) {
         if (full.size >= FULL_MAX) full.clear();
         full.add(account);
       }
-      if (isNew) sink.begun?.(toTask(found));
-      if (!isNew) await keepOthers(found, call?.callId, keptUntil);
+      if (isNew) sink.begun?.(toTask(row));
+      if (!isNew) await keepOthers(row, call?.callId, keptUntil);
       return isNew ? 'begun' : 'known';
     },
 

@@ -38,7 +38,7 @@ export const asItWas = (task: TaskRow): Released => ({ task, lookMs: task.lookMs
 export function createPollScheduler({ due, attend, failed, now }: PollSchedulerOptions): PollScheduler {
   const offers = new Map<string, Offer>();
   /** Slots in use, by tasks that wait for their poll and by polls that are not slow. */
-  let taken = 0;
+  let slots = 0;
   let released: Released[] = [];
 
   const start = (worker: DueWorker, task: TaskRow, offer: Offer) => {
@@ -52,14 +52,14 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
     };
     let hasPlace = true;
     const leavePlace = () => {
-      if (hasPlace) taken -= 1;
+      if (hasPlace) slots -= 1;
       hasPlace = false;
       worker.wake();
     };
     const onSlow = () => {
       // The offer's other tasks would wait just as long and occupy slots, so they are released.
       const waiting = offer.waiting.splice(0);
-      taken -= waiting.length;
+      slots -= waiting.length;
       released.push(...waiting.map(asItWas));
       leavePlace();
     };
@@ -84,7 +84,7 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
       if (!task) break;
       // If the claim ends before this poll could, another gateway may have the task. Then the task is skipped.
       if (task.claimedUntil - now() > POLL_MS) start(worker, task, offer);
-      else taken -= 1;
+      else slots -= 1;
     }
     if (offer.active === 0) offers.delete(id);
   };
@@ -97,12 +97,12 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
 
   return {
     async claim(worker) {
-      if (taken >= POLLS_MAX || worker.closed.aborted) return false;
+      if (slots >= POLLS_MAX || worker.closed.aborted) return false;
       const busy = [...offers]
         .filter(([, { active, waiting }]) => active + waiting.length >= POLLS_PER_OFFER)
         .map(([id]) => id);
-      const claimed = await due.claim(POLLS_MAX - taken, busy);
-      taken += claimed.length;
+      const claimed = await due.claim(POLLS_MAX - slots, busy);
+      slots += claimed.length;
       const byOffer = Map.groupBy(claimed, ({ offerId }) => offerId);
       for (const [id, claims] of byOffer) {
         let offer = offers.get(id);
@@ -110,7 +110,7 @@ export function createPollScheduler({ due, attend, failed, now }: PollSchedulerO
         offer.waiting.push(...claims);
         startNext(worker, id, offer);
       }
-      return taken < POLLS_MAX && [...byOffer.values()].some(({ length }) => length >= POLLS_PER_OFFER);
+      return slots < POLLS_MAX && [...byOffer.values()].some(({ length }) => length >= POLLS_PER_OFFER);
     },
     giveBack,
     async giveBackAll() {

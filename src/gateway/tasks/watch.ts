@@ -94,9 +94,9 @@ export function createTaskWatch(options: TaskWatchOptions): TaskWatch {
     }
     if (task.expiresAt <= now()) {
       if (await endedByExpiry(task)) return null;
-      const given = await tasks.giveUp(task);
-      if (given) options.onGivenUp?.(given);
-      return given ? null : pauseAfter(task, lookMsMax);
+      const abandoned = await tasks.giveUp(task);
+      if (abandoned) options.onGivenUp?.(abandoned);
+      return abandoned ? null : pauseAfter(task, lookMsMax);
     }
     const plain = toTask(task);
     if (!present(plain)) return pauseAfter(task, ABSENT_MS_MAX);

@@ -64,7 +64,7 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
     const { id, limit, account, since } = counted;
     // A limit that was changed after the period causes no notice for it.
     if (since >= end) return;
-    const carried = await sums.of(counted.carrying, period);
+    const carried = await sums.useOf(counted.carrying, period);
     const budget = carried === null ? counted : { ...counted, spent: counted.spent + carried.spent };
     const before = noted.get(id);
     const known = before?.limit === limit ? before.percents : [];
@@ -129,7 +129,7 @@ interface WatchedBudget {
   /** The budget's id in the ledger. */
   readonly id: string;
   readonly account: string;
-  readonly of: 'key' | 'member' | 'account' | 'operator';
+  readonly scope: 'key' | 'member' | 'account' | 'operator';
   /** The key, as notices show it; null for other budgets. */
   readonly key: {
     readonly hash: string;
@@ -161,7 +161,7 @@ function keyBudget(row: Row, at: number): WatchedBudget {
   return {
     id: budgetPeriod(name, limitReset, at).id,
     account,
-    of: 'key',
+    scope: 'key',
     key: { hash: name, name: row['label'] as string, limit_set_by: row['limit_by'] as LimitSetter | null },
     member: null,
     limit: row['spend_limit'] as bigint,
@@ -177,19 +177,20 @@ function keyBudget(row: Row, at: number): WatchedBudget {
 /** The budgets of a row of the statement watchedLimits, which was queried for the periods of the time `at`. */
 function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   const [account, subject] = [row['account'] as string, row['subject'] as string];
-  const of = ownerOfLimits(subject);
-  const member = of === 'member' ? subject : null;
+  const scope = ownerOfLimits(subject);
+  const member = scope === 'member' ? subject : null;
   const since = Number(row['since']);
   return budgetsFromText(row['rules'] as string).map((rule) => {
     const spent = (row[rule.limitReset ?? 'ever'] ?? 0n) as bigint;
     const carrying = carryingBudget(account, subject, rule.limitReset, row);
     const { id } = budgetPeriod(carrying.name, rule.limitReset, at);
-    return { ...rule, id, account, of, member, key: null, spent, carrying, since };
+    return { ...rule, id, account, scope, member, key: null, spent, carrying, since };
   });
 }
 
 /** True if the operator set the limit. */
-const isOperators = ({ of, key }: WatchedBudget): boolean => of === 'operator' || key?.limit_set_by === 'operator';
+const isOperators = ({ scope, key }: WatchedBudget): boolean =>
+  scope === 'operator' || key?.limit_set_by === 'operator';
 
 /** The watched percentages that are reached. Without any spending none is reached, also for a limit of 0. */
 const reached = ({ notify, spent, limit }: WatchedBudget): readonly number[] =>
@@ -197,12 +198,12 @@ const reached = ({ notify, spent, limit }: WatchedBudget): readonly number[] =>
 
 /** The JSON body of a notice. Its names are those of the API. */
 function noticeBody(budget: WatchedBudget, percent: number, at: number): Readonly<Record<string, unknown>> {
-  const { account, of, key, member, limit, limitReset, limitSoft, spent } = budget;
+  const { account, scope, key, member, limit, limitReset, limitSoft, spent } = budget;
   return {
     event: 'budget.reached',
     time: new Date(at).toISOString(),
     account,
-    of,
+    of: scope,
     ...(key === null ? {} : { key }),
     ...(member === null ? {} : { member }),
     percent,

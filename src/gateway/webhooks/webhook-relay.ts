@@ -96,10 +96,10 @@ export function createWebhookRelay({
       }
       const at = now();
       const claim = randomUUID();
-      const [taken] = await database.query(SQL.claimWebhook, [id, claim, at + limits.leaseMs, at]);
-      if (taken) start(toClaimed(id, claim, taken));
+      const [claimedRow] = await database.query(SQL.claimWebhook, [id, claim, at + limits.leaseMs, at]);
+      if (claimedRow) start(toClaimed(id, claim, claimedRow));
       // The query gives at most `perAccountMax` webhooks per account, so the account may have more.
-      if (taken && !ofAccounts.mayTake(account)) waiting = true;
+      if (claimedRow && !ofAccounts.mayTake(account)) waiting = true;
     }
   }
 
@@ -283,13 +283,13 @@ const JITTER = 0.25;
 const ASKED_MS_MAX = 600_000;
 
 /**
- * Milliseconds until the next attempt, after `attempts` attempts; null after the last one. `asked`: the receiver's
+ * Milliseconds until the next attempt, after `attempts` attempts; null after the last one. `retryAfter`: the receiver's
  * `Retry-After`, in seconds.
  */
-export function delayAfter(attempts: number, random: () => number, asked?: unknown): number | null {
+export function delayAfter(attempts: number, random: () => number, retryAfter?: unknown): number | null {
   const delay = DELAYS_MS[attempts - 1];
   if (delay === undefined) return null;
   const jittered = Math.round(delay * (1 - JITTER + 2 * JITTER * random()));
-  const askedMs = (retryAfterOf(asked) ?? 0) * 1_000;
+  const askedMs = (retryAfterOf(retryAfter) ?? 0) * 1_000;
   return Math.max(jittered, Math.min(askedMs, ASKED_MS_MAX));
 }

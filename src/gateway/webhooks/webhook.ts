@@ -118,8 +118,8 @@ export const sealOf = ({ primitive, service, taskId }: TaskKey, { account, withi
   JSON.stringify([primitive, service, taskId, account, within, name]);
 
 /** Opens a sealed receiver. null if it was sealed with another secret or for another row. */
-export function openReceiver(texts: SealedTexts, of: string, sealed: string): Receiver | null {
-  const text = texts.open(of, sealed);
+export function openReceiver(texts: SealedTexts, owner: string, sealed: string): Receiver | null {
+  const text = texts.open(owner, sealed);
   return text === null ? null : (JSON.parse(text) as Receiver);
 }
 

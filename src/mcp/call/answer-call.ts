@@ -55,8 +55,8 @@ interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
   readonly target: string;
-  /** Makes the call with this id. `left` aborts when the client leaves. Rejects with GatewayError. */
-  request(callId: string, left: CancelSignal): CallRequest<R, D> | Promise<CallRequest<R, D>>;
+  /** Makes the call with this id. `clientGone` aborts when the client leaves. Rejects with GatewayError. */
+  request(callId: string, clientGone: CancelSignal): CallRequest<R, D> | Promise<CallRequest<R, D>>;
   /** Turns the content of a data frame into whole events for the client; null if there is nothing to write. */
   events(data: D): Uint8Array | null;
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
@@ -71,7 +71,7 @@ interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
 }
 
 export type AnswerCall = <R, D extends ReplyPiece>(
-  asked: AnsweredCall<R, D>,
+  call: AnsweredCall<R, D>,
   answer: ClientAnswer,
   gone: CancelSignal,
 ) => Promise<void>;
@@ -83,46 +83,50 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
     if (largeReplies?.takes(lengthOf(pieces)))
       await largeReplies.keep(caller.account, id, { status, headers: {} }, pieces).catch(onError);
   };
-  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: ClientAnswer, by: TakenKey) => {
+  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: ClientAnswer, key: TakenKey) => {
     const client = largeReplies ? answer.body() : null;
-    if (client === null) throw idempotencyError(by.kind);
-    await largeReplies!.repeat(caller.account, by, client, aroundOutcome(message.idText));
+    if (client === null) throw idempotencyError(key.kind);
+    await largeReplies!.repeat(caller.account, key, client, aroundOutcome(message.idText));
   };
-  return async <R, D extends ReplyPiece>(asked: AnsweredCall<R, D>, answer: ClientAnswer, gone: CancelSignal) => {
-    let opened = false;
-    const { idText } = asked.message;
+  return async <R, D extends ReplyPiece>(
+    answeredCall: AnsweredCall<R, D>,
+    answer: ClientAnswer,
+    gone: CancelSignal,
+  ) => {
+    let isOpen = false;
+    const { idText } = answeredCall.message;
     try {
       await handlePaidRequest<StartedProviderCall<R, D>>({
-        caller: asked.caller,
-        repeats: asked.free ? null : repeatsOf(asked, (by) => repeatLarge(asked, answer, by)),
+        caller: answeredCall.caller,
+        repeats: answeredCall.free ? null : repeatsOf(answeredCall, (key) => repeatLarge(answeredCall, answer, key)),
         gone,
-        async open(callId, left) {
-          const asking = asked.request(callId, left);
+        async open(callId, clientGone) {
+          const asking = answeredCall.request(callId, clientGone);
           const request = isPromise(asking) ? await asking : asking;
-          const opening = openCall(pipeline, request, callId, left);
+          const opening = openCall(pipeline, request, callId, clientGone);
           const call = isPromise(opening) ? await opening : opening;
-          opened = true;
+          isOpen = true;
           return call;
         },
-        write: (call, kept) => write(asked, call, answer, kept ? keepLarge : null),
+        write: (call, kept) => write(answeredCall, call, answer, kept ? keepLarge : null),
         replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
-          const unlisted = (await asked.unlisted?.()) ?? null;
+          const unlisted = (await answeredCall.unlisted?.()) ?? null;
           if (unlisted !== null) throw unlisted;
-          const result = await paymentRequired(asked, refusal);
+          const result = await paymentRequired(answeredCall, refusal);
           return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
         },
       });
     } catch (error) {
       // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
-      if (opened && gone.aborted) return answer.close();
-      const result = opened ? null : asked.errorResult?.(error);
+      if (isOpen && gone.aborted) return answer.close();
+      const result = isOpen ? null : answeredCall.errorResult?.(error);
       if (typeof result === 'string') return answer.end(resultText(idText, result), 200);
-      const told = worthTelling(error);
-      if (told !== null) onError(told);
-      const more = asked.payment?.receipt ? { [X402.response]: asked.payment.receipt } : {};
+      const fault = worthTelling(error);
+      if (fault !== null) onError(fault);
+      const more = answeredCall.payment?.receipt ? { [X402.response]: answeredCall.payment.receipt } : {};
       const reply = toMcpError(error, idText, more);
-      answer.end(reply.text, asked.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
+      answer.end(reply.text, answeredCall.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
     }
   };
 }
@@ -131,27 +135,27 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
  * A repeated request gets the outcome of the first one, with its own id. The key includes the round, because clients
  * send the same key with each round of a call and each round is a different request.
  */
-function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
-  const { caller, payment, idempotencyKey, continued, message, target } = asked;
+function repeatsOf(call: AnsweredCall, onTaken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
+  const { caller, payment, idempotencyKey, continued, message, target } = call;
   const key = requestKey(caller, payment, idempotencyKey);
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
-  return { key: key + round, bodyHash: requestDigest(target, message, true), taken };
+  return { key: key + round, bodyHash: requestDigest(target, message, true), taken: onTaken };
 }
 
 /** Writes events as they come. The response is the end of the answer. */
 async function write<R, D extends ReplyPiece>(
-  asked: AnsweredCall<R, D>,
+  answeredCall: AnsweredCall<R, D>,
   { call, frames }: StartedProviderCall<R, D>,
   answer: ClientAnswer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
   for await (const frame of frames) {
     if (frame.type === 'data') {
-      const events = asked.events(frame.data);
+      const events = answeredCall.events(frame.data);
       if (events !== null) await answer.events(events);
     }
-    if (frame.type === 'settled') return written(asked.response(frame.result), call, frame, answer, keepLarge);
+    if (frame.type === 'settled') return written(answeredCall.response(frame.result), call, frame, answer, keepLarge);
   }
   return { kept: () => null, charged: false, end: () => answer.close() };
 }
@@ -197,18 +201,18 @@ function withCost(
   if (!(read?.members ?? membersOf(text)).has('result')) return text;
   const generation = { 'tollgate/generation': JSON.stringify({ id, ...cost }) };
   // Null removes a value that the server wrote, because it is not a receipt of this gateway.
-  const told = {
+  const meta = {
     ...generation,
     'tollgate/receipt': receipt === null ? null : JSON.stringify(receipt),
     [X402.response]: payment?.receipt ? JSON.stringify(payment.receipt) : null,
   };
   try {
-    return withMeta(text, 'result', told, read);
+    return withMeta(text, 'result', meta, read);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     // A key occurs twice. The response is already paid for, so it is parsed: the last value counts, as for most
     // readers.
-    return withMeta(JSON.stringify(parseExact(text)), 'result', told);
+    return withMeta(JSON.stringify(parseExact(text)), 'result', meta);
   }
 }
 

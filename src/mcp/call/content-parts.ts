@@ -11,9 +11,10 @@ import type { FilePart, Part, LargeFile } from '#bridge';
 export function resultParts({ content, structuredContent }: JsonObject): readonly Part[] {
   const parts = (Array.isArray(content) ? content : []).flatMap(partsOf);
   if (structuredContent === undefined) return parts;
-  let left = COMPARED_CHARS_MAX;
+  let remaining = COMPARED_CHARS_MAX;
   for (const part of parts)
-    if (part.kind === 'text' && (left -= part.text.length) >= 0 && says(part.text, structuredContent)) return parts;
+    if (part.kind === 'text' && (remaining -= part.text.length) >= 0 && says(part.text, structuredContent))
+      return parts;
   return [...parts, { kind: 'data', data: structuredContent }];
 }
 
@@ -179,8 +180,8 @@ function contentOfFile({ mediaType, name, url, bytes }: FilePart): ContentItem {
 
 /** `data`: base64 text. */
 function elementOf(mediaType: string | null, name: string | null, data: string): ContentItem {
-  const of = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
-  if (of !== undefined) return { type: of, data, mimeType: mediaType };
+  const kind = /^(image|audio)\//i.exec(mediaType ?? '')?.[1]?.toLowerCase() as 'image' | 'audio' | undefined;
+  if (kind !== undefined) return { type: kind, data, mimeType: mediaType };
   const type = mediaType === null ? {} : { mimeType: mediaType };
   return {
     type: 'resource',

@@ -31,10 +31,10 @@ export function createTranslators(options: TranslatorsOptions): EraTranslators {
   const { drainMs, ...others } = options;
   // A server with sessions is told of a cancellation and stops. A modern one is told by the end of its stream, so the
   // time in which its answer is still paid has to pass before.
-  const told = { ...others, cancelGraceMs: Math.min(drainMs, CANCEL_GRACE_MS) };
-  const raw = createLegacyToLegacy(told);
+  const parts = { ...others, cancelGraceMs: Math.min(drainMs, CANCEL_GRACE_MS) };
+  const raw = createLegacyToLegacy(parts);
   const bridge = createLegacyToModern({ ...others, cancelGraceMs: drainMs });
-  const stateless = { modern: createModernToModern(options), legacy: createModernToLegacy(told) };
+  const stateless = { modern: createModernToModern(options), legacy: createModernToLegacy(parts) };
   const translators = {
     modern: stateless,
     bare: stateless,

@@ -38,14 +38,14 @@ export function partsAdapter(
 }
 
 async function* inParts(
-  said: AsyncGenerator<Uint8Array, McpEnd, undefined>,
+  pieces: AsyncGenerator<Uint8Array, McpEnd, undefined>,
   options: PartsAdapterOptions,
 ): AsyncGenerator<EventBatch, ReplyEnd<ContentResult>, undefined> {
   const reader = createEventReader({ bytesMax: options.bytesMax });
   let over = false;
   try {
     for (;;) {
-      const { done, value } = await said.next();
+      const { done, value } = await pieces.next();
       if (done) {
         over = true;
         if ((value.result?.text.length ?? 0) > OWN_TURN_BYTES) await ownTurn();
@@ -56,12 +56,12 @@ async function* inParts(
         }
         return end;
       }
-      const heard = reader.push(value).flatMap((event) => progress(event, options.progressToken));
-      const batch = eventBatch(heard, value.byteLength);
+      const events = reader.push(value).flatMap((event) => progress(event, options.progressToken));
+      const batch = eventBatch(events, value.byteLength);
       if (batch !== null) yield batch;
     }
   } finally {
-    if (!over) await said.return(NO_END);
+    if (!over) await pieces.return(NO_END);
   }
 }
 
@@ -78,8 +78,8 @@ function progress({ data }: SseEvent, token: string): readonly CallEvent[] {
     message.params?.['progressToken'] !== token
   )
     return [];
-  const { message: said, progress: at, total } = message.params;
-  if (typeof said === 'string' && said !== '') return [{ type: 'progress', text: said.slice(0, PROGRESS_CHARS_MAX) }];
+  const { message: text, progress: at, total } = message.params;
+  if (typeof text === 'string' && text !== '') return [{ type: 'progress', text: text.slice(0, PROGRESS_CHARS_MAX) }];
   return [{ type: 'progress', text: typeof at === 'number' && typeof total === 'number' ? `${at}/${total}` : null }];
 }
 
@@ -102,12 +102,12 @@ async function ending(end: McpEnd, { askedForInput }: PartsAdapterOptions): Prom
   const { result, error } = response;
   if (error !== undefined)
     return failed(end, error.message, error.code === ERROR.invalidParams ? 'unprocessable' : 'provider_unavailable');
-  const said = result as JsonObject;
+  const members = result as JsonObject;
   // Nobody will answer the tool's question, so the lock is released at once.
   if (end.outcome === 'pending') return failed(end, askedForInput);
-  if (end.outcome === 'free') return failed(end, failureText(said));
-  if (end.outcome === 'cut') return { events: [], end: { ...end, result: toEnd(end, 'cut', failureText(said)) } };
-  const rounded = resultParts(said);
+  if (end.outcome === 'free') return failed(end, failureText(members));
+  if (end.outcome === 'cut') return { events: [], end: { ...end, result: toEnd(end, 'cut', failureText(members)) } };
+  const rounded = resultParts(members);
   // Data is written again, so it needs the numbers that a double cannot hold.
   const parts = rounded.some(({ kind }) => kind === 'data')
     ? resultParts(((await readJson(Buffer.from(response.text), CHECKED)) as { readonly result: JsonObject }).result)

@@ -32,7 +32,7 @@ interface RunRequestDeps extends RequestCallDeps {
 
 /** A client's request, with everything that the route read from it. */
 export interface RequestToRun extends RequestCall {
-  readonly mcpRequest: Omit<McpRequest, 'callId' | 'left'>;
+  readonly mcpRequest: Omit<McpRequest, 'callId' | 'clientGone'>;
   /** null without a key. */
   readonly idempotencyKey: string | null;
 }
@@ -57,8 +57,8 @@ export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunReque
         idempotencyKey,
         payment,
         target,
-        request(callId, left) {
-          const mcpRequest = { ...request.mcpRequest, callId, left };
+        request(callId, clientGone) {
+          const mcpRequest = { ...request.mcpRequest, callId, clientGone };
           return requestCall(deps, request, mcpRequest, new UpstreamAdapter(deps, mcpRequest));
         },
         unlisted: () => unlistedTool(target, message),
@@ -106,7 +106,7 @@ export function requestCall<R, D extends ReplyPiece>(
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
   if (billed) refuseOtherThanObject(message);
-  const asked: CallRequest<R, D> = {
+  const callRequest: CallRequest<R, D> = {
     primitive: 'tool',
     caller,
     requestId: request.requestId,
@@ -136,7 +136,7 @@ export function requestCall<R, D extends ReplyPiece>(
     quote: continued === null ? (request.quote ?? null) : null,
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
-  return capCost(asked, request.cap ?? null);
+  return capCost(callRequest, request.cap ?? null);
 }
 
 /** Longer than LISTEN_MS, so that the listening stream ends before the timeout of its call. */
@@ -161,9 +161,9 @@ function toolOf({ params }: RequestMessage): string {
  * GatewayError `invalid_request`.
  */
 function refuseOtherThanObject({ params }: RequestMessage): void {
-  const given = params?.['arguments'];
-  if (given === undefined || isObject(given)) return;
-  const what = given === null ? 'null' : Array.isArray(given) ? 'an array' : `a ${typeof given}`;
+  const args = params?.['arguments'];
+  if (args === undefined || isObject(args)) return;
+  const what = args === null ? 'null' : Array.isArray(args) ? 'an array' : `a ${typeof args}`;
   throw new GatewayError(
     'invalid_request',
     `params.arguments is ${what}: it must be an object, {} for a tool that takes none`,

@@ -68,23 +68,23 @@ export type RunStateless = (
 export function createStateless({ runRequest, readPaid, seals, receipts }: StatelessDeps): RunStateless {
   return async (
     service,
-    { client, message: asked, capabilities, events, unwrapped = false },
+    { client, message: request, capabilities, events, unwrapped = false },
     context,
     answer,
     toClient = AS_IT_IS,
   ) => {
     const { headers, requestId, gone } = context;
-    if (client === 'bare' && asked.method === 'ping')
-      return answer.end(`{"jsonrpc":"2.0","id":${asked.idText},"result":{}}`, 200);
-    const own = ownMeta(asked, headers, receipts);
+    if (client === 'bare' && request.method === 'ping')
+      return answer.end(`{"jsonrpc":"2.0","id":${request.idText},"result":{}}`, 200);
+    const own = ownMeta(request, headers, receipts);
     const paid = readPaid(context.caller, service, own);
     const { caller, payment } = isPromise(paid) ? await paid : paid;
-    const continued = openState(seals, caller, asked);
+    const continued = openState(seals, caller, request);
     if (continued === 'unknown') {
       const text =
         'This requestState has expired, or this gateway did not give it to this account. Repeat the request without it';
       return answer.end(
-        errorText(asked.idText, { code: ERROR.invalidParams, message: text }),
+        errorText(request.idText, { code: ERROR.invalidParams, message: text }),
         modernStatusOf(ERROR.invalidParams),
       );
     }
@@ -102,9 +102,9 @@ export function createStateless({ runRequest, readPaid, seals, receipts }: State
           continued,
           toClient,
         },
-        rule: ruleOf(client, asked.method),
+        rule: ruleOf(client, request.method),
         requestId,
-        traceparent: traceOf(headers, asked),
+        traceparent: traceOf(headers, request),
         wantsReceipt: own.wantsReceipt,
         cap: own.cap,
         quote: own.quote,
@@ -139,21 +139,21 @@ interface OwnMeta extends Pick<RequestToRun, 'wantsReceipt' | 'idempotencyKey'> 
 
 /** Reads the members for the gateway itself, and removes them. Throws GatewayError `invalid_request`. */
 export function ownMeta(
-  asked: RequestMessage,
+  request: RequestMessage,
   headers: IncomingHttpHeaders,
   receipts: Config['billing']['receipts'],
 ): OwnMeta {
-  const meta = isObject(asked.params?.['_meta']) ? asked.params['_meta'] : null;
+  const meta = isObject(request.params?.['_meta']) ? request.params['_meta'] : null;
   const key = meta?.['tollgate/idempotency-key'] ?? headers['idempotency-key'];
   const receipt = headers['x-receipt'];
   const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
-  const meant = withoutTaskParam(asked);
-  const message = there ? parseMessage(withoutMeta(meant.text, OURS)) : meant;
+  const plain = withoutTaskParam(request);
+  const message = there ? parseMessage(withoutMeta(plain.text, OURS)) : plain;
   if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
   return {
     message,
-    cap: asked.method === 'tools/call' ? capOf(asked, meta, headers) : null,
-    quote: asked.method === 'tools/call' ? requestedQuote(null, headers, null) : null,
+    cap: request.method === 'tools/call' ? capOf(request, meta, headers) : null,
+    quote: request.method === 'tools/call' ? requestedQuote(null, headers, null) : null,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,
     idempotencyKey: key === undefined ? null : parseIdempotencyKey(key),
     payment: meta?.[X402.payment],
@@ -171,12 +171,12 @@ function capOf({ params = {} }: RequestMessage, meta: JsonObject | null, headers
 const PARAM = 'mcp-param-';
 
 function paramHeaders(headers: IncomingHttpHeaders): Record<string, string> {
-  const found: Record<string, string> = {};
+  const result: Record<string, string> = {};
   for (const name in headers) {
     const value = name.startsWith(PARAM) ? headers[name] : undefined;
-    if (typeof value === 'string') found[name] = value;
+    if (typeof value === 'string') result[name] = value;
   }
-  return found;
+  return result;
 }
 
 /** The trace that a request belongs to. MCP carries it in `_meta`, HTTP in a header; `_meta` comes first. */
@@ -220,8 +220,8 @@ export function boundedListens(toService: RunStateless, places: StreamQuota): Ru
     }
   };
 
-  return (...asked) => {
-    const [, { message }] = asked;
-    return message.method === 'subscriptions/listen' ? listen(...asked) : toService(...asked);
+  return (...args) => {
+    const [, { message }] = args;
+    return message.method === 'subscriptions/listen' ? listen(...args) : toService(...args);
   };
 }

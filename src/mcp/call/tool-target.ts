@@ -121,18 +121,18 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
       primitive: 'tool',
       has: (name) => locate(name) !== null,
       list(limit) {
-        const found: { readonly name: string; readonly displayName: string; readonly description: string }[] = [];
+        const services: { readonly name: string; readonly displayName: string; readonly description: string }[] = [];
         for (const service of catalogue.services()) {
-          if (found.length >= limit) break;
-          const tools = [...(catalogue.service(service)?.tools.values() ?? [])].slice(0, limit - found.length);
+          if (services.length >= limit) break;
+          const tools = [...(catalogue.service(service)?.tools.values() ?? [])].slice(0, limit - services.length);
           for (const { tool } of tools)
-            found.push({
+            services.push({
               name: `${service}/${tool.name}`,
               displayName: tool.title ?? tool.name,
               description: sentence(tool.description),
             });
         }
-        return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+        return services.sort((a, b) => (a.name < b.name ? -1 : 1));
       },
       async about(name) {
         const place = locate(name);
@@ -154,10 +154,10 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
         if (place === null) throw unknown(name);
         const { target, tool, listing } = place;
         const schema = async () => (await listed(listing.service))?.tools.get(tool)?.tool.inputSchema ?? null;
-        const given = await callArguments(name, ask, { limits, schema });
+        const argsText = await callArguments(name, ask, { limits, schema });
         const callId = newCallId();
         const mcpRequest: McpRequest = {
-          message: toolsCall(callId, tool, given, ask.stream),
+          message: toolsCall(callId, tool, argsText, ask.stream),
           client: 'bare',
           caller,
           callId,
@@ -186,7 +186,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
       if (!isKnown(listing)) throw unlisted(service);
       // A model's provider refuses the whole request because of one schema that it cannot read.
       if (listing.toolCount > TOOLS_PER_TURN) await ownTurn();
-      const usable = [...listing.tools.values()].filter(({ tool }) => tool.shown.legacy !== null);
+      const usable = [...listing.tools.values()].filter(({ tool }) => tool.texts.legacy !== null);
       return usable.map(({ tool }) => new Described(tool));
     },
   };
@@ -223,9 +223,9 @@ const unlisted = (service: string) =>
     { retryAfterS: UNLISTED_RETRY_S },
   );
 
-function toolsCall(id: string, tool: string, given: string, progress: boolean): RequestMessage {
+function toolsCall(id: string, tool: string, argsText: string, progress: boolean): RequestMessage {
   const meta = progress ? `,"_meta":{"progressToken":${JSON.stringify(id)}}` : '';
-  const params = `{"name":${JSON.stringify(tool)},"arguments":${given}${meta}}`;
+  const params = `{"name":${JSON.stringify(tool)},"arguments":${argsText}${meta}}`;
   return readOwnRequest(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`);
 }
 
@@ -236,9 +236,9 @@ function sentence(text: string): string {
 }
 
 function* take<T>(all: Iterable<T>, most: number): Generator<T> {
-  let taken = 0;
+  let count = 0;
   for (const one of all) {
-    if (taken++ >= most) return;
+    if (count++ >= most) return;
     yield one;
   }
 }
@@ -257,10 +257,10 @@ interface CallArgumentsOptions {
  */
 async function callArguments(
   name: string,
-  { arguments: given, turns }: TargetRequest,
+  { arguments: args, turns }: TargetRequest,
   { limits, schema }: CallArgumentsOptions,
 ): Promise<string> {
-  if (given !== null) return JSON.stringify(given);
+  if (args !== null) return JSON.stringify(args);
   const parts = turns.at(-1)?.parts ?? [];
   if (parts.some(({ kind }) => kind === 'file'))
     throw unprocessable(`${printable(name)} is a tool and does not accept files: ${AS_JSON}`);
@@ -271,7 +271,7 @@ async function callArguments(
   const known = await schema();
   if (known === null) throw unprocessable(`The arguments of ${printable(name)} are not known yet: ${AS_JSON}`);
   const filled = text.trim() === '' ? null : onlyText(known);
-  if (filled === null) throw unprocessable(`${printable(name)} ${shown(known)}`);
+  if (filled === null) throw unprocessable(`${printable(name)} ${printed(known)}`);
   return JSON.stringify({ [filled]: text });
 }
 
@@ -319,7 +319,7 @@ const SHOWN_MAX = 20;
 const SHOWN_CHARS = 64;
 
 /** The arguments that a tool takes, as words for an error. All names and types come from the server. */
-function shown(schema: JsonObject): string {
+function printed(schema: JsonObject): string {
   const properties = Object.entries(propertiesOf(schema));
   if (properties.length === 0) return 'takes no arguments: send {}';
   const required = new Set(requiredOf(schema));

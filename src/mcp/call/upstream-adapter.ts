@@ -127,11 +127,11 @@ async function toReadableList(
   if (isLarge) await ownTurn();
   const span = membersOf(answer.text).get('result');
   if (!span) return end;
-  const given = answer.text.slice(span.start, span.end);
+  const listText = answer.text.slice(span.start, span.end);
   let list;
   try {
-    if (method === 'tools/list') refuseTooMany(given);
-    const decorated = method === 'tools/list' ? decorateTools(given) : given;
+    if (method === 'tools/list') refuseTooMany(listText);
+    const decorated = method === 'tools/list' ? decorateTools(listText) : listText;
     list = isLarge ? await inTurns(listInTurns(method, form, decorated)) : readableList(method, form, decorated);
   } catch (error) {
     throw readable(error);

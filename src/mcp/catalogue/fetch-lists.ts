@@ -19,7 +19,7 @@ export interface ListedItem {
   /** JSON text as the server wrote it. */
   readonly text: string;
   /** The text that clients read, by how they speak; null if they cannot read it. At least one is there. */
-  readonly shown: ItemTexts;
+  readonly texts: ItemTexts;
 }
 
 /** An element as clients read it. It has no duplicate keys. */
@@ -89,7 +89,7 @@ export async function fetchLists(
   signal: AbortSignal,
 ): Promise<FetchedLists> {
   const until = performance.now() + limits.othersMs;
-  const told = await facts(offer, signal);
+  const server = await facts(offer, signal);
   const broken: LeftOut[] = [];
   const leaveOut = (one: LeftOut) => void (broken.length < LEFT_OUT_MAX && broken.push(one));
   let size = 0;
@@ -131,7 +131,7 @@ export async function fetchLists(
   let listsLeft = OTHER_LISTS;
   const readOther = async (method: OtherList, capability: string): Promise<readonly ListedItem[] | null> => {
     const ms = Math.max(0, until - performance.now()) / listsLeft--;
-    if (!Object.hasOwn(told.capabilities, capability)) return [];
+    if (!Object.hasOwn(server.capabilities, capability)) return [];
     const sizeBefore = size;
     const late = new AbortController();
     const tooLate = () => late.abort(new Error(`no whole answer to ${method} within ${Math.round(ms)} ms`));
@@ -154,7 +154,7 @@ export async function fetchLists(
     'resources/templates/list': await readOther('resources/templates/list', 'resources'),
     'prompts/list': await readOther('prompts/list', 'prompts'),
   };
-  return { facts: told, tools, others, leftOut: broken, fault, size, truncated };
+  return { facts: server, tools, others, leftOut: broken, fault, size, truncated };
 }
 
 interface ListPage {
@@ -206,15 +206,15 @@ function readElement(text: string, method: ListMethod): ListedItem | LeftOut {
   const value = parse(text);
   const key = keyOf(method, value);
   const written = ownText(text);
-  const shown: Record<ListForm, string | null> = { modern: null, legacy: null };
+  const texts: Record<ListForm, string | null> = { modern: null, legacy: null };
   let fault = '';
   for (const form of FORMS) {
     const read = readableItem(method, form, written, value);
-    if ('text' in read) shown[form] = read.text;
+    if ('text' in read) texts[form] = read.text;
     else fault = read.fault;
   }
-  const nobody = FORMS.every((form) => shown[form] === null);
-  return nobody || key === null ? leftOut(method, key, fault) : { key, text: written, shown };
+  const nobody = FORMS.every((form) => texts[form] === null);
+  return nobody || key === null ? leftOut(method, key, fault) : { key, text: written, texts };
 }
 
 function parse(text: string): unknown {

@@ -12,7 +12,7 @@ import { CHARACTERS_PER_TURN, type FetchedLists, type ListedItem, type ItemTexts
 export interface ToolEntry extends ListedTool {
   /** The definition as its server wrote it. */
   readonly text: string;
-  readonly shown: ItemTexts;
+  readonly texts: ItemTexts;
   readonly inputSchema: JsonObject | null;
 }
 
@@ -54,21 +54,21 @@ interface MakeListing {
 export async function makeListing({ offer, fetched, sizeMax, before, pin, now }: MakeListing): Promise<ServerListing> {
   const { others, facts, truncated, leftOut } = fetched;
   let { size } = fetched;
-  const kept = (items: readonly ListedItem[] = []) => {
+  const readable = (items: readonly ListedItem[] = []) => {
     const withThem = items.reduce((sum, { text }) => sum + text.length, size);
     if (withThem > sizeMax) return [];
     size = withThem;
     return items;
   };
-  const resources = others['resources/list'] ?? kept(before?.resources);
-  const resourceTemplates = others['resources/templates/list'] ?? kept(before?.resourceTemplates);
-  const prompts = others['prompts/list'] ?? kept(before?.prompts);
+  const resources = others['resources/list'] ?? readable(before?.resources);
+  const resourceTemplates = others['resources/templates/list'] ?? readable(before?.resourceTemplates);
+  const prompts = others['prompts/list'] ?? readable(before?.prompts);
   const read: (ShownTool | ToolEntry)[] = [];
   const pace = createPace(CHARACTERS_PER_TURN);
-  for (const { key, text, shown } of fetched.tools) {
+  for (const { key, text, texts } of fetched.tools) {
     await pace(text.length);
     const known = before?.tools.get(key);
-    read.push(known?.text === text ? known : { ...readTool(text), shown });
+    read.push(known?.text === text ? known : { ...readTool(text), texts });
   }
   const pins = await pin(new Map(read.map((tool) => [tool.name, sha256Of(tool)])));
   const tools = new Map<string, ToolEntry>();
@@ -105,21 +105,27 @@ type KnownPin = Pick<ToolPin, 'sha256' | 'changedAt'> & { readonly version: numb
 
 /** The entry with its pin. An entry that already has this pin stays the same object. */
 function pinned(tool: ShownTool | ToolEntry, pin: KnownPin | null | undefined): ToolEntry {
-  const of =
+  const version =
     pin && pin.version !== null && pin.sha256 === sha256Of(tool)
       ? { version: pin.version, changedAt: pin.changedAt }
       : NO_PIN;
   if ('definition' in tool) {
     const { definition } = tool;
-    if (definition.version === of.version && definition.changedAt === of.changedAt) return tool;
-    return toEntry({ ...readingOf(tool), sha256: definition.sha256, remoteRef: definition.remoteRef }, of);
+    if (definition.version === version.version && definition.changedAt === version.changedAt) return tool;
+    return toEntry({ ...readingOf(tool), sha256: definition.sha256, remoteRef: definition.remoteRef }, version);
   }
-  return toEntry(tool, of);
+  return toEntry(tool, version);
 }
 
 const NO_PIN = { version: null, changedAt: null } as const;
 
-const readingOf = ({ name, title, description, text, shown }: ToolEntry) => ({ name, title, description, text, shown });
+const readingOf = ({ name, title, description, text, texts }: ToolEntry) => ({
+  name,
+  title,
+  description,
+  text,
+  texts,
+});
 
 function digest(texts: readonly string[]): string {
   const hash = createHash('sha256');
@@ -139,7 +145,7 @@ interface ReadTool {
 
 /** A tool with the texts that clients read. */
 interface ShownTool extends ReadTool {
-  readonly shown: ItemTexts;
+  readonly texts: ItemTexts;
 }
 
 /**
@@ -179,19 +185,19 @@ class Tool implements ToolEntry {
   readonly title: string | null;
   readonly description: string;
   readonly text: string;
-  readonly shown: ItemTexts;
+  readonly texts: ItemTexts;
   readonly definition: ToolDefinition;
   #schema: WeakRef<JsonObject> | null = null;
 
   constructor(
-    { name, title, description, text, shown }: Omit<ShownTool, 'sha256' | 'remoteRef'>,
+    { name, title, description, text, texts }: Omit<ShownTool, 'sha256' | 'remoteRef'>,
     definition: ToolDefinition,
   ) {
     this.name = name;
     this.title = title;
     this.description = description;
     this.text = text;
-    this.shown = shown;
+    this.texts = texts;
     this.definition = definition;
   }
 
@@ -202,7 +208,7 @@ class Tool implements ToolEntry {
   get inputSchema(): JsonObject | null {
     const known = this.#schema?.deref();
     if (known) return known;
-    const text = readableText(this.shown);
+    const text = readableText(this.texts);
     const member = membersOf(text).get('inputSchema');
     const schema: unknown = member && JSON.parse(text.slice(member.start, member.end));
     if (!isObject(schema)) return null;

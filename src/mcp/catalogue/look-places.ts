@@ -65,7 +65,7 @@ export class LookPlaces {
     let next: Party | null = null;
     let first = Infinity;
     for (const [network, owners] of waiting) {
-      const turn = this.#networks.of(network);
+      const turn = this.#networks.countOf(network);
       if (turn >= first || !this.#short.mayTake(network)) continue;
       const owner = this.#nextOf(owners.keys());
       if (owner === null) continue;
@@ -79,54 +79,54 @@ export class LookPlaces {
     let next: string | null = null;
     let first = Infinity;
     for (const owner of owners) {
-      const turn = this.#owners.of(owner);
-      if (turn >= first || this.#of(owner) >= this.#options.ofOwner) continue;
+      const turn = this.#owners.countOf(owner);
+      if (turn >= first || this.#countOf(owner) >= this.#options.ofOwner) continue;
       next = owner;
       first = turn;
     }
     return next;
   }
 
-  #of = (owner: string) => this.#ofOwners.get(owner) ?? 0;
+  #countOf = (owner: string) => this.#ofOwners.get(owner) ?? 0;
 
   /** Takes a place. `giveUp` must end the look. */
   take({ network, owner }: Party, giveUp: () => void): LookPlace {
-    const look: Look = { network, owner, giveUp, waitsSince: null };
+    const search: Look = { network, owner, giveUp, waitsSince: null };
     this.#short.take(network);
-    this.#ofOwners.set(owner, this.#of(owner) + 1);
+    this.#ofOwners.set(owner, this.#countOf(owner) + 1);
     this.#networks.took(network);
     this.#owners.took(owner);
-    let left = this.#options.longMs;
+    let remaining = this.#options.longMs;
     let timer: NodeJS.Timeout | undefined;
     let isOver = false;
     return {
       wait: async (answer) => {
         const began = performance.now();
-        look.waitsSince = began;
-        if (!isOver && !this.#long.has(look)) timer = setTimeout(() => this.#becomeLong(look), left).unref();
+        search.waitsSince = began;
+        if (!isOver && !this.#long.has(search)) timer = setTimeout(() => this.#becomeLong(search), remaining).unref();
         try {
           return await answer;
         } finally {
           clearTimeout(timer);
-          look.waitsSince = null;
-          left = Math.max(0, left - (performance.now() - began));
+          search.waitsSince = null;
+          remaining = Math.max(0, remaining - (performance.now() - began));
         }
       },
       leave: () => {
         // An answer that nobody wants any more may still be waited for.
         isOver = true;
         clearTimeout(timer);
-        if (!this.#long.delete(look)) this.#short.leave(network);
-        const others = this.#of(owner) - 1;
+        if (!this.#long.delete(search)) this.#short.leave(network);
+        const others = this.#countOf(owner) - 1;
         if (others > 0) this.#ofOwners.set(owner, others);
         else this.#ofOwners.delete(owner);
       },
     };
   }
 
-  #becomeLong(look: Look): void {
-    this.#short.leave(look.network);
-    this.#long.add(look);
+  #becomeLong(poll: Look): void {
+    this.#short.leave(poll.network);
+    this.#long.add(poll);
     this.#giveUpSome();
     this.#options.onFree();
   }
@@ -148,8 +148,8 @@ export class LookPlaces {
 }
 
 /** The looks of whoever has most of them, in their order. */
-function mostOf(looks: readonly Look[], whose: (look: Look) => string): readonly Look[] {
-  return [...Map.groupBy(looks, whose).values()].reduce((most, one) => (one.length > most.length ? one : most));
+function mostOf(polls: readonly Look[], whose: (poll: Look) => string): readonly Look[] {
+  return [...Map.groupBy(polls, whose).values()].reduce((most, one) => (one.length > most.length ? one : most));
 }
 
 /** Most parties whose last turn is known. The others count as those that had none. */
@@ -162,7 +162,7 @@ class Turns {
   #count = 0;
 
   /** Lower for those whose last turn was earlier; 0 for those that had none. */
-  of(party: string): number {
+  countOf(party: string): number {
     return this.#last.get(party) ?? 0;
   }
 

@@ -180,10 +180,10 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   const timer = setInterval(tick, options.tickMs).unref();
   return {
     keep(items) {
-      const kept = new Set<string>();
+      const names = new Set<string>();
       for (const item of items) {
         const id = idOf(item);
-        kept.add(id);
+        names.add(id);
         const state = states.get(id);
         if (!state) states.set(id, newState(item));
         else if (state.item !== item) {
@@ -193,7 +193,7 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
         }
       }
       for (const [id, state] of states) {
-        if (kept.has(id)) continue;
+        if (names.has(id)) continue;
         states.delete(id);
         wake(state.waiting);
         state.running?.abort(new Error('the offer is gone'));

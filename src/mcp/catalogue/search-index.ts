@@ -63,19 +63,19 @@ export async function indexTools(tools: Iterable<SearchDocument>, service: strin
 }
 
 interface Match<T> {
-  readonly of: T;
+  readonly value: T;
   /** Name of the tool. */
   readonly name: string;
   readonly score: number;
 }
 
-/** The indexes of servers that list tools of one `of`. A tool that several of them have is found once. */
+/** The indexes of servers that list tools of one value. A tool that several of them have is found once. */
 export type Searched<T> = readonly [of: T, indexes: readonly SearchIndex[]];
 
 interface SearchOptions<T> {
   /** Most matches. */
   readonly limit: number;
-  /** The order of matches with the same score. Two with the same name differ in `of`. */
+  /** The order of matches with the same score. Two with the same name differ in `value`. */
   readonly order: (a: Match<T>, b: Match<T>) => number;
 }
 
@@ -111,7 +111,7 @@ export async function searchTools<T>(
   const mean = length / Math.max(1, count);
   const rarities = words.map((word) => Math.log(1 + (count - having.get(word)! + 0.5) / (having.get(word)! + 0.5)));
   const best = new Best<Match<T>>(limit, (a, b) => b.score - a.score || order(a, b));
-  for (const [of, indexes] of all) {
+  for (const [value, indexes] of all) {
     const offered = indexes.length === 1 ? null : new Map<string, number>();
     for (const { names, lengths, postings } of indexes) {
       const places = words.map((word) => postings.get(word) ?? NONE);
@@ -121,11 +121,11 @@ export async function searchTools<T>(
       for (let i = 0; i < names.length; i++) {
         const [name, score] = [names[i]!, scores[i]!];
         if (score === 0) continue;
-        if (offered === null) best.offer({ of, name, score });
+        if (offered === null) best.offer({ value, name, score });
         else offered.set(name, Math.max(score, offered.get(name) ?? 0));
       }
     }
-    for (const [name, score] of offered ?? []) best.offer({ of, name, score });
+    for (const [name, score] of offered ?? []) best.offer({ value, name, score });
   }
   return best.all;
 }
@@ -155,7 +155,7 @@ function addScores(scores: Float64Array, places: readonly number[], { rarity, le
 class Best<T> {
   readonly #limit: number;
   readonly #order: (a: T, b: T) => number;
-  readonly #kept: T[] = [];
+  readonly #best: T[] = [];
 
   constructor(limit: number, order: (a: T, b: T) => number) {
     this.#limit = limit;
@@ -163,20 +163,20 @@ class Best<T> {
   }
 
   get all(): readonly T[] {
-    return this.#kept;
+    return this.#best;
   }
 
   offer(item: T): void {
-    const kept = this.#kept;
-    if (kept.length >= this.#limit && (this.#limit === 0 || this.#order(item, kept.at(-1)!) >= 0)) return;
-    let [from, to] = [0, kept.length];
+    const best = this.#best;
+    if (best.length >= this.#limit && (this.#limit === 0 || this.#order(item, best.at(-1)!) >= 0)) return;
+    let [from, to] = [0, best.length];
     while (from < to) {
       const middle = (from + to) >> 1;
-      if (this.#order(item, kept[middle]!) < 0) to = middle;
+      if (this.#order(item, best[middle]!) < 0) to = middle;
       else from = middle + 1;
     }
-    kept.splice(from, 0, item);
-    if (kept.length > this.#limit) kept.pop();
+    best.splice(from, 0, item);
+    if (best.length > this.#limit) best.pop();
   }
 }
 

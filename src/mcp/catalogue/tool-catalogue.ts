@@ -128,8 +128,8 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   async function refresh(...[offer, signal, wait]: Parameters<RefresherOptions<Offer>['refresh']>): Promise<void> {
     const sizeMax = roomOf(offer, listings, offers, limits);
     const waiting: FetchDeps = {
-      facts: (...asked) => wait(options.facts(...asked)),
-      list: (...asked) => wait(options.list(...asked)),
+      facts: (...args) => wait(options.facts(...args)),
+      list: (...args) => wait(options.list(...args)),
     };
     const fetched = await fetchLists(offer, waiting, { ...limits, sizeMax }, signal);
     const before = listings.get(offer.id) ?? null;
@@ -257,9 +257,9 @@ function roomOf(
   let own = 0;
   for (const [id, { size, index }] of listings) {
     if (id === offer.id) continue;
-    const taken = size + index.size;
-    total += taken;
-    if (offers.get(id)?.provider.id === offer.provider.id) own += taken;
+    const bytes = size + index.size;
+    total += bytes;
+    if (offers.get(id)?.provider.id === offer.provider.id) own += bytes;
   }
   return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
 }
@@ -270,11 +270,11 @@ async function findTools(
   limit: number,
   services: Iterable<ServiceListing | null>,
 ): Promise<readonly FoundTool[]> {
-  const found = await searchTools(query, searchedOf(services), {
+  const matches = await searchTools(query, searchedOf(services), {
     limit,
-    order: (a, b) => compare(a.of.service, b.of.service) || compare(a.name, b.name),
+    order: (a, b) => compare(a.value.service, b.value.service) || compare(a.name, b.name),
   });
-  return found.map(({ of, name }) => ({ ...firstWith(of, name), service: of.service }));
+  return matches.map(({ value, name }) => ({ ...firstWith(value, name), service: value.service }));
 }
 
 /** A tool that a service has, without `tools` of the whole service. */
@@ -298,7 +298,7 @@ function shownOf(offers: readonly Offer[] | undefined): string {
   if (!offers) return '';
   const priceOf = ({ id, price, variants, priceCap }: Offer) =>
     `${id} ${price.id} ${priceCap} ${Object.entries(variants)
-      .map(([name, { id: of }]) => `${name}=${of}`)
+      .map(([name, { id: priceId }]) => `${name}=${priceId}`)
       .sort()
       .join()}`;
   return offers.map(priceOf).sort().join('\n');

@@ -39,29 +39,29 @@ interface ListenOptions {
 
 export function createListen({ places, bytesMax, renew, listenModern }: ListenOptions): Listen {
   return async function* listen({ session, lastEventId, ended }, place) {
-    const taken = places.take(session.account);
-    if (taken === null) {
+    const slot = places.take(session.account);
+    if (slot === null) {
       if (places.draining) return FINISHED;
       const { status, message } = places.refusal();
       return refused(refusalOf(status, message));
     }
-    ended.addEventListener('abort', taken.end, { once: true });
-    if (ended.aborted) taken.end();
+    ended.addEventListener('abort', slot.end, { once: true });
+    if (ended.aborted) slot.end();
     try {
-      if (taken.over.aborted) return FINISHED;
+      if (slot.over.aborted) return FINISHED;
       const watched = {
         ...place,
-        send: stoppable(place, taken.over),
-        signal: AbortSignal.any([place.signal, taken.over]),
+        send: stoppable(place, slot.over),
+        signal: AbortSignal.any([place.signal, slot.over]),
       };
       if (place.facts.era === 'modern') return yield* listenModern(session, watched);
       return yield* listenLegacy(session, lastEventId, watched, { bytesMax, renew });
     } catch (error) {
-      if (taken.over.aborted) return FINISHED;
+      if (slot.over.aborted) return FINISHED;
       throw error;
     } finally {
-      ended.removeEventListener('abort', taken.end);
-      taken.leave();
+      ended.removeEventListener('abort', slot.end);
+      slot.leave();
     }
   };
 }

@@ -86,8 +86,8 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
       const known = toGatewayError(error);
       const body = await bodyOfRefused(request, known, limits);
       const { status, headers, text } = refusalOf(error, body, request.headers);
-      const told = worthTelling(error);
-      if (told !== null) onError(told, request);
+      const fault = worthTelling(error);
+      if (fault !== null) onError(fault, request);
       const challenge =
         known.code === 'unauthorized' || known.code === 'permission_denied' ? deps.challenge(request, known) : null;
       return reply
@@ -181,8 +181,8 @@ function createHandlers(
         await legacy.post(service, inbound, context, answer);
       }
     } catch (error) {
-      const told = worthTelling(error);
-      if (told !== null) onError(told, request);
+      const fault = worthTelling(error);
+      if (fault !== null) onError(fault, request);
       const { status, headers, text } = refusalOf(error, body, request.headers);
       answer.end(text, status, headers);
     } finally {
@@ -298,8 +298,8 @@ async function readLate(request: FastifyRequest, code: string): Promise<Buffer |
 function refusalOf(error: unknown, body: string | null, headers: IncomingHttpHeaders): McpErrorReply {
   const message = body === null ? null : parseMessage(body);
   const hasId = message?.kind === 'request';
-  const told = toMcpError(error, hasId ? message.idText : 'null');
-  return hasId && namesSession(headers) ? { ...told, status: statusInSession(told) } : told;
+  const refusal = toMcpError(error, hasId ? message.idText : 'null');
+  return hasId && namesSession(headers) ? { ...refusal, status: statusInSession(refusal) } : refusal;
 }
 
 /** Requests that need no credential: they look around, or carry a payment. */

@@ -57,7 +57,7 @@ export interface SessionMessages {
     ready?: boolean,
   ): Promise<InitializeOutcome<LegacySession> | null>;
   /** Answers one request whose method is in LEGACY_METHODS. An error becomes the answer. */
-  request(session: LegacySession, asked: RequestMessage, how: RequestHow): Promise<void>;
+  request(session: LegacySession, message: RequestMessage, how: RequestHow): Promise<void>;
   /** Takes a notification or a response of the client. Resolves to null, or to the server's refusal. */
   tell(session: LegacySession, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
   /** Passes on the events that the server sends outside of requests. Resolves to null at their end, or to a refusal. */
@@ -102,33 +102,33 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
 
   return {
     async open(service, message, { caller, requestId, gone }, ready = false) {
-      let opened: InitializeOutcome<LegacySession> | null = null;
+      let outcome: InitializeOutcome<LegacySession> | null = null;
       const openAt = async (place: ServerPlace): Promise<McpEnd> => {
-        opened = await sessions.open({ message, owner: ownerOf(caller), service }, place);
-        if (ready && opened.session && place.facts.era === 'legacy' && !place.facts.bare)
-          await notifyInitialized(place.send, opened.session);
-        return freeEnd(opened.response);
+        outcome = await sessions.open({ message, owner: ownerOf(caller), service }, place);
+        if (ready && outcome.session && place.facts.era === 'legacy' && !place.facts.bare)
+          await notifyInitialized(place.send, outcome.session);
+        return freeEnd(outcome.response);
       };
       const startAttempt = withFacts(servers, 'legacy', (place) => endOnly(() => openAt(place)));
       const call = { caller, requestId, target: service, method: 'initialize', startAttempt };
       const response = await runFreeCall(pipeline, call, gone);
-      return response && opened;
+      return response && outcome;
     },
 
-    async request(session, asked, { ended, context, events, answer, toClient }) {
-      const own = ownMeta(asked, context.headers, deps.receipts);
+    async request(session, message, { ended, context, events, answer, toClient }) {
+      const own = ownMeta(message, context.headers, deps.receipts);
       const target = pinned(session.offer.id);
       const { caller, payment } = await deps.readPaid(context.caller, target, own);
       // A client that can resume its stream does not cancel by leaving it.
-      const left = new AbortController();
+      const clientGone = new AbortController();
       const leave = () => {
-        if (!answer.isResumable()) left.abort();
+        if (!answer.isResumable()) clientGone.abort();
       };
       context.gone.addEventListener('abort', leave);
       if (context.gone.aborted) leave();
-      ended.addEventListener('abort', () => left.abort(), { once: true });
-      if (ended.aborted) left.abort();
-      if (asked.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
+      ended.addEventListener('abort', () => clientGone.abort(), { once: true });
+      if (ended.aborted) clientGone.abort();
+      if (message.method === 'tools/call' && mayBeAsked(session)) await streams.answered(session.id);
       await deps.runRequest(
         {
           mcpRequest: {
@@ -143,9 +143,9 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
             continued: null,
             toClient,
           },
-          rule: LEGACY_METHODS[asked.method]!,
+          rule: LEGACY_METHODS[message.method]!,
           requestId: context.requestId,
-          traceparent: traceOf(context.headers, asked),
+          traceparent: traceOf(context.headers, message),
           wantsReceipt: own.wantsReceipt,
           cap: own.cap,
           quote: own.quote,
@@ -154,7 +154,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
           target,
         },
         answer,
-        left.signal,
+        clientGone.signal,
       );
     },
 
@@ -168,8 +168,8 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
         place.facts.era === 'modern'
           ? freeEnd(await tellBridge(session, message))
           : await deps.raw.tell(session, message, place);
-      const told = at(session, context, method, (place) => endOnly(() => tellAt(place)));
-      return runFreeCall(pipeline, told, new AbortController().signal);
+      const sent = at(session, context, method, (place) => endOnly(() => tellAt(place)));
+      return runFreeCall(pipeline, sent, new AbortController().signal);
     },
 
     async listen(listening, context, onEvents) {
@@ -225,8 +225,8 @@ export function createServiceTransport(deps: ServiceTransportDeps): SessionTrans
     {
       open: (service, message, context) => messages.open(service!, message, context),
       enter: (service, id, owner) => sessions.enter(id, owner, service!),
-      request: ({ session, ended }, asked, events, context, answer) =>
-        messages.request(session, asked, {
+      request: ({ session, ended }, message, events, context, answer) =>
+        messages.request(session, message, {
           ended,
           context,
           events,

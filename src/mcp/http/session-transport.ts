@@ -40,7 +40,7 @@ interface SessionHandlers<S extends KeptSession> {
   /** Answers one request whose method is in LEGACY_METHODS, other than `ping`. Throws GatewayError. */
   request(
     use: KeptUse<S>,
-    asked: RequestMessage,
+    message: RequestMessage,
     events: boolean,
     context: RequestContext,
     answer: ClientAnswer,
@@ -69,25 +69,25 @@ export function createSessionTransport<S extends KeptSession>(
 ): SessionTransport {
   async function message(
     use: KeptUse<S>,
-    asked: JsonRpcMessage,
+    rpcMessage: JsonRpcMessage,
     events: boolean,
     context: RequestContext,
     answer: ClientAnswer,
   ): Promise<void> {
-    if (asked.kind === 'request') {
-      if (asked.method === 'ping') return answer.end(resultText(asked.idText, '{}'), 200);
-      if (LEGACY_METHODS[asked.method]) return handlers.request(use, asked, events, context, answer);
-      return answer.end(errorText(asked.idText, { code: ERROR.methodNotFound, message: 'Method not found' }), 200);
+    if (rpcMessage.kind === 'request') {
+      if (rpcMessage.method === 'ping') return answer.end(resultText(rpcMessage.idText, '{}'), 200);
+      if (LEGACY_METHODS[rpcMessage.method]) return handlers.request(use, rpcMessage, events, context, answer);
+      return answer.end(errorText(rpcMessage.idText, { code: ERROR.methodNotFound, message: 'Method not found' }), 200);
     }
-    const refusal = await handlers.tell(use, asked, context);
+    const refusal = await handlers.tell(use, rpcMessage, context);
     if (refusal === null) answer.close();
     else answer.end(refusal.text, refusal.status);
   }
 
   /** The response to one message of a batch, as text. */
   async function ofBatch(use: KeptUse<S>, text: string, context: RequestContext): Promise<string | null> {
-    const asked = parseMessage(text);
-    if (!asked) throw new Error('a message of a batch that was read cannot be read again');
+    const rpcMessage = parseMessage(text);
+    if (!rpcMessage) throw new Error('a message of a batch that was read cannot be read again');
     let response: string | null = null;
     const keeping: ClientAnswer = {
       events: async () => {},
@@ -99,13 +99,13 @@ export function createSessionTransport<S extends KeptSession>(
       close: () => {},
     };
     try {
-      await message(use, asked, false, context, keeping);
+      await message(use, rpcMessage, false, context, keeping);
     } catch (error) {
-      const told = worthTelling(error);
-      if (told !== null) onError(told);
-      if (asked.kind === 'request') return toMcpError(error, asked.idText).text;
+      const fault = worthTelling(error);
+      if (fault !== null) onError(fault);
+      if (rpcMessage.kind === 'request') return toMcpError(error, rpcMessage.idText).text;
     }
-    return asked.kind === 'request' ? response : null;
+    return rpcMessage.kind === 'request' ? response : null;
   }
 
   /** Runs `run` in a session. If the caller has no such session, answers with the error. */
@@ -139,8 +139,8 @@ export function createSessionTransport<S extends KeptSession>(
     try {
       await run();
     } catch (error) {
-      const told = worthTelling(error);
-      if (told !== null) onError(told);
+      const fault = worthTelling(error);
+      if (fault !== null) onError(fault);
       const reply = toMcpError(error, idText);
       const { status, headers, text } = reply;
       answer.end(text, inSession && idText !== 'null' ? statusInSession(reply) : status, headers);
@@ -153,9 +153,9 @@ export function createSessionTransport<S extends KeptSession>(
       const idText = kind !== 'batch' && inbound.message.kind === 'request' ? inbound.message.idText : 'null';
       await answered(idText, kind === 'legacy', answer, async () => {
         if (kind === 'initialize') {
-          const opened = await handlers.open(service, inbound.message, context);
-          if (opened === null) return;
-          const { session, response } = opened;
+          const outcome = await handlers.open(service, inbound.message, context);
+          if (outcome === null) return;
+          const { session, response } = outcome;
           return answer.end(response.text, response.status, session === null ? {} : { 'mcp-session-id': session.id });
         }
         await inside(service, inbound.session, context, { answer, idText }, async (use) => {

@@ -42,15 +42,15 @@ type TaskEndpoint = (
 ) => Promise<void>;
 
 export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {
-  return async (address, { message: asked, capabilities }, context, answer) => {
-    const { idText } = asked;
-    if (!declaresTasks(capabilities)) return answer.end(undeclared(asked), modernStatusOf(ERROR.missingCapability));
-    const taskId = asked.params?.['taskId'];
+  return async (address, { message: request, capabilities }, context, answer) => {
+    const { idText } = request;
+    if (!declaresTasks(capabilities)) return answer.end(undeclared(request), modernStatusOf(ERROR.missingCapability));
+    const taskId = request.params?.['taskId'];
     if (typeof taskId !== 'string')
       throw new GatewayError('invalid_request', 'params.taskId must be the id of a task', { param: 'params.taskId' });
-    const own = ownMeta(asked, context.headers, deps.receipts);
-    const found = await deps.tasks.findAll('tool', taskId, ownerOf(context.caller));
-    const task = found.find(({ service }) => address.includes(service));
+    const own = ownMeta(request, context.headers, deps.receipts);
+    const tasks = await deps.tasks.findAll('tool', taskId, ownerOf(context.caller));
+    const task = tasks.find(({ service }) => address.includes(service));
     if (!task || (!task.live && !isEnd(task.state))) {
       const { text, status } = notFound(
         idText,
@@ -60,16 +60,16 @@ export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {
     }
     // The operator has ended it.
     if (task.snapshot !== null) {
-      const { text, status } = shownEnded(asked, task);
+      const { text, status } = shownEnded(request, task);
       return answer.end(text, status);
     }
     const call = {
       caller: context.caller,
       requestId: context.requestId,
       target: pinned(task.offerId),
-      method: asked.method,
+      method: request.method,
       startAttempt: taskAttempt(deps, { message: forServer(own.message, task), wantsReceipt: own.wantsReceipt }, task),
-      traceparent: traceOf(context.headers, asked),
+      traceparent: traceOf(context.headers, request),
       facts: () => ({ 'mcp.protocol.version': MODERN }),
     };
     const response = await runFreeCall(deps.pipeline, call, context.gone);
@@ -106,18 +106,18 @@ interface RequestToTask {
  * Passes a client's request about its own task to the task's server. If the task has ended, it is settled before the
  * client gets the answer.
  */
-function taskAttempt(deps: TaskAdapterDeps, asked: RequestToTask, task: Task): McpFreeCall['startAttempt'] {
+function taskAttempt(deps: TaskAdapterDeps, request: RequestToTask, task: Task): McpFreeCall['startAttempt'] {
   return (offer, send) =>
     endOnly(async () => {
       const response =
-        asked.message.method === 'tasks/get'
-          ? await shown(deps, asked, task, offer, send)
-          : await told(deps, asked.message, task, offer, send);
+        request.message.method === 'tasks/get'
+          ? await taskReply(deps, request, task, offer, send)
+          : await tellServer(deps, request.message, task, offer, send);
       return freeEnd(response);
     });
 }
 
-async function shown(
+async function taskReply(
   deps: TaskAdapterDeps,
   { message, wantsReceipt }: RequestToTask,
   task: Task,
@@ -139,7 +139,7 @@ async function shown(
   const cost: TaskCost | null = settled ? { ...settled, receipt } : null;
   if (seen.kind === 'large')
     return { text: showTask(tooLargeAnswer(idText, task, seen.failure), task.taskId, null, cost), status: 200 };
-  const ttlMs = live ? shownTtlMs(seen.shown.ttlMs, deps.ttlMs) : null;
+  const ttlMs = live ? shownTtlMs(seen.serverTask.ttlMs, deps.ttlMs) : null;
   return { text: showTask(seen.response.text, task.taskId, ttlMs, cost), status: 200 };
 }
 
@@ -147,7 +147,7 @@ async function shown(
  * Passes on a request other than `tasks/get`. After a cancellation, the gateway looks at the task once. If the task has
  * ended, its lock is settled at once. The client does not see this look.
  */
-async function told(
+async function tellServer(
   deps: TaskAdapterDeps,
   message: RequestMessage,
   task: Task,

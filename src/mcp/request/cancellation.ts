@@ -11,14 +11,14 @@ import { ERROR } from '../wire/revisions.ts';
  */
 export interface RunningRequests<T = null> {
   /** `graceMs`: how long a cancelled request may still be answered; such an answer is paid. Default: 0. */
-  start(session: string, id: RequestId, of: T, graceMs?: number): RunningRequest;
+  start(session: string, id: RequestId, request: T, graceMs?: number): RunningRequest;
   /** The request that runs under an id. Ids are those of `exactId`. If two run under the same id, the later one. */
   find(session: string, id: unknown): Cancellable<T> | undefined;
   readonly count: number;
 }
 
 interface Cancellable<T> {
-  readonly of: T;
+  readonly request: T;
   cancel(reason?: string): void;
 }
 
@@ -39,13 +39,13 @@ export function createRunningRequests<T = null>(cancels?: Pick<CancelNotes, 'wat
     get count() {
       return running.size;
     },
-    start(session, id, of, graceMs = 0) {
+    start(session, id, item, graceMs = 0) {
       const key = keyOf(session, id);
       const unwanted = new AbortController();
       const cancelled = new AbortController();
       let grace: NodeJS.Timeout | undefined;
       const request: Cancellable<T> = {
-        of,
+        request: item,
         cancel(reason) {
           const why = new Error(`the client cancelled the request${reason === undefined ? '' : `: ${reason}`}`);
           unwanted.abort(why);
@@ -88,14 +88,14 @@ export function cancelledId({ text, params }: NotificationMessage): unknown {
 export async function runCancellable<T>(
   requests: RunningRequests<T>,
   session: string,
-  of: T,
+  item: T,
   request: RequestMessage,
   answer: ClientAnswer,
   work: (cancelled: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const id = exactId(request);
   if (requests.find(session, id)) return answer.end(errorText(request.idText, ID_IN_USE), 200);
-  const running = requests.start(session, id, of);
+  const running = requests.start(session, id, item);
   try {
     await work(running.cancelled);
   } finally {

@@ -48,9 +48,14 @@ export const TASK = 'task';
  * charged: by the reported use if the offer is priced by use, else per call. Throws UpstreamFailure if a client could
  * not use the response.
  */
-export function toEnd(request: RequestMessage, offer: Offer, response: ResponseMessage, given: McpResponse): McpEnd {
+export function toEnd(
+  request: RequestMessage,
+  offer: Offer,
+  response: ResponseMessage,
+  mcpResponse: McpResponse,
+): McpEnd {
   const { result, error } = response;
-  const answer = withUsableStatus(given, response);
+  const answer = withUsableStatus(mcpResponse, response);
   if (error !== undefined) return freeEnd(answer, `error ${error.code}`);
   if (request.method !== 'tools/call') return freeEnd(answer);
   const { isError, resultType, _meta: meta, task } = result as Readonly<Record<string, unknown>>;
@@ -65,19 +70,20 @@ export function toEnd(request: RequestMessage, offer: Offer, response: ResponseM
 
 /**
  * Makes the end of a call from its server's response, as `toEnd` does. A result that clients can read only without
- * nulls, or with a member that means nothing new, is made so before `given` makes the answer of it. A result that no
+ * nulls, or with a member that means nothing new, is made so before `toResponse` makes the answer of it. A result that no
  * client can read is an error, free, and flags the provider. Throws UpstreamFailure.
  */
 export function toServerEnd(
   mcpRequest: Pick<McpRequest, 'message' | 'client'>,
   { offer, facts: { era } }: Pick<ServerPlace, 'offer' | 'facts'>,
   response: ResponseMessage,
-  given: (response: ResponseMessage) => McpResponse,
+  toResponse: (response: ResponseMessage) => McpResponse,
 ): McpEnd {
   const { message, client } = mcpRequest;
   const { result, text, members } = response;
   const shape = isObject(result) ? resultShape(message.method, era, client, result) : null;
-  const end = (read: ResponseMessage) => toEnd(message, offer, era === 'legacy' ? asComplete(read) : read, given(read));
+  const end = (read: ResponseMessage) =>
+    toEnd(message, offer, era === 'legacy' ? asComplete(read) : read, toResponse(read));
   if (shape === null || shape(result, null)) return end(response);
   const span = members.get('result')!;
   const read = readable(text.slice(span.start, span.end), result, shape);
@@ -118,11 +124,11 @@ export function tooLargeEnd(
   failure: UpstreamFailure,
   durationMs: number,
 ): McpEnd {
-  const said = tooLargeText(failure);
+  const text = tooLargeText(failure);
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
-    content: [{ type: 'text', text: said }],
+    content: [{ type: 'text', text: text }],
   };
   return {
     usage: measuredUse(failure, durationMs),
@@ -197,9 +203,9 @@ export const withoutResponse = (status: number | null, unread = false): Upstream
   );
 
 /** As credentialFailure, of a server whose answer is read already. */
-function refusedCredentials(status: number, said: string | undefined): UpstreamFailure {
+function refusedCredentials(status: number, text: string | undefined): UpstreamFailure {
   const failure = providerFailure(`it answered with status ${status}`, status);
-  return said === undefined ? failure : failure.ofReply(status, said);
+  return text === undefined ? failure : failure.ofReply(status, text);
 }
 
 /** Rejects with UpstreamFailure if a server refuses the provider's credentials, see credentialFailure. */

@@ -24,13 +24,13 @@ export function withoutTasks(capabilities: string): string {
   const inner =
     extensions && capabilities[extensions.start] === '{' ? membersOf(capabilities, extensions.start) : undefined;
   if (!members.has('tasks') && inner?.has(TASKS) !== true) return capabilities;
-  const left = inner?.has(TASKS)
+  const rest = inner?.has(TASKS)
     ? splice(capabilities, [withMembers(capabilities, extensions!, { [TASKS]: null })])
     : capabilities;
   // If `extensions` had only tasks, it is removed too.
   const emptied = inner?.has(TASKS) === true && inner.size === 1;
-  return splice(left, [
-    withMembers(left, { start: 0, end: left.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) }),
+  return splice(rest, [
+    withMembers(rest, { start: 0, end: rest.length }, { tasks: null, ...(emptied ? { extensions: null } : {}) }),
   ]);
 }
 
@@ -53,8 +53,8 @@ export function withoutTasksIn(text: string, holder: 'params' | 'result'): strin
     const place = membersOf(text, held.start).get('capabilities');
     if (!place || text[place.start] !== '{') return text;
     const capabilities = text.slice(place.start, place.end);
-    const left = withoutTasks(capabilities);
-    return left === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: left }]);
+    const rest = withoutTasks(capabilities);
+    return rest === capabilities ? text : splice(text, [{ start: place.start, end: place.end, text: rest }]);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     return withoutTasksIn(JSON.stringify(parseExact(text)), holder);
@@ -79,10 +79,10 @@ export function withoutTaskTools(result: string): string {
   const list = membersOf(result).get('tools');
   if (!list || result[list.start] !== '[') return result;
   const tools = elementsOf(result, list.start).map(({ start, end }) => result.slice(start, end));
-  const kept = tools.filter((tool) => !needsTask(tool));
-  return kept.length === tools.length
+  const plainTools = tools.filter((tool) => !needsTask(tool));
+  return plainTools.length === tools.length
     ? result
-    : splice(result, [{ start: list.start, end: list.end, text: `[${kept.join(',')}]` }]);
+    : splice(result, [{ start: list.start, end: list.end, text: `[${plainTools.join(',')}]` }]);
 }
 
 /**

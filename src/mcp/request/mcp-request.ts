@@ -45,7 +45,7 @@ export interface McpRequest {
    * Aborts when the client leaves, which cancels a request of 2026-07-28. Absent if nothing may be cancelled: the
    * outcome is kept for a repeat.
    */
-  readonly left?: CancelSignal;
+  readonly clientGone?: CancelSignal;
 }
 
 /** The content of a `requestState` that the gateway sealed. */

@@ -29,9 +29,10 @@ interface PaidMeta {
 export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => PaidRequest | Promise<PaidRequest>;
 
 export function createReadPaid(payments: Payments): ReadPaid {
-  return (caller, target, { message, payment: said, idempotencyKey }) => {
-    if (!payments.open || said === undefined || message.method !== 'tools/call') return { caller, payment: null };
-    const payment = paymentOf(said, `params._meta["${X402.payment}"]`, () =>
+  return (caller, target, { message, payment: paymentMeta, idempotencyKey }) => {
+    if (!payments.open || paymentMeta === undefined || message.method !== 'tools/call')
+      return { caller, payment: null };
+    const payment = paymentOf(paymentMeta, `params._meta["${X402.payment}"]`, () =>
       keyedRequest(requestDigest(target, message, false), idempotencyKey),
     );
     return paidCaller(payments, caller, payment).then((paying) => ({ caller: paying, payment }));

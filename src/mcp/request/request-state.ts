@@ -11,13 +11,13 @@ export function sealState(
   seals: Seals,
   { caller, callId, message }: McpRequest,
   { offer, askedAt }: ServerPlace,
-  kept: Pick<Continued, 'state' | 'held'>,
+  state: Pick<Continued, 'state' | 'held'>,
 ): string {
   const continued: Continued = {
     callId,
     offerId: offer.id,
     price: priceOfTool(offer, message.params?.['name']).id,
-    ...kept,
+    ...state,
     ...(askedAt === undefined ? {} : { askedAt }),
   };
   return JSON.stringify(seals.seal(stateOwner(caller), continued));
@@ -30,8 +30,8 @@ export function sealState(
 export function openState(seals: Seals, caller: Caller, { params }: RequestMessage): Continued | 'unknown' | null {
   const state = params?.['requestState'];
   if (state === undefined) return null;
-  const opened = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
-  return opened === null ? 'unknown' : (opened as Continued);
+  const text = typeof state === 'string' ? seals.open(stateOwner(caller), state) : null;
+  return text === null ? 'unknown' : (text as Continued);
 }
 
 /**

@@ -28,7 +28,7 @@ interface MailboxBounds {
 }
 
 export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUNDED): Mailbox<T> {
-  const waiting: { readonly item: T; readonly taken: () => void }[] = [];
+  const waiting: { readonly item: T; readonly onTaken: () => void }[] = [];
   let over: { readonly reason: Error | null } | null = null;
   let wake: (() => void) | null = null;
   let offered = 0;
@@ -40,7 +40,7 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
   const put = (item: T): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (over) resolve();
-    else waiting.push({ item, taken: resolve });
+    else waiting.push({ item, onTaken: resolve });
     wake?.();
     return promise;
   };
@@ -65,7 +65,7 @@ export function createMailbox<T>({ itemsMax, charsMax }: MailboxBounds = UNBOUND
       }
       const first = waiting.shift();
       if (first) {
-        first.taken();
+        first.onTaken();
         return first.item;
       }
       if (!over) return LATE;

@@ -25,7 +25,7 @@ export interface HeldCalls {
    */
   hold(held: HeldCall): string;
   /** Takes a call. Null if it is gone or belongs to another request; `elsewhere` if another gateway holds it. */
-  take(id: string, wanted: HeldFor): HeldCall | 'elsewhere' | null;
+  take(id: string, purpose: HeldFor): HeldCall | 'elsewhere' | null;
   readonly size: number;
   /** Cancels all calls. After this, no call is kept. */
   close(): void;
@@ -87,7 +87,7 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
       const { account, offerId, questions } = held;
       const ofOffer = ofOffers.get(offerId) ?? new Shares(perOfferMax);
       if (!calls.mayTake(account) || !ofOffer.mayTake(account) || !chars.mayTake(account, questions.chars)) {
-        const own = calls.of(account);
+        const own = calls.amountOf(account);
         if (own === 0) throw new GatewayError('service_unavailable', 'Too many calls wait for input', again);
         throw new GatewayError(
           'rate_limit_exceeded',
@@ -169,8 +169,8 @@ class OpenQuestions implements Questions {
   add({ id, idText, method, text, members }: RequestMessage): void {
     const params = members.get('params');
     // `params` is always there, because some clients cannot read a question without it.
-    const asked = `{"method":${JSON.stringify(method)},"params":${params ? text.slice(params.start, params.end) : '{}'}}`;
-    this.#open = [...this.#open, { key: `input-${++this.#count}`, id, idText, text: asked }];
+    const question = `{"method":${JSON.stringify(method)},"params":${params ? text.slice(params.start, params.end) : '{}'}}`;
+    this.#open = [...this.#open, { key: `input-${++this.#count}`, id, idText, text: question }];
   }
 
   drop(id: unknown): void {
@@ -182,10 +182,10 @@ class OpenQuestions implements Questions {
   }
 
   answer({ text, params, members }: RequestMessage): readonly string[] {
-    const given = params?.['inputResponses'];
-    if (!isObject(given)) return [];
+    const responses = params?.['inputResponses'];
+    if (!isObject(responses)) return [];
     const places = placesOf(text, members);
-    const answered = this.#open.filter(({ key }) => places.has(key) && isAnswer(given[key]));
+    const answered = this.#open.filter(({ key }) => places.has(key) && isAnswer(responses[key]));
     this.#open = this.#open.filter((question) => !answered.includes(question));
     return answered.map(({ key, idText }) => `{"jsonrpc":"2.0","id":${idText},"result":${at(text, places, key)}}`);
   }

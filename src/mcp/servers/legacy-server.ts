@@ -57,8 +57,8 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
-    const { attributedTo, told } = error;
-    throw new UpstreamFailure(error.message, { ...told, attributedTo, retryable: true, cause: error });
+    const { attributedTo, providerFacts: providerFacts } = error;
+    throw new UpstreamFailure(error.message, { ...providerFacts, attributedTo, retryable: true, cause: error });
   }
 }
 
@@ -131,14 +131,14 @@ export async function answerInitialize(
   { facts, send }: Pick<ServerPlace, 'facts' | 'send'>,
   initializeResult: InitializeResult,
 ): Promise<InitializeAnswer> {
-  const asked = params?.['protocolVersion'];
-  const requested = typeof asked === 'string' ? asked : null;
+  const revision = params?.['protocolVersion'];
+  const requested = typeof revision === 'string' ? revision : null;
   if (facts.era === 'legacy' && !facts.bare) {
     const { response, status, accepted } = await initializeAt(send, text);
     if (accepted === null) return { response: { status, text: response.text }, accepted };
     const { start, end } = response.members.get('result')!;
-    const told = readableFacts(response.text.slice(start, end), accepted.result);
-    const whole = splice(response.text, [{ start, end, text: told }]);
+    const factsText = readableFacts(response.text.slice(start, end), accepted.result);
+    const whole = splice(response.text, [{ start, end, text: factsText }]);
     return { response: { status, text: withoutTasksIn(whole, 'result') }, accepted };
   }
   const result = facts.bare ? bareResult(facts, requested) : initializeResult(facts, requested);

@@ -71,7 +71,7 @@ export function openServerStream({
   };
   // If this process stood still, the head may be here already and is read first.
   const presumed = setTimeout(() => setImmediate(presume), heads.late ? PRESUME_LATE_MS : PRESUME_MS);
-  const opened = (is: boolean) => {
+  const settle = (is: boolean) => {
     clearTimeout(presumed);
     if (is && !isDecided) heads.late = false;
     isDecided = true;
@@ -100,7 +100,7 @@ export function openServerStream({
       if (reply.status === 409 || reply.status >= 500) return null;
       return refusal !== null && isSessionLost(reply.status, refusal) ? 'lost' : 'none';
     }
-    opened(true);
+    settle(true);
     for await (const received of readReply(reply, bytesMax)) {
       fruitless = 0;
       position.read(received);
@@ -121,7 +121,7 @@ export function openServerStream({
       if (why !== null) break;
       await pause(position.retryMs, undefined, { signal: over.signal, ref: false }).catch(() => {});
     }
-    opened(false);
+    settle(false);
     if (!over.signal.aborted) onEnd(why ?? 'away');
   }
   void run();

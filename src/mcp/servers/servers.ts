@@ -29,7 +29,7 @@ interface ServersOptions {
 }
 
 interface CachedFacts {
-  readonly asked: Promise<ServerFacts>;
+  readonly answer: Promise<ServerFacts>;
   readonly at: number;
   facts: ServerFacts | null;
 }
@@ -46,30 +46,31 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
 
   return {
     async facts(offer, send, signal = NEVER_ABORTED, prefers = 'modern') {
-      const of = known[prefers];
+      const cache = known[prefers];
       for (;;) {
-        const found = of.get(offer);
-        if (found && (found.facts === null || now() - found.at < KNOWN_MS)) {
-          if (found.facts !== null) return found.facts;
+        const entry = cache.get(offer);
+        if (entry && (entry.facts === null || now() - entry.at < KNOWN_MS)) {
+          if (entry.facts !== null) return entry.facts;
           try {
-            return await orAbort(found.asked, signal);
+            return await orAbort(entry.answer, signal);
           } catch {
             signal.throwIfAborted();
             // The call that asked may have been cancelled. So this call asks itself.
-            if (of.get(offer) === found) of.delete(offer);
+            if (cache.get(offer) === entry) cache.delete(offer);
             continue;
           }
         }
-        const asked: CachedFacts = { asked: ask(send, prefers), at: now(), facts: null };
-        of.set(offer, asked);
+        const question: CachedFacts = { answer: ask(send, prefers), at: now(), facts: null };
+        cache.set(offer, question);
         try {
-          const facts = await asked.asked;
-          asked.facts = facts;
+          const facts = await question.answer;
+          question.facts = facts;
           // The server was asked for both eras.
-          if (facts.era !== prefers || facts.bare) known[prefers === 'modern' ? 'legacy' : 'modern'].set(offer, asked);
+          if (facts.era !== prefers || facts.bare)
+            known[prefers === 'modern' ? 'legacy' : 'modern'].set(offer, question);
           return facts;
         } catch (error) {
-          if (of.get(offer) === asked) of.delete(offer);
+          if (cache.get(offer) === question) cache.delete(offer);
           throw error;
         }
       }
@@ -134,7 +135,7 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
         : `the provider's server answers neither server/discover nor initialize as MCP says`;
     throw new UpstreamFailure(failure, {
       status,
-      said: unread,
+      replyText: unread,
       retryable: true,
       attributedTo: 'provider',
       unsent: true,
@@ -169,10 +170,10 @@ async function request(send: Send, method: string, params: JsonObject, revision:
     // An unreadable answer means that the server does not know the method. A broken connection means nothing.
     if (!(error instanceof UpstreamFailure) || error.status === null) throw error;
     const { message, status } = error;
-    unread = error.said;
+    unread = error.replyText;
     if (status >= 500 || status === 401 || status === 403 || status === 429)
       throw new UpstreamFailure(message, {
-        ...error.told,
+        ...error.providerFacts,
         retryable: true,
         attributedTo: 'provider',
         unsent: true,
@@ -200,9 +201,9 @@ const BARE: ServerFacts = {
 
 function toFacts(era: Era, revision: string, { text, members }: ResponseMessage, result: JsonObject): ServerFacts {
   const { start, end } = members.get('result')!;
-  const told = readableFacts(text.slice(start, end), result);
-  const { capabilities } = JSON.parse(told) as JsonObject;
-  return { era, revision, bare: false, text: told, capabilities: isObject(capabilities) ? capabilities : {} };
+  const factsText = readableFacts(text.slice(start, end), result);
+  const { capabilities } = JSON.parse(factsText) as JsonObject;
+  return { era, revision, bare: false, text: factsText, capabilities: isObject(capabilities) ? capabilities : {} };
 }
 
 const supports = (value: unknown, key: string) =>

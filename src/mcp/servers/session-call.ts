@@ -99,7 +99,7 @@ export function startSessionCall({
   }
   read().then(box.end, box.fail);
 
-  let told: Promise<boolean> | null = null;
+  let notice: Promise<boolean> | null = null;
   let grace: NodeJS.Timeout | undefined;
   const end = () => {
     clearTimeout(grace);
@@ -117,14 +117,14 @@ export function startSessionCall({
     push: (received) => box.offer(received, received.message.text.length),
     leave(reason, graceMs) {
       if (over.signal.aborted) return;
-      told ??= session.cancel(id);
-      void told.then((accepted) => {
+      notice ??= session.cancel(id);
+      void notice.then((accepted) => {
         if (accepted && !over.signal.aborted) grace ??= setTimeout(() => call.cancel(reason), graceMs);
       });
     },
     cancel(reason) {
       if (over.signal.aborted) return;
-      told ??= session.cancel(id);
+      notice ??= session.cancel(id);
       box.fail(reason);
       end();
       exchange.abort(reason);

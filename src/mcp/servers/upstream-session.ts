@@ -86,8 +86,8 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
   let stream: ServerStream | null = null;
   let hasNoStream = false;
 
-  const post: UpstreamSession['post'] = (text, by, more = {}) =>
-    by({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more });
+  const post: UpstreamSession['post'] = (text, sender, more = {}) =>
+    sender({ method: 'POST', path: '', headers: { ...POST_HEADERS, ...headers }, body: text, ...more });
   const discarded = ({ head }: UpstreamExchange) => head.then((reply) => reply.discard(), ignore);
   const tell = (text: string) => void discarded(post(text, send));
   const nextId = () => ++lastId;
@@ -134,8 +134,8 @@ export function createUpstreamSession(options: UpstreamSessionOptions): Upstream
       return () => void calls.delete(call);
     },
     post,
-    resume: (lastEventId, by) =>
-      by({
+    resume: (lastEventId, sender) =>
+      sender({
         method: 'GET',
         path: '',
         headers: { accept: 'text/event-stream', ...headers, 'last-event-id': lastEventId },
@@ -236,7 +236,7 @@ export async function openSession(send: Send, client: SessionClient): Promise<Op
     if (!(error instanceof UpstreamFailure) || error.unsent) throw error;
     const { attributedTo } = error;
     throw new UpstreamFailure(error.message, {
-      ...error.told,
+      ...error.providerFacts,
       retryable: true,
       attributedTo,
       unsent: true,

@@ -16,7 +16,7 @@ export interface UpstreamSessions {
    * The session for the request's account and offer, and what its client declares. Opens it if it does not exist yet.
    * Throws UpstreamFailure, GatewayError.
    */
-  of(mcpRequest: McpRequest, place: ServerPlace): Promise<UpstreamSession>;
+  sessionOf(mcpRequest: McpRequest, place: ServerPlace): Promise<UpstreamSession>;
   /** Forgets a session that the server no longer knows, so that the next request opens another. */
   lost(session: UpstreamSession): void;
   readonly size: number;
@@ -86,7 +86,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
    */
   function makeRoom(account: string): void {
     if (shares.mayTake(account)) return;
-    const held = shares.of(account);
+    const held = shares.amountOf(account);
     for (const entry of entries.values()) {
       if (entry.idle === null || (held > 0 && entry.account !== account)) continue;
       return end(entry);
@@ -103,14 +103,14 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     client: SessionClient,
   ): Promise<UpstreamSession> {
     const { revision, capabilities } = facts;
-    const opened = facts.bare ? { upstreamId: null, revision, capabilities } : await openSession(detached, client);
+    const session = facts.bare ? { upstreamId: null, revision, capabilities } : await openSession(detached, client);
     return createUpstreamSession({
-      ...opened,
+      ...session,
       send: detached,
       bytesMax: replyBytesMax,
       heads: headsOf(offer),
       onEntered: () => stopTimers(entry()),
-      onLeft: () => left(entry()),
+      onLeft: () => release(entry()),
       onLost: () => forget(entry()),
     });
   }
@@ -122,7 +122,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
     return known;
   }
 
-  function left(entry: PooledSession): void {
+  function release(entry: PooledSession): void {
     if (entries.get(entry.key) !== entry) {
       entry.session?.closeStream();
       return;
@@ -133,16 +133,16 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
   }
 
   return {
-    of(mcpRequest, place) {
+    sessionOf(mcpRequest, place) {
       if (closed) throw new GatewayStopping();
       const client = clientOf(mcpRequest, version);
       const { account } = mcpRequest.caller;
       const key = hash('sha256', JSON.stringify([account, place.offer.id, client]));
-      const found = entries.get(key);
-      if (found) {
+      const pooled = entries.get(key);
+      if (pooled) {
         entries.delete(key);
-        entries.set(key, found);
-        return found.opening;
+        entries.set(key, pooled);
+        return pooled.opening;
       }
       makeRoom(account);
       const opening = open(() => entry, place, client);
@@ -154,7 +154,7 @@ export function createUpstreamSessions(options: UpstreamSessionsOptions): Upstre
           entry.session = session;
           if (entries.get(key) !== entry) void session.end();
           // The request that opened the session may have ended meanwhile.
-          else if (entry.idle === null) left(entry);
+          else if (entry.idle === null) release(entry);
         },
         () => forget(entry),
       );
@@ -191,10 +191,10 @@ function stopTimers(entry: PooledSession): void {
 /** The facts about the client that a server is told. */
 function clientOf({ message, client, capabilities }: McpRequest, version: string): SessionClient {
   const meta = message.params?.['_meta'];
-  const named = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
+  const name = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;
   return {
     capabilities: client === 'modern' ? legacyCapabilities(capabilities) : {},
-    clientInfo: isObject(named) ? named : { name: 'tollgate', version },
+    clientInfo: isObject(name) ? name : { name: 'tollgate', version },
   };
 }
 
@@ -205,6 +205,6 @@ function clientOf({ message, client, capabilities }: McpRequest, version: string
 function legacyCapabilities(capabilities: JsonObject): JsonObject {
   const { roots, ...rest } = withoutTaskMembers(capabilities);
   if (!isObject(roots)) return rest;
-  const { listChanged: _listChanged, ...kept } = roots;
-  return { ...rest, roots: kept };
+  const { listChanged: _listChanged, ...others } = roots;
+  return { ...rest, roots: others };
 }

@@ -107,7 +107,15 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
 
   function remember(session: S, touchedAt: number): LiveSession<S> {
     const ended = new AbortController();
-    const live = { session, ended, uses: 0, onUnused: null, lastUsedAt: now(), touchedAt, kept: changeable(session) };
+    const live = {
+      session,
+      ended,
+      uses: 0,
+      onUnused: null,
+      lastUsedAt: now(),
+      touchedAt,
+      savedState: changeable(session),
+    };
     cache.add(live);
     return live;
   }
@@ -134,14 +142,14 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
    * The state in memory of a session that was found a moment ago. Meanwhile the session may have been forgotten, or
    * read again. Null if it has ended at this gateway.
    */
-  function present(found: LiveSession<S>): LiveSession<S> | null {
-    const there = cache.get(found.session.id);
+  function present(live: LiveSession<S>): LiveSession<S> | null {
+    const there = cache.get(live.session.id);
     if (there) return there;
-    if (found.ended.signal.aborted) return null;
+    if (live.ended.signal.aborted) return null;
     // If it ended while it was not in memory, this gateway was not notified. So the store is asked again.
-    found.touchedAt = -Infinity;
-    cache.add(found);
-    return found;
+    live.touchedAt = -Infinity;
+    cache.add(live);
+    return live;
   }
 
   function use(live: LiveSession<S>, uses: 1 | 0 | -1): void {
@@ -169,8 +177,8 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     use(live, -1);
     const { session } = live;
     const changed = changeable(session);
-    if (changed === live.kept) return;
-    live.kept = changed;
+    if (changed === live.savedState) return;
+    live.savedState = changed;
     store.change(session.id, toState(session)).catch(onError);
   }
 
@@ -187,7 +195,7 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
 
   /** Whether one more session may be opened. If needed, a session that was idle for a while is ended to make room. */
   async function hasRoom(account: string): Promise<boolean> {
-    if ((await store.countOf(account, kind)) + opening.of(account) <= sessionsMax) return true;
+    if ((await store.countOf(account, kind)) + opening.countOf(account) <= sessionsMax) return true;
     const oldest = await store.takeOldest(account, kind, expiryOf(now() - 2 * touchMs));
     if (oldest === null) return false;
     void drop(oldest.id);
@@ -209,8 +217,8 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   };
 
   const enter: KeptSessions<S>['enter'] = async (id, owner, fits = () => true) => {
-    const found = ID.test(id) ? await find(id, owner.account) : null;
-    const live = found && present(found);
+    const liveSession = ID.test(id) ? await find(id, owner.account) : null;
+    const live = liveSession && present(liveSession);
     if (live === null) return null;
     const { session } = live;
     if (!sees({ account: session.account, within: session.within ?? null }, owner) || !fits(session)) return null;
@@ -223,9 +231,9 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
 
   return {
     open,
-    add: (given) =>
-      open(given.account, async (keep) => {
-        const session = { id: newSessionId(), ...given } as unknown as S;
+    add: (fields) =>
+      open(fields.account, async (keep) => {
+        const session = { id: newSessionId(), ...fields } as unknown as S;
         await keep(session);
         return session;
       }),
@@ -269,7 +277,7 @@ interface LiveSession<S extends KeptSession> {
   /** When its expiry was last updated in the store. */
   touchedAt: number;
   /** The changeable part of the session, as the store has it. */
-  kept: string;
+  savedState: string;
 }
 
 /**

@@ -23,8 +23,13 @@ export interface SessionState extends Pick<
 }
 
 /** The stored state of a session, as text. */
-export function toState({ id: _id, account: _account, clientCapabilities: _declared, ...kept }: LegacySession): string {
-  return JSON.stringify({ ...kept, offer: kept.offer.id } satisfies SessionState);
+export function toState({
+  id: _id,
+  account: _account,
+  clientCapabilities: _declared,
+  ...state
+}: LegacySession): string {
+  return JSON.stringify({ ...state, offer: state.offer.id } satisfies SessionState);
 }
 
 /** A session from its stored state; null if its offer no longer exists. */
@@ -32,11 +37,11 @@ export function fromState(
   { id, account, state }: StoredSession,
   offerOf: (offerId: string) => Offer | null,
 ): LegacySession | null {
-  const { offer: offerId, era, ...kept } = JSON.parse(state) as SessionState;
+  const { offer: offerId, era, ...stored } = JSON.parse(state) as SessionState;
   const offer = offerOf(offerId);
   if (offer === null) return null;
-  const known = era ?? (kept.upstreamId === null ? 'modern' : 'legacy');
-  return { ...kept, id, account, offer, era: known, clientCapabilities: capabilitiesOf(kept.initialize) };
+  const known = era ?? (stored.upstreamId === null ? 'modern' : 'legacy');
+  return { ...stored, id, account, offer, era: known, clientCapabilities: capabilitiesOf(stored.initialize) };
 }
 
 /** The capabilities in a client's `initialize` message. */
@@ -75,21 +80,21 @@ export function createSessionRenewal({ store, offerOf, onGone, onError }: Sessio
     { send }: Pick<ServerPlace, 'send'>,
   ): Promise<'renewed' | 'gone'> {
     const row = await store.get(session.id);
-    const kept = row && fromState(row, offerOf);
-    if (kept && kept.upstreamId !== lost) {
+    const stored = row && fromState(row, offerOf);
+    if (stored && stored.upstreamId !== lost) {
       // Another gateway has already renewed it.
-      session.upstreamId = kept.upstreamId;
+      session.upstreamId = stored.upstreamId;
       return 'renewed';
     }
-    const opened = kept && (await initializeAt(send, withOwnId(session.initialize))).accepted;
-    if (!opened || opened.revision !== session.revision) {
-      if (opened) await leaveServer(send, opened);
-      if (kept) await store.delete(session.id);
+    const server = stored && (await initializeAt(send, withOwnId(session.initialize))).accepted;
+    if (!server || server.revision !== session.revision) {
+      if (server) await leaveServer(send, server);
+      if (stored) await store.delete(session.id);
       onGone(session);
       return 'gone';
     }
-    await notifyInitialized(send, opened);
-    session.upstreamId = opened.upstreamId;
+    await notifyInitialized(send, server);
+    session.upstreamId = server.upstreamId;
     await store.change(session.id, toState(session)).catch(onError);
     return 'renewed';
   }

@@ -107,7 +107,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
   const leaveServersOf = (rows: readonly StoredSession[]) =>
     leaveServers(rows.map((row) => () => fromState(row, offerOf)));
 
-  const kept = createKeptSessions<LegacySession>({
+  const sessions = createKeptSessions<LegacySession>({
     ...deps,
     kind: SESSION_KIND,
     toState,
@@ -119,7 +119,7 @@ export function createSessions(deps: SessionsDeps): Sessions {
       await leaveServersOf(rows);
     },
   });
-  const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => kept.drop(id), onError });
+  const renew = createSessionRenewal({ store, offerOf, onGone: ({ id }) => sessions.drop(id), onError });
 
   /** Accepts a session with this service whose offer still exists. Takes over the offer as last registered. */
   const fits = (service: string) => (session: LegacySession) => {
@@ -130,11 +130,11 @@ export function createSessions(deps: SessionsDeps): Sessions {
   };
 
   return {
-    ...kept,
+    ...sessions,
     async open({ message, owner, service }, place) {
       const tooLong = refuseTooLong(message);
       if (tooLong) return tooLong;
-      const opened = await kept.open<InitializeOutcome<LegacySession>>(owner.account, async (keep) => {
+      const outcome = await sessions.open<InitializeOutcome<LegacySession>>(owner.account, async (keep) => {
         const { accepted, response } = await answerInitialize(message, place, deps.initializeResult);
         if (accepted === null) return { session: null, response };
         const session: LegacySession = {
@@ -159,19 +159,19 @@ export function createSessions(deps: SessionsDeps): Sessions {
         }
         return { session, response };
       });
-      return opened ?? refuseTooMany(message, deps.config.sessionsMax);
+      return outcome ?? refuseTooMany(message, deps.config.sessionsMax);
     },
-    enter: (id, owner, service) => kept.enter(id, owner, fits(service)),
+    enter: (id, owner, service) => sessions.enter(id, owner, fits(service)),
     renew,
     hasEnded: async ({ id: ofSession }) => (await store.get(ofSession).catch(() => undefined)) === null,
     async end(id, owner, service) {
-      const ended = await kept.end(id, owner, fits(service));
+      const ended = await sessions.end(id, owner, fits(service));
       if (ended === null) return false;
       const { session, unused } = ended;
       reportEnd(session, null);
-      const told = () => leaveServers([() => session]);
+      const leave = () => leaveServers([() => session]);
       // The server would break off the calls that still run, as if it had failed.
-      await (unused === null ? told() : allWithin(RUNNING_MS, [unused.then(told)]));
+      await (unused === null ? leave() : allWithin(RUNNING_MS, [unused.then(leave)]));
       return true;
     },
   };

@@ -28,10 +28,10 @@ const base64 = expected('standard Base64', (value) => {
 const icon = members({ src: text }, { mimeType: text, sizes: list(text), theme: oneOf('light', 'dark') });
 
 /** The optional members of everything that has a name. */
-export const named = { title: text, icons: list(icon) };
+export const titled = { title: text, icons: list(icon) };
 
 /** The optional members of a resource, a template, and a link to a resource. */
-export const described = { ...named, description: text, mimeType: text, annotations, _meta: object };
+export const described = { ...titled, description: text, mimeType: text, annotations, _meta: object };
 
 const contents = { uri: text };
 const ofContents = { mimeType: text, _meta: object };
@@ -54,7 +54,10 @@ export const contentBlock = byMember('type', {
 });
 
 /** The name and version of a server or client. */
-export const implementation = members({ name: text, version: text }, { ...named, websiteUrl: text, description: text });
+export const implementation = members(
+  { name: text, version: text },
+  { ...titled, websiteUrl: text, description: text },
+);
 
 const flags = (...names: readonly string[]): Shape =>
   members({}, Object.fromEntries(names.map((name) => [name, boolean])));

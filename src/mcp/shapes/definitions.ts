@@ -1,7 +1,7 @@
 // Tools, resources, templates and prompts as servers define them.
 
 import { isObject, type JsonObject } from '#wire';
-import { described, named } from './content.ts';
+import { described, titled } from './content.ts';
 import {
   boolean,
   expected,
@@ -117,7 +117,7 @@ const tool = (form: ListForm): Shape =>
   members(
     { name: name(TOOL_NAME_MAX), inputSchema: inputSchema(form) },
     {
-      ...named,
+      ...titled,
       description: text,
       outputSchema: outputSchema[form],
       annotations: hints,
@@ -131,7 +131,7 @@ const resourceTemplate = members({ name: text, uriTemplate: name(KEY_MAX) }, des
 const promptArgument = members({ name: text }, { description: text, required: boolean });
 const prompt = members(
   { name: name(KEY_MAX) },
-  { ...named, description: text, arguments: list(promptArgument), _meta: object },
+  { ...titled, description: text, arguments: list(promptArgument), _meta: object },
 );
 
 /** The elements of each list. */

@@ -49,16 +49,16 @@ export function keyOf(method: ListMethod, value: unknown): string | null {
 
 /** A member of a page that nobody can read is left out, because the elements beside it are good. */
 const orNone =
-  (of: Shape): Shape =>
+  (shape: Shape): Shape =>
   (value, at) =>
-    of(value, null) || repaired(at, () => null);
+    shape(value, null) || repaired(at, () => null);
 
 const isMilliseconds = expected('milliseconds', (value) => Number.isSafeInteger(value) && (value as number) >= 0);
 const isScope = expected('a scope', (value) => value === 'public' || value === 'private');
 const orDefault =
-  (of: Shape, otherwise: string): Shape =>
+  (shape: Shape, otherwise: string): Shape =>
   (value, at) =>
-    of(value, null) || repaired(at, () => otherwise);
+    shape(value, null) || repaired(at, () => otherwise);
 
 /** Members with which a modern server says how long its answer is valid. Without them clients read no answer. */
 export const cacheMembers = { ttlMs: orDefault(isMilliseconds, '0'), cacheScope: orDefault(isScope, '"private"') };
@@ -101,7 +101,7 @@ export function* listInTurns(
   const { start, end } = membersOf(page.text).get(member)!;
   const spans = elementsOf(page.text, start);
   let changed = false;
-  const kept: (Span & { readonly text: string })[] = [];
+  const readableItems: (Span & { readonly text: string })[] = [];
   for (const [index, span] of spans.entries()) {
     if (index % ITEMS_AT_ONCE === 0) yield;
     const item = page.text.slice(span.start, span.end);
@@ -110,12 +110,14 @@ export function* listInTurns(
     if ('fault' in read) isShorter = true;
     else if (key !== null) seen.add(key);
     changed ||= !('text' in read) || read.text !== item;
-    if ('text' in read) kept.push({ ...span, text: read.text });
+    if ('text' in read) readableItems.push({ ...span, text: read.text });
   }
   if (!changed) return page;
   yield;
   // White space between elements stays where all of them do.
-  const edits = !isShorter ? kept : [{ start, end, text: `[${kept.map(({ text: one }) => one).join()}]` }];
+  const edits = !isShorter
+    ? readableItems
+    : [{ start, end, text: `[${readableItems.map(({ text: one }) => one).join()}]` }];
   return { text: splice(page.text, edits) };
 }
 

@@ -20,7 +20,7 @@ interface Repair {
 /** The path of a value, with the faults and repairs that were found on the way. */
 interface ValuePlace {
   readonly path: Path;
-  readonly found: { readonly repairs: Repair[]; fault: Fault | null };
+  readonly notes: { readonly repairs: Repair[]; fault: Fault | null };
 }
 
 /**
@@ -30,16 +30,16 @@ interface ValuePlace {
 export type Shape = (value: unknown, at: ValuePlace | null) => boolean;
 
 const inside = (at: ValuePlace | null, key: string | number): ValuePlace | null =>
-  at && { path: [...at.path, key], found: at.found };
+  at && { path: [...at.path, key], notes: at.notes };
 
 function wrong(at: ValuePlace | null, must: string): false {
-  if (at !== null) at.found.fault ??= { path: at.path, must };
+  if (at !== null) at.notes.fault ??= { path: at.path, must };
   return false;
 }
 
 /** Notes a repair of the value at `at`. Without a place there is no repair. */
 export function repaired(at: ValuePlace | null, change: Repair['change']): boolean {
-  at?.found.repairs.push({ path: at.path, change });
+  at?.notes.repairs.push({ path: at.path, change });
   return at !== null;
 }
 
@@ -62,28 +62,28 @@ export const oneOf = (...words: readonly string[]): Shape =>
   expected(words.map((word) => JSON.stringify(word)).join(' or '), (value) => words.includes(value as string));
 
 export const list =
-  (of: Shape, most = Infinity): Shape =>
+  (item: Shape, most = Infinity): Shape =>
   (value, at) => {
     if (!Array.isArray(value)) return wrong(at, 'a list');
     if (value.length > most) return wrong(at, `a list of at most ${most}`);
-    for (let i = 0; i < value.length; i++) if (!of(value[i], inside(at, i))) return false;
+    for (let i = 0; i < value.length; i++) if (!item(value[i], inside(at, i))) return false;
     return true;
   };
 
 /** An object whose members all have one shape. */
 export const record =
-  (of: Shape): Shape =>
+  (inner: Shape): Shape =>
   (value, at) => {
     if (!isObject(value)) return wrong(at, 'an object');
-    for (const key of Object.keys(value)) if (!of(value[key], inside(at, key))) return false;
+    for (const key of Object.keys(value)) if (!inner(value[key], inside(at, key))) return false;
     return true;
   };
 
 /** A member that is set to `otherwise` (JSON text) if it is missing or null. */
 export const orElse =
-  (of: Shape, otherwise: string): Shape =>
+  (shape: Shape, otherwise: string): Shape =>
   (value, at) =>
-    value === undefined || value === null ? repaired(at, () => otherwise) : of(value, at);
+    value === undefined || value === null ? repaired(at, () => otherwise) : shape(value, at);
 
 type Shapes = Readonly<Record<string, Shape>>;
 
@@ -96,13 +96,13 @@ export function members(required: Shapes, optional: Shapes = {}): Shape {
   const others = Object.entries(optional);
   return (value, at) => {
     if (!isObject(value)) return wrong(at, 'an object');
-    for (const [key, of] of needed) if (!of(value[key], inside(at, key))) return false;
-    for (const [key, of] of others) {
+    for (const [key, shape] of needed) if (!shape(value[key], inside(at, key))) return false;
+    for (const [key, shape] of others) {
       const member = value[key];
-      if (member === undefined || of(member, null)) continue;
+      if (member === undefined || shape(member, null)) continue;
       if (at === null) return false;
       if (member === null) repaired(inside(at, key), () => null);
-      else if (!of(member, inside(at, key))) return false;
+      else if (!shape(member, inside(at, key))) return false;
     }
     return true;
   };
@@ -114,8 +114,8 @@ export const byMember =
   (value, at) => {
     if (!isObject(value)) return wrong(at, 'an object');
     const name = value[key];
-    const of = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name]! : null;
-    return of === null ? wrong(inside(at, key), Object.keys(shapes).map(quoted).join(' or ')) : of(value, at);
+    const shape = typeof name === 'string' && Object.hasOwn(shapes, name) ? shapes[name]! : null;
+    return shape === null ? wrong(inside(at, key), Object.keys(shapes).map(quoted).join(' or ')) : shape(value, at);
   };
 
 const quoted = (word: string) => JSON.stringify(word);
@@ -129,10 +129,10 @@ export type Readable = { readonly text: string } | { readonly fault: string };
  */
 export function readable(written: string, value: unknown, shape: Shape): Readable {
   if (shape(value, null)) return { text: written };
-  const found: ValuePlace['found'] = { repairs: [], fault: null };
-  if (!shape(value, { path: [], found })) return { fault: wordsOf(found.fault!) };
+  const notes: ValuePlace['notes'] = { repairs: [], fault: null };
+  if (!shape(value, { path: [], notes })) return { fault: wordsOf(notes.fault!) };
   try {
-    return { text: rewritten(written, { start: 0, end: written.length }, found.repairs) };
+    return { text: rewritten(written, { start: 0, end: written.length }, notes.repairs) };
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
     return { fault: 'a member must not occur twice' };
@@ -144,23 +144,23 @@ function rewritten(written: string, span: Span, repairs: readonly Repair[]): str
   const here = repairs.find(({ path }) => path.length === 0);
   if (here) return here.change(written.slice(span.start, span.end)) ?? 'null';
   const byKey = Map.groupBy(repairs, ({ path }) => path[0]!);
-  const next = (of: readonly Repair[]) => of.map(({ path, change }) => ({ path: path.slice(1), change }));
+  const next = (inner: readonly Repair[]) => inner.map(({ path, change }) => ({ path: path.slice(1), change }));
   if (written[span.start] === '[') {
     const elements = elementsOf(written, span.start);
-    const edits = [...byKey].map(([index, of]) => {
+    const edits = [...byKey].map(([index, own]) => {
       const element = elements[index as number]!;
-      return { ...element, text: rewritten(written, element, next(of)) };
+      return { ...element, text: rewritten(written, element, next(own)) };
     });
     return splice(written, edits).slice(span.start, span.end + lengthened(edits));
   }
   const known = membersOf(written, span.start);
   const change: Record<string, string | null> = {};
-  for (const [key, of] of byKey) {
+  for (const [key, own] of byKey) {
     const member = known.get(key as string);
-    const end = of.find(({ path }) => path.length === 1);
+    const end = own.find(({ path }) => path.length === 1);
     change[key] = end
       ? end.change(member ? written.slice(member.start, member.end) : null)
-      : rewritten(written, member!, next(of));
+      : rewritten(written, member!, next(own));
   }
   return withMembers(written, span, change, known).text;
 }

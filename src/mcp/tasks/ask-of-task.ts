@@ -34,7 +34,7 @@ export type ShownTask =
       readonly kind: 'task';
       readonly response: ResponseMessage;
       readonly status: number;
-      readonly shown: ServerTask;
+      readonly serverTask: ServerTask;
       readonly observation: Observation;
     }
   | {
@@ -50,7 +50,7 @@ export type ShownTask =
 export const atServer = ({ taskId }: Pick<Task, 'taskId'>): string => serverTaskId(taskId);
 
 /**
- * Asks the server for a task, with the request in `asked` or with the gateway's own. Rejects with UpstreamFailure if
+ * Asks the server for a task, with the request in `question` or with the gateway's own. Rejects with UpstreamFailure if
  * the server gives no answer, or an answer about another task.
  */
 export async function askOfTask(
@@ -58,13 +58,13 @@ export async function askOfTask(
   task: Task,
   offer: Offer,
   send: Send,
-  asked: Pick<TaskQuestion, 'id' | 'idText' | 'text'> = ownQuestion(task, deps.version, 'tasks/get'),
+  question: Pick<TaskQuestion, 'id' | 'idText' | 'text'> = ownQuestion(task, deps.version, 'tasks/get'),
   timeoutMs?: number,
 ): Promise<ShownTask> {
   const taskId = atServer(task);
   let answer;
   try {
-    answer = await askServer(send, { ...asked, method: 'tasks/get', taskId }, deps.replyBytesMax, timeoutMs);
+    answer = await askServer(send, { ...question, method: 'tasks/get', taskId }, deps.replyBytesMax, timeoutMs);
   } catch (failure) {
     if (!(failure instanceof UpstreamFailure) || !failure.tooLarge) throw failure;
     const used = measuredUse(failure, deps.now() - task.createdAt);
@@ -82,18 +82,18 @@ export async function askOfTask(
     return { kind: 'error', response, status, observation: lost };
   }
   const readableOne = withReadableResult(response);
-  const shown = readTask(readableOne.result);
-  if (shown === null) throw providerFailure('the provider answered tasks/get without a task', status);
-  if (shown.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
+  const serverTask = readTask(readableOne.result);
+  if (serverTask === null) throw providerFailure('the provider answered tasks/get without a task', status);
+  if (serverTask.taskId !== taskId) throw providerFailure('the provider answered with another task', status);
   const { tool } = JSON.parse(task.notes) as TaskNotes;
-  const observation = observationOf(offer, tool, shown, Buffer.byteLength(response.text));
-  if (observation.end === null) await prolong(deps, task, shown);
+  const observation = observationOf(offer, tool, serverTask, Buffer.byteLength(response.text));
+  if (observation.end === null) await prolong(deps, task, serverTask);
   return {
     kind: 'task',
     response: readableOne,
     status,
-    shown,
-    observation: observation.end === null ? { ...observation, pauseMs: pauseOf(shown.pollMs) } : observation,
+    serverTask,
+    observation: observation.end === null ? { ...observation, pauseMs: pauseOf(serverTask.pollMs) } : observation,
   };
 }
 
@@ -109,13 +109,13 @@ function withReadableResult(response: ResponseMessage): ResponseMessage {
   // A key occurs twice. Then the last value counts, as for most readers.
   if (span === null) return withReadableResult(parseMessage(JSON.stringify(response.value)) as ResponseMessage);
   const read = readable(text.slice(span.start, span.end), output, taskResult);
-  const made = 'text' in read ? read.text : unreadableResult(read.fault);
-  return parseMessage(splice(text, [{ ...span, text: made }])) as ResponseMessage;
+  const readableText = 'text' in read ? read.text : unreadableResult(read.fault);
+  return parseMessage(splice(text, [{ ...span, text: readableText }])) as ResponseMessage;
 }
 
 function unreadableResult(fault: string): string {
-  const said = `The tool answered with a result that cannot be read: ${fault}. Nothing is charged`;
-  return JSON.stringify({ isError: true, content: [{ type: 'text', text: said }] });
+  const message = `The tool answered with a result that cannot be read: ${fault}. Nothing is charged`;
+  return JSON.stringify({ isError: true, content: [{ type: 'text', text: message }] });
 }
 
 /** Extends a task if its server keeps it for longer than it said at first. */

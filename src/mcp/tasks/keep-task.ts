@@ -41,9 +41,9 @@ export async function keepTask(
   if (task === null) throw providerFailure("the provider's task has no status that the protocol knows", status);
   const taskId = clientTaskId(offer.id, task.taskId);
   if (taskId === null) throw providerFailure("the provider's task has no id of 1 to 247 characters", status);
-  const shown = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
+  const members = { taskId: JSON.stringify(taskId), ttlMs: String(shownTtlMs(task.ttlMs, ttlMs)) };
   const response: McpResponse = {
-    text: splice(text, [withMembers(text, membersOf(text).get('result')!, shown)]),
+    text: splice(text, [withMembers(text, membersOf(text).get('result')!, members)]),
     status,
     eventId,
     pending: true,

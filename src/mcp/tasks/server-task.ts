@@ -133,8 +133,8 @@ export function showTask(text: string, taskId: string, ttlMs: number | null, cos
 }
 
 function show(text: string, taskId: string, ttlMs: number | null, cost: TaskCost | null): string {
-  const named = { taskId: JSON.stringify(taskId), ...(ttlMs === null ? {} : { ttlMs: String(ttlMs) }) };
-  const renamed = splice(text, [withMembers(text, membersOf(text).get('result')!, named)]);
+  const members = { taskId: JSON.stringify(taskId), ...(ttlMs === null ? {} : { ttlMs: String(ttlMs) }) };
+  const renamed = splice(text, [withMembers(text, membersOf(text).get('result')!, members)]);
   if (cost === null) return renamed;
   const answer = membersOf(renamed).get('result')!;
   const result = membersOf(renamed, answer.start).get('result');

@@ -29,13 +29,13 @@ export async function* askClient(
   const over = new AbortController();
   const either = AbortSignal.any([signal, over.signal]);
   const open = new Set<string>();
-  const asked = requests.map((request, index) => ({
+  const questions = requests.map((request, index) => ({
     request,
     id: `${round}.${index}`,
     text: toClientRequest(request, `${round}.${index}`),
   }));
   // Waits begin before the questions are sent, because the answers come on other connections.
-  const waiting = asked.map(async ({ request, id }) => {
+  const waiting = questions.map(async ({ request, id }) => {
     open.add(id);
     const message = await clientRequests.register(client.session, id, either);
     open.delete(id);
@@ -44,7 +44,7 @@ export async function* askClient(
   const answers = Promise.all(waiting);
   answers.catch(() => {});
   try {
-    for (const { text } of asked) yield eventBytes(client.toClient(text));
+    for (const { text } of questions) yield eventBytes(client.toClient(text));
     return `{${(await answers).join(',')}}`;
   } catch (error) {
     if (!signal.aborted) for (const requestId of open) yield eventBytes(client.toClient(takenBack(requestId)));

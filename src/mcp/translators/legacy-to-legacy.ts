@@ -109,8 +109,8 @@ export function createLegacyToLegacy({
             if (own === null) continue;
             answered = true;
             reply.discard();
-            const given = ({ text }: ResponseMessage) => ({ text: mcpRequest.toClient(text), status: 200, eventId });
-            return toServerEnd(mcpRequest, place, own, given);
+            const toAnswer = ({ text }: ResponseMessage) => ({ text: mcpRequest.toClient(text), status: 200, eventId });
+            return toServerEnd(mcpRequest, place, own, toAnswer);
           }
           if (isUnaskedProgress(mcpRequest, answer)) continue;
           if (events) yield toEvent(mcpRequest, received);
@@ -226,7 +226,7 @@ interface CountedId {
 
 interface OfSession {
   /** Each kept id; null if it is not counted. */
-  readonly kept: Map<string, CountedId | null>;
+  readonly ids: Map<string, CountedId | null>;
   /** By prefix. Every id up to the floor counts as unanswered. Clients count upwards, so they never use one again. */
   readonly floors: Map<string, number>;
 }
@@ -235,37 +235,37 @@ export function createUnansweredCalls(): UnansweredCalls {
   const unanswered = new WeakMap<LegacySession, OfSession>();
   return {
     add(session, id) {
-      let of = unanswered.get(session);
-      if (!of) unanswered.set(session, (of = { kept: new Map(), floors: new Map() }));
-      of.kept.set(keyOf(id), countedOf(id));
-      if (isFull(of)) raiseFloor(of);
+      let ids = unanswered.get(session);
+      if (!ids) unanswered.set(session, (ids = { ids: new Map(), floors: new Map() }));
+      ids.ids.set(keyOf(id), countedOf(id));
+      if (isFull(ids)) raiseFloor(ids);
     },
     fault(session, id) {
-      const of = unanswered.get(session);
-      if (!of) return null;
-      if (of.kept.has(keyOf(id)))
+      const ids = unanswered.get(session);
+      if (!ids) return null;
+      if (ids.ids.has(keyOf(id)))
         return 'A call with this id has no answer yet. Use a different id for each request of a session';
       const counted = countedOf(id);
-      const floor = counted === null ? undefined : of.floors.get(counted.prefix);
+      const floor = counted === null ? undefined : ids.floors.get(counted.prefix);
       if (floor !== undefined && counted!.count <= floor)
         return `A call with this id may have no answer yet. Use an id above ${floor} for each further request of the session`;
-      return isFull(of) ? 'Too many calls of this session have no answer. Open another session' : null;
+      return isFull(ids) ? 'Too many calls of this session have no answer. Open another session' : null;
     },
   };
 }
 
-const isFull = ({ kept, floors }: OfSession): boolean => kept.size + floors.size >= UNANSWERED_MAX;
+const isFull = ({ ids, floors }: OfSession): boolean => ids.size + floors.size >= UNANSWERED_MAX;
 
 /** Replaces the lower half of the counter with the most ids by a floor, if any counter has enough. */
-function raiseFloor({ kept, floors }: OfSession): void {
+function raiseFloor({ ids: requests, floors }: OfSession): void {
   const counters = Map.groupBy(
-    [...kept].flatMap(([key, counted]) => (counted === null ? [] : [{ key, ...counted }])),
+    [...requests].flatMap(([key, counted]) => (counted === null ? [] : [{ key, ...counted }])),
     ({ prefix }) => prefix,
   );
   const [prefix, ids] = [...counters].reduce((most, one) => (one[1].length > most[1].length ? one : most), ['', []]);
   if (ids.length < COUNTED_MIN) return;
   const lower = ids.toSorted((a, b) => a.count - b.count).slice(0, Math.ceil(ids.length / 2));
-  for (const { key } of lower) kept.delete(key);
+  for (const { key } of lower) requests.delete(key);
   floors.set(prefix, Math.max(lower.at(-1)!.count, floors.get(prefix) ?? -Infinity));
 }
 

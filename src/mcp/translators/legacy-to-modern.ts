@@ -115,11 +115,11 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
     let continued: Round['continued'] = {};
     for (let number = 1; ; number++) {
       const response = yield* exchange(mcpRequest, session, place, { number, continued }, cancelled);
-      const asked = readAsked(mcpRequest.message, response);
-      if (asked === null) return endOf(mcpRequest, place, response);
+      const pending = readAsked(mcpRequest.message, response);
+      if (pending === null) return endOf(mcpRequest, place, response);
       if (number > ROUNDS_MAX) return refuse(mcpRequest, place, `it asked for input more than ${ROUNDS_MAX} times`);
       try {
-        continued = yield* goOn(mcpRequest, session, asked, number, signal);
+        continued = yield* goOn(mcpRequest, session, pending, number, signal);
       } catch (error) {
         if (unwanted.aborted || !(error instanceof NoAnswer)) throw error;
         return refuse(mcpRequest, place, error.message);
@@ -130,15 +130,15 @@ export function createLegacyToModern(options: LegacyToModernOptions): LegacyToMo
   async function* goOn(
     { callId, capabilities, events, toClient }: McpRequest,
     session: LegacySession,
-    asked: PendingRequest,
+    pending: PendingRequest,
     number: number,
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array, Round['continued'], undefined> {
-    const state: Record<string, string> = asked.state === null ? {} : { requestState: asked.state };
-    if (asked.requests.length > 0) {
+    const state: Record<string, string> = pending.state === null ? {} : { requestState: pending.state };
+    if (pending.requests.length > 0) {
       const client = { session: session.id, capabilities, events, toClient };
       return {
-        inputResponses: yield* askClient(clientRequests, client, asked, `${callId}/${number}`, signal),
+        inputResponses: yield* askClient(clientRequests, client, pending, `${callId}/${number}`, signal),
         ...state,
       };
     }
@@ -168,8 +168,8 @@ function endOf(mcpRequest: McpRequest, place: ServerPlace, response: ResponseMes
     const text = `The server answered with a result of the type ${JSON.stringify(type)}, which a client with a session does not support`;
     return endWith(mcpRequest, place, errorText(message.idText, { code: ERROR.internal, message: text }));
   }
-  const given = (read: ResponseMessage) => ({ text: toClient(toLegacyResponse(message, read)), status: 200 });
-  return toServerEnd(mcpRequest, place, response, given);
+  const toAnswer = (read: ResponseMessage) => ({ text: toClient(toLegacyResponse(message, read)), status: 200 });
+  return toServerEnd(mcpRequest, place, response, toAnswer);
 }
 
 const endWith = ({ message }: McpRequest, { offer }: ServerPlace, text: string): McpEnd =>

@@ -21,8 +21,8 @@ export async function* listen(
   sessions: UpstreamSessions,
 ): AsyncGenerator<Uint8Array, string, undefined> {
   const { idText, params } = mcpRequest.message;
-  const { session, box, heard, leave } = await enterListening(
-    () => sessions.of(mcpRequest, { signal, ...place }),
+  const { session, box, hasStream, leave } = await enterListening(
+    () => sessions.sessionOf(mcpRequest, { signal, ...place }),
     signal,
   );
   const stop = () => box.fail(signal.reason as Error);
@@ -32,11 +32,11 @@ export async function* listen(
   const uris = new Set<string>();
   try {
     if (signal.aborted) stop();
-    const wanted = readSubscribed(params);
-    const kinds = heard ? wanted.kinds.filter((kind) => can(session, kind, 'listChanged')) : [];
-    if (heard && can(session, 'resources', 'subscribe')) await subscribe(session, wanted.uris, uris, signal);
+    const filter = readSubscribed(params);
+    const kinds = hasStream ? filter.kinds.filter((kind) => can(session, kind, 'listChanged')) : [];
+    if (hasStream && can(session, 'resources', 'subscribe')) await subscribe(session, filter.uris, uris, signal);
     yield event(acknowledgement({ kinds, uris: [...uris] }));
-    if (!heard) box.end();
+    if (!hasStream) box.end();
     for (;;) {
       const received = await box.take();
       if (received === null || typeof received === 'symbol') break;
@@ -68,14 +68,14 @@ interface Entered {
   /** Receives the changes. */
   readonly box: Mailbox<Received>;
   /** Whether the server has a stream for changes. */
-  readonly heard: boolean;
+  readonly hasStream: boolean;
   leave(): void;
 }
 
 /** Enters the session. If its server no longer knows the session, enters a new one. */
 async function enterListening(sessionNow: () => Promise<UpstreamSession>, signal: AbortSignal): Promise<Entered> {
   const first = await enter(await orAbort(sessionNow(), signal), signal);
-  if (first.heard) return first;
+  if (first.hasStream) return first;
   try {
     const session = await orAbort(sessionNow(), signal);
     if (session === first.session) return first;
@@ -96,15 +96,15 @@ async function enter(session: UpstreamSession, signal: AbortSignal): Promise<Ent
     leaveSession();
   };
   try {
-    return { session, box, heard: await orAbort(session.openStream(), signal), leave };
+    return { session, box, hasStream: await orAbort(session.openStream(), signal), leave };
   } catch (error) {
     leave();
     throw error;
   }
 }
 
-const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
-  isObject(capabilities[of]) && capabilities[of][what] === true;
+const can = ({ capabilities }: UpstreamSession, member: string, what: string) =>
+  isObject(capabilities[member]) && capabilities[member][what] === true;
 
 /**
  * Subscribes to the wanted URIs, and keeps those that the server accepted in `uris`. A URI is in `uris` during its
@@ -112,11 +112,11 @@ const can = ({ capabilities }: UpstreamSession, of: string, what: string) =>
  */
 async function subscribe(
   session: UpstreamSession,
-  wanted: readonly string[],
+  filter: readonly string[],
   uris: Set<string>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const uri of wanted) {
+  for (const uri of filter) {
     uris.add(uri);
     if (await orAbort(session.subscribe(uri), signal)) continue;
     uris.delete(uri);

@@ -102,19 +102,19 @@ async function* follow(
   const stop = () => call.cancel(signal.reason as Error);
   signal.addEventListener('abort', stop, { once: true });
   // Closing the stream cancels a request of 2026-07-28. The server is told at once, and not after the time to drain.
-  const left = mcpRequest.client === 'modern' ? mcpRequest.left : undefined;
+  const clientGone = mcpRequest.client === 'modern' ? mcpRequest.clientGone : undefined;
   const leave = () => call.leave(GONE, cancelGraceMs);
-  left?.addEventListener('abort', leave);
-  let kept = false;
+  clientGone?.addEventListener('abort', leave);
+  let isHeld = false;
   try {
     if (signal.aborted) stop();
-    if (left?.aborted) leave();
+    if (clientGone?.aborted) leave();
     let until = questions.size > 0 ? performance.now() + TOGETHER_MS : null;
     for (;;) {
       const received = await call.next(until === null ? undefined : Math.max(0, until - performance.now()));
       if (received === LATE) {
         const id = hold(held, mcpRequest, place, call, questions);
-        kept = true;
+        isHeld = true;
         return endAsking(seals, mcpRequest, place, questions.toInputRequests(), id);
       }
       if (received === null) throw withoutResponse(call.status);
@@ -141,13 +141,14 @@ async function* follow(
     // The server has not begun to process the request, so there is nothing to cancel.
     if (error instanceof SessionLost) call.over();
     // A server need not answer a cancelled request, and has not failed if it does not.
-    else if (left?.aborted && !(error instanceof UpstreamFailure && error.tooLarge)) return freeEnd(null, 'cancelled');
+    else if (clientGone?.aborted && !(error instanceof UpstreamFailure && error.tooLarge))
+      return freeEnd(null, 'cancelled');
     throw error;
   } finally {
     signal.removeEventListener('abort', stop);
-    left?.removeEventListener('abort', leave);
+    clientGone?.removeEventListener('abort', leave);
     // Has no effect if the response has arrived.
-    if (!kept) call.cancel(GONE);
+    if (!isHeld) call.cancel(GONE);
   }
 }
 
@@ -220,7 +221,7 @@ async function startCall(
     mcpRequest.client === 'modern' &&
     MODERN_METHODS[message.method]?.inputRequired === true &&
     canBeAsked(capabilities);
-  const session = await orAbort(options.sessions.of(mcpRequest, place), signal);
+  const session = await orAbort(options.sessions.sessionOf(mcpRequest, place), signal);
   const leave = session.enter();
   try {
     const level = levelOf(mcpRequest);
@@ -247,14 +248,14 @@ async function goOn(
 ): Promise<RunningCall | 'elsewhere' | null> {
   const { message, caller } = mcpRequest;
   const { method, params } = message;
-  const found = held.take(heldId, {
+  const heldCall = held.take(heldId, {
     account: caller.account,
     offerId: place.offer.id,
     method,
     name: nameOf(method, params),
   });
-  if (found === null || found === 'elsewhere') return found;
-  const { call, questions } = found;
+  if (heldCall === null || heldCall === 'elsewhere') return heldCall;
+  const { call, questions } = heldCall;
   try {
     for (const answer of questions.answer(message)) await orAbort(deliver(call, place, answer), place.signal);
   } catch (error) {

@@ -201,11 +201,11 @@ function classifyNotification(message: NotificationMessage, headers: InboundHead
 }
 
 function inSession(message: JsonRpcMessage, headers: InboundHeaders): Inbound {
-  const of = message.kind === 'request' ? message : null;
+  const request = message.kind === 'request' ? message : null;
   if (!headers.session)
-    return refuse(of, ERROR.server, `A ${message.kind} needs the Mcp-Session-Id header of its session`);
+    return refuse(request, ERROR.server, `A ${message.kind} needs the Mcp-Session-Id header of its session`);
   return (
-    legacyVersionFault(of, headers) ?? {
+    legacyVersionFault(request, headers) ?? {
       kind: 'legacy',
       message,
       session: headers.session,
@@ -302,14 +302,14 @@ function missingHeaderFault({ method, params }: RequestMessage, headers: Inbound
   if (headers.version === null) return 'the MCP-Protocol-Version header is missing';
   if (headers.method === null) return 'the Mcp-Method header is missing';
   const name = nameOf(method, params);
-  const said =
+  const header =
     headers.name === null || MODERN_METHODS[method]?.nameParam === undefined
       ? undefined
       : decodeHeaderValue(headers.name);
-  if (said === null) return 'the Mcp-Name header is not valid Base64 of UTF-8';
+  if (header === null) return 'the Mcp-Name header is not valid Base64 of UTF-8';
   if (name === null) return null;
-  if (said === undefined) return `the Mcp-Name header is missing, and the body names ${quote(name)}`;
-  return said === name ? null : `the Mcp-Name header names ${quote(said)}, the body ${quote(name)}`;
+  if (header === undefined) return `the Mcp-Name header is missing, and the body names ${quote(name)}`;
+  return header === name ? null : `the Mcp-Name header names ${quote(header)}, the body ${quote(name)}`;
 }
 
 /** The `_meta` object of a request's params; null without one. */

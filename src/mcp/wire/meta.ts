@@ -8,19 +8,19 @@ import type { RawMessage } from '#json-rpc';
  */
 export function withMeta(
   text: string,
-  of: 'params' | 'result',
+  place: 'params' | 'result',
   meta: Readonly<Record<string, string | null>>,
   read: RawMessage | null = null,
 ): string {
-  const holder = (read?.members ?? membersOf(text)).get(of);
-  const made = madeOf(meta);
+  const holder = (read?.members ?? membersOf(text)).get(place);
+  const json = madeOf(meta);
   if (!holder)
     return splice(text, [
-      withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [of]: `{"_meta":${made}}` }),
+      withMembers(text, { start: text.indexOf('{'), end: text.lastIndexOf('}') + 1 }, { [place]: `{"_meta":${json}}` }),
     ]);
   if (text[holder.start] !== '{') return text;
-  const value = read?.value[of];
-  if (isObject(value) && !Object.hasOwn(value, '_meta')) return append(text, holder, `"_meta":${made}`);
+  const value = read?.value[place];
+  if (isObject(value) && !Object.hasOwn(value, '_meta')) return append(text, holder, `"_meta":${json}`);
   return withMetaAt(text, holder, meta);
 }
 

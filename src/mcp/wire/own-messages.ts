@@ -40,11 +40,11 @@ const RESOURCES_MAX = 1_000;
 
 /** Reads the `notifications` in the parameters of a request to listen, or of its acknowledgement. */
 export function readSubscribed(params: JsonObject | undefined): Subscribed {
-  const wanted = isObject(params?.['notifications']) ? params['notifications'] : {};
-  const { resourceSubscriptions } = wanted;
+  const filter = isObject(params?.['notifications']) ? params['notifications'] : {};
+  const { resourceSubscriptions } = filter;
   const uris: readonly unknown[] = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];
   return {
-    kinds: KINDS.filter((kind) => wanted[`${kind}ListChanged`] === true),
+    kinds: KINDS.filter((kind) => filter[`${kind}ListChanged`] === true),
     uris: [...new Set(uris.filter((uri) => typeof uri === 'string'))].slice(0, RESOURCES_MAX),
   };
 }

@@ -40,9 +40,10 @@ export function paramHeaderFault(
     const header = headers[`mcp-param-${lower}`];
     const where = `the argument ${path.join('.')}`;
     if (header === undefined) return `the header Mcp-Param-${name} is missing, and ${where} has a value`;
-    const said = decodeHeaderValue(trimHeader(Array.isArray(header) ? header.join(', ') : header));
-    if (said === null) return `the header Mcp-Param-${name} is not valid Base64 of UTF-8`;
-    const same = numeric && typeof value === 'number' && DECIMAL.test(said) ? Number(said) === value : said === text;
+    const decoded = decodeHeaderValue(trimHeader(Array.isArray(header) ? header.join(', ') : header));
+    if (decoded === null) return `the header Mcp-Param-${name} is not valid Base64 of UTF-8`;
+    const same =
+      numeric && typeof value === 'number' && DECIMAL.test(decoded) ? Number(decoded) === value : decoded === text;
     if (!same) return `the header Mcp-Param-${name} and ${where} differ`;
   }
   return null;
@@ -100,12 +101,12 @@ const PATH_MAX = 64;
  */
 function paramHeadersOf(inputSchema: unknown): ReadonlyMap<string, ParamHeader> {
   if (!isObject(inputSchema)) return NONE;
-  let found = known.get(inputSchema);
-  if (!found) {
-    found = readSchema(inputSchema) ?? NONE;
-    known.set(inputSchema, found);
+  let headers = known.get(inputSchema);
+  if (!headers) {
+    headers = readSchema(inputSchema) ?? NONE;
+    known.set(inputSchema, headers);
   }
-  return found;
+  return headers;
 }
 
 const NONE: ReadonlyMap<string, ParamHeader> = new Map();
@@ -117,7 +118,7 @@ interface SchemaPlace {
 }
 
 function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
-  const found = new Map<string, ParamHeader>();
+  const headers = new Map<string, ParamHeader>();
   const open: SchemaPlace[] = [{ node: root, path: [] }];
   for (let read = 0; read < open.length; read++) {
     const { node, path } = open[read]!;
@@ -125,8 +126,8 @@ function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
     if (!isObject(node)) continue;
     if (Object.hasOwn(node, 'x-mcp-header')) {
       const header = toParamHeader(node, path);
-      if (!header || found.has(header.name.toLowerCase())) return null;
-      found.set(header.name.toLowerCase(), header);
+      if (!header || headers.has(header.name.toLowerCase())) return null;
+      headers.set(header.name.toLowerCase(), header);
     }
     if (isObject(node['properties']))
       for (const [key, child] of Object.entries(node['properties']))
@@ -134,7 +135,7 @@ function readSchema(root: object): ReadonlyMap<string, ParamHeader> | null {
     for (const keyword of ELSEWHERE)
       for (const child of childrenOf(node[keyword], keyword)) open.push({ node: child, path: null });
   }
-  return found;
+  return headers;
 }
 
 function toParamHeader(node: Readonly<Record<string, unknown>>, path: readonly string[] | null): ParamHeader | null {

@@ -10,7 +10,8 @@ export const isLegacyRevision = (version: unknown): version is LegacyRevision =>
   (LEGACY as readonly unknown[]).includes(version);
 
 /** The revision to agree on with a legacy client: the one that it asks for if the gateway knows it, else the newest. */
-export const agreedRevision = (asked: unknown): LegacyRevision => (isLegacyRevision(asked) ? asked : LEGACY[0]);
+export const agreedRevision = (revision: unknown): LegacyRevision =>
+  isLegacyRevision(revision) ? revision : LEGACY[0];
 
 /**
  * Whether a version belongs to the modern era. The gateway knows only MODERN of it. Versions are dates, so they compare

@@ -64,7 +64,7 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
     this.#bytes = createReplyBytes(null, context.replyBytesMax);
   }
 
-  get kept(): number {
+  get storedBytes(): number {
     return this.#bytes.length;
   }
 
@@ -106,8 +106,8 @@ class ImageReader extends HeadReader implements ReplyReader<ImagesResult> {
 }
 
 /** The usage of a call: the images that are made, the images that were edited, and the tokens of its words. */
-export const imagesUsed = (made: number, inputs: number, words?: bigint): Usage => ({
-  image: BigInt(made),
+export const imagesUsed = (count: number, inputs: number, words?: bigint): Usage => ({
+  image: BigInt(count),
   ...(words === undefined ? {} : { prompt: words }),
   ...(inputs === 0 ? {} : { input_image: BigInt(inputs) }),
 });

@@ -34,8 +34,8 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
     this.#splitter = createEventSplitter(context.replyBytesMax);
   }
 
-  get kept(): number | undefined {
-    return this.#streams ? this.#splitter.kept() : this.#whole.kept;
+  get storedBytes(): number | undefined {
+    return this.#streams ? this.#splitter.storedBytes() : this.#whole.storedBytes;
   }
 
   get finished(): boolean {
@@ -53,15 +53,15 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
 
   data(chunks: readonly Uint8Array[]): Uint8Array | null {
     if (!this.#streams) return this.#whole.data(chunks);
-    const given: Uint8Array[] = [];
+    const output: Uint8Array[] = [];
     for (const chunk of chunks) {
       this.#bytes += chunk.byteLength;
-      for (const data of this.#splitter.push(chunk)) given.push(...this.#take(data));
+      for (const data of this.#splitter.push(chunk)) output.push(...this.#take(data));
     }
     // Partial images come in addition to the final image.
     if (this.#bytes > this.#context.replyBytesMax * ((this.#stream.partialImages ?? 0) + 1))
       throw tooLarge('its stream is too large');
-    return given.length === 0 ? null : Buffer.concat(given);
+    return output.length === 0 ? null : Buffer.concat(output);
   }
 
   endElsewhere(): Promise<ReplyEnd<ImagesResult>> | null {
@@ -99,8 +99,8 @@ class ImageStreamReader implements ReplyReader<ImagesResult> {
     }
     if (image === null) throw malformed('its stream ended without an image in the format PNG, JPEG or WebP');
     if (!inOneTurn(isWholeImage(image.base64, image.format))) throw malformed('the image in its stream is cut off');
-    const found = { ...image, seed: seedOf(event['seed']), revisedPrompt: null };
-    this.#end = endOfImages([found], event, { ...this.#context, n: 1 });
+    const newImage = { ...image, seed: seedOf(event['seed']), revisedPrompt: null };
+    this.#end = endOfImages([newImage], event, { ...this.#context, n: 1 });
     return [];
   }
 }
@@ -142,7 +142,7 @@ interface EventSplitter {
   /** Returns the last event if no blank line closed it. */
   end(): readonly Buffer[];
   /** Bytes of the event that has not ended. */
-  kept(): number;
+  storedBytes(): number;
 }
 
 const LF = 0x0a;
@@ -165,7 +165,7 @@ function createEventSplitter(bytesMax: number): EventSplitter {
     return data === null ? [] : [data];
   };
   return {
-    kept: () => pending.length,
+    storedBytes: () => pending.length,
     push(chunk) {
       const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       const events: Buffer[] = [];
@@ -190,16 +190,16 @@ function createEventSplitter(bytesMax: number): EventSplitter {
 
 /** The data of an event, copied; null without data, or with several lines of data. */
 function dataOf(event: Buffer): Buffer | null {
-  let found: Buffer | null = null;
+  let data: Buffer | null = null;
   for (let from = 0; from < event.length;) {
     const end = event.indexOf(LF, from);
     const to = end === -1 ? event.length : end;
     if (event.subarray(from, from + DATA.length).equals(DATA)) {
-      if (found !== null) return null;
+      if (data !== null) return null;
       const start = from + DATA.length + (event[from + DATA.length] === SPACE ? 1 : 0);
-      found = event.subarray(start, event[to - 1] === CR ? to - 1 : to);
+      data = event.subarray(start, event[to - 1] === CR ? to - 1 : to);
     }
     from = to + 1;
   }
-  return found === null ? null : Buffer.from(found);
+  return data === null ? null : Buffer.from(data);
 }

@@ -96,30 +96,30 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
  */
 export function withOwnNames(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  const named: Record<string, unknown> = { ...body };
+  const fields: Record<string, unknown> = { ...body };
   for (const [alias, name] of Object.entries(ALIASES)) {
-    if (!Object.hasOwn(named, alias)) continue;
-    const said = named[alias];
-    delete named[alias];
-    if (said === null) continue;
-    const own = named[name] ?? null;
-    if (own !== null && own !== said)
+    if (!Object.hasOwn(fields, alias)) continue;
+    const value = fields[alias];
+    delete fields[alias];
+    if (value === null) continue;
+    const own = fields[name] ?? null;
+    if (own !== null && own !== value)
       throw fault(alias, `${alias} and ${name} have different values: send only ${name}`);
-    named[name] = said;
+    fields[name] = value;
   }
-  if (named['return_binary'] === true && (named['output_type'] ?? 'file') === 'file') named['output_type'] = 'file';
-  delete named['return_binary'];
-  if (Object.hasOwn(named, 'image')) {
-    const { image } = named;
-    delete named['image'];
+  if (fields['return_binary'] === true && (fields['output_type'] ?? 'file') === 'file') fields['output_type'] = 'file';
+  delete fields['return_binary'];
+  if (Object.hasOwn(fields, 'image')) {
+    const { image } = fields;
+    delete fields['image'];
     if ((image ?? null) !== null) {
-      if ((named['images'] ?? null) !== null) throw fault('image', 'image and images mean the same: send only images');
-      named['images'] = Array.isArray(image) ? image : [image];
+      if ((fields['images'] ?? null) !== null) throw fault('image', 'image and images mean the same: send only images');
+      fields['images'] = Array.isArray(image) ? image : [image];
     }
   }
-  for (const name of Object.keys(named))
+  for (const name of Object.keys(fields))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of images is n`);
-  return named;
+  return fields;
 }
 
 /**
@@ -243,9 +243,9 @@ const wrongEdge = (param: string, pixels: number) =>
   fault(param, `${param} must be ${EDGE_MIN} to ${EDGE_MAX} pixels an edge, not ${pixels}`);
 
 function edgeOf(body: ImageBody, name: 'width' | 'height'): number | null {
-  const said = body[name] ?? null;
-  if (said === null) return null;
-  const pixels = Number(said);
+  const value = body[name] ?? null;
+  if (value === null) return null;
+  const pixels = Number(value);
   if (!isEdge(pixels)) throw wrongEdge(name, pixels);
   return pixels;
 }
@@ -270,16 +270,17 @@ export interface EventForm {
   readonly inOpenrouter?: true;
 }
 
-function streamOf({ stream, partial_images: said, n, output_type: type }: ImageBody, events: EventForm) {
+function streamOf({ stream, partial_images: partials, n, output_type: type }: ImageBody, events: EventForm) {
   if (stream !== true) {
-    if (typeof said === 'number' && said > 0) throw fault('partial_images', 'partial_images needs stream: true');
+    if (typeof partials === 'number' && partials > 0)
+      throw fault('partial_images', 'partial_images needs stream: true');
     return null;
   }
   if (type === 'file')
     throw fault('output_type', 'output_type file cannot be streamed: send only one of output_type file and stream');
   // No API says to which of several images a partial one belongs. So several are asked for in one piece.
   const isOne = typeof n !== 'number' || n === 1;
-  const partialImages = isOne ? (typeof said === 'number' ? said : events.partialImages) : null;
+  const partialImages = isOne ? (typeof partials === 'number' ? partials : events.partialImages) : null;
   return { partialImages, eventPrefix: events.prefix, inOpenrouter: events.inOpenrouter === true };
 }
 

@@ -33,11 +33,15 @@ export function fromOpenrouter(value: unknown): unknown {
   const body: Record<string, unknown> = rest;
   if (ratio !== undefined && ratio !== 'auto') body['aspect_ratio'] = ratio;
   if (typeof size !== 'string' || !TIER.test(size)) return size === undefined ? body : { ...body, size };
-  const named = body['resolution'] ?? size;
-  if (named !== size)
-    throw new GatewayError('invalid_request', `size ${size} and resolution ${String(named)} differ: send only one`, {
-      param: 'size',
-    });
+  const resolution = body['resolution'] ?? size;
+  if (resolution !== size)
+    throw new GatewayError(
+      'invalid_request',
+      `size ${size} and resolution ${String(resolution)} differ: send only one`,
+      {
+        param: 'size',
+      },
+    );
   return { ...body, resolution: size };
 }
 
@@ -359,11 +363,11 @@ const has = (name: string, schema: object) => ({ required: [name], properties: {
 
 /** Returns the rules that join the fields of a body, for the reference. */
 function rulesOf(fields: Readonly<Record<string, object>>): readonly object[] {
-  const named = has('size', { type: 'string', not: { const: 'auto' } });
+  const sizeRule = has('size', { type: 'string', not: { const: 'auto' } });
   return [
     onlyIf(has('partial_images', { minimum: 1 }), has('stream', { enum: [true] })),
-    { not: { allOf: [hasValue('resolution'), { anyOf: [hasValue('width'), named] }] } },
-    ...('width' in fields ? [onlyTogether('width', 'height'), { not: { allOf: [hasValue('width'), named] } }] : []),
+    { not: { allOf: [hasValue('resolution'), { anyOf: [hasValue('width'), sizeRule] }] } },
+    ...('width' in fields ? [onlyTogether('width', 'height'), { not: { allOf: [hasValue('width'), sizeRule] } }] : []),
     ...('output_type' in fields
       ? [
           onlyIf(has('output_type', { const: 'file' }), {

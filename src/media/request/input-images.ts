@@ -78,10 +78,10 @@ export interface BodyParts {
 export function inputSource(value: unknown, param: string, parts: BodyParts): InputSource {
   if (typeof value === 'string') return sourceOf(value, param, parts, 'any');
   const { b64, url, image_url: inOpenai } = value as Readonly<Record<string, unknown>>;
-  const given = [b64, url, inOpenai].filter((one) => one !== undefined && one !== null);
-  if (given.length !== 1) throw fault(param, 'must have either b64 or url');
+  const sources = [b64, url, inOpenai].filter((one) => one !== undefined && one !== null);
+  if (sources.length !== 1) throw fault(param, 'must have either b64 or url');
   if (typeof b64 === 'string') return sourceOf(b64, `${param}.b64`, parts, 'base64');
-  const text = isObject(given[0]) ? given[0]['url'] : given[0];
+  const text = isObject(sources[0]) ? sources[0]['url'] : sources[0];
   if (typeof text !== 'string') throw fault(param, 'must have either b64 or url');
   return sourceOf(text, `${param}.${inOpenai === undefined ? 'url' : 'image_url'}`, parts, 'url');
 }
@@ -89,16 +89,16 @@ export function inputSource(value: unknown, param: string, parts: BodyParts): In
 function sourceOf(text: string, param: string, parts: BodyParts, as: 'any' | 'base64' | 'url'): InputSource {
   const bytes = parts.fileOf(text);
   if (bytes !== null) return { kind: 'file', bytes, param };
-  const given = parts.bytesOf(text);
-  if (isDataUrl(given)) {
-    if (!isWholeDataUrl(given)) throw fault(param, 'must be a data URL in base64, such as data:image/png;base64,…');
-    return { kind: 'base64', text: base64Of(given), param };
+  const content = parts.bytesOf(text);
+  if (isDataUrl(content)) {
+    if (!isWholeDataUrl(content)) throw fault(param, 'must be a data URL in base64, such as data:image/png;base64,…');
+    return { kind: 'base64', text: base64Of(content), param };
   }
-  const isUrl = /^https?:/i.test(given.toString('latin1', 0, 6));
-  if (as !== 'base64' && isUrl) return { kind: 'url', url: given.toString('utf8'), param };
+  const isUrl = /^https?:/i.test(content.toString('latin1', 0, 6));
+  if (as !== 'base64' && isUrl) return { kind: 'url', url: content.toString('utf8'), param };
   if (as === 'url') throw fault(param, 'must be an https URL or a data URL');
   if (isUrl) throw fault(param, 'must be base64 or a data URL. Send an address as url');
-  return { kind: 'base64', text: given, param };
+  return { kind: 'base64', text: content, param };
 }
 
 /** The images of a request. Nothing is done with them before `load`. `begin`: called if there is something to fetch. */
@@ -143,11 +143,11 @@ class SentInputs implements EditInputs {
   }
 
   async load(): Promise<void> {
-    let left = FETCHED_BYTES_MAX;
+    let remaining = FETCHED_BYTES_MAX;
     const fetchWithin: FetchedInputs['fetch'] = async (url, bytesMax) => {
       this.#fetched ??= this.#begin();
-      const bytes = await this.#fetched.fetch(url, Math.max(1, Math.min(bytesMax, left)));
-      left -= bytes.byteLength;
+      const bytes = await this.#fetched.fetch(url, Math.max(1, Math.min(bytesMax, remaining)));
+      remaining -= bytes.byteLength;
       return bytes;
     };
     const all: InputImage[] = [];

@@ -55,22 +55,22 @@ function longTexts(
   inputs: readonly string[],
   outline: Outline,
 ): Readonly<Record<string, unknown>> {
-  const found = Object.entries(value).filter(
+  const texts = Object.entries(value).filter(
     ([name, member]) => !inputs.includes(name) && typeof member === 'string' && longStringsIn(member, outline) > 0,
   );
   const textOf = (mark: string) => parseJson(Buffer.concat([QUOTE, bytesOfString(mark, outline), QUOTE]), ONE_TEXT);
-  return Object.fromEntries(found.map(([name, mark]) => [name, textOf(mark as string)]));
+  return Object.fromEntries(texts.map(([name, mark]) => [name, textOf(mark as string)]));
 }
 
 const QUOTE = Buffer.from('"');
 const ONE_TEXT: JsonLimits = { jsonDepthMax: 1, jsonKeysMax: 1 };
 
 /**
- * Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `taken`: how
+ * Refuses long texts outside of the inputs, because a provider would get the mark instead of the text. `length`: how
  * many there are.
  */
-function refuseLongTexts(value: unknown, inputs: readonly string[], outline: Outline, taken: number): void {
-  if (!isObject(value) || taken === 0) return;
+function refuseLongTexts(value: unknown, inputs: readonly string[], outline: Outline, length: number): void {
+  if (!isObject(value) || length === 0) return;
   const elsewhere = Object.entries(value).find(
     ([name, member]) => !inputs.includes(name) && longStringsIn(member, outline) > 0,
   );
@@ -79,7 +79,7 @@ function refuseLongTexts(value: unknown, inputs: readonly string[], outline: Out
     outline,
   );
   // Fewer, if a field occurs twice or the name of a field is a long text.
-  if (elsewhere === undefined && inInputs === taken) return;
+  if (elsewhere === undefined && inInputs === length) return;
   const param = elsewhere?.[0];
   throw new GatewayError('invalid_request', `${param ?? 'The body'} has a text of more than ${LONG_TEXT} bytes`, {
     param,
@@ -99,8 +99,8 @@ export function readForm(
   const files: Buffer[] = [];
   const images: unknown[] = [];
   const value: Record<string, unknown> = {};
-  for (const { name: given, isFile, isJson, content } of formParts(bytes, contentType)) {
-    const name = given.replace(/\[\]$/, '');
+  for (const { name: fieldName, isFile, isJson, content } of formParts(bytes, contentType)) {
+    const name = fieldName.replace(/\[\]$/, '');
     const refused = (message: string) => new GatewayError('invalid_request', `${name} ${message}`, { param: name });
     const isImage = name === 'image' || name === 'images';
     if (isFile && !isImage && name !== 'mask') throw refused('is a file; files are image, image[] and mask');

@@ -219,9 +219,9 @@ const notSettled = () =>
   });
 
 async function findVideo(tasks: Pick<Tasks, 'find'>, id: string, caller: Caller, param: IdParam): Promise<Task> {
-  const named = fromVideoId(id);
-  const task = named && (await tasks.find(named.key, ownerOf(caller)));
-  if (!task || task.provider !== named.provider)
+  const place = fromVideoId(id);
+  const task = place && (await tasks.find(place.key, ownerOf(caller)));
+  if (!task || task.provider !== place.provider)
     throw new GatewayError('not_found', 'There is no such video', { param });
   // Stored tasks are shown without a call, so the authorisation of calls does not cover them.
   authorise(caller, task.service);

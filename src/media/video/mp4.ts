@@ -36,7 +36,7 @@ const BRAND = /^[\x20-\x7e]{4}$/;
 
 export function createMp4Scan(): Mp4Scan {
   /** The beginning of a box. */
-  const kept = createByteBuffer(READ_BYTES_MAX['moof']!, () => new NotMp4('a box of it is too large'));
+  const buffer = createByteBuffer(READ_BYTES_MAX['moof']!, () => new NotMp4('a box of it is too large'));
   /** Bytes of the box that have to come before it can be read further. */
   let need = HEAD_BYTES;
   /** Bytes of the box that are skipped; null: up to the end of the file. */
@@ -47,9 +47,9 @@ export function createMp4Scan(): Mp4Scan {
   const playing = createPlayingTime();
   const seen = new Set<string>();
 
-  /** Reads the box at the beginning of `kept`, or raises `need`. */
+  /** Reads the box at the beginning of `buffer`, or raises `need`. */
   const readBox = (): void => {
-    const { bytes, length } = kept;
+    const { bytes, length } = buffer;
     const type = bytes.toString('latin1', 4, 8);
     if (boxes === 0) {
       if (type !== 'ftyp') throw new NotMp4('it does not begin like an MP4 file');
@@ -81,7 +81,7 @@ export function createMp4Scan(): Mp4Scan {
     boxes += 1;
     inFilm = type === 'mdat';
     skip = size === null ? null : size - length;
-    kept.clear();
+    buffer.clear();
     need = HEAD_BYTES;
   };
 
@@ -96,14 +96,14 @@ export function createMp4Scan(): Mp4Scan {
           at += over;
           continue;
         }
-        const end = Math.min(bytes.length, at + need - kept.length);
-        kept.push(bytes, at, end);
+        const end = Math.min(bytes.length, at + need - buffer.length);
+        buffer.push(bytes, at, end);
         at = end;
-        if (kept.length === need) readBox();
+        if (buffer.length === need) readBox();
       }
     },
     end() {
-      if (skip !== null && (skip > 0 || kept.length > 0)) throw new NotMp4('it ends in the middle of a box');
+      if (skip !== null && (skip > 0 || buffer.length > 0)) throw new NotMp4('it ends in the middle of a box');
       if (!seen.has('moov') || !(seen.has('mdat') || seen.has('moof'))) throw new NotMp4('it has no film in it');
       return { seconds: playing.seconds(), filmBytes };
     },

@@ -122,11 +122,11 @@ export const hasFiles = ({ inputs }: JobFields): boolean =>
 
 /** The request that creates a job, as JSON. */
 export function createAsJson({ values, inputs }: JobFields, requestId: string): UpstreamRequest {
-  const named = Object.entries(inputs).map(([name, input]) => {
+  const entries = Object.entries(inputs).map(([name, input]) => {
     const addresses = listOf(input).map(({ url }) => ({ image_url: url }));
     return [name, 'file' in input ? addresses[0] : addresses];
   });
-  const body = JSON.stringify({ ...values, ...Object.fromEntries(named) });
+  const body = JSON.stringify({ ...values, ...Object.fromEntries(entries) });
   return { method: 'POST', path: VIDEO_API.path, headers: headersOf(requestId, 'application/json'), body };
 }
 
@@ -149,26 +149,26 @@ const headersOf = (requestId: string, type: string) => ({
   'x-request-id': requestId,
 });
 
-const asked = (requestId: string) => ({ accept: 'application/json', 'x-request-id': requestId });
+const headers = (requestId: string) => ({ accept: 'application/json', 'x-request-id': requestId });
 
 export const pollJob = (job: string, requestId: string): UpstreamRequest => ({
   method: 'GET',
   path: `/videos/${job}`,
-  headers: asked(requestId),
+  headers: headers(requestId),
   body: null,
 });
 
 export const contentOfJob = (job: string, requestId: string): UpstreamRequest => ({
   method: 'GET',
   path: `/videos/${job}/content`,
-  headers: { ...asked(requestId), accept: 'video/mp4, */*' },
+  headers: { ...headers(requestId), accept: 'video/mp4, */*' },
   body: null,
 });
 
 export const cancelJob = (job: string, requestId: string): UpstreamRequest => ({
   method: 'DELETE',
   path: `/videos/${job}`,
-  headers: asked(requestId),
+  headers: headers(requestId),
   body: null,
 });
 

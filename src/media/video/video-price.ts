@@ -25,19 +25,19 @@ export function planAt(ask: VideoAsk, { service, provider, media }: Offer): Vide
   if (seconds === null) throw unprocessable(name, `${service} of ${provider.name} lists no lengths. Send ${name}`);
   if (durations.length > 0 && !durations.includes(`${seconds}s`)) {
     // A field that is called seconds has numbers without a unit.
-    const shown = (length: string) => (name === 'seconds' ? length.replace(/s$/, '') : length);
+    const printed = (length: string) => (name === 'seconds' ? length.replace(/s$/, '') : length);
     throw unprocessable(
       name,
-      `${name} ${shown(`${seconds}s`)} is not made by ${provider.name}; it makes ${durations.map(shown).join(', ')}`,
+      `${name} ${printed(`${seconds}s`)} is not made by ${provider.name}; it makes ${durations.map(printed).join(', ')}`,
     );
   }
   const usual = resolutions.includes(USUAL_RESOLUTION) ? USUAL_RESOLUTION : resolutions[0]!;
   const resolution = ask.resolution ?? usual;
   if (!resolutions.includes(resolution)) {
-    const asked = ask.size === null ? '' : ` (size ${ask.size.width}x${ask.size.height})`;
+    const sizeText = ask.size === null ? '' : ` (size ${ask.size.width}x${ask.size.height})`;
     throw unprocessable(
       ask.size === null ? 'resolution' : 'size',
-      `resolution ${resolution}${asked} is not made by ${provider.name}; it makes ${resolutions.join(', ')}`,
+      `resolution ${resolution}${sizeText} is not made by ${provider.name}; it makes ${resolutions.join(', ')}`,
     );
   }
   return { seconds, resolution, audio: ask.audio };

@@ -72,13 +72,13 @@ export function createVideoTarget(options: VideoTargetOptions): TargetAdapter {
         outputModes: ['video/mp4'],
       };
     },
-    async toCall(name, { turns, arguments: given, stream }, { caller, requestId, traceparent, wantsReceipt }) {
+    async toCall(name, { turns, arguments: args, stream }, { caller, requestId, traceparent, wantsReceipt }) {
       catalog.resolve(name, 'video');
       const { prompt, files } = lastOf(turns);
       if (prompt === '' && files.length === 0)
         throw unprocessable('messages', `${name} needs a text that describes the video`);
       const image = files.length === 0 ? {} : { image_url: urlOf(files[0]!) };
-      const more = isObject(given) ? given : {};
+      const more = isObject(args) ? args : {};
       const body = check(withOwnVideoNames({ ...more, model: name, prompt, ...image }, new Set()));
       const ask = await toVideoAsk(body, caller.account, config.webhooks.allowPrivate);
       const described = describedVideo(createMakeVideos(making, ask, { requestId, network: null }), options, caller);

@@ -75,13 +75,13 @@ const FILM_BYTES_PER_SECOND_MIN = 16;
  * second: only its base price is charged.
  */
 export function billedSeconds(
-  { seconds: asked, dialledIn }: Pick<VideoNotes, 'seconds' | 'dialledIn'>,
+  { seconds: requested, dialledIn }: Pick<VideoNotes, 'seconds' | 'dialledIn'>,
   writerNotes: string,
 ): { readonly seconds: number; readonly implausible: boolean } {
   const { seconds: stated, filmBytes } = factsIn(writerNotes);
   const possible = filmBytes / FILM_BYTES_PER_SECOND_MIN;
-  const plays = Math.min(stated ?? (dialledIn ? 0 : asked), possible);
-  if (plays >= asked * SHORT) return { seconds: asked, implausible: stated === null };
+  const plays = Math.min(stated ?? (dialledIn ? 0 : requested), possible);
+  if (plays >= requested * SHORT) return { seconds: requested, implausible: stated === null };
   return { seconds: stated === null && dialledIn ? 0 : Math.ceil(plays), implausible: true };
 }
 

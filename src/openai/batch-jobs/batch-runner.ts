@@ -101,7 +101,7 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       const taken = take(account, share, !isCheck);
       if (taken === null) {
         isWaiting = true;
-        if (!isCheck && runs.of(share) === 0) waiting.add(share);
+        if (!isCheck && runs.countOf(share) === 0) waiting.add(share);
         continue;
       }
       const claim = randomUUID();
@@ -147,10 +147,12 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
           ({ claim, taken, since, progress }) =>
             !claim.givesWay &&
             (!isIdle || progress.running === 0) &&
-            (runs.of(taken.share) > 1 || performance.now() - since >= TURN_MS),
+            (runs.countOf(taken.share) > 1 || performance.now() - since >= TURN_MS),
         );
         if (may.length === 0) break;
-        may.reduce((most, one) => (runs.of(one.taken.share) > runs.of(most.taken.share) ? one : most)).claim.giveWay();
+        may
+          .reduce((most, one) => (runs.countOf(one.taken.share) > runs.countOf(most.taken.share) ? one : most))
+          .claim.giveWay();
       }
   }
 

@@ -227,7 +227,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     const refused = this.#refused;
     if (refused.times++ >= REFUSALS_MAX) return false;
     const forOthers = !speaksOfCap(bytes.toString());
-    if (refusal.of === 'bound') {
+    if (refusal.kind === 'bound') {
       refused.tokens = refusal.tokens;
       if (refusal.lasting && forOthers) learnCap(offer, { bound: refusal.tokens });
     } else {

@@ -212,7 +212,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     const budget = this.budgetAt(offer);
     if (this.#cap === null || this.#refusals >= REFUSALS_MAX) return false;
     const refusal = readCapRefusal(status, answer, 'max_tokens', budget.completionCap);
-    if (refusal?.of !== 'bound' || refusal.tokens >= budget.completionCap) return false;
+    if (refusal?.kind !== 'bound' || refusal.tokens >= budget.completionCap) return false;
     this.#refusals++;
     if (refusal.lasting && !speaksOfCap(native.text)) learnCap(offer, { bound: refusal.tokens });
     this.#budgets.set(offer, { ...budget, completionCap: refusal.tokens, completionTokensMax: refusal.tokens });

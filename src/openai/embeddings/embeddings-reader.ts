@@ -56,7 +56,7 @@ export function createEmbeddingsReader(context: EmbeddingsReaderContext): ReplyR
 }
 
 class EmbeddingsReader extends WholeHeadReader implements ReplyReader<EmbeddingsResult | null> {
-  kept = 0;
+  storedBytes = 0;
   readonly #context: EmbeddingsReaderContext;
   readonly #forms: EmbeddingForms;
   #received = 0;
@@ -79,8 +79,8 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
       this.#chunks.push(read);
       this.#keptOfChunks += read.byteLength;
     }
-    this.kept = this.#keptOfChunks + this.#forms.openBytes;
-    if (this.#passed === null && this.kept <= replyBytesMax) return null;
+    this.storedBytes = this.#keptOfChunks + this.#forms.openBytes;
+    if (this.#passed === null && this.storedBytes <= replyBytesMax) return null;
     if (passesAs === null) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
     const bytesMax = replyBytesMax + size.each.length * EMBEDDING_BYTES_MAX;
     if (this.#received > bytesMax) throw tooLarge(`its reply is larger than ${bytesMax} bytes`);
@@ -138,7 +138,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
     const until = bytes.length - EDGE_BYTES;
     if (until <= 0) return null;
     this.#keptOfChunks = EDGE_BYTES;
-    this.kept = EDGE_BYTES + this.#forms.openBytes;
+    this.storedBytes = EDGE_BYTES + this.#forms.openBytes;
     this.#chunks = [bytes.subarray(until)];
     if (this.#passed !== null) return bytes.subarray(0, until);
     checkHead(bytes);

@@ -27,7 +27,7 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     return null;
   }
 
-  get kept(): number {
+  get storedBytes(): number {
     return this.#collected.bytes;
   }
 

@@ -59,7 +59,7 @@ class ChatStreamReader<D extends ChatPiece> extends EventStreamReader<D> impleme
     return this.#rewriter.done || this.#rewriter.overCap;
   }
 
-  get kept(): number | undefined {
+  get storedBytes(): number | undefined {
     return this.#whole?.bytes;
   }
 

@@ -104,7 +104,7 @@ const viewRun = ({ state, name, path, groups, archive }: ArchiveRun) => ({
         transfers: archive.transfers,
         charged_micro_usdc: Number(archive.sums.charged),
         accounts: archive.closing.length,
-        open: new Set(archive.left.map(([, , , [, id]]) => id)).size,
+        open: new Set(archive.leftovers.map(([, , , [, id]]) => id)).size,
         bytes: archive.bytes,
         sha256: archive.sha256,
         kid: archive.kid,

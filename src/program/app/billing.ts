@@ -58,7 +58,7 @@ export function openBilling(
     },
     receipt: (call, end, settlement, settledAt) =>
       call.wantsReceipt ? receipts.sign(receiptOfCall(call, end, settlement, settledAt, networks)) : null,
-    told(error) {
+    describeError(error) {
       const { code, message } = toGatewayError(error);
       return { code, message };
     },
@@ -86,7 +86,7 @@ export function openBilling(
       // own call. Lines of a batch use none, so that calls whose clients wait have all of it.
       if (used && !call.caller.paying && call.caller.run?.call === undefined) {
         const tokens = Number(promptTokens(used) + completionTokens(used));
-        spendTokens(limiter, limitedAs(call.caller), policies.of(call.caller), tokens);
+        spendTokens(limiter, limitedAs(call.caller), policies.policyOf(call.caller), tokens);
         const shared = policies.shared(call.caller);
         if (shared !== null && shared.tokensPerMinute !== UNLIMITED)
           spendTokens(limiter, sharedAs(call.caller), shared, tokens);

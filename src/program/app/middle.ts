@@ -60,7 +60,7 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     act: authenticator.act,
     stopped: (account) => refuseStopped(routed.states, account),
     limiter,
-    policy: policies.of,
+    policy: policies.policyOf,
     sharedPolicy: policies.shared,
     countPolicy: policies.counts,
     newKeyPolicy: policies.newKeys,

@@ -42,7 +42,7 @@ export async function openNetwork(access: Access) {
     server,
     authenticate: drain.authenticate,
     identity,
-    isClosed: async (account) => (await access.states.of(account)) === 'closed',
+    isClosed: async (account) => (await access.states.stateOf(account)) === 'closed',
     registry,
     config: config.tunnel,
     domains: signIn.domains,

@@ -21,7 +21,7 @@ export function createPackageLog(log: (text: string) => void, now = () => perfor
 function bounded(log: (text: string) => void, now: () => number): (text: string) => void {
   const budget = createBudget(TEXTS, now);
   return (text) => {
-    if (budget.left() < 1) return;
+    if (budget.remaining() < 1) return;
     budget.take(1);
     log(text);
   };

@@ -47,8 +47,8 @@ export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];
  * account.
  */
 export function budgetName(account: string, subject: LimitsSubject): string {
-  const of = ownerOfLimits(subject);
-  return of === 'member' ? `member:${account}|${subject}` : `${of}:${account}`;
+  const holder = ownerOfLimits(subject);
+  return holder === 'member' ? `member:${account}|${subject}` : `${holder}:${account}`;
 }
 
 export const budgetsToText = (budgets: readonly BudgetRule[]): string =>

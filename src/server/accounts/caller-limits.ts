@@ -21,38 +21,38 @@ interface LimitsLookup {
   /** Exclusive. Infinity while the lookup runs. */
   until: number;
   /** null while the lookup runs. */
-  found: CallerLimits['parts'] | null;
+  parts: CallerLimits['parts'] | null;
   readonly result: Promise<CallerLimits['parts']>;
 }
 
 export function createLimitedAccounts(
-  limits: Pick<LimitsStore, 'of' | 'onChange'>,
+  limits: Pick<LimitsStore, 'limitsOf' | 'onChange'>,
   now: () => number,
 ): LimitedAccounts {
-  const looks = new Map<string, LimitsLookup>();
+  const lookups = new Map<string, LimitsLookup>();
   // A running lookup is dropped too, because it may have read the limits from before the change.
-  const stop = limits.onChange((account) => looks.delete(account));
+  const stop = limits.onChange((account) => lookups.delete(account));
 
   const begin = (account: string, from: number): LimitsLookup => {
     const read = async () => {
-      const rows = (await limits.of(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
+      const rows = (await limits.limitsOf(account, from)).filter(({ subject }) => ownerOfLimits(subject) !== 'member');
       return callerLimits(account, null, rows, from);
     };
     const reading = read();
-    const look: LimitsLookup = { from, until: Infinity, found: null, result: reading.then(({ parts }) => parts) };
-    looks.delete(account);
-    dropOldest(looks, CACHED_MAX - 1);
-    looks.set(account, look);
+    const lookup: LimitsLookup = { from, until: Infinity, parts: null, result: reading.then(({ parts }) => parts) };
+    lookups.delete(account);
+    dropOldest(lookups, CACHED_MAX - 1);
+    lookups.set(account, lookup);
     reading.then(
       ({ parts, until }) => {
-        look.found = parts;
-        look.until = Math.min(until, from + CACHE_TTL_MS);
+        lookup.parts = parts;
+        lookup.until = Math.min(until, from + CACHE_TTL_MS);
       },
       () => {
-        if (looks.get(account) === look) looks.delete(account);
+        if (lookups.get(account) === lookup) lookups.delete(account);
       },
     );
-    return look;
+    return lookup;
   };
 
   const withLimits = (caller: Caller, parts: CallerLimits['parts']): Caller =>
@@ -63,16 +63,16 @@ export function createLimitedAccounts(
       if (caller.key !== null || caller.anonymous) return caller;
       const { account } = caller;
       const at = now();
-      const known = looks.get(account);
+      const known = lookups.get(account);
       // The TTL counts from the start of the lookup, so that a change takes effect within that time.
       const isGood = known !== undefined && at >= known.from && at < Math.min(known.until, known.from + CACHE_TTL_MS);
-      const look = isGood ? known : begin(account, at);
-      if (look.found !== null) return withLimits(caller, look.found);
-      return look.result.then((parts) => withLimits(caller, parts));
+      const lookup = isGood ? known : begin(account, at);
+      if (lookup.parts !== null) return withLimits(caller, lookup.parts);
+      return lookup.result.then((parts) => withLimits(caller, parts));
     },
     close() {
       stop();
-      looks.clear();
+      lookups.clear();
     },
   };
 }
@@ -94,13 +94,13 @@ export function callerLimits(
   at: number,
 ): CallerLimits {
   const budgets: CallerBudget[] = [];
-  if (key !== null) budgets.push({ of: 'key', ...budgetAt(key.hash, key, at) });
+  if (key !== null) budgets.push({ scope: 'key', ...budgetAt(key.hash, key, at) });
   let shared: AccountRates | null = null;
   for (const { subject, limits } of ofAccount) {
-    const of = ownerOfLimits(subject);
+    const holder = ownerOfLimits(subject);
     const name = budgetName(account, subject);
-    for (const rule of limits.budgets) budgets.push({ of, ...budgetAt(name, rule, at) });
-    if (of !== 'member') shared = tighter(shared, limits, of === 'operator');
+    for (const rule of limits.budgets) budgets.push({ scope: holder, ...budgetAt(name, rule, at) });
+    if (holder !== 'member') shared = tighter(shared, limits, holder === 'operator');
   }
   const own = key === null || isUnset(key) ? null : key;
   const until = budgets.reduce((least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity), Infinity);

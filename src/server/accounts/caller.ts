@@ -48,12 +48,12 @@ interface CallerSession {
   /** Public identifier of the session. */
   readonly id: string;
   /** `development`: signed in without a proof, to the account with play money. Only possible on this machine. */
-  readonly by: 'wallet' | 'api_key' | 'development';
+  readonly method: 'wallet' | 'api_key' | 'development';
 }
 
 /** Whether a caller uses play money. */
 export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
-  key?.development === true || session?.by === 'development' || member?.development === true;
+  key?.development === true || session?.method === 'development' || member?.development === true;
 
 /** A running call that pays for calls made under it from its own lock, see `lendable`. */
 interface CallerRun {
@@ -104,7 +104,7 @@ export interface CallerKey {
 /** A budget in which the calls of a caller count. */
 export interface CallerBudget extends Budget {
   /** The owner: the key, one member of the account, the whole account, or the operator, who sets it for the account. */
-  readonly of: 'key' | 'member' | 'account' | 'operator';
+  readonly scope: 'key' | 'member' | 'account' | 'operator';
   /** When it starts again from zero, in epoch milliseconds; null for never. */
   readonly resetsAt: number | null;
 }

@@ -12,7 +12,7 @@ import {
 } from './budgets.ts';
 
 /** A limit that may have got its period after spending in that period had begun. */
-export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'of' | 'name' | 'member'> {
+export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'scope' | 'name' | 'member'> {
   readonly limitReset: LimitReset | null;
   /** Epoch milliseconds of the last change of its period. null: the ledger's counter has all spending. */
   readonly countedSince: number | null;
@@ -28,7 +28,7 @@ export interface CarriedSums {
    * The sum for the period at `at` (epoch milliseconds). null if nothing is carried. Answers without the database if
    * the period began at least CHANGING_MS after the change. Rejects with the database's error.
    */
-  of(limit: CarryingLimit, at: number): CarriedUse | null | Promise<CarriedUse | null>;
+  useOf(limit: CarryingLimit, at: number): CarriedUse | null | Promise<CarriedUse | null>;
   /**
    * Must be called before a limit gets a new period. Computes and stores the sum, which takes long for an account with
    * many calls. So after the change no call has to wait for it, on any gateway.
@@ -61,7 +61,7 @@ interface SumRead {
 }
 
 interface CachedSum {
-  look: SumRead | null;
+  lastRead: SumRead | null;
   /** The read that is running. */
   running: { readonly since: number; readonly result: Promise<SumRead> } | null;
 }
@@ -75,7 +75,7 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', [
 export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>, now: () => number): CarriedSums {
   const known = new Map<string, CachedSum>();
 
-  const kept = async (budget: string): Promise<SumRead | null> => {
+  const stored = async (budget: string): Promise<SumRead | null> => {
     const [row] = await database.query(SQL.findCarriedSum, [budget]);
     if (!row) return null;
     const [edge, spent] = [Number(row['edge']), row['spent'] as bigint];
@@ -84,47 +84,58 @@ export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>
     return { sum, asOf: Number(row['as_of']), restMs: 0 };
   };
 
-  const look = async (budget: CarryingBudget, end: number | null, before: SumRead | null, since: number) => {
+  const read = async (budget: CarryingBudget, end: number | null, before: SumRead | null, since: number) => {
     const asOf = now();
     const begun = performance.now();
     const sum = await readCarriedSum(database, budget, before?.sum ?? null, asOf - SETTLING_MS);
-    const found: SumRead = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
-    if (before === null || isFinal(found, since)) {
+    const sumRead: SumRead = { sum, asOf, restMs: Math.max(REST_MS, (performance.now() - begun) * REST_TIMES) };
+    if (before === null || isFinal(sumRead, since)) {
       const { edge, settled, spent, running } = sum;
       await database.query(SQL.keepCarriedSum, [budget.id, edge, settled, spent, running ? 1 : 0, asOf, end]);
       await database.query(SQL.forgetCarriedSums, [asOf - KEPT_MS]);
     }
-    return found;
+    return sumRead;
   };
 
-  const find = async (of: CachedSum, budget: CarryingBudget, end: number | null, since: number): Promise<SumRead> => {
-    const before = of.look ?? (await kept(budget.id));
-    return before !== null && isFinal(before, since) ? before : look(budget, end, before, since);
+  const find = async (
+    cache: CachedSum,
+    budget: CarryingBudget,
+    end: number | null,
+    since: number,
+  ): Promise<SumRead> => {
+    const before = cache.lastRead ?? (await stored(budget.id));
+    return before !== null && isFinal(before, since) ? before : read(budget, end, before, since);
   };
 
   /** The sum of the newest read, if it began after the change and is still fresh. Otherwise reads again. */
   const current = async (budget: CarryingBudget, end: number | null, since: number): Promise<CarriedUse | null> => {
-    const of: CachedSum = known.get(budget.id) ?? { look: null, running: null };
+    const cachedSum: CachedSum = known.get(budget.id) ?? { lastRead: null, running: null };
     known.delete(budget.id);
     dropOldest(known, KNOWN_MAX - 1);
-    known.set(budget.id, of);
+    known.set(budget.id, cachedSum);
     const at = now();
-    const isNew = of.look !== null && of.look.asOf > since && at >= of.look.asOf && at < of.look.asOf + of.look.restMs;
-    if (of.look !== null && (isNew || isFinal(of.look, since))) return useOf(budget.id, of.look);
-    if (of.running === null || of.running.since <= since) {
-      const running = { since: at, result: find(of, budget, end, since) };
-      of.running = running;
-      const over = (found: SumRead | null) => {
-        if (found !== null && (of.look === null || found.asOf >= of.look.asOf)) of.look = found;
-        if (of.running === running) of.running = null;
+    const isNew =
+      cachedSum.lastRead !== null &&
+      cachedSum.lastRead.asOf > since &&
+      at >= cachedSum.lastRead.asOf &&
+      at < cachedSum.lastRead.asOf + cachedSum.lastRead.restMs;
+    if (cachedSum.lastRead !== null && (isNew || isFinal(cachedSum.lastRead, since)))
+      return useOf(budget.id, cachedSum.lastRead);
+    if (cachedSum.running === null || cachedSum.running.since <= since) {
+      const running = { since: at, result: find(cachedSum, budget, end, since) };
+      cachedSum.running = running;
+      const over = (sumRead: SumRead | null) => {
+        if (sumRead !== null && (cachedSum.lastRead === null || sumRead.asOf >= cachedSum.lastRead.asOf))
+          cachedSum.lastRead = sumRead;
+        if (cachedSum.running === running) cachedSum.running = null;
       };
       running.result.then(over, () => over(null));
     }
-    return useOf(budget.id, await of.running.result);
+    return useOf(budget.id, await cachedSum.running.result);
   };
 
   return {
-    of({ limitReset, countedSince, ...budget }, at) {
+    useOf({ limitReset, countedSince, ...budget }, at) {
       if (countedSince === null) return null;
       const { id, start, end } = budgetPeriod(budget.name, limitReset, at);
       if (start !== null && start >= countedSince + CHANGING_MS) return null;
@@ -162,7 +173,7 @@ export function carryingBudget(
   const isMember = ownerOfLimits(subject) === 'member';
   return {
     account,
-    of: isMember ? 'member' : 'account',
+    scope: isMember ? 'member' : 'account',
     name: budgetName(account, subject),
     member: isMember ? subject : null,
     limitReset,
@@ -174,7 +185,7 @@ export function carryingBudget(
 export function carryingKey(row: Row): CarryingLimit {
   return {
     account: row['account'] as string,
-    of: 'key',
+    scope: 'key',
     name: row['hash'] as string,
     member: null,
     limitReset: LIMIT_RESETS.find((reset) => reset === row['limit_reset']) ?? null,

@@ -84,8 +84,8 @@ export function createConsumerStore(
     find,
     isKnown: async (account) => (await database.query(SQL.isKnownConsumer, [account])).length > 0,
     async create(account, label) {
-      const found = await find(account);
-      if (found) return { created: false, consumer: found };
+      const consumer = await find(account);
+      if (consumer) return { created: false, consumer: consumer };
       if (label !== '' && (await isLabelTaken(database, account, label))) return null;
       const params = [account, label, now(), nameOf(label)];
       const row =
@@ -93,8 +93,8 @@ export function createConsumerStore(
           ? (await database.query(SQL.insertConsumer, params.slice(0, 3)))[0]
           : (await inTurn(database, LABELS_TURN, [{ statement: SQL.insertNamedConsumer, params }]))[0];
       if (row) return { created: true, consumer: consumerOf(row) };
-      const made = await find(account);
-      return made && { created: false, consumer: made };
+      const created = await find(account);
+      return created && { created: false, consumer: created };
     },
     async ensure(account) {
       const [row] = await database.query(SQL.insertConsumer, [account, '', now()]);
@@ -195,7 +195,7 @@ const TTL_MS = 1_000;
 /** The states of accounts as this gateway knows them. They are at most a second old. */
 export interface AccountStates {
   /** A promise if they must be read again, which happens at most once a second. Rejects with the database's error. */
-  of(account: string): AccountState | Promise<AccountState>;
+  stateOf(account: string): AccountState | Promise<AccountState>;
   /** Reads them again for the next request: a state was changed here. */
   changed(): void;
 }
@@ -211,18 +211,18 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
     const rows = database.query(SQL.listStoppedAccounts);
     const load = async (): Promise<void> => {
       try {
-        const found = await rows;
+        const loadedRows = await rows;
         // An answer from before a change does not count.
-        if (reading !== look) return;
-        stopped = new Map(found.map((row) => [row['account'] as string, row['state'] as AccountState]));
+        if (reading !== stateRead) return;
+        stopped = new Map(loadedRows.map((row) => [row['account'] as string, row['state'] as AccountState]));
         from = startedAt;
       } finally {
-        if (reading === look) reading = null;
+        if (reading === stateRead) reading = null;
       }
     };
-    const look = { startedAt, done: load() };
-    reading = look;
-    return look.done;
+    const stateRead = { startedAt, done: load() };
+    reading = stateRead;
+    return stateRead.done;
   };
   const known = (account: string): AccountState => stopped.get(account) ?? 'open';
   const lookUp = async (account: string, at: number): Promise<AccountState> => {
@@ -231,7 +231,7 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
     return from > at - TTL_MS ? known(account) : lookUp(account, at);
   };
   return {
-    of(account) {
+    stateOf(account) {
       const at = now();
       return isFresh(from, at) ? known(account) : lookUp(account, at);
     },
@@ -243,9 +243,9 @@ export function createAccountStates(database: Pick<Database, 'query'>, now: () =
 }
 
 /** The error of a new call by `account`; null if it may make calls. */
-export function refuseStopped(states: Pick<AccountStates, 'of'>, account: string) {
+export function refuseStopped(states: Pick<AccountStates, 'stateOf'>, account: string) {
   const errorOf = (state: AccountState) => (state === 'open' ? null : stoppedAccount(state));
-  return after(states.of(account), errorOf);
+  return after(states.stateOf(account), errorOf);
 }
 
 /** The error of a request that the state of its account does not allow. */

@@ -18,7 +18,7 @@ export interface LimitsStore {
    * All limits of an account, one entry for each subject. `at` (epoch milliseconds, default now) selects the periods
    * whose carried sums are added to the budgets.
    */
-  of(account: string, at?: number): Promise<readonly LimitsOf[]>;
+  limitsOf(account: string, at?: number): Promise<readonly LimitsOf[]>;
   get(account: string, subject: LimitsSubject): Promise<AccountLimits>;
   /**
    * Replaces the given fields and keeps the others. Takes effect at once here, and within a second on other gateways.
@@ -73,7 +73,7 @@ export function createLimitsStore(
   const changed = (account: string) => {
     for (const listener of listeners) listener(account);
   };
-  const of = async (account: string, at = now()) => {
+  const limitsOf = async (account: string, at = now()) => {
     const rows = await database.query(SQL.listLimits, [account]);
     return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
   };
@@ -86,9 +86,10 @@ export function createLimitsStore(
       await sums.prepare(carryingBudget(account, subject, limitReset, {}));
   };
   return {
-    of,
+    limitsOf,
     prepare,
-    get: async (account, subject) => (await of(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
+    get: async (account, subject) =>
+      (await limitsOf(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
     async change(account, subject, changes) {
       await prepare(account, subject, changes.budgets ?? []);
       const steps = limitsSteps(account, subject, changes, { at: now() });
@@ -113,7 +114,7 @@ export async function carryingLimitsOf(account: string, row: Row, sums: CarriedS
   const subject = row['subject'] as string;
   const rate = (column: string) => (row[column] === null ? null : Number(row[column]));
   const budgets = budgetsFromText(row['rules'] as string).map(async (rule): Promise<BudgetRule> => {
-    const carried = await sums.of(carryingBudget(account, subject, rule.limitReset, row), at);
+    const carried = await sums.useOf(carryingBudget(account, subject, rule.limitReset, row), at);
     return carried === null ? rule : { ...rule, carried };
   });
   return {

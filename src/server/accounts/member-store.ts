@@ -31,7 +31,7 @@ export interface MemberStore {
    * The accounts that `member` belongs to, with their labels. Accounts that it created itself come first, then by age
    * of the membership.
    */
-  of(
+  accountsOf(
     member: string,
     page: { readonly offset: number; readonly limit: number },
   ): Promise<readonly (AccountMember & { readonly label: string })[]>;
@@ -107,7 +107,7 @@ export function createMemberStore(
       return row ? memberOf(row) : null;
     },
     list: async (account) => (await database.query(SQL.listMembers, [account])).map(memberOf),
-    of: async (member, { offset, limit }) =>
+    accountsOf: async (member, { offset, limit }) =>
       (await database.query(SQL.listOrganisations, [member, limit, offset])).map((row) => ({
         ...memberOf(row),
         label: row['label'] as string,

@@ -30,7 +30,7 @@ export interface ProviderKeys {
    * The keys of an account; null if it has none. What other gateways change is seen after KNOWN_MS. Without a promise
    * if the keys are known.
    */
-  of(account: string): OwnKeys | null | Promise<OwnKeys | null>;
+  keysOf(account: string): OwnKeys | null | Promise<OwnKeys | null>;
 }
 
 /** How long keys are kept in memory, in milliseconds. So a call usually waits for no query. */
@@ -73,14 +73,14 @@ export function createProviderKeys({ database, secret, now }: ProviderKeysOption
   };
 
   async function read(account: string): Promise<OwnKeys | null> {
-    const opened = new Map<string, string>();
+    const keys = new Map<string, string>();
     for (const row of await rowsOf(account)) {
       const [provider, address] = [row['provider'] as string, row['address'] as string];
       const key = texts.open(ownerOf(account, provider, address), row['sealed'] as string);
-      if (key !== null) opened.set(`${provider} ${address}`, key);
+      if (key !== null) keys.set(`${provider} ${address}`, key);
     }
-    if (opened.size === 0) return null;
-    return { find: (provider, address) => opened.get(`${provider} ${address}`) ?? null };
+    if (keys.size === 0) return null;
+    return { find: (provider, address) => keys.get(`${provider} ${address}`) ?? null };
   }
 
   return {
@@ -111,9 +111,9 @@ export function createProviderKeys({ database, secret, now }: ProviderKeysOption
       return rows.length > 0;
     },
 
-    of(account) {
-      const found = known.get(account);
-      if (found !== undefined && found.until > now()) return found.keys;
+    keysOf(account) {
+      const cached = known.get(account);
+      if (cached !== undefined && cached.until > now()) return cached.keys;
       const reading: Promise<OwnKeys | null> = read(account).then(
         (keys) => {
           // A change in the meantime has removed the entry, and what was read may be of before it.

@@ -96,10 +96,13 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
   };
 
   /** The offers of all sources, or those of one primitive. The lists are made when they are first requested. */
-  const list = (of: Primitive | 'all'): readonly Offer[] => {
-    let offers = listings.get(of);
+  const list = (kind: Primitive | 'all'): readonly Offer[] => {
+    let offers = listings.get(kind);
     if (!offers)
-      listings.set(of, (offers = of === 'all' ? merged() : list('all').filter(({ primitive }) => primitive === of)));
+      listings.set(
+        kind,
+        (offers = kind === 'all' ? merged() : list('all').filter(({ primitive }) => primitive === kind)),
+      );
     return offers;
   };
 
@@ -118,8 +121,8 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         ({ service }) => service,
       );
       for (const service of new Set(offers.map((offer) => offer.service))) {
-        const kept = byName.get(service)?.offers.filter((offer) => !gone.has(offer)) ?? [];
-        const group = [...kept, ...(added.get(service) ?? [])];
+        const remaining = byName.get(service)?.offers.filter((offer) => !gone.has(offer)) ?? [];
+        const group = [...remaining, ...(added.get(service) ?? [])];
         if (group.length > 0) byName.set(service, { service, offers: group, sort: null, pinned: false });
         else byName.delete(service);
       }
@@ -137,24 +140,24 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
     const direct = EVM_PIN.test(name) ? name.slice(0, ADDRESS_LENGTH).toLowerCase() + name.slice(ADDRESS_LENGTH) : name;
     const suffixed = SUFFIXES.find(([suffix]) => direct.endsWith(suffix));
     const bare = suffixed && direct.slice(0, -suffixed[0].length);
-    const found =
+    const resolved =
       (bare !== undefined && byName.get(bare)) ||
       byDirectForm.get(direct) ||
       (bare !== undefined && byDirectForm.get(bare));
-    if (found) return suffixed && bare === nameOf(found) ? { ...found, sort: suffixed[1] } : found;
+    if (resolved) return suffixed && bare === nameOf(resolved) ? { ...resolved, sort: suffixed[1] } : resolved;
     return [name, direct, bare].some((one) => one !== undefined && lately.has(one, primitive)) ? 'departed' : null;
   };
 
   const catalog: Catalog = {
     resolve(name, primitive) {
-      const found = find(name, primitive);
-      if (found === 'departed')
+      const resolved = find(name, primitive);
+      if (resolved === 'departed')
         throw new GatewayError(
           'no_provider_healthy',
           `The last provider of ${printable(name)} has disconnected. If it comes back, that takes seconds: retry a few times, then take another service`,
           { retryAfterS: BACK_S },
         );
-      if (found !== null) return found;
+      if (resolved !== null) return resolved;
       const { code, kind, hint, param } = NOT_FOUND[primitive];
       throw new GatewayError(code, `${kind} not found: ${printable(name)}${hint}`, { param });
     },
@@ -193,10 +196,10 @@ function createHoldings(): { replace(before: readonly Offer[], after: readonly O
   return {
     replace(before, after) {
       for (const { id } of before) {
-        const left = counts.get(id)! - 1;
-        if (left === 1) several--;
-        if (left === 0) counts.delete(id);
-        else counts.set(id, left);
+        const remaining = counts.get(id)! - 1;
+        if (remaining === 1) several--;
+        if (remaining === 0) counts.delete(id);
+        else counts.set(id, remaining);
       }
       for (const { id } of after) {
         const count = (counts.get(id) ?? 0) + 1;
@@ -208,8 +211,8 @@ function createHoldings(): { replace(before: readonly Offer[], after: readonly O
   };
 }
 
-/** The name that resolves to `found` without a suffix. */
-const nameOf = (found: Resolved): string => (found.pinned ? directForm(found.offers[0]!) : found.service);
+/** The name that resolves to `resolved` without a suffix. */
+const nameOf = (resolved: Resolved): string => (resolved.pinned ? directForm(resolved.offers[0]!) : resolved.service);
 
 /** The names that resolve to offers, in their order. If no name does, throws the GatewayError of the first. */
 export function resolveAny(
@@ -218,18 +221,18 @@ export function resolveAny(
   primitive: Primitive,
 ): readonly Resolved[] {
   if (names.length === 1) return [catalog.resolve(names[0]!, primitive)];
-  const found: Resolved[] = [];
+  const matches: Resolved[] = [];
   let missing: GatewayError | null = null;
   for (const name of names) {
     try {
-      found.push(catalog.resolve(name, primitive));
+      matches.push(catalog.resolve(name, primitive));
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       missing ??= error;
     }
   }
-  if (found.length === 0 && missing !== null) throw missing;
-  return found;
+  if (matches.length === 0 && missing !== null) throw missing;
+  return matches;
 }
 
 /** Finds listed offers by id; undefined for an offer that is not listed. Indexes the catalog once for each version. */
@@ -251,12 +254,12 @@ const ENDPOINTS: readonly (readonly [Primitive, string, (name: string) => string
 ];
 
 /**
- * Text for an error: the route for a name that belongs to another kind of model than `asked`; empty if no model has the
+ * Text for an error: the route for a name that belongs to another kind of model than `primitive`; empty if no model has the
  * name.
  */
-export function otherEndpoint(name: string, asked: Primitive, catalog: Pick<Catalog, 'knows'>): string {
-  const found = ENDPOINTS.find(([primitive]) => primitive !== asked && catalog.knows(name, primitive));
-  return found === undefined ? '' : `It is ${found[1]}: ${found[2](name)}`;
+export function otherEndpoint(name: string, requested: Primitive, catalog: Pick<Catalog, 'knows'>): string {
+  const endpoint = ENDPOINTS.find(([primitive]) => primitive !== requested && catalog.knows(name, primitive));
+  return endpoint === undefined ? '' : `It is ${endpoint[1]}: ${endpoint[2](name)}`;
 }
 
 /** The maximum number of names to compare. It bounds the cost of a client that sends many misspelt names. */
@@ -272,16 +275,16 @@ const LEAST_SHARE = 0.8;
  * The names that are most similar to an unknown name, best first. Similarity is the share of common character pairs
  * (Dice coefficient).
  */
-export function nearestNames(wanted: string, names: Iterable<string>): readonly string[] {
+export function nearestNames(name: string, names: Iterable<string>): readonly string[] {
   // By pair, the last name that has it; the wanted one is 1. Sets of strings took sixteen times as long.
-  const asked = new Uint16Array(PAIRS);
+  const nameMarks = new Uint16Array(PAIRS);
   const seen = new Uint16Array(PAIRS);
-  const size = markPairs(wanted, asked, 1, asked).marked;
+  const size = markPairs(name, nameMarks, 1, nameMarks).marked;
   const scored: { readonly name: string; readonly score: number }[] = [];
   let compared = 0;
   for (const name of names) {
     if (++compared > COMPARED_MAX) break;
-    const { marked, shared } = markPairs(name, seen, compared, asked);
+    const { marked, shared } = markPairs(name, seen, compared, nameMarks);
     const score = (2 * shared) / Math.max(1, size + marked);
     if (score >= LEAST) scored.push({ name, score });
   }
@@ -293,16 +296,16 @@ export function nearestNames(wanted: string, names: Iterable<string>): readonly 
 }
 
 /** The nearest names as a sentence for an error; empty if no name is near. */
-export function nearestHint(wanted: string, names: Iterable<string>): string {
-  const nearest = nearestNames(wanted, names);
+export function nearestHint(name: string, names: Iterable<string>): string {
+  const nearest = nearestNames(name, names);
   return nearest.length === 0 ? '' : `The nearest: ${nearest.join(', ')}`;
 }
 
 /** Pairs of Latin-1 characters are exact; pairs of others may share a place, which makes names only seem nearer. */
 const PAIRS = 65_536;
 
-/** Writes `mark` at the different pairs of a text. `shared`: those that `asked` has too. */
-function markPairs(text: string, marks: Uint16Array, mark: number, asked: Uint16Array) {
+/** Writes `mark` at the different pairs of a text. `shared`: those that `nameMarks` has too. */
+function markPairs(text: string, marks: Uint16Array, mark: number, nameMarks: Uint16Array) {
   const lower = text.slice(0, COMPARED_CHARACTERS).toLowerCase();
   let marked = 0;
   let shared = 0;
@@ -311,7 +314,7 @@ function markPairs(text: string, marks: Uint16Array, mark: number, asked: Uint16
     if (marks[pair] === mark) continue;
     marks[pair] = mark;
     marked += 1;
-    if (asked[pair] !== 0) shared += 1;
+    if (nameMarks[pair] !== 0) shared += 1;
   }
   return { marked, shared };
 }

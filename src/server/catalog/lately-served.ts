@@ -41,17 +41,17 @@ export function createLatelyServed(elapsed: () => number): LatelyServed {
     if (share.until.delete(key)) total--;
     share.until.set(key, end);
     total++;
-    let of = holders.get(key);
-    if (!of) holders.set(key, (of = new Set()));
-    of.add(share);
+    let holding = holders.get(key);
+    if (!holding) holders.set(key, (holding = new Set()));
+    holding.add(share);
   };
 
   const forget = (share: Share, key: string) => {
     share.until.delete(key);
     total--;
-    const of = holders.get(key)!;
-    of.delete(share);
-    if (of.size === 0) holders.delete(key);
+    const holding = holders.get(key)!;
+    holding.delete(share);
+    if (holding.size === 0) holders.delete(key);
   };
 
   const makeRoom = () => {
@@ -64,8 +64,8 @@ export function createLatelyServed(elapsed: () => number): LatelyServed {
       [...shares.values()].map(({ until }) => until.size),
       NAMES_LEFT,
     );
-    const trim = (share: Share, left: number) => {
-      for (const key of share.until.keys()) if (share.until.size > left) forget(share, key);
+    const trim = (share: Share, namesMax: number) => {
+      for (const key of share.until.keys()) if (share.until.size > namesMax) forget(share, key);
     };
     const large = [...shares].filter(([, { until }]) => until.size > most).sort(([, a], [, b]) => b.since - a.since);
     for (const [, share] of large) trim(share, most + 1);
@@ -101,12 +101,12 @@ export function createLatelyServed(elapsed: () => number): LatelyServed {
 
 /** The largest number that each may have so that all together have at most `total`. */
 function levelOf(sizes: readonly number[], total: number): number {
-  let left = total;
+  let remaining = total;
   const ascending = sizes.toSorted((a, b) => a - b);
   for (const [index, size] of ascending.entries()) {
-    const each = Math.floor(left / (ascending.length - index));
+    const each = Math.floor(remaining / (ascending.length - index));
     if (size > each) return each;
-    left -= size;
+    remaining -= size;
   }
   return total;
 }

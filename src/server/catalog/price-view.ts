@@ -119,14 +119,14 @@ export function viewRaise({ primitive, raised }: Offer): RaiseView | null {
 
 export function viewModelPrice({ price, variants }: Pick<Priced, 'price' | 'variants'>): ModelPrice {
   const { prompt = 0, completion = 0, image = null, call, ...parts } = viewTier(price);
-  const named = Object.entries(variants).map(([name, tier]) => [name, viewTier(tier)] as const);
+  const tiers = Object.entries(variants).map(([name, tier]) => [name, viewTier(tier)] as const);
   return {
     prompt,
     completion,
     image,
     ...parts,
     ...(call === undefined ? {} : { per_call: call }),
-    ...(named.length === 0 ? {} : { service_tiers: Object.fromEntries(named) }),
+    ...(tiers.length === 0 ? {} : { service_tiers: Object.fromEntries(tiers) }),
   };
 }
 

@@ -52,7 +52,7 @@ const serviceTiersSchema = {
   },
 } as const;
 
-const named = (description: string) =>
+const pricesByName = (description: string) =>
   ({ type: 'object', additionalProperties: { type: 'number' }, description }) as const;
 
 /** The members of `pricing` depend on the primitive. */
@@ -74,10 +74,10 @@ export const pricingSchema = {
       type: 'number',
       description: 'USD that the agent may spend on its own calls in the name of the consumer',
     },
-    tools: named('USD per call of those tools that cost something else than `per_call`, by name'),
+    tools: pricesByName('USD per call of those tools that cost something else than `per_call`, by name'),
     generation: { type: 'number', description: 'USD per image' },
-    resolutions: named('USD per image in those resolution tiers that cost something else than `generation`'),
-    variants: named(
+    resolutions: pricesByName('USD per image in those resolution tiers that cost something else than `generation`'),
+    variants: pricesByName(
       'USD per image in those tiers and qualities that cost something else than the tier, such as `1K/high`',
     ),
     per_second: {

@@ -186,12 +186,12 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
           written++;
         }
       if (written < noted.length) pins = await read(provider, service);
-      const found = new Map<string, ToolPin>();
+      const toolPins = new Map<string, ToolPin>();
       for (const [tool, key] of keys) {
         const pin = pins.get(key);
-        if (pin) found.set(tool, pin);
+        if (pin) toolPins.set(tool, pin);
       }
-      return found;
+      return toolPins;
     },
   };
 }

@@ -103,9 +103,9 @@ function* readEach<T>(
 ): Generator<void, readonly T[], undefined> {
   const read: T[] = [];
   const checkListing = createListingCheck(rules.oneProvider, reading);
-  const said = saidIn(file);
+  const names = saidIn(file);
   const take = (table: keyof typeof BLOCKS, written: Table, path: string) => {
-    const block = completeBlock(written, said);
+    const block = completeBlock(written, names);
     checkListing(table, block, path);
     const one = readOne(BLOCKS[table], block, path);
     if (one !== null) read.push(one);
@@ -131,9 +131,9 @@ function* readEach<T>(
     }
   }
   if (offered.length === 0) return read;
-  const listings = new Set(modelsIn(file).map((block) => listingOf(completeBlock(block, said))));
+  const listings = new Set(modelsIn(file).map((block) => listingOf(completeBlock(block, names))));
   for (const { path, block } of offered)
-    if (!listings.has(listingOf(completeBlock(block, said)))) take('models', block, path);
+    if (!listings.has(listingOf(completeBlock(block, names)))) take('models', block, path);
   return read;
 }
 
@@ -145,18 +145,18 @@ interface SaidElsewhere {
   /** The spelling of a provider's name in the file, which must be the same everywhere. */
   readonly spelling: (provider: string) => string;
   /** The display_name of a listing. undefined if no block has one. */
-  readonly shown: (listing: string) => unknown;
+  readonly displayName: (listing: string) => unknown;
 }
 
-const NOTHING_SAID: SaidElsewhere = { spelling: (provider) => provider, shown: () => undefined };
+const NOTHING_SAID: SaidElsewhere = { spelling: (provider) => provider, displayName: () => undefined };
 
 /** A block with its `provider_name` and `display_name`, which are derived from `name` if they are absent. */
-function completeBlock(block: Table, { spelling, shown }: SaidElsewhere = NOTHING_SAID): Table {
+function completeBlock(block: Table, { spelling, displayName }: SaidElsewhere = NOTHING_SAID): Table {
   const { name } = block;
   if (typeof name !== 'string') return block;
   const author = /^([^/]+)\//.exec(name)?.[1];
-  const named = { ...(author === undefined ? {} : { provider_name: spelling(author) }), ...block };
-  return { display_name: shown(listingOf(named)) ?? name, ...named };
+  const whole = { ...(author === undefined ? {} : { provider_name: spelling(author) }), ...block };
+  return { display_name: displayName(listingOf(whole)) ?? name, ...whole };
 }
 
 /**
@@ -175,15 +175,15 @@ function saidIn(file: Table): SaidElsewhere {
     return Array.isArray(listed) ? (listed as readonly unknown[]) : [];
   }).filter(isTable);
   const spellings = new Map<string, string>();
-  const shown = new Map<string, unknown>();
+  const displayNames = new Map<string, unknown>();
   for (const { provider_name: provider } of blocks)
     if (typeof provider === 'string') getOrInsert(spellings, provider.toLowerCase(), () => provider);
   for (const block of blocks)
     if (block['display_name'] !== undefined)
-      getOrInsert(shown, listingOf(completeBlock(block)), () => block['display_name']);
+      getOrInsert(displayNames, listingOf(completeBlock(block)), () => block['display_name']);
   return {
     spelling: (provider) => spellings.get(provider.toLowerCase()) ?? provider,
-    shown: (listing) => shown.get(listing),
+    displayName: (listing) => displayNames.get(listing),
   };
 }
 
@@ -239,13 +239,13 @@ function createListingCheck(
     }
     endpoints.set(`${table}\n${listing}`, path);
     if (displayName === null) return;
-    const shown = listings.get(listing) ?? displayName;
-    listings.set(listing, shown);
-    if (shown !== displayName)
+    const title = listings.get(listing) ?? displayName;
+    listings.set(listing, title);
+    if (title !== displayName)
       complain(
         reading,
         `${path}.display_name`,
-        `is ${show(displayName)}, and ${show(name)} is listed as ${show(shown)}`,
+        `is ${show(displayName)}, and ${show(name)} is listed as ${show(title)}`,
         'one display_name for all blocks of one name',
       );
   };

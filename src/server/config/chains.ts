@@ -331,13 +331,13 @@ function readPayments(
 
 /** Complains about a key that does not belong to the chain's family. */
 function checkFamily(option: string, privateKey: string, family: Family, network: string, wrong: Wrong): void {
-  const given = keyFamily(privateKey);
-  if (given === family) return;
+  const actualFamily = keyFamily(privateKey);
+  if (actualFamily === family) return;
   wrong(
     option,
-    given === null
+    actualFamily === null
       ? 'is not a key of a wallet'
-      : `is a key of ${given === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
+      : `is a key of ${actualFamily === 'eip155' ? 'an EVM' : 'a Solana'} wallet, and ${network} is of another family`,
     family === 'eip155'
       ? '32 bytes in hex, as tollgate keygen --chain evm writes them'
       : 'the 64 bytes of a Solana key pair in base58',

@@ -76,4 +76,4 @@ function permute(lanes: bigint[]): void {
   }
 }
 
-const rotated = (lane: bigint, by: number): bigint => ((lane << BigInt(by)) | (lane >> BigInt(64 - by))) & LANE;
+const rotated = (lane: bigint, bits: number): bigint => ((lane << BigInt(bits)) | (lane >> BigInt(64 - bits))) & LANE;

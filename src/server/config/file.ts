@@ -90,12 +90,12 @@ function readSections(file: Table, options: LoadOptions, reading: ConfigReading)
 /** Complains about an S3 store without its keys. Invalid values are undefined here, and so cause no second problem. */
 function refuseKeylessStore(media: OptionValues['media'], reading: ConfigReading): void {
   const { s3Url, s3AccessKeyId, s3SecretAccessKey } = media;
-  for (const [key, value, wanted] of [
+  for (const [key, value, meaning] of [
     ['s3_access_key_id', s3AccessKeyId, 'the access key of the bucket'],
     ['s3_secret_access_key', s3SecretAccessKey, 'the secret of that access key'],
   ] as const)
     if (typeof s3Url === 'string' && value === null)
-      complain(reading, `media.${key}`, 'is missing: media.s3_url is given', wanted);
+      complain(reading, `media.${key}`, 'is missing: media.s3_url is given', meaning);
 }
 
 /** Complains about a limit of stored files below that of one file: no video would ever fit. */
@@ -204,7 +204,7 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
             : Object.hasOwn(written, key)
               ? { source: 'file', from: placeIn(file, lineOf(path), written[key]) }
               : { source: 'default', from: null };
-      explained.push({ key: path, ...shown(option.secret, valuesOfSection[camelKey(key)]), ...place });
+      explained.push({ key: path, ...explain(option.secret, valuesOfSection[camelKey(key)]), ...place });
     }
   }
   // Of blocks only the keys that are present. Their defaults are in the documentation.
@@ -219,7 +219,7 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
         const path = `${name}[${index}].${key}`;
         explained.push({
           key: path,
-          ...shown(keys[key]?.secret ?? true, value),
+          ...explain(keys[key]?.secret ?? true, value),
           source: 'file',
           from: placeIn(file, lineOf(path), value),
         });
@@ -237,7 +237,7 @@ function placeIn(file: string | null, line: number | null, value: unknown): stri
 /** The user and password of a URL are secret in every option. */
 const USER_OF_URL = /^(\w+:\/\/)[^/?#]*@/;
 
-function shown(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
+function explain(secret: boolean, value: unknown): Pick<ExplainedOption, 'value' | 'hidden'> {
   if (value === null || value === undefined) return { value: null, hidden: false };
   if (secret) return { value: null, hidden: true };
   // Amounts are written in USD.

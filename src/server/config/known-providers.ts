@@ -69,11 +69,11 @@ const MODELS: ModelListing = { path: '/models' };
 
 const GPT_5_AND_6 = String.raw`gpt-[56](?:\.\d+)?(?:-mini|-nano|-luna|-terra|-sol|-astra)?`;
 /** Models by their names, with or without the date of a version. */
-const named = (...names: readonly string[]) => new RegExp(`^(?:${names.join('|')})(?:-\\d{4}-\\d\\d-\\d\\d)?$`);
+const modelPattern = (...names: readonly string[]) => new RegExp(`^(?:${names.join('|')})(?:-\\d{4}-\\d\\d-\\d\\d)?$`);
 
 /** The tables of OpenAI's prices: what each tier costs, compared with the standard one. */
 const OPENAI_TIERS: readonly KnownTier[] = [
-  { tier: 'batch', models: named(GPT_5_AND_6), times: [1n, 2n] },
+  { tier: 'batch', models: modelPattern(GPT_5_AND_6), times: [1n, 2n] },
   {
     tier: 'batch',
     models:
@@ -82,21 +82,21 @@ const OPENAI_TIERS: readonly KnownTier[] = [
     // The table has no price for them.
     cachedAsPrompt: true,
   },
-  { tier: 'flex', models: named(GPT_5_AND_6, 'o3', 'o4-mini'), times: [1n, 2n] },
-  { tier: 'priority', models: named(String.raw`gpt-5\.5`), times: [5n, 2n] },
-  { tier: 'priority', models: named('gpt-5-mini'), times: [9n, 5n] },
+  { tier: 'flex', models: modelPattern(GPT_5_AND_6, 'o3', 'o4-mini'), times: [1n, 2n] },
+  { tier: 'priority', models: modelPattern(String.raw`gpt-5\.5`), times: [5n, 2n] },
+  { tier: 'priority', models: modelPattern('gpt-5-mini'), times: [9n, 5n] },
   // Those of nano have none.
   {
     tier: 'priority',
-    models: named(String.raw`gpt-[56](?:\.\d+)?(?:-luna|-terra|-sol|-astra|-codex)?`, String.raw`gpt-5\.4-mini`),
+    models: modelPattern(String.raw`gpt-[56](?:\.\d+)?(?:-luna|-terra|-sol|-astra|-codex)?`, String.raw`gpt-5\.4-mini`),
     times: [2n, 1n],
   },
   { tier: 'priority', models: /^gpt-4o-2024-05-13$/, times: [7n, 4n] },
-  { tier: 'priority', models: named(String.raw`gpt-4\.1(?:-mini)?`, 'o3'), times: [7n, 4n] },
-  { tier: 'priority', models: named(String.raw`gpt-4\.1-nano`), times: [2n, 1n] },
-  { tier: 'priority', models: named('gpt-4o'), times: [17n, 10n] },
-  { tier: 'priority', models: named('gpt-4o-mini'), times: [5n, 3n] },
-  { tier: 'priority', models: named('o4-mini'), times: [20n, 11n] },
+  { tier: 'priority', models: modelPattern(String.raw`gpt-4\.1(?:-mini)?`, 'o3'), times: [7n, 4n] },
+  { tier: 'priority', models: modelPattern(String.raw`gpt-4\.1-nano`), times: [2n, 1n] },
+  { tier: 'priority', models: modelPattern('gpt-4o'), times: [17n, 10n] },
+  { tier: 'priority', models: modelPattern('gpt-4o-mini'), times: [5n, 3n] },
+  { tier: 'priority', models: modelPattern('o4-mini'), times: [20n, 11n] },
 ];
 
 const KNOWN = {

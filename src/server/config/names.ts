@@ -97,7 +97,7 @@ const LOOK_ALIKES: readonly (readonly [RegExp, string])[] = [
  */
 export function foldName(name: string): string {
   const plain = name.toLowerCase().replaceAll(/[ ._-]/g, '');
-  return LOOK_ALIKES.reduce((text, [look, like]) => text.replaceAll(look, like), plain);
+  return LOOK_ALIKES.reduce((text, [pattern, like]) => text.replaceAll(pattern, like), plain);
 }
 
 /**

@@ -152,17 +152,17 @@ export function trueOrFalse<T extends boolean | null = boolean>(options: {
 /** One of a few words. */
 export function choice<const W extends string>(
   options: Common & {
-    readonly of: readonly W[];
+    readonly values: readonly W[];
     readonly default: NoInfer<W>;
     readonly inDevelopment?: NoInfer<W>;
     /** Converts a text of the environment that may be something else than one of the words. */
     readonly fromText?: (text: string) => string;
   },
 ): Option<W> {
-  const { env, of, default: fallback, inDevelopment, meaning, fromText = (text) => text } = options;
+  const { env, values, default: fallback, inDevelopment, meaning, fromText = (text) => text } = options;
   return option<W>({
     env,
-    takes: `one of ${of.map((word) => `\`${word}\``).join(', ')}`,
+    takes: `one of ${values.map((word) => `\`${word}\``).join(', ')}`,
     meaning,
     optional:
       inDevelopment === undefined
@@ -170,8 +170,8 @@ export function choice<const W extends string>(
         : { text: `\`${fallback}\`; \`${inDevelopment}\` in development`, fallback, inDevelopment },
     fromText,
     read: (value) => {
-      const word = of.find((one) => one === value);
-      if (word === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${of.join(', ')}`);
+      const word = values.find((one) => one === value);
+      if (word === undefined) throw new WrongValue(`is ${show(value)}`, `one of ${values.join(', ')}`);
       return word;
     },
   });

@@ -83,13 +83,13 @@ function dereference(option: Option<unknown>, value: unknown, env: Environment):
   const name = value.slice(REFERENCE.length);
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
     throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
-  const found = lookup(env, name);
-  if (found === undefined)
+  const envValue = lookup(env, name);
+  if (envValue === undefined)
     throw new MissingVariable(
       `reads the environment variable ${name}, which is not set`,
       `set ${name}, or name another variable`,
     );
-  return found;
+  return envValue;
 }
 
 /** The value of an environment variable. An empty value counts as absent. */
@@ -233,9 +233,9 @@ function readEntries(
   }
   for (const [key, content] of written) {
     const fault = option.entries.fault(key);
-    const shown = printable(`${path}.${key}`, 200);
-    if (fault !== null) complain(reading, shown, `cannot be a key: it ${fault}`, option.takes, `${path}.${key}`);
-    else read.push([key, readValue(option.entries.value, content, shown, reading)]);
+    const label = printable(`${path}.${key}`, 200);
+    if (fault !== null) complain(reading, label, `cannot be a key: it ${fault}`, option.takes, `${path}.${key}`);
+    else read.push([key, readValue(option.entries.value, content, label, reading)]);
   }
   return Object.fromEntries(read);
 }

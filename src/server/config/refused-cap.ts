@@ -13,8 +13,8 @@ export type CapField = Exclude<CapName, 'none'>;
  * only.
  */
 type CapRefusal =
-  | { readonly of: 'name'; readonly instead: CapField | null }
-  | { readonly of: 'bound'; readonly tokens: number; readonly lasting: boolean };
+  | { readonly kind: 'name'; readonly instead: CapField | null }
+  | { readonly kind: 'bound'; readonly tokens: number; readonly lasting: boolean };
 
 /** Only the beginning is read, because longer texts repeat the request. */
 const WORDS_MAX = 1_000;
@@ -121,7 +121,7 @@ export function readCapRefusal(status: number, body: Uint8Array, field: CapField
 function readWords(text: string, field: CapField, cap: number): CapRefusal | null | undefined {
   if (UNKNOWN_NAME.some((pattern) => pattern.exec(text)?.[1] === field)) {
     const instead = INSTEAD.exec(text)?.[1] as CapField | undefined;
-    return { of: 'name', instead: instead === field ? null : (instead ?? null) };
+    return { kind: 'name', instead: instead === field ? null : (instead ?? null) };
   }
   for (const { pattern, tokens, lasting } of BOUNDS) {
     const groups = pattern.exec(text)?.groups;
@@ -136,7 +136,7 @@ function readWords(text: string, field: CapField, cap: number): CapRefusal | nul
 }
 
 function boundOf(tokens: number, cap: number, lasting: boolean): CapRefusal | null {
-  return Number.isSafeInteger(tokens) && tokens >= 1 && tokens < cap ? { of: 'bound', tokens, lasting } : null;
+  return Number.isSafeInteger(tokens) && tokens >= 1 && tokens < cap ? { kind: 'bound', tokens, lasting } : null;
 }
 
 /** The texts that may contain the provider's error message. Some providers put it into `param`. */
@@ -152,7 +152,7 @@ function fromDetail(detail: unknown, field: CapField, cap: number): CapRefusal |
   for (const item of detail.slice(0, 16) as readonly (JsonObject | null)[]) {
     const { loc, type, ctx } = item ?? {};
     if (!Array.isArray(loc) || loc.at(-1) !== field) continue;
-    if (type === 'extra_forbidden') return { of: 'name', instead: null };
+    if (type === 'extra_forbidden') return { kind: 'name', instead: null };
     if (type === 'less_than_equal') return boundOf(Number((ctx as JsonObject | undefined)?.['le']), cap, true);
   }
   return null;

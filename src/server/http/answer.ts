@@ -91,14 +91,14 @@ class HttpAnswer implements ClientAnswer, Silent {
   ): void {
     if (!this.#finish()) return;
     const { sink } = this.#options;
-    const said = this.#begun ? editText(text, (plain) => eventText(plain, eventId)) : text;
-    const isShort = typeof said === 'string' && said.length <= OWN_TURN_BYTES;
-    const pieces = isShort ? null : piecesOfText(said);
+    const written = this.#begun ? editText(text, (plain) => eventText(plain, eventId)) : text;
+    const isShort = typeof written === 'string' && written.length <= OWN_TURN_BYTES;
+    const pieces = isShort ? null : piecesOfText(written);
     if (!this.#begun) {
-      const length = pieces === null ? Buffer.byteLength(said as string) : lengthOf(pieces);
+      const length = pieces === null ? Buffer.byteLength(written as string) : lengthOf(pieces);
       sink.head(status, { 'content-type': 'application/json', 'content-length': length, ...more });
     }
-    if (pieces === null) sink.end(said as string);
+    if (pieces === null) sink.end(written as string);
     // Not awaited. If the client stops reading, its sink closes the connection after a timeout.
     else void endInSlices(pieces, sink);
   }

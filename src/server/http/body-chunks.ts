@@ -56,7 +56,7 @@ export class BodyChunks {
     // A socket that is closed has no address any more.
     const budget = (this.#budget ??= this.#network());
     budget.take(COUNTED_BY);
-    if (budget.left() >= 0 || this.#body.socket.destroyed) return;
+    if (budget.remaining() >= 0 || this.#body.socket.destroyed) return;
     this.areTooSmall = true;
     this.isDropped = true;
     this.#body.socket.destroy();

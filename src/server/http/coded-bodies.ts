@@ -14,22 +14,22 @@ const OF_AN_ACCOUNT = 3;
 
 /** The content coding of a request's body; null for none. Throws GatewayError for one that is not decoded. */
 export function codingOfBody({ headers }: Pick<FastifyRequest, 'headers'>): string | null {
-  const coding = contentCoding.of(headers['content-encoding']);
+  const coding = contentCoding.codingOf(headers['content-encoding']);
   if (coding === null || contentCoding.isKnown(coding)) return coding;
   throw unsupported(coding, contentCoding.known, `send one of ${contentCoding.known}, or the body as it is`);
 }
 
 /** Throws GatewayError for a body in a content coding, at a route that reads its body while it arrives. */
 export function refuseCoding({ headers }: Pick<FastifyRequest, 'headers'>): void {
-  const coding = contentCoding.of(headers['content-encoding']);
+  const coding = contentCoding.codingOf(headers['content-encoding']);
   if (coding !== null) throw unsupported(coding, 'identity', 'send the body as it is');
 }
 
-const unsupported = (coding: string, taken: string, instead: string) =>
+const unsupported = (coding: string, supported: string, instead: string) =>
   new GatewayError(
     'unsupported_coding',
     `A body with content-encoding ${printable(coding, CODING_CHARS_MAX)} is not read here: ${instead}, without content-encoding`,
-    { param: 'content-encoding', headers: { 'accept-encoding': taken } },
+    { param: 'content-encoding', headers: { 'accept-encoding': supported } },
   );
 
 const CODING_CHARS_MAX = 64;

@@ -22,7 +22,7 @@ export function shareConnections(server: Server, max: number, trust: Trust | und
     const network = networkOf(address);
     const isProxy = trust?.(address) === true;
     if (isProxy ? shares.all >= max : !shares.mayTake(network))
-      return refuseUpgrade(socket, refusal(shares.of(network)), randomUUID());
+      return refuseUpgrade(socket, refusal(shares.amountOf(network)), randomUUID());
     if (!isProxy && chunks.isSpent(network)) return refuseUpgrade(socket, tooManyChunks(), randomUUID());
     shares.take(network);
     socket.once('close', () => shares.leave(network));

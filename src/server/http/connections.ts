@@ -66,7 +66,7 @@ export function answerBeforeTheBody(server: FastifyInstance, limits: BodyLimits)
 export function countChunks(request: FastifyRequest, networks: NetworkBudgets): void {
   const { raw } = request;
   if (raw.headers['transfer-encoding'] === undefined) return;
-  const chunks = beginChunks(raw, () => networks.of(clientNetworkOf(request)));
+  const chunks = beginChunks(raw, () => networks.budgetOf(clientNetworkOf(request)));
   const push = raw.push.bind(raw);
   const counted = (chunk: Uint8Array | null, encoding?: BufferEncoding) => {
     if (chunk === null) return push(null);

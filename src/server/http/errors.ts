@@ -135,7 +135,7 @@ export function schemaError(
       ? `must be ${annotated}`
       : mustBe({ keyword, params: { ...params, ...typesOf(problem, problems) } });
   const words = keyword === 'type' && place === ADDRESS && Array.isArray(data) ? 'must be given once' : right;
-  const came = words.startsWith('must be ') && words === right ? `, not ${shown(data)}` : '';
+  const came = words.startsWith('must be ') && words === right ? `, not ${printed(data)}` : '';
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
@@ -164,7 +164,7 @@ function toPath(pointer: string): string {
   return path;
 }
 
-function shown(value: unknown): string {
+function printed(value: unknown): string {
   if (Array.isArray(value)) return value.length === 0 ? 'an empty array' : `an array of ${value.length}`;
   if (value === null) return 'null';
   if (isExactNumber(value)) return numberWords(value.rawJSON);
@@ -254,6 +254,6 @@ const counted = (count: number, noun: string): string => `${count} ${noun}${coun
  */
 export function unknownMember(param: string, known: readonly string[]): string {
   if (known.length === 0) return `${param} is not known here: this request takes no members in its body`;
-  const meant = nearest(param.split('.').at(-1)!, known);
-  return `${param} is not known here${meant === null ? '.' : `; did you mean ${meant}?`} Known are ${known.join(', ')}`;
+  const suggestion = nearest(param.split('.').at(-1)!, known);
+  return `${param} is not known here${suggestion === null ? '.' : `; did you mean ${suggestion}?`} Known are ${known.join(', ')}`;
 }

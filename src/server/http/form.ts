@@ -21,8 +21,8 @@ const broken = (why: string) => fault(`The body is not a valid form (multipart/f
 
 /** The parts of a form (RFC 7578). Their contents are not copied. Throws GatewayError `invalid_request`. */
 export function formParts(bytes: Buffer, contentType: string): readonly FormPart[] {
-  const found = BOUNDARY.exec(contentType);
-  const boundary = found?.[1] ?? found?.[2];
+  const match = BOUNDARY.exec(contentType);
+  const boundary = match?.[1] ?? match?.[2];
   if (boundary === undefined) throw fault('The content-type of a form must have a boundary', 'content-type');
   const parts: FormPart[] = [];
   const first = Buffer.from(`--${boundary}`, 'latin1');
@@ -50,8 +50,8 @@ export function formParts(bytes: Buffer, contentType: string): readonly FormPart
 function readHead(head: string): Omit<FormPart, 'content'> {
   const disposition = /^content-disposition:\s*form-data\s*;(.*)$/im.exec(head)?.[1];
   // The name may be without quotes (RFC 2183), as .NET writes it.
-  const found = /(?:^|;)\s*name=(?:"([^"]{1,256})"|([^\s";]{1,256}))/i.exec(disposition ?? '');
-  const name = found?.[1] ?? found?.[2];
+  const match = /(?:^|;)\s*name=(?:"([^"]{1,256})"|([^\s";]{1,256}))/i.exec(disposition ?? '');
+  const name = match?.[1] ?? match?.[2];
   if (disposition === undefined || name === undefined) throw broken('a part has no name');
   if (/^content-transfer-encoding:\s*(?!binary|8bit|7bit)/im.test(head))
     throw broken('the Content-Transfer-Encoding of a part is not binary');

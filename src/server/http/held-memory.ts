@@ -119,8 +119,8 @@ class Hold implements MemoryHold {
   readonly #pool: Pool;
   readonly #keys: readonly string[];
   #counts: readonly MemoryShare[] | null = null;
-  #taken = 0;
-  #wanted = 0;
+  #bytes = 0;
+  #requested = 0;
   #over = false;
   #waits: { readonly resolve: () => void; readonly timer: NodeJS.Timeout } | null = null;
 
@@ -163,9 +163,9 @@ class Hold implements MemoryHold {
   }
 
   shrinks(bytes: number): void {
-    if (bytes >= this.#taken || this.#over) return;
-    for (const count of this.#counts!) count.used -= this.#taken - bytes;
-    this.#taken = bytes;
+    if (bytes >= this.#bytes || this.#over) return;
+    for (const count of this.#counts!) count.used -= this.#bytes - bytes;
+    this.#bytes = bytes;
     this.#pool.released(this.#keys);
   }
 
@@ -183,7 +183,7 @@ class Hold implements MemoryHold {
     this.#stopWaiting();
     if (this.#counts === null) return;
     for (const count of this.#counts) {
-      count.used -= this.#taken;
+      count.used -= this.#bytes;
       count.holds.delete(this);
     }
     this.#pool.released(this.#keys);
@@ -197,21 +197,21 @@ class Hold implements MemoryHold {
 
   /** The first count that has no room for the wanted bytes. */
   #full(): MemoryShare | undefined {
-    const more = this.#wanted - this.#taken;
+    const more = this.#requested - this.#bytes;
     return this.#counts!.find(({ used, max, holds }) => used + more > max && holds.values().next().value !== this);
   }
 
   #add(): void {
-    for (const count of this.#counts!) count.used += this.#wanted - this.#taken;
-    this.#taken = this.#wanted;
+    for (const count of this.#counts!) count.used += this.#requested - this.#bytes;
+    this.#bytes = this.#requested;
   }
 
   #grows(bytes: number): boolean {
-    return bytes > this.#pool.uncountedBytes && bytes > this.#taken && !this.#over;
+    return bytes > this.#pool.uncountedBytes && bytes > this.#bytes && !this.#over;
   }
 
   #want(bytes: number): void {
-    this.#wanted = bytes;
+    this.#requested = bytes;
     if (this.#counts !== null) return;
     this.#counts = this.#pool.countsOf(this.#keys);
     for (const { holds } of this.#counts) holds.add(this);

@@ -21,8 +21,8 @@ function nextOwn(): string {
 
 /** The caller's `x-request-id` if it is 1 to 128 printable ASCII characters, else a generated id. */
 export function requestIdOf(headers: IncomingHttpHeaders): string {
-  const given = headers['x-request-id'];
-  return typeof given === 'string' && PRINTABLE.test(given) ? given : nextOwn();
+  const header = headers['x-request-id'];
+  return typeof header === 'string' && PRINTABLE.test(header) ? header : nextOwn();
 }
 
 const ANSWERS: Readonly<Record<string, readonly [status: number, reason: string, message: string]>> = {

@@ -5,7 +5,7 @@ import type { TaggedPage } from './tagged-page.ts';
 
 /** The JSON text of one entry. */
 interface EntryText {
-  readonly of: readonly object[];
+  readonly group: readonly object[];
   readonly bytes: Buffer;
   readonly digest: Buffer;
 }
@@ -28,13 +28,13 @@ class PageEntries {
 export function createPageEntries<T extends object>(
   view: (group: readonly T[]) => object,
 ): (groups: readonly (readonly T[])[]) => PageEntries {
-  const kept = new WeakMap<object, EntryText>();
+  const texts = new WeakMap<object, EntryText>();
   const textOf = (group: readonly object[]): EntryText => {
-    const found = kept.get(group[0]!);
-    if (found && found.of.length === group.length && found.of.every((one, at) => one === group[at])) return found;
+    const entry = texts.get(group[0]!);
+    if (entry && entry.group.length === group.length && entry.group.every((one, at) => one === group[at])) return entry;
     const bytes = Buffer.from(JSON.stringify(view(group as readonly T[])));
-    const text = { of: group, bytes, digest: createHash('sha256').update(bytes).digest() };
-    kept.set(group[0]!, text);
+    const text = { group: group, bytes, digest: createHash('sha256').update(bytes).digest() };
+    texts.set(group[0]!, text);
     return text;
   };
   return (groups) => new PageEntries(groups, textOf);
@@ -109,7 +109,7 @@ interface CachedPage {
  */
 export class ListedPages {
   readonly #version: () => number;
-  readonly #kept = new Map<string, CachedPage>();
+  readonly #pages = new Map<string, CachedPage>();
   #keptOf = -1;
   readonly #places = new Places({ total: 1, perShare: 1 });
   readonly #waiting = new Shares(WAITING_MAX);
@@ -124,24 +124,24 @@ export class ListedPages {
    */
   page(key: string, asker: string, members: () => PageMembers): Promise<TaggedPage> {
     const version = this.#version();
-    if (this.#keptOf !== version) this.#kept.clear();
+    if (this.#keptOf !== version) this.#pages.clear();
     this.#keptOf = version;
-    const found = this.#kept.get(key);
-    const kept = found ?? { page: this.once(asker, members), bytes: 0 };
-    this.#kept.delete(key);
-    this.#kept.set(key, kept);
-    dropOldest(this.#kept, PAGES_MAX);
-    if (!found)
-      kept.page.then(
+    const cached = this.#pages.get(key);
+    const entry = cached ?? { page: this.once(asker, members), bytes: 0 };
+    this.#pages.delete(key);
+    this.#pages.set(key, entry);
+    dropOldest(this.#pages, PAGES_MAX);
+    if (!cached)
+      entry.page.then(
         ({ body }) => {
-          kept.bytes = body.length;
+          entry.bytes = body.length;
           this.#drop();
         },
         () => {
-          if (this.#kept.get(key) === kept) this.#kept.delete(key);
+          if (this.#pages.get(key) === entry) this.#pages.delete(key);
         },
       );
-    return kept.page;
+    return entry.page;
   }
 
   /** As `page`, for a page that nobody else will ask for. */
@@ -167,9 +167,9 @@ export class ListedPages {
   #drop(): void {
     let bytes = 0;
     let isNewest = true;
-    for (const [key, kept] of [...this.#kept].reverse()) {
-      bytes += kept.bytes;
-      if (bytes > BYTES_MAX && !isNewest) this.#kept.delete(key);
+    for (const [key, cached] of [...this.#pages].reverse()) {
+      bytes += cached.bytes;
+      if (bytes > BYTES_MAX && !isNewest) this.#pages.delete(key);
       isNewest = false;
     }
   }

@@ -61,7 +61,7 @@ export class MessageSocket {
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
   #answering = false;
-  #heard = true;
+  #isAlive = true;
   #pings = PINGS_AT_ONCE;
   #pingAt = 0;
   /** Bytes that came beside those of messages. */
@@ -77,7 +77,7 @@ export class MessageSocket {
     socket.binaryType = 'nodebuffer';
     if (wire !== null) this.#countBytes(wire);
     // A listener that is added before `open` would take the first bytes away from the library.
-    else socket.once('upgrade', ({ socket: opened }) => socket.once('open', () => this.#countBytes(opened)));
+    else socket.once('upgrade', ({ socket: tcpSocket }) => socket.once('open', () => this.#countBytes(tcpSocket)));
     socket.on('message', (data, isBinary) => this.#arrived(data as Buffer, isBinary));
     socket.on('ping', (data) => this.#pinged(data));
     socket.on('pong', () => this.#ponged());
@@ -164,7 +164,7 @@ export class MessageSocket {
   }
 
   #arrived(message: Buffer, isBinary: boolean): void {
-    this.#heard = true;
+    this.#isAlive = true;
     this.#messages.push(isBinary ? null : message);
     this.#framing -= message.byteLength;
     this.#waitingBytes += isBinary ? 0 : message.byteLength;
@@ -188,14 +188,14 @@ export class MessageSocket {
 
   /** One answer at a time (RFC 6455 section 5.5.3 allows to answer only the newest ping). */
   #pinged(data: Buffer): void {
-    this.#heard = true;
+    this.#isAlive = true;
     if (this.#isFlooded() || this.#answering || this.#socket.readyState !== this.#socket.OPEN) return;
     this.#answering = true;
     this.#socket.pong(data, undefined, () => (this.#answering = false));
   }
 
   #ponged(): void {
-    this.#heard = true;
+    this.#isAlive = true;
     this.#isFlooded();
   }
 
@@ -217,8 +217,8 @@ export class MessageSocket {
 
   #listen(): void {
     // What a paused socket gets is not seen, so its silence says nothing.
-    if (!this.#heard && !this.#socket.isPaused) return this.#socket.terminate();
-    this.#heard = false;
+    if (!this.#isAlive && !this.#socket.isPaused) return this.#socket.terminate();
+    this.#isAlive = false;
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping();
   }
 }

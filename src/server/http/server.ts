@@ -218,10 +218,10 @@ type Register = (this: unknown, plugin: object, options?: object) => unknown;
  */
 function namePlugins(server: FastifyInstance): void {
   const register = server.register as unknown as Register;
-  const named: Register = function (plugin, options) {
-    const { [NAME]: given, name } = plugin as { readonly [NAME]?: string; readonly name?: string };
-    if (given === undefined && Object.isExtensible(plugin)) Object.assign(plugin, { [NAME]: name || 'routes' });
+  const wrapped: Register = function (plugin, options) {
+    const { [NAME]: pluginName, name } = plugin as { readonly [NAME]?: string; readonly name?: string };
+    if (pluginName === undefined && Object.isExtensible(plugin)) Object.assign(plugin, { [NAME]: name || 'routes' });
     return register.call(this, plugin, options);
   };
-  Object.assign(server, { register: named });
+  Object.assign(server, { register: wrapped });
 }

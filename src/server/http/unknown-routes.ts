@@ -77,8 +77,8 @@ const NAME_CHARS_MAX = 512;
 
 function hasTooLongName({ url, params }: FastifyRequest): boolean {
   if (url.length <= NAME_CHARS_MAX) return false;
-  const named = Object.entries((params ?? {}) as Readonly<Record<string, string>>);
-  return named.some(([name, value]) => name !== '*' && value.length > NAME_CHARS_MAX);
+  const values = Object.entries((params ?? {}) as Readonly<Record<string, string>>);
+  return values.some(([name, value]) => name !== '*' && value.length > NAME_CHARS_MAX);
 }
 
 const nameTooLong = () =>
@@ -198,7 +198,7 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     }
   });
   const methodsOf = (path: string): RoutesOfPath => {
-    const found = new Set<string>();
+    const methods = new Set<string>();
     let refusal: TellRefusal | null = null;
     let missing: string | null = null;
     // The patterns are made at the first unknown path, because a start does not need them. After the start no route is
@@ -211,15 +211,15 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
       if (!patterns.get(url)?.test(path)) continue;
       refusal ??= route.refusal;
       missing ??= route.missingAt?.(path) ?? null;
-      for (const method of route.methodsAt?.(path) ?? route.methods) found.add(method);
+      for (const method of route.methodsAt?.(path) ?? route.methods) methods.add(method);
     }
     for (const [start, tell] of below) if (path.startsWith(start)) refusal ??= tell;
-    return { methods: [...found].sort(), refusal, missing: found.size === 0 ? missing : null };
+    return { methods: [...methods].sort(), refusal, missing: methods.size === 0 ? missing : null };
   };
   const fitting = (path: string) => appendedPatterns.find(([fits]) => fits(path))?.[1];
   const appendedIn = (path: string): string | undefined => {
-    const found = fitting(path);
-    if (found !== undefined) return found;
+    const route = fitting(path);
+    if (route !== undefined) return route;
     // `/chat/completions` ends with `/completions` too: the longest is meant.
     const ends = [...appended.keys()].filter((each) => path.endsWith(each));
     return appended.get(ends.reduce((one, other) => (other.length > one.length ? other : one), ''));

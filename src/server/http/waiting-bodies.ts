@@ -80,9 +80,9 @@ export class WaitingBodies {
     line!.bodies.delete(body);
     if (line!.bodies.size === 0) accounts!.delete(account);
     if (accounts!.size === 0) this.#networks.delete(network);
-    const left = this.#ofAccount.get(account)! - 1;
-    if (left === 0) this.#ofAccount.delete(account);
-    else this.#ofAccount.set(account, left);
+    const remaining = this.#ofAccount.get(account)! - 1;
+    if (remaining === 0) this.#ofAccount.delete(account);
+    else this.#ofAccount.set(account, remaining);
     this.#count -= 1;
     // It may have been the one for which others waited.
     if (this.#count === 0) this.#allIsFull = false;

@@ -26,7 +26,7 @@ export interface CallerRatesOptions {
   readonly countPolicy: (caller: Caller) => RatePolicy;
   /** The rate of new keys of the caller's account. */
   readonly newKeyPolicy: (caller: Caller) => RatePolicy;
-  readonly onRateLimited: (of: 'requests' | 'tokens') => void;
+  readonly onRateLimited: (limit: 'requests' | 'tokens') => void;
 }
 
 /** The rates of callers. All methods throw or reject with GatewayError `rate_limit_exceeded`. */
@@ -44,9 +44,9 @@ interface CallerRates {
 }
 
 export function createCallerRates(options: CallerRatesOptions): CallerRates {
-  const refusal = (rate: RateDecision, of?: string) => {
+  const refusal = (rate: RateDecision, owner?: string) => {
     options.onRateLimited(rate.requests.remaining < 1 ? 'requests' : 'tokens');
-    return rateLimitError(rate, of);
+    return rateLimitError(rate, owner);
   };
 
   const admitted = (caller: Caller, rate: RateDecision): Admission => {
@@ -63,18 +63,18 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     return after(options.limiter.take(bucket, policy, amount), (rate) => admitted(caller, rate));
   };
 
-  /** Counts a request of the caller against the rate of its account as well. `of`: see sharedAs. */
+  /** Counts a request of the caller against the rate of its account as well. `key`: see sharedAs. */
   const takeShared = (
     { caller, rate: own }: Admission,
     amount: RateAmount,
     policy: RatePolicy,
-    of: string,
+    key: string,
   ): Admission | Promise<Admission> => {
     const both = (rate: RateDecision): Admission => {
       if (rate.allowed) return { caller, rate: bothDecisions(own, rate) };
       throw refusal(rate, ' of the account');
     };
-    return after(options.limiter.take(of, policy, amount), both);
+    return after(options.limiter.take(key, policy, amount), both);
   };
 
   /** Not asked together: a key that is refused uses nothing of what its account has left for other keys. */
@@ -82,10 +82,10 @@ export function createCallerRates(options: CallerRatesOptions): CallerRates {
     admission: Admission | Promise<Admission>,
     amount: RateAmount,
     policy: RatePolicy | null,
-    of: string,
+    key: string,
   ): Admission | Promise<Admission> => {
     if (policy === null) return admission;
-    return after(admission, (own) => takeShared(own, amount, policy, of));
+    return after(admission, (own) => takeShared(own, amount, policy, key));
   };
 
   /** Limits requests of one kind that are not calls. The key and the account each have a counter for the kind. */
@@ -168,16 +168,16 @@ function bothDecisions(one: RateDecision, other: RateDecision): RateDecision {
 }
 
 /**
- * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `of`: the owner of the
+ * The error of a refused decision: `rate_limit_exceeded` with Retry-After and the rate headers. `owner`: that of the
  * limit, if it is not the caller alone.
  */
-export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
+export function rateLimitError(decision: RateDecision, owner = ''): GatewayError {
   const { requests, tokens, retryAfterS } = decision;
   const window = requests.remaining < 1 ? `${requests.perMinute} requests` : `${tokens.perMinute} tokens`;
   const seconds = Math.max(1, Math.ceil(retryAfterS));
   return new GatewayError(
     'rate_limit_exceeded',
-    `Rate limit of ${window} per minute${of} exceeded: retry in ${seconds} s`,
+    `Rate limit of ${window} per minute${owner} exceeded: retry in ${seconds} s`,
     {
       retryAfterS: seconds,
       headers: rateHeaders(decision),
@@ -191,7 +191,7 @@ export function rateLimitError(decision: RateDecision, of = ''): GatewayError {
  * identity. Keys and accounts with their own rates get their own policies.
  */
 export function createRatePolicies(limits: LimitsConfig): {
-  readonly of: (caller: Caller, pages?: boolean) => RatePolicy;
+  readonly policyOf: (caller: Caller, pages?: boolean) => RatePolicy;
   /** Requests per minute of a key without a rate of its own. */
   readonly ofKey: () => number;
   /** The policy that all callers of the account share; null if the account has no rate. */
@@ -212,24 +212,26 @@ export function createRatePolicies(limits: LimitsConfig): {
     return caller.anonymous || caller.paying ? policies.anonymous : policies.ordinary;
   };
   return {
-    of(caller, pages = false) {
+    policyOf(caller, pages = false) {
       if (pages) return policies.ofPages;
       const { key: own = null, account: all = null } = caller.rates ?? {};
       const raised = all?.requestsByOperator || all?.tokensByOperator ? all : null;
       if (own === null)
-        return raised === null ? usual(caller) : kept(ofKeys, raised, () => forAll(usual(caller), raised));
-      return kept(ofKeys, own, () => lowered(raised === null ? usual(caller) : forAll(usual(caller), raised), own));
+        return raised === null ? usual(caller) : cachedPolicy(ofKeys, raised, () => forAll(usual(caller), raised));
+      return cachedPolicy(ofKeys, own, () =>
+        lowered(raised === null ? usual(caller) : forAll(usual(caller), raised), own),
+      );
     },
     ofKey: () => policies.ordinary.requestsPerMinute,
     shared(caller) {
       const all = caller.rates?.account ?? null;
       // Strangers are counted by their network.
       const usual = isDevelopment(caller) || caller.anonymous || caller.paying ? null : policies.ofAccounts;
-      return all === null ? usual : kept(ofAccounts, all, () => sharedPolicy(all, usual));
+      return all === null ? usual : cachedPolicy(ofAccounts, all, () => sharedPolicy(all, usual));
     },
     counts(caller) {
       const own = caller.rates?.key ?? null;
-      return own === null ? COUNTS : kept(countsOfKeys, own, () => lowered(COUNTS, own));
+      return own === null ? COUNTS : cachedPolicy(countsOfKeys, own, () => lowered(COUNTS, own));
     },
     newKeys: (caller) => (isDevelopment(caller) ? policies.newDevelopmentKeys : policies.newKeys),
     replace(next) {
@@ -240,7 +242,11 @@ export function createRatePolicies(limits: LimitsConfig): {
   };
 }
 
-function kept(policies: WeakMap<MinuteRates, RatePolicy>, rates: MinuteRates, make: () => RatePolicy): RatePolicy {
+function cachedPolicy(
+  policies: WeakMap<MinuteRates, RatePolicy>,
+  rates: MinuteRates,
+  make: () => RatePolicy,
+): RatePolicy {
   let policy = policies.get(rates);
   if (policy === undefined) policies.set(rates, (policy = make()));
   return policy;

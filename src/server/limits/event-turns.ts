@@ -58,7 +58,7 @@ class Turns implements EventTurns {
   readonly #limited = new Set<Account>();
   #timer: NodeJS.Timeout | undefined;
   /** Units that are left in this turn of the event loop, and whether the next turn will begin anew. */
-  #left = UNITS_PER_TURN;
+  #remaining = UNITS_PER_TURN;
   #isCounting = false;
   #sweepAt = SWEEP_AT_LEAST;
 
@@ -71,7 +71,7 @@ class Turns implements EventTurns {
   take(name: string, bytes: number, onLimited: () => void, gone?: AbortSignal): Promise<void> | null {
     const account = this.#accounts.get(name) ?? this.#add(name);
     const isLimited = this.#isLimited(account);
-    if (!isLimited && this.#left > 0 && account.waiting.length === 0 && this.#ready.size === 0) {
+    if (!isLimited && this.#remaining > 0 && account.waiting.length === 0 && this.#ready.size === 0) {
       this.#begin(account, bytes);
       return null;
     }
@@ -89,21 +89,21 @@ class Turns implements EventTurns {
     });
   }
 
-  #giveUp(account: Account, given: WaitingTurn): void {
-    const at = account.waiting.indexOf(given);
+  #giveUp(account: Account, turn: WaitingTurn): void {
+    const at = account.waiting.indexOf(turn);
     if (at === -1) return;
     account.waiting.splice(at, 1);
     if (account.waiting.length === 0) {
       this.#ready.delete(account);
       this.#limited.delete(account);
     }
-    given.resolve();
+    turn.resolve();
   }
 
   #begin(account: Account, bytes: number): void {
     const cost = Math.max(this.#msOfEvent, bytes * this.#msOfByte);
     account.freeAt = Math.max(account.freeAt, this.#now()) + cost;
-    this.#left -= 1 + bytes / UNIT_BYTES;
+    this.#remaining -= 1 + bytes / UNIT_BYTES;
     this.#count();
   }
 
@@ -141,15 +141,15 @@ class Turns implements EventTurns {
     this.#isCounting = true;
     setImmediate(() => {
       this.#isCounting = false;
-      this.#left = Math.min(UNITS_PER_TURN, this.#left + UNITS_PER_TURN);
+      this.#remaining = Math.min(UNITS_PER_TURN, this.#remaining + UNITS_PER_TURN);
       this.#giveTurns();
-      if (this.#left < UNITS_PER_TURN || this.#ready.size > 0) this.#count();
+      if (this.#remaining < UNITS_PER_TURN || this.#ready.size > 0) this.#count();
     });
   }
 
   /** Each account that waits may handle one event before the first of them has its next turn. */
   #giveTurns(): void {
-    while (this.#left > 0 && this.#ready.size > 0) {
+    while (this.#remaining > 0 && this.#ready.size > 0) {
       const account = this.#ready.values().next().value!;
       this.#ready.delete(account);
       const { bytes, resolve } = account.waiting.shift()!;

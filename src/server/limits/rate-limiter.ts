@@ -162,7 +162,7 @@ const SWEEP_AT_LEAST = 1_024;
 interface FullAt {
   requests: number;
   tokens: number;
-  of: Buckets;
+  buckets: Buckets;
 }
 
 interface LocalLimiter extends RateLimiter {
@@ -202,8 +202,8 @@ export function createLocalLimiter({
     const at = now();
     const buckets = bucketsOf(policy);
     const full = keys.get(key);
-    const requestsMs = debtMs(full?.requests, at, buckets.requests, full?.of.requests);
-    const tokensMs = debtMs(full?.tokens, at, buckets.tokens, full?.of.tokens);
+    const requestsMs = debtMs(full?.requests, at, buckets.requests, full?.buckets.requests);
+    const tokensMs = debtMs(full?.tokens, at, buckets.tokens, full?.buckets.tokens);
     if (
       waitMs(buckets.requests, requestsMs, amount.requests) > 0 ||
       waitMs(buckets.tokens, tokensMs, amount.tokens) > 0
@@ -213,7 +213,7 @@ export function createLocalLimiter({
         // the larger one had drained.
         full.requests = at + requestsMs;
         full.tokens = at + tokensMs;
-        full.of = buckets;
+        full.buckets = buckets;
       }
       return new BucketDecision(buckets, { requestsMs, tokensMs }, amount, false);
     }
@@ -225,10 +225,10 @@ export function createLocalLimiter({
       if (full) {
         full.requests = at + after.requestsMs;
         full.tokens = at + after.tokensMs;
-        full.of = buckets;
+        full.buckets = buckets;
       } else {
         if (keys.size >= sweepAt) sweep(at);
-        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, of: buckets });
+        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, buckets: buckets });
       }
     }
     return new BucketDecision(buckets, after, amount, true);

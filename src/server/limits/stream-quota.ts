@@ -48,7 +48,7 @@ export function createStreamQuota({
 
   return {
     take(account) {
-      if (draining || ofAccount.of(account) >= max) return null;
+      if (draining || ofAccount.countOf(account) >= max) return null;
       ofAccount.add(account, 1);
       const stop = new AbortController();
       open.add(stop);
@@ -91,14 +91,14 @@ export const OVER = new Error('the stream is over');
 
 /** Counts by name. Names with the count zero are deleted. */
 export interface Counter {
-  of(key: string): number;
+  countOf(key: string): number;
   add(key: string, count: 1 | -1): void;
 }
 
 export function createCounter(): Counter {
   const counts = new Map<string, number>();
   return {
-    of: (key) => counts.get(key) ?? 0,
+    countOf: (key) => counts.get(key) ?? 0,
     add(key, count) {
       const now = (counts.get(key) ?? 0) + count;
       if (now > 0) counts.set(key, now);

@@ -21,26 +21,26 @@ const RIGHT = 'the PaymentPayload of x402 version 2, an object with x402Version:
  * header and the correct form.
  */
 export function readPayment(headers: IncomingHttpHeaders, request: () => string): PaymentAttempt | null {
-  let found: { readonly name: string; readonly text: string } | null = null;
+  let header: { readonly name: string; readonly text: string } | null = null;
   for (const name of PAYMENT_HEADERS) {
     const value = headers[name];
     if (value === undefined) continue;
     // Node joins a repeated header with a comma, which is not valid in base64.
     const text = String(value).trim();
-    if (found !== null && found.text !== text)
+    if (header !== null && header.text !== text)
       throw invalid('Two payment headers contain two payments: send only PAYMENT-SIGNATURE', name);
-    found ??= { name, text };
+    header ??= { name, text };
   }
-  if (found === null) return null;
-  const { name, text } = found;
-  const shown = name.toUpperCase();
-  if (text.length > PAYMENT_CHARS_MAX) throw invalid(`${shown} is longer than ${PAYMENT_CHARS_MAX} characters`, name);
-  if (!BASE64.test(text)) throw invalid(`${shown} must be base64 and sent once: ${RIGHT}`, name);
+  if (header === null) return null;
+  const { name, text } = header;
+  const label = name.toUpperCase();
+  if (text.length > PAYMENT_CHARS_MAX) throw invalid(`${label} is longer than ${PAYMENT_CHARS_MAX} characters`, name);
+  if (!BASE64.test(text)) throw invalid(`${label} must be base64 and sent once: ${RIGHT}`, name);
   let payload: unknown;
   try {
     payload = parseJson(Buffer.from(text, 'base64'), BOUNDS.header);
   } catch (error) {
-    throw invalid(`${shown} contains no valid JSON: it must be base64 of ${RIGHT}`, name, error);
+    throw invalid(`${label} contains no valid JSON: it must be base64 of ${RIGHT}`, name, error);
   }
   return paymentOf(payload, name, request);
 }

@@ -60,7 +60,7 @@ export interface Payments {
   /** False if no chain is set up for payments. Then no payment is accepted, and every call needs a credential. */
   readonly open: boolean;
   /** Terms for a request of `caller`. `amount`: the least amount to pay. Chains that do not respond are left out. */
-  required(of: {
+  required(terms: {
     readonly error: string;
     readonly resource: PaidResource;
     readonly amount: MicroUsd;

@@ -145,7 +145,7 @@ describe.each(ENGINES)('while old calls are archived on %s', (name) => {
     const budgets = [{ id: `${key}:all`, limit: 10n ** 12n }];
     for (let index = 0; index < 3; index += 1)
       await ledger.settle(settlementOf(await lock(ledger, clock, 'ada', { budgets })));
-    const budget = { id: 'mia:all', account: 'ada', of: 'member', name: 'mia', member: 'mia', start: null } as const;
+    const budget = { id: 'mia:all', account: 'ada', scope: 'member', name: 'mia', member: 'mia', start: null } as const;
     const old = await readCarriedSum(engine.database, budget, null, dayAt(0) + 1);
     clock.at = dayAt(50);
     await ledger.settle(settlementOf(await lock(ledger, clock, 'ada', { budgets })));

@@ -93,7 +93,7 @@ describe.each(ENGINES)('the ledger on %s', (name) => {
     clock.at = dayAt(50);
     const first = await archiveBefore(engine.database, place.folder, clock, 10);
     expect(first.archive!.sums.calls).toBe(done.length);
-    expect(first.archive!.kept).toEqual([under]);
+    expect(first.archive!.openCalls).toEqual([under]);
     expect((await ledger.find(under))?.state).toBe('settled');
     expect(await faults(engine.database, [place.folder])).toEqual([]);
     await ledger.settle(settlementOf(open));

@@ -46,7 +46,7 @@ export function concludedCall(changes: Partial<ConcludedCall> = {}): ConcludedCa
       depth: 0,
       lendable: 0n,
       lent: 0n,
-      kept: true,
+      isKept: true,
       prices: ['price-1'],
       budgets: [],
       state: 'held',

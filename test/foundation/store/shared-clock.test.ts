@@ -55,7 +55,7 @@ test('a machine whose clock is set while it runs keeps the time, and looks', asy
   world.wall += 20 * 60_000;
   pass(10);
   expect(clock.now()).toBe(world.database);
-  await clock.look();
+  await clock.sync();
   expect(world.looks).toBe(2);
   expect(clock.now()).toBe(world.database);
   expect(clock.aheadMs()).toBe(20 * 60_000);
@@ -67,7 +67,7 @@ test('a machine that was suspended, and whose monotonic clock stood still, catch
   world.wall += HOUR_MS;
   world.database += HOUR_MS;
   clock.now();
-  await clock.look();
+  await clock.sync();
   expect(clock.now()).toBe(world.database);
 });
 
@@ -83,12 +83,12 @@ test('a long way to the database makes no time worse', async () => {
   ]) {
     world.way = way;
     pass(5_000);
-    await clock.look();
+    await clock.sync();
     expect(Math.abs(clock.now() - world.database)).toBeLessThanOrEqual(Math.abs(error));
   }
   // A short way shows the error, and takes it away.
   world.way = { there: 1, back: 1 };
-  await clock.look();
+  await clock.sync();
   pass(1_000);
   expect(Math.abs(clock.now() - world.database)).toBeLessThanOrEqual(2);
 });
@@ -99,7 +99,7 @@ describe('a database whose clock is set back', () => {
     await clock.follow(read);
     let last = clock.now();
     world.database -= 10 * 60_000;
-    await clock.look();
+    await clock.sync();
     for (let minute = 0; minute < 30; minute += 1) {
       pass(60_000);
       const next = clock.now();
@@ -113,7 +113,7 @@ describe('a database whose clock is set back', () => {
     const { world, clock, read } = startWorld();
     await clock.follow(read);
     world.database -= 2 * HOUR_MS;
-    await clock.look();
+    await clock.sync();
     expect(clock.now()).toBe(world.database);
   });
 });
@@ -126,7 +126,7 @@ test('a database that does not answer changes nothing', async () => {
     return read();
   });
   isAway = true;
-  await expect(clock.look()).rejects.toThrow('away');
+  await expect(clock.sync()).rejects.toThrow('away');
   pass(60_000);
   expect(clock.now()).toBe(world.database);
 });

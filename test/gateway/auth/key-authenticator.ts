@@ -8,7 +8,7 @@ import { signInError } from '../../../src/gateway/auth/siwx/message.ts';
 export function createKeyAuthenticator(options: Omit<AuthenticatorOptions, 'signIn' | 'attempts' | 'limits'>) {
   const { authenticate, close } = createAuthenticator({
     ...options,
-    limits: { of: async () => [], onChange: () => () => {} },
+    limits: { limitsOf: async () => [], onChange: () => () => {} },
     attempts: createAttempts({ perMinute: Number.POSITIVE_INFINITY, now: options.now }),
     signIn: {
       domains: [],

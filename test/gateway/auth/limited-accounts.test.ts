@@ -15,7 +15,7 @@ function world() {
   let changed: (account: string) => void = () => {};
   const accounts = createLimitedAccounts(
     {
-      of: () => new Promise((resolve) => void asked.push(resolve)),
+      limitsOf: () => new Promise((resolve) => void asked.push(resolve)),
       onChange: (listener) => {
         changed = listener;
         return () => true;

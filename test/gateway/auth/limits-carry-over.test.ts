@@ -206,7 +206,7 @@ describe.each(ENGINES)('%s', (engine) => {
             const record = (await keys.find(hash))!;
             if (record.limit !== null) found.push({ name: hash, limit: record, of: (one) => one.hash === hash });
           }
-          for (const { subject, limits: set } of await limits.of(account))
+          for (const { subject, limits: set } of await limits.limitsOf(account))
             for (const limit of set.budgets)
               found.push({
                 name: budgetName(account, subject),

@@ -22,9 +22,9 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(await add(ann, 'owner')).toMatchObject({ member: ann, role: 'owner', createdAt: now() });
   expect(await add(ann, 'member')).toBeNull();
   expect(await add(bob, 'member')).not.toBeNull();
-  expect((await members.of(bob, { offset: 0, limit: 10 })).map(({ account, label }) => [account, label])).toEqual([
-    [ORG, ''],
-  ]);
+  expect(
+    (await members.accountsOf(bob, { offset: 0, limit: 10 })).map(({ account, label }) => [account, label]),
+  ).toEqual([[ORG, '']]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
   const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7 };
@@ -74,7 +74,7 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   expect(await members.remove(ORG, bob)).toBe(true);
   expect(gone).toEqual([record.hash]);
   expect(await keys.find(record.hash)).toBeNull();
-  expect(await limits.of(ORG)).toHaveLength(1);
+  expect(await limits.limitsOf(ORG)).toHaveLength(1);
   // No key outlives its member, not even one that is made while that one is removed.
   expect(await keys.create({ account: ORG, label: 'late', kind: 'live', member: bob })).toBeNull();
   await add(bob, 'member');
@@ -128,7 +128,7 @@ it.each(ENGINES)('a role and the budgets that come with it are changed together 
   await members.change(ORG, bob, { role: 'admin' });
   expect((await limits.get(ORG, bob)).budgets).toEqual(budgets);
   await members.change(ORG, bob, { budgets: [] });
-  expect(await limits.of(ORG)).toEqual([]);
+  expect(await limits.limitsOf(ORG)).toEqual([]);
 
   // The last owner stays one, with the budgets as they were.
   expect(await members.change(ORG, ann, { role: 'admin', budgets })).toBeNull();
@@ -136,7 +136,7 @@ it.each(ENGINES)('a role and the budgets that come with it are changed together 
   await members.remove(ORG, bob);
   expect(await members.change(ORG, bob, { role: 'member', budgets })).toBeNull();
   await limits.change(ORG, bob, { budgets });
-  expect(await limits.of(ORG)).toEqual([]);
+  expect(await limits.limitsOf(ORG)).toEqual([]);
 });
 
 it.each(ENGINES)(
@@ -166,7 +166,7 @@ it.each(ENGINES)(
     expect(owners).toHaveLength(20);
     expect(owners[0]).toMatchObject({ member: ann, role: 'owner', name: 'Ann', createdAt: now() });
     expect(new Set(await made())).toEqual(new Set(owners.map(({ account }) => account)));
-    expect(await members.of(ann, { offset: 0, limit: 50 })).toHaveLength(20);
+    expect(await members.accountsOf(ann, { offset: 0, limit: 50 })).toHaveLength(20);
     expect(await database.query(NOT_MADE)).toEqual([]);
     const bobs = { ...of(100), member: 'tollgate:local:bob' };
     expect(await members.makeOrganisation(bobs)).toMatchObject({

@@ -41,7 +41,7 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
       expiresAt: at + TTL_MS,
     });
     expect(one.begun.map(({ taskId }) => taskId)).toEqual(['task-1']);
-    expect(await one.ledger.find(call.callId)).toMatchObject({ state: 'held', kept: true });
+    expect(await one.ledger.find(call.callId)).toMatchObject({ state: 'held', isKept: true });
     clock.now = at + TTL_MS - 1;
     expect(await one.ledger.expire(clock.now)).toEqual([]);
     await audited();
@@ -58,7 +58,7 @@ describe.each(ENGINES)('a task that begins, on %s', (engine) => {
     expect(expiresAt).toBe(clock.now + TTL_MS);
     for (const { callId } of [first, second]) {
       const record = await one.ledger.find(callId);
-      expect(record).toMatchObject({ kept: true });
+      expect(record).toMatchObject({ isKept: true });
       expect(record!.expiresAt).toBeGreaterThanOrEqual(expiresAt);
     }
   });

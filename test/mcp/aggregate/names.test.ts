@@ -173,7 +173,7 @@ test('of services that would share a name the oldest has it, whatever it is call
   const catalogue = { services: () => services, since: (service: string) => made[service]!, service: listing };
   const same = (service: string, salt: string) => (salt === '' ? 'same' : `${salt.trim()}_${service.length}`);
   const tables = createTables(catalogue, (...of) => told.push(of.join(' ')), { slugOf: same, prefixOf: same });
-  expect(services.map((service) => tables.of(service)!.prefix)).toEqual(['1_5', 'same', '1_8']);
+  expect(services.map((service) => tables.tableOf(service)!.prefix)).toEqual(['1_5', 'same', '1_8']);
   expect(tables.prefixed('same')).toBe('acme/old');
   expect(tables.service('same')).toBe('acme/old');
   expect(told).toEqual(['same acme/old a/new', 'same acme/old zeta/new']);

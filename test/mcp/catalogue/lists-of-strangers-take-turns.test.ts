@@ -153,6 +153,9 @@ test('a search of many tools, the names of what it finds and the tools of a chat
   const tables = createTables(catalogue);
   const options = { method: 'prompts/list', form: 'modern', after: null } as const;
   expect((await mergedPage(names, tables, options)).items).toHaveLength(200);
-  expect(names.map((service) => tables.of(service)!.work('prompts'))).toEqual([0, ...names.slice(1).map(() => ITEMS)]);
-  expect(names.map((service) => tables.of(service)!.work('tools'))).toEqual(names.map(() => ITEMS));
+  expect(names.map((service) => tables.tableOf(service)!.work('prompts'))).toEqual([
+    0,
+    ...names.slice(1).map(() => ITEMS),
+  ]);
+  expect(names.map((service) => tables.tableOf(service)!.work('tools'))).toEqual(names.map(() => ITEMS));
 });

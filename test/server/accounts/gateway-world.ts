@@ -118,7 +118,7 @@ export async function openWorld(): Promise<World> {
       offers: () => true,
       admit: async (headers) => {
         const caller = await authenticate(headers);
-        const rate = await limiter.take(caller.key!.hash, policies.of(caller), { requests: 1, tokens: 0 });
+        const rate = await limiter.take(caller.key!.hash, policies.policyOf(caller), { requests: 1, tokens: 0 });
         if (!rate.allowed) throw rateLimitError(rate);
         return { caller, rate };
       },

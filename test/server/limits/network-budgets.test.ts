@@ -7,23 +7,23 @@ const SIZE = { atOnce: 100, perSecond: 10 };
 test('each network has its budget, which fills steadily up to its size', () => {
   let now = 0;
   const budgets = new NetworkBudgets(SIZE, () => now);
-  budgets.of('a').take(120);
+  budgets.budgetOf('a').take(120);
   expect(['a', 'b'].map((network) => budgets.isSpent(network))).toEqual([true, false]);
   now = 1_900;
   expect(budgets.isSpent('a')).toBe(true);
   now = 2_000;
   expect(budgets.isSpent('a')).toBe(false);
-  expect([0, 5].map((count) => budgets.of('a').waitMs(count))).toEqual([0, 500]);
+  expect([0, 5].map((count) => budgets.budgetOf('a').waitMs(count))).toEqual([0, 500]);
   now = 60_000;
-  expect(budgets.of('a').left()).toBe(100);
+  expect(budgets.budgetOf('a').remaining()).toBe(100);
 });
 
 test('of many networks, the one that was asked for least recently is forgotten', () => {
   const budgets = new NetworkBudgets(SIZE, () => 0);
-  for (const network of ['first', 'second']) budgets.of(network).take(101);
-  for (let other = 0; other < 9_998; other++) budgets.of(`${other}`);
-  budgets.of('first');
-  budgets.of('one more');
+  for (const network of ['first', 'second']) budgets.budgetOf(network).take(101);
+  for (let other = 0; other < 9_998; other++) budgets.budgetOf(`${other}`);
+  budgets.budgetOf('first');
+  budgets.budgetOf('one more');
   expect(['first', 'second'].map((network) => budgets.isSpent(network))).toEqual([true, false]);
 });
 
@@ -33,8 +33,8 @@ test('a proxy that dials again has what its network had left of its frames', () 
   first.frames.take(1_000_000_000);
   first.leave();
   networks.check('a');
-  expect(networks.enter('a', 'p').frames.left()).toBeLessThan(0);
-  expect(networks.enter('b', 'p').frames.left()).toBe(10_000);
+  expect(networks.enter('a', 'p').frames.remaining()).toBeLessThan(0);
+  expect(networks.enter('b', 'p').frames.remaining()).toBe(10_000);
 });
 
 test('a network may dial 250 times at once, and then 10 times in a second', () => {

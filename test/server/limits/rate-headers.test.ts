@@ -55,9 +55,9 @@ describe('rate policies', () => {
     } as LimitsConfig;
     const policies = createRatePolicies(limits);
     const caller = (development: boolean) => ({ account: 'a', key: { development } as CallerKey, wallet: null });
-    expect(policies.of(caller(false))).toEqual({ requestsPerMinute: 60, burst: 20, tokensPerMinute: 9 });
-    expect(policies.of(caller(true))).toEqual({ requestsPerMinute: 6_000, burst: 20, tokensPerMinute: 9 });
-    expect(policies.of({ account: 'a', key: null, wallet: null })).toBe(policies.of(caller(false)));
+    expect(policies.policyOf(caller(false))).toEqual({ requestsPerMinute: 60, burst: 20, tokensPerMinute: 9 });
+    expect(policies.policyOf(caller(true))).toEqual({ requestsPerMinute: 6_000, burst: 20, tokensPerMinute: 9 });
+    expect(policies.policyOf({ account: 'a', key: null, wallet: null })).toBe(policies.policyOf(caller(false)));
   });
 
   it('of accounts limit only what is set, and their headers say nothing of the rest', () => {

@@ -30,5 +30,5 @@ it('counts amounts', () => {
     true,
   ]);
   shares.take('two', 300);
-  expect([shares.mayTake('two', 1), shares.of('one'), shares.all]).toEqual([false, 500, 800]);
+  expect([shares.mayTake('two', 1), shares.amountOf('one'), shares.all]).toEqual([false, 500, 800]);
 });

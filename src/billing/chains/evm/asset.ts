@@ -168,9 +168,9 @@ interface CarriedOut {
  * before the next authorization. A token that takes a fee emits more than one Transfer.
  */
 export function carriedOut(logs: readonly EvmLog[], asset: Hex, payee: Hex): CarriedOut[] {
-  const found: CarriedOut[] = [];
+  const results: CarriedOut[] = [];
   let current: CarriedOut | null = null;
-  const close = (): void => void (current && found.push(current));
+  const close = (): void => void (current && results.push(current));
   for (const log of logs) {
     if (log.address !== asset.toLowerCase()) continue;
     const [kind, authorizer, nonce] = log.topics;
@@ -185,5 +185,5 @@ export function carriedOut(logs: readonly EvmLog[], asset: Hex, payee: Hex): Car
       current = { ...current, transfer: { log, value: transfer.value } };
   }
   close();
-  return found;
+  return results;
 }

@@ -69,11 +69,11 @@ export function createSharedPolls(node: EvmNode, finality: number | null): Share
     const before = running.get(key)?.catch(() => {}) ?? pause(TOGETHER_MS);
     const confirming = before.then(() => {
       waiting.delete(key);
-      const asked = stillThere(node, [block]).finally(() => {
-        if (running.get(key) === asked) running.delete(key);
+      const check = stillThere(node, [block]).finally(() => {
+        if (running.get(key) === check) running.delete(key);
       });
-      running.set(key, asked);
-      return asked;
+      running.set(key, check);
+      return check;
     });
     waiting.set(key, confirming);
     return confirming;

@@ -193,9 +193,9 @@ async function checkNode({ node, asset, network, address, domain, finality }: Ch
       `The EIP-712 domain of ${address} on ${network} is not of name ${JSON.stringify(domain.name)} and version ${JSON.stringify(domain.version)}: every signature would be refused. Set the name and version that the asset signs with`,
     );
 
-  async function answer<T>(asked: Promise<T>, what: string): Promise<T> {
+  async function answer<T>(answering: Promise<T>, what: string): Promise<T> {
     try {
-      return await asked;
+      return await answering;
     } catch (error) {
       if (!(error instanceof NoSuchAsset)) throw error;
       throw new Error(`${address} on ${network} does not answer ${what}: it is not USDC, nor a token like it`, {
@@ -212,11 +212,11 @@ async function checkNode({ node, asset, network, address, domain, finality }: Ch
  */
 async function settleElsewhere(facilitator: FacilitatorClient, payment: SignedPayment): Promise<Hex | null> {
   const { success, transaction, errorReason, errorMessage } = await facilitator.settle(payment);
-  const named =
+  const hash =
     typeof transaction === 'string' && /^0x[0-9a-f]{64}$/i.test(transaction)
       ? (transaction.toLowerCase() as Hex)
       : null;
-  if (success || named) return named;
+  if (success || hash) return hash;
   // Reasons of x402 with these prefixes mean that nothing was sent. Any other reason may come after a broadcast.
   if (typeof errorReason === 'string' && /^(?:invalid|insufficient)_/.test(errorReason))
     throw refused(errorReason, errorMessage);

@@ -43,13 +43,13 @@ export function createEvmIncoming(
     if (seen.number >= limit) return { events: [], cursor, height: seen.number, more: false };
 
     const from = seen.number + 1n;
-    const found = await reader.read(
+    const result = await reader.read(
       { address: asset.address, topics: [TRANSFER, null, topicOf(treasury)] },
       from,
       limit,
     );
-    const into = upTo(found.logs, PAGE_EVENTS);
-    const last = into.length < found.logs.length ? into.at(-1)!.block : found.to;
+    const into = upTo(result.logs, PAGE_EVENTS);
+    const last = into.length < result.logs.length ? into.at(-1)!.block : result.to;
     const end = await node.block(last);
     if (!end) throw new ChainUnavailable(`The node does not know block ${last}`);
     const cut = await cutOf({ first: from, last }, into);
@@ -88,10 +88,10 @@ export function createEvmIncoming(
       throw new ChainUnavailable(
         `The treasury received ${-missing} more than the node's logs of blocks ${range.first} to ${range.last} show`,
       );
-    if (missing === null || missing === 0n) return async () => (said) => said;
-    const blocks = new Map<Hex, ReturnType<typeof arrivals.of>>();
+    if (missing === null || missing === 0n) return async () => (reported) => reported;
+    const blocks = new Map<Hex, ReturnType<typeof arrivals.conversionOf>>();
     return (log) => {
-      const known = blocks.get(log.blockHash) ?? arrivals.of({ number: log.block, hash: log.blockHash });
+      const known = blocks.get(log.blockHash) ?? arrivals.conversionOf({ number: log.block, hash: log.blockHash });
       blocks.set(log.blockHash, known);
       return known;
     };
@@ -99,7 +99,7 @@ export function createEvmIncoming(
 
   /** The events of one transaction. */
   async function eventsOf(into: readonly EvmLog[], heads: EvmHeads, cut: Cut): Promise<Incoming[]> {
-    const logs = await logsOfTransaction({ node, asset: asset.address, payee: treasury, of: into[0]! });
+    const logs = await logsOfTransaction({ node, asset: asset.address, payee: treasury, log: into[0]! });
     const payments = new Map(
       carriedOut(logs, asset.address, treasury).flatMap((one) =>
         one.transfer ? [[one.transfer.log.index, one] as const] : [],
@@ -170,28 +170,28 @@ interface Snapshots {
 
 /** `rows` stores the snapshots beyond the process and shares them with other gateways; null: in memory only. */
 function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, rows: SnapshotRows | null): Snapshots {
-  const taken = new Map<string, { readonly number: bigint; readonly balance: MicroUsd }>();
+  const recent = new Map<string, { readonly number: bigint; readonly balance: MicroUsd }>();
   let forgets = false;
   let isRead = rows === null;
 
   /** Reads the stored snapshots. If one exists, the node forgets old state. Rejects with the database's error. */
   async function read(): Promise<void> {
     if (isRead) return;
-    const kept = await rows!.list(treasury, SNAPSHOTS_MAX);
+    const snapshots = await rows!.list(treasury, SNAPSHOTS_MAX);
     isRead = true;
-    for (const { cursor, height, balance } of kept.toReversed()) taken.set(cursor, { number: height, balance });
-    forgets ||= kept.length > 0;
+    for (const { cursor, height, balance } of snapshots.toReversed()) recent.set(cursor, { number: height, balance });
+    forgets ||= snapshots.length > 0;
   }
 
   /** Takes a snapshot of the newest block. If the node does not answer, the next page tries again. */
   async function take(latest: EvmBlock, seen: bigint): Promise<void> {
     const cursor = cursorOf(latest);
-    if (taken.has(cursor)) return;
+    if (recent.has(cursor)) return;
     try {
       const balance = await asset.balanceOf(treasury, latest.number);
       await stillThere(node, [latest]);
-      dropOldest(taken, SNAPSHOTS_MAX - 1);
-      taken.set(cursor, { number: latest.number, balance });
+      dropOldest(recent, SNAPSHOTS_MAX - 1);
+      recent.set(cursor, { number: latest.number, balance });
       await rows?.keep(treasury, { cursor, height: latest.number, balance });
       await rows?.forget(treasury, seen);
     } catch (error) {
@@ -202,7 +202,7 @@ function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, rows: Sn
   /** The newest snapshot after block `after` and up to block `upTo`; null if no such snapshot exists. */
   function between(after: bigint, upTo: bigint): bigint | null {
     let newest: bigint | null = null;
-    for (const { number } of taken.values())
+    for (const { number } of recent.values())
       if (number > after && number <= upTo && (newest === null || number > newest)) newest = number;
     return newest;
   }
@@ -221,7 +221,7 @@ function createSnapshots(node: EvmNode, asset: EvmAsset, treasury: Hex, rows: Sn
     async instead(cursor) {
       await read();
       forgets = true;
-      return taken.get(cursor)?.balance ?? null;
+      return recent.get(cursor)?.balance ?? null;
     },
   };
 }

@@ -47,10 +47,10 @@ export function createRangeReader(node: EvmNode): RangeReader {
           }
           return { logs, to: last };
         } catch (error) {
-          const asked = last - from + 1n;
-          if (!mayBeTooMuch(error) || asked <= 1n) throw error;
+          const width = last - from + 1n;
+          if (!mayBeTooMuch(error) || width <= 1n) throw error;
           answered = 0;
-          range = asked / (asked > SMALL_RANGE ? 4n : 2n);
+          range = width / (width > SMALL_RANGE ? 4n : 2n);
         }
       }
     },
@@ -85,7 +85,7 @@ export async function findNewestLog(
   const { searched } = search;
   const top = await lastBlockBefore(node, heads, search.notAfter);
   let last = top;
-  for (let asked = 0; asked < QUESTIONS_MAX; asked++) {
+  for (let questions = 0; questions < QUESTIONS_MAX; questions++) {
     if (searched && last >= searched.first && last <= searched.last) last = searched.first - 1n;
     if (last < 0n) return null;
     const reach = last >= reader.range ? last - reader.range + 1n : 0n;
@@ -96,7 +96,7 @@ export async function findNewestLog(
       const part = await reader.read(search, from, last);
       newest = part.logs.at(-1) ?? newest;
       from = part.to + 1n;
-      asked += 1;
+      questions += 1;
     }
     if (newest) return newest;
     if (first === 0n) return null;

@@ -55,7 +55,7 @@ export function evmPaymentId(network: string, asset: Hex, from: Hex, nonce: Hex)
  * `now` is in epoch milliseconds. Throws PaymentProblem.
  */
 export function readEvmPayment(terms: EvmTerms, payment: PaymentPayload, now: number): SignedPayment {
-  if (payment.x402Version !== 2) throw malformed(`x402Version must be 2, not ${shown(payment.x402Version)}`);
+  if (payment.x402Version !== 2) throw malformed(`x402Version must be 2, not ${printed(payment.x402Version)}`);
   const accepted = members(payment.accepted, 'accepted');
   same(accepted['scheme'], 'exact', 'accepted.scheme');
   same(accepted['network'], terms.network, 'accepted.network');
@@ -125,18 +125,18 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
     throw malformed(
       'payload.signature is of a contract wallet that is not deployed yet (ERC-6492), which is not supported. Deploy the wallet, and sign as it does then (ERC-1271)',
     );
-  const given = members(payload['authorization'], 'payload.authorization');
+  const fields = members(payload['authorization'], 'payload.authorization');
   const at = (name: string): string => `payload.authorization.${name}`;
-  const nonce = given['nonce'];
+  const nonce = fields['nonce'];
   if (typeof nonce !== 'string' || nonce.length !== 66 || !isHex(nonce, 64))
-    throw malformed(`${at('nonce')} must be 32 bytes of hex after 0x, not ${shown(nonce)}`);
+    throw malformed(`${at('nonce')} must be 32 bytes of hex after 0x, not ${printed(nonce)}`);
   return {
     authorization: {
-      from: address(given['from'], at('from')),
-      to: address(given['to'], at('to')),
-      value: decimal(given['value'], at('value')),
-      validAfter: decimal(given['validAfter'], at('validAfter')),
-      validBefore: decimal(given['validBefore'], at('validBefore')),
+      from: address(fields['from'], at('from')),
+      to: address(fields['to'], at('to')),
+      value: decimal(fields['value'], at('value')),
+      validAfter: decimal(fields['validAfter'], at('validAfter')),
+      validBefore: decimal(fields['validBefore'], at('validBefore')),
       nonce: nonce.toLowerCase() as Hex,
     },
     signature: signature.toLowerCase() as Hex,
@@ -156,43 +156,43 @@ export function authorizationText(authorization: Authorization): Readonly<Record
   };
 }
 
-function same(given: unknown, wanted: string, what: string): void {
-  if (given !== wanted) throw other(given, `${what} must be ${JSON.stringify(wanted)}, not ${shown(given)}`);
+function same(value: unknown, expected: string, what: string): void {
+  if (value !== expected) throw other(value, `${what} must be ${JSON.stringify(expected)}, not ${printed(value)}`);
 }
 
-function sameAddress(given: unknown, wanted: Hex, what: string): void {
-  if (typeof given !== 'string' || given.toLowerCase() !== wanted.toLowerCase())
-    throw other(given, `${what} must be ${wanted}, not ${shown(given)}`);
+function sameAddress(value: unknown, expected: Hex, what: string): void {
+  if (typeof value !== 'string' || value.toLowerCase() !== expected.toLowerCase())
+    throw other(value, `${what} must be ${expected}, not ${printed(value)}`);
 }
 
 /** A wrong text is a payment by other terms; any other type is malformed. */
-const other = (given: unknown, message: string): PaymentProblem =>
-  typeof given === 'string' ? new PaymentProblem('payment_verification_failed', message) : malformed(message);
+const other = (value: unknown, message: string): PaymentProblem =>
+  typeof value === 'string' ? new PaymentProblem('payment_verification_failed', message) : malformed(message);
 
 /** The case is ignored, because many clients lose it. */
-function address(given: unknown, what: string): Hex {
-  if (typeof given !== 'string' || !isAddress(given, { strict: false }))
-    throw malformed(`${what} must be 20 bytes of hex after 0x, not ${shown(given)}`);
-  return given.toLowerCase() as Hex;
+function address(value: unknown, what: string): Hex {
+  if (typeof value !== 'string' || !isAddress(value, { strict: false }))
+    throw malformed(`${what} must be 20 bytes of hex after 0x, not ${printed(value)}`);
+  return value.toLowerCase() as Hex;
 }
 
-function decimal(given: unknown, what: string): bigint {
+function decimal(value: unknown, what: string): bigint {
   // 20 digits are enough for 64 bits.
-  if (typeof given !== 'string' || !/^(?:0|[1-9]\d{0,19})$/.test(given))
-    throw malformed(`${what} must be a whole number as a string of digits, not ${shown(given)}`);
-  return BigInt(given);
+  if (typeof value !== 'string' || !/^(?:0|[1-9]\d{0,19})$/.test(value))
+    throw malformed(`${what} must be a whole number as a string of digits, not ${printed(value)}`);
+  return BigInt(value);
 }
 
-function members(given: unknown, what: string): Readonly<Record<string, unknown>> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given))
-    throw malformed(`${what} must be an object, not ${shown(given)}`);
-  return given as Readonly<Record<string, unknown>>;
+function members(value: unknown, what: string): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw malformed(`${what} must be an object, not ${printed(value)}`);
+  return value as Readonly<Record<string, unknown>>;
 }
 
 const isHex = (text: string, digitsMax: number): boolean => text.length <= 2 + digitsMax && /^0x[0-9a-f]*$/i.test(text);
 
 /** An untrusted value for an error text. */
-function shown(value: unknown): string {
+function printed(value: unknown): string {
   if (value === undefined) return 'missing';
   if (typeof value === 'string')
     return JSON.stringify(value.length > TEXT_MAX ? `${value.slice(0, TEXT_MAX)}…` : value);

@@ -72,12 +72,12 @@ export async function signPayout(
 
 /** Reads a signed payout. Throws PayoutUnreadable if it is not the signature of `payout`. */
 export function readSignedPayout(terms: EvmTerms, payout: ChainPayout, signed: SignedPayout): ReadPayout {
-  const { given, authorization, signature } = readAuthorization(payout, signed);
-  const signedAt = given['signedAt'];
+  const { fields, authorization, signature } = readAuthorization(payout, signed);
+  const signedAt = fields['signedAt'];
   const wrong = (what: string): Error =>
     new PayoutUnreadable(`The signed authorization of withdrawal ${payout.id} has another ${what}, so nothing is sent`);
-  if (given['network'] !== terms.network) throw wrong('network');
-  if (typeof given['asset'] !== 'string' || given['asset'].toLowerCase() !== terms.asset.toLowerCase())
+  if (fields['network'] !== terms.network) throw wrong('network');
+  if (typeof fields['asset'] !== 'string' || fields['asset'].toLowerCase() !== terms.asset.toLowerCase())
     throw wrong('asset');
   if (authorization.from !== terms.treasury.toLowerCase()) throw wrong('treasury');
   if (authorization.to !== payout.to.toLowerCase()) throw wrong('receiver');
@@ -89,8 +89,8 @@ export function readSignedPayout(terms: EvmTerms, payout: ChainPayout, signed: S
 
 function readAuthorization({ id }: ChainPayout, { text }: SignedPayout) {
   try {
-    const given = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    return { given, ...signedAuthorization({ authorization: given, signature: given['signature'] }) };
+    const fields = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    return { fields, ...signedAuthorization({ authorization: fields, signature: fields['signature'] }) };
   } catch (cause) {
     throw new PayoutUnreadable(`The signed authorization of withdrawal ${id} cannot be read, so nothing is sent`, {
       cause,

@@ -234,11 +234,11 @@ const PRUNED =
 function answersFilter(log: EvmLog, address: Hex, topics: LogFilter['topics'], where: LogFilter['in']): boolean {
   const inRange =
     'blockHash' in where ? log.blockHash === where.blockHash : log.block >= where.from && log.block <= where.to;
-  const matches = (wanted: Hex | readonly Hex[] | null, index: number): boolean => {
+  const matches = (filter: Hex | readonly Hex[] | null, index: number): boolean => {
     const topic = log.topics[index];
     return (
-      wanted === null ||
-      (topic !== undefined && (typeof wanted === 'string' ? wanted === topic : wanted.includes(topic)))
+      filter === null ||
+      (topic !== undefined && (typeof filter === 'string' ? filter === topic : filter.includes(topic)))
     );
   };
   return inRange && log.address === address.toLowerCase() && topics.every(matches);

@@ -77,7 +77,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
       return { state: 'unused', heads };
     }
     const mark = await markOf(authorization, notBefore, heads, hint);
-    const logs = await logsOfTransaction({ node, asset: asset.address, payee: authorization.to, of: mark });
+    const logs = await logsOfTransaction({ node, asset: asset.address, payee: authorization.to, log: mark });
     if (mark.block > heads.latest.number)
       throw new ChainUnavailable(`Block ${mark.block} is newer than what the node calls its newest`);
     await shared.stillThere([{ number: mark.block, hash: mark.blockHash }]);
@@ -141,7 +141,7 @@ export function createEvmSightings(setup: SightingSetup): EvmSightings {
           `Its authorization was used up in transaction ${mark.transaction}, which pays nothing to ${treasury}`,
         );
       const { log, value } = done.transfer;
-      const amount = (await arrivals.of({ number: mark.block, hash: mark.blockHash }))(value);
+      const amount = (await arrivals.conversionOf({ number: mark.block, hash: mark.blockHash }))(value);
       if (amount === 0n) return gone(`Transaction ${mark.transaction} says that it pays, but nothing arrived`);
       return { state: 'settled', event: chainEvent(log, amount, heads, final) };
     },

@@ -58,7 +58,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   // The next nonce of the chain, and since when it is the next.
   let head = { nonce: -1, since: 0 };
   let turn: Promise<unknown> = Promise.resolve();
-  const heard = createHeard(node, now);
+  const recent = createHeard(node, now);
 
   // oxlint-disable-next-line complexity -- the branches are the states of one transaction
   async function send(key: string, call: { readonly to: Hex; readonly data: Hex; readonly gas: bigint }): Promise<Hex> {
@@ -164,7 +164,7 @@ export function createEvmTransactions(setup: TransactionSetup): EvmTransactions 
   }
 
   return {
-    waiting: (key) => heard.waiting(sent.get(key)),
+    waiting: (key) => recent.waiting(sent.get(key)),
     send(key, call) {
       // One after the other, because two concurrent sends would take the same nonce.
       const result = turn.then(() => send(key, call));

@@ -8,12 +8,12 @@ import { AnswerTooLong } from '../ask-json.ts';
 import { ChainUnavailable } from '../chain.ts';
 
 /** Converts the amount that a Transfer reports into the amount that arrived. */
-export type Arrived = (said: MicroUsd) => MicroUsd;
+export type Arrived = (reported: MicroUsd) => MicroUsd;
 
 /** Compares the token's logs with the treasury's balance. */
 interface Arrivals {
   /** The conversion for the Transfers into the treasury in one block. */
-  of(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
+  conversionOf(block: Pick<EvmBlock, 'number' | 'hash'>): Promise<Arrived>;
   /**
    * The amount by which the treasury's balance grew less over the blocks than the Transfers in and out report; negative
    * if it grew more. null: the node no longer knows the balances.
@@ -50,7 +50,7 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
   }
   return {
     missing,
-    async of({ number, hash }) {
+    async conversionOf({ number, hash }) {
       const known = ofBlocks.get(hash);
       if (known) return known;
       const logs = (topics: readonly (Hex | null)[]) =>
@@ -59,12 +59,12 @@ export function createArrivals(node: EvmNode, asset: EvmAsset, treasury: Hex): A
       const out = await logs([TRANSFER, topicOf(treasury)]);
       const gone = await missing({ first: number, last: number }, into, out);
       const all = sumOf(into);
-      if (gone === null) return (said) => said;
+      if (gone === null) return (reported) => reported;
       // Balances are requested by block number, and another machine of the node may have another block with this
       // number.
       await stillThere(node, [{ number, hash }]);
       const came = gone <= 0n || all === 0n ? all : all > gone ? all - gone : 0n;
-      const arrived: Arrived = came === all ? (said) => said : (said) => (said * came) / all;
+      const arrived: Arrived = came === all ? (reported) => reported : (reported) => (reported * came) / all;
       // The result for a block hash never changes, because a replaced block has another hash.
       dropOldest(ofBlocks, REMEMBERED_MAX - 1);
       ofBlocks.set(hash, arrived);
@@ -83,7 +83,7 @@ interface TransactionLogsOptions {
   /** The Transfers to this address are read. */
   readonly payee: Hex;
   /** A log of the transaction. */
-  readonly of: Pick<EvmLog, 'transaction' | 'blockHash'>;
+  readonly log: Pick<EvmLog, 'transaction' | 'blockHash'>;
 }
 
 /**
@@ -94,8 +94,8 @@ interface TransactionLogsOptions {
  * that its receipt is too long to be read. Then only the asset's logs of the block are requested.
  */
 export async function logsOfTransaction(options: TransactionLogsOptions): Promise<readonly EvmLog[]> {
-  const { node, asset, payee, of } = options;
-  const { transaction, blockHash } = of;
+  const { node, asset, payee, log } = options;
+  const { transaction, blockHash } = log;
   const receipt = await unlessTooLong(node.receipt(transaction));
   if (receipt !== 'too long') {
     if (receipt?.blockHash !== blockHash || !receipt.succeeded)
@@ -109,9 +109,9 @@ export async function logsOfTransaction(options: TransactionLogsOptions): Promis
 }
 
 /** The receipt that a node gives, or `too long`. */
-export async function unlessTooLong<T>(asked: Promise<T>): Promise<T | 'too long'> {
+export async function unlessTooLong<T>(answering: Promise<T>): Promise<T | 'too long'> {
   try {
-    return await asked;
+    return await answering;
   } catch (error) {
     if (error instanceof AnswerTooLong) return 'too long';
     throw error;

@@ -50,8 +50,8 @@ export function tokenAccountAddress(owner: Address, mint: Address): Address {
   for (let bump = 255; bump >= 0; bump -= 1) {
     const hash = createHash('sha256');
     for (const part of [...seeds, Uint8Array.of(bump), program]) hash.update(part);
-    const found = bs58.encode(hash.update('ProgramDerivedAddress').digest()) as Address;
-    if (isOffCurveAddress(found)) return found;
+    const address = bs58.encode(hash.update('ProgramDerivedAddress').digest()) as Address;
+    if (isOffCurveAddress(address)) return address;
   }
   throw new Error(`no associated token account of ${owner} exists`);
 }

@@ -84,7 +84,7 @@ const FEE_PAYERS_OLD_MS = 600_000;
 /** The addresses with which a facilitator pays fees. */
 interface FeePayers {
   /** For new terms. */
-  readonly named: Address;
+  readonly address: Address;
   /** All that the facilitator lists. It may name any of them, and another one to each gateway. */
   readonly listed: readonly Address[];
 }
@@ -109,11 +109,11 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
       (one) => one?.x402Version === 2 && one.scheme === 'exact' && one.network === network,
     );
     if (!kind) throw new ChainUnavailable(`the x402 facilitator does not settle exact payments on ${network}`);
-    const named = addressOf(kind.extra?.feePayer);
-    if (named === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
-    if (named === treasury)
+    const address = addressOf(kind.extra?.feePayer);
+    if (address === null) throw new ChainUnavailable(`the x402 facilitator names no extra.feePayer for ${network}`);
+    if (address === treasury)
       throw new ChainUnavailable(`the x402 facilitator pays its fees on ${network} with the treasury's own key`);
-    return { named, listed: signersOf(signers, network).filter((one) => one !== treasury) };
+    return { address, listed: signersOf(signers, network).filter((one) => one !== treasury) };
   }
 
   /** Asks for the fee payers. If the facilitator does not answer, its last answer stands. */
@@ -137,10 +137,10 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
   async function feePayers(): Promise<FeePayers> {
     const age = known === null ? Infinity : now() - known.at;
     if (age < FEE_PAYERS_MS) return known!.current;
-    const asked = askOnce();
-    if (age >= FEE_PAYERS_OLD_MS || isUnnamed) return asked;
+    const question = askOnce();
+    if (age >= FEE_PAYERS_OLD_MS || isUnnamed) return question;
     // Nobody waits for this answer. If it cannot be used, the next request asks again.
-    asked.catch(() => {});
+    question.catch(() => {});
     return known!.current;
   }
 
@@ -149,12 +149,12 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
     // Terms from before the last answer may be paid a moment later.
     const { current, before } = known!;
     return (
-      feePayer !== null && [current, before].some((one) => one.named === feePayer || one.listed.includes(feePayer))
+      feePayer !== null && [current, before].some((one) => one.address === feePayer || one.listed.includes(feePayer))
     );
   };
 
   return {
-    feePayer: async () => (await feePayers()).named,
+    feePayer: async () => (await feePayers()).address,
     async verify(payment) {
       await feePayers();
       const feePayer = addressOf(payment.requirements.extra['feePayer']);
@@ -163,7 +163,7 @@ export function createRemoteFacilitator({ client, network, treasury, node, now }
       if (!isAccepted(feePayer))
         throw new PaymentProblem(
           'payment_verification_failed',
-          `The fee of a payment is now paid by ${known!.current.named}. Request the terms again, and sign a new payment`,
+          `The fee of a payment is now paid by ${known!.current.address}. Request the terms again, and sign a new payment`,
         );
       await check(payment, feePayer, node);
     },

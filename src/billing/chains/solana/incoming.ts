@@ -203,9 +203,9 @@ function parse(text: string): Cursor {
     throw new Error(
       `a cursor of Solana is <slot>:<slot>:<signature> of the last that was read, not ${JSON.stringify(text.slice(0, 120))}`,
     );
-  const [, slot = '', of, signature] = match;
+  const [, slot = '', encoded, signature] = match;
   return {
     slot: BigInt(slot),
-    last: of === undefined || signature === undefined ? null : { slot: BigInt(of), signature },
+    last: encoded === undefined || signature === undefined ? null : { slot: BigInt(encoded), signature },
   };
 }

@@ -9,7 +9,11 @@ export interface Moment {
 /** The status of a transaction, as of `slot`. */
 export interface SignatureStatus {
   readonly slot: bigint;
-  readonly found: { readonly slot: bigint; readonly failed: string | null; readonly level: 'processed' | Level } | null;
+  readonly inclusion: {
+    readonly slot: bigint;
+    readonly failed: string | null;
+    readonly level: 'processed' | Level;
+  } | null;
 }
 
 export interface SignatureEntry {
@@ -66,13 +70,13 @@ export function readStatuses(answer: unknown, count: number): SignatureStatus[] 
 }
 
 function readStatus(one: unknown, slot: bigint): SignatureStatus {
-  if (one === null) return { slot, found: null };
+  if (one === null) return { slot, inclusion: null };
   const { slot: height, err, confirmationStatus } = objectOf(one, 'a status');
   if (confirmationStatus !== 'processed' && confirmationStatus !== 'confirmed' && confirmationStatus !== 'finalized')
     return invalid('a commitment level', confirmationStatus);
   return {
     slot,
-    found: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus },
+    inclusion: { slot: natural(height, 'a slot'), failed: failureOf(err), level: confirmationStatus },
   };
 }
 
@@ -103,8 +107,8 @@ export function failureOf(err: unknown): string | null {
 
 /* These functions read the fields of a node's answer. The caller turns their errors into ChainUnavailable. */
 
-export function invalid(wanted: string, got: unknown): never {
-  throw new Error(`${wanted} was expected, not ${got === null ? 'null' : typeof got}`);
+export function invalid(expected: string, got: unknown): never {
+  throw new Error(`${expected} was expected, not ${got === null ? 'null' : typeof got}`);
 }
 
 export function objectOf(value: unknown, what: string): Readonly<Record<string, unknown>> {

@@ -35,10 +35,10 @@ interface TreasurySetup {
  * characters of its genesis hash.
  */
 export async function networkFault(node: SolanaNode, network: string): Promise<string | null> {
-  const found = `solana:${(await node.genesisHash()).slice(0, 32)}`;
-  return found === network
+  const genesis = `solana:${(await node.genesisHash()).slice(0, 32)}`;
+  return genesis === network
     ? null
-    : `the Solana node belongs to ${found}, not to ${network}: set the address of a node of ${network}`;
+    : `the Solana node belongs to ${genesis}, not to ${network}: set the address of a node of ${network}`;
 }
 
 /**

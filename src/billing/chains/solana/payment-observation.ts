@@ -43,31 +43,35 @@ export function createPaymentObservation(
   const transactionOf = createTransactionReader(node);
 
   /** The state of a payment by its transaction; null if the transaction is unknown or another one. */
-  async function of(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
-    const { found, slot } = status;
-    if (found === null) return null;
-    if (found.level === 'processed') return { state: 'open' };
-    const transaction = await transactionOf(signature, found.level, found.slot);
+  async function sightingOf(
+    signature: string,
+    messageHash: string,
+    status: SignatureStatus,
+  ): Promise<PaymentSighting | null> {
+    const { inclusion, slot } = status;
+    if (inclusion === null) return null;
+    if (inclusion.level === 'processed') return { state: 'open' };
+    const transaction = await transactionOf(signature, inclusion.level, inclusion.slot);
     if (transaction === null) throw new ChainUnavailable('the Solana node lists a transaction that it does not return');
     if (transaction.messageHash !== messageHash) return null;
-    const final = found.level === 'finalized';
-    if (transaction.failed !== (found.failed !== null) || transaction.slot !== found.slot)
+    const final = inclusion.level === 'finalized';
+    if (transaction.failed !== (inclusion.failed !== null) || transaction.slot !== inclusion.slot)
       throw new ChainUnavailable('the Solana node contradicts itself about a transaction');
     // A failure that is not final may still change, because the network may choose another fork.
-    if (found.failed !== null)
+    if (inclusion.failed !== null)
       return final
-        ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
+        ? { state: 'lost', reason: `its transaction failed on the chain: ${inclusion.failed}` }
         : { state: 'open' };
     const movements = movementsInto(transaction, treasuryAccount, asset);
     const [movement] = movements;
     if (movement === undefined || movements.length > 1)
       throw new ChainUnavailable('the Solana node shows a payment that paid nothing');
-    const confirmations = slot > found.slot ? Number(slot - found.slot) + 1 : 1;
+    const confirmations = slot > inclusion.slot ? Number(slot - inclusion.slot) + 1 : 1;
     const event = {
       id: `${signature}:0`,
       transaction: signature,
       amount: movement.amount,
-      height: found.slot,
+      height: inclusion.slot,
       confirmations,
       final,
     };
@@ -112,16 +116,16 @@ export function createPaymentObservation(
 
   /** The state by an id that only this payment can have. */
   async function own(signature: string, messageHash: string, status: SignatureStatus): Promise<PaymentSighting | null> {
-    const sighting = await of(signature, messageHash, status);
-    if (sighting === null && status.found !== null)
+    const sighting = await sightingOf(signature, messageHash, status);
+    if (sighting === null && status.inclusion !== null)
       throw new ChainUnavailable('the Solana node shows another transaction under the id of a payment');
     return sighting;
   }
 
   async function bySignature(signature: string, sought: Sought): Promise<PaymentSighting> {
     const { messageHash } = sought;
-    const found = await own(signature, messageHash, await node.status(signature));
-    if (found) return found;
+    const sighting = await own(signature, messageHash, await node.status(signature));
+    if (sighting) return sighting;
     const gone = await expiry.ofPayment(sought);
     if (gone === null) return { state: 'open' };
     // This status is requested after the payment can no longer arrive, so a missing payment is lost.
@@ -133,13 +137,13 @@ export function createPaymentObservation(
   async function byMessage(sought: Sought, hint: string | null): Promise<PaymentSighting> {
     const { messageHash } = sought;
     if (isSignature(hint)) {
-      const found = await of(hint, messageHash, await node.status(hint));
-      if (found) return found;
+      const sighting = await sightingOf(hint, messageHash, await node.status(hint));
+      if (sighting) return sighting;
     }
     const gone = await expiry.ofPayment(sought);
     const { signature, complete } = await search(sought, gone === null ? 'confirmed' : 'finalized', gone?.slot ?? 0n);
     if (signature !== null)
-      return (await of(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
+      return (await sightingOf(signature, messageHash, await node.status(signature))) ?? { state: 'open' };
     return gone !== null && complete ? { state: 'lost', reason: EXPIRED } : { state: 'open' };
   }
 

@@ -97,8 +97,8 @@ export function createPayouts(
 
   /** The fee for the token account that a payout has to open; null if the account exists. */
   async function feeOfAccount({ to, amount, tokenAccountFee = 0n }: UnsignedPayout): Promise<MicroUsd | null> {
-    const found = await node.account(tokenAccountAddress(to as Address, asset));
-    if (hasAccount(found, to, asset)) return null;
+    const account = await node.account(tokenAccountAddress(to as Address, asset));
+    if (hasAccount(account, to, asset)) return null;
     // A receiver could close a free account and keep its rent.
     if (!opensAccounts)
       throw new PayoutProblem(
@@ -189,10 +189,10 @@ export function createPayouts(
  * transfer to a frozen account fails on the chain each time, and costs its fee. The SPL Token program lets an owner
  * give an account away, and its address stays the same.
  */
-function hasAccount(found: SolanaAccount | null, wallet: string, asset: Address): boolean {
+function hasAccount(tokenAccount: SolanaAccount | null, wallet: string, asset: Address): boolean {
   // The address may have SOL that somebody sent there, without being a token account.
-  if (found === null || found.owner === SYSTEM_PROGRAM) return false;
-  const { owner, data } = found;
+  if (tokenAccount === null || tokenAccount.owner === SYSTEM_PROGRAM) return false;
+  const { owner, data } = tokenAccount;
   if (owner !== TOKEN_PROGRAM || data.length !== TOKEN_ACCOUNT_BYTES) return true;
   const token = getTokenDecoder().decode(data);
   const account = `The token account of ${wallet} for ${asset}`;
@@ -213,16 +213,16 @@ function payerOf({ text }: SignedPayout): string {
   }
 }
 
-function observationOf(signature: string, { found }: SignatureStatus): PayoutSighting | null {
-  if (found === null) return null;
-  const final = found.level === 'finalized';
-  if (found.failed !== null)
+function observationOf(signature: string, { inclusion }: SignatureStatus): PayoutSighting | null {
+  if (inclusion === null) return null;
+  const final = inclusion.level === 'finalized';
+  if (inclusion.failed !== null)
     return final
-      ? { state: 'lost', reason: `its transaction failed on the chain: ${found.failed}` }
+      ? { state: 'lost', reason: `its transaction failed on the chain: ${inclusion.failed}` }
       : { state: 'open' };
-  return found.level === 'processed'
+  return inclusion.level === 'processed'
     ? { state: 'open' }
-    : { state: 'paid', transaction: signature, final, height: found.slot };
+    : { state: 'paid', transaction: signature, final, height: inclusion.slot };
 }
 
 /**
@@ -230,9 +230,9 @@ function observationOf(signature: string, { found }: SignatureStatus): PayoutSig
  */
 function journalOf({ id, to, amount }: ChainPayout, { text }: SignedPayout, asset: Address): Journal {
   try {
-    const kept = objectOf(JSON.parse(text), 'an object');
-    const transaction = textOf(kept['transaction'], 'a transaction');
-    const signature = textOf(kept['signature'], 'a signature');
+    const journal = objectOf(JSON.parse(text), 'an object');
+    const transaction = textOf(journal['transaction'], 'a transaction');
+    const signature = textOf(journal['signature'], 'a signature');
     const { messageBytes, signatures } = getTransactionDecoder().decode(Buffer.from(transaction, 'base64'));
     const [first] = Object.values(signatures);
     if (!isSignature(signature) || !first || bs58.encode(Uint8Array.from(first)) !== signature)
@@ -250,9 +250,9 @@ function journalOf({ id, to, amount }: ChainPayout, { text }: SignedPayout, asse
     return {
       transaction,
       signature,
-      blockhash: textOf(kept['blockhash'], 'a blockhash'),
-      lastValidBlockHeight: natural(kept['lastValidBlockHeight'], 'a block height'),
-      slot: natural(kept['slot'], 'a slot'),
+      blockhash: textOf(journal['blockhash'], 'a blockhash'),
+      lastValidBlockHeight: natural(journal['lastValidBlockHeight'], 'a block height'),
+      slot: natural(journal['slot'], 'a slot'),
     };
   } catch (cause) {
     throw new PayoutUnreadable(`the stored data of withdrawal ${id} is not a signed transaction of this withdrawal`, {

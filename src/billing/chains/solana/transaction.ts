@@ -139,8 +139,8 @@ export function movementsInto(
   const grown = held(transaction.after) - held(transaction.before);
   if (grown <= 0n) return [];
   const transfers = transaction.executed.flatMap((one) => transferInto(one, account, transaction) ?? []);
-  const told = transfers.reduce((sum, { amount }) => sum + amount, 0n);
-  return told === grown ? transfers : [{ sender: '', amount: grown }];
+  const total = transfers.reduce((sum, { amount }) => sum + amount, 0n);
+  return total === grown ? transfers : [{ sender: '', amount: grown }];
 }
 
 function transferInto(

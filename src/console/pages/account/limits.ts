@@ -19,7 +19,7 @@ import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams 
 /* The limits of an account or of a member: what the operator and the owner can set, and the form of the answers. */
 
 export interface LimitsDeps {
-  readonly limits: Pick<LimitsStore, 'of' | 'get' | 'change'>;
+  readonly limits: Pick<LimitsStore, 'limitsOf' | 'get' | 'change'>;
   readonly ledger: Pick<Ledger, 'budget'>;
   readonly now: () => number;
 }

@@ -93,7 +93,9 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
   app.get<{ Querystring: PageRange }>('/organisations', { schema: listed }, async (request) => {
     const { account, key } = callerOf(request);
     await refuseRestricted(deps.keys, key, 'see organisations');
-    return { data: (await deps.members.of(account, request.query)).map((one) => viewOrganisation(one, one.label)) };
+    return {
+      data: (await deps.members.accountsOf(account, request.query)).map((one) => viewOrganisation(one, one.label)),
+    };
   });
   const made = {
     summary: 'Create an organisation',

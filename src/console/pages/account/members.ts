@@ -85,7 +85,7 @@ export async function viewMembers(account: string, members: readonly AccountMemb
   const [keys, usage, limits] = await Promise.all([
     deps.keys.list(account, { offset: 0, limit: KEYS_READ }),
     deps.usage(account),
-    deps.limits.of(account),
+    deps.limits.limitsOf(account),
   ]);
   return Promise.all(
     members.map(async ({ member, name, role, createdAt }) => {

@@ -129,11 +129,11 @@ async function copyEntry(
   sink: EntrySink | null,
 ): Promise<ArchivedFile> {
   const digest = createHash('sha256');
-  for (let left = bytes; left > 0;) {
-    const part = await source.exactly(Math.min(left, READ_BYTES), `it ends inside ${name}`);
+  for (let remaining = bytes; remaining > 0;) {
+    const part = await source.exactly(Math.min(remaining, READ_BYTES), `it ends inside ${name}`);
     digest.update(part);
     await sink?.write(part);
-    left -= part.byteLength;
+    remaining -= part.byteLength;
   }
   await sink?.end();
   const at = source.position;

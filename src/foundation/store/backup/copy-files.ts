@@ -117,8 +117,8 @@ function segmentEntry(segment: Segment, to: number, isLast: boolean): ArchiveEnt
     }
   const plain = segmentPath('', start);
   const bytes = readSegment({ start, path: isCompressed ? path : compressedPath(path), isCompressed: true });
-  const kept = bytes.subarray(0, to - start);
-  return { name: name(plain), bytes: kept.byteLength, content: [kept] };
+  const part = bytes.subarray(0, to - start);
+  return { name: name(plain), bytes: part.byteLength, content: [part] };
 }
 
 /** A file with its current length, or its first `limit` bytes. Bytes that are appended later are ignored. */
@@ -177,15 +177,15 @@ export function mediaRowsOf(draft: string): MediaRows {
 export async function copyMedia(dataDir: string, { files, holders }: MediaRows): Promise<MediaCopy> {
   const own = holderIn(dataDir);
   const whole: StoredFile[] = [];
-  const left: StoredFile[] = [];
+  const absent: StoredFile[] = [];
   for (const file of files) {
     const isHere = await isWhole(join(dataDir, pathOf(file.id)), file);
-    (isHere ? whole : left).push(file);
+    (isHere ? whole : absent).push(file);
   }
   const urls = new Map(holders.map(({ id, url }) => [id, url]));
   return {
     get missing() {
-      return missingOf(left, own, urls);
+      return missingOf(absent, own, urls);
     },
     async *entries() {
       // This file has the name of the store, which the rows refer to.
@@ -194,7 +194,7 @@ export async function copyMedia(dataDir: string, { files, holders }: MediaRows):
         const path = join(dataDir, pathOf(file.id));
         if (existsSync(path)) yield fileEntry(pathOf(file.id), path);
         // The file has expired meanwhile.
-        else left.push(file);
+        else absent.push(file);
       }
     },
   };
@@ -211,11 +211,11 @@ export function holderIn(dataDir: string): string | null {
 }
 
 function missingOf(
-  left: readonly StoredFile[],
+  absent: readonly StoredFile[],
   own: string | null,
   urls: ReadonlyMap<string, string>,
 ): readonly MissingMedia[] {
-  return Map.groupBy(left, ({ holder }) => holder)
+  return Map.groupBy(absent, ({ holder }) => holder)
     .entries()
     .map(([holder, files]): MissingMedia => {
       const where = holder === own ? 'here' : holder.startsWith(BUCKET_HOLDER) ? 'bucket' : 'gateway';

@@ -86,8 +86,8 @@ function run(program: string, args: readonly string[], url: string, env: Program
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...env, ...(password === '' ? {} : { PGPASSWORD: password }) },
   });
-  let told = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (told = `${told}${text}`.slice(-2_000)));
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr = `${stderr}${text}`.slice(-2_000)));
   return new Promise((resolve, reject) => {
     child.on('error', (error) =>
       reject(
@@ -99,7 +99,7 @@ function run(program: string, args: readonly string[], url: string, env: Program
     );
     child.on('close', (code) => {
       if (code === 0) resolve();
-      else reject(new BackupError(`${program} failed:\n${told.trim()}`));
+      else reject(new BackupError(`${program} failed:\n${stderr.trim()}`));
     });
   });
 }

@@ -82,7 +82,7 @@ function textOf(manifest: Manifest): string | null {
 export function checkManifest(
   path: string,
   tail: ReadonlyMap<string, string>,
-  found: readonly ArchivedFile[],
+  archived: readonly ArchivedFile[],
 ): Manifest {
   const [text, digest] = [tail.get(MANIFEST), tail.get(DIGEST)];
   if (text === undefined || digest === undefined) throw damaged(path, 'its list of files is missing');
@@ -92,7 +92,7 @@ export function checkManifest(
     throw new BackupError(
       `${path} was made by tollgate ${manifest.tollgate}, in a form that this version does not know. Use that version.`,
     );
-  const files = found.filter(({ name }) => !isTail(name));
+  const files = archived.filter(({ name }) => !isTail(name));
   // A backup may have hundreds of thousands of files.
   const byName = new Map(files.map((file) => [file.name, file]));
   const different = manifest.files.find(({ name, bytes, sha256 }) => {

@@ -92,12 +92,12 @@ async function unpack(
   sinkOf: (name: string) => Promise<EntrySink> | null,
 ): Promise<Manifest> {
   const tail = new Map<string, string>();
-  const found = await readArchive(file, (name, bytes) => {
+  const files = await readArchive(file, (name, bytes) => {
     if (!isName(name))
       throw new BackupError(`${file} is not a backup of tollgate: it has a file ${JSON.stringify(name)}`);
     return isTail(name) ? tailSink(tail, name, bytes) : sinkOf(name);
   });
-  const manifest = checkManifest(file, tail, found);
+  const manifest = checkManifest(file, tail, files);
   refuseNewer(file, manifest, version);
   return manifest;
 }

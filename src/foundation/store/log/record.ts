@@ -101,10 +101,10 @@ interface Header {
 function parseHeader(line: string): Header | null {
   if (!line.startsWith(OPENING)) return null;
   try {
-    const found = JSON.parse(line) as Header;
-    const { n, at, bytes, prev, hash: own } = found;
+    const header = JSON.parse(line) as Header;
+    const { n, at, bytes, prev, hash: own } = header;
     const isWhole = [n, at, bytes].every(Number.isSafeInteger) && bytes >= 0;
-    return isWhole && typeof prev === 'string' && typeof own === 'string' ? found : null;
+    return isWhole && typeof prev === 'string' && typeof own === 'string' ? header : null;
   } catch {
     return null;
   }

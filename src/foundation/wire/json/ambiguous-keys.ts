@@ -1,10 +1,10 @@
 /**
- * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings. `meant`
- * maps each folded spelling to its name.
+ * The names on which the gateway or a provider acts in one kind of object. `exact` has the accepted spellings.
+ * `nameByFolding` maps each folded spelling to its name.
  */
 interface InterpretedFields {
   readonly exact: ReadonlySet<string>;
-  readonly meant: ReadonlyMap<string, string>;
+  readonly nameByFolding: ReadonlyMap<string, string>;
   /** Length of the longest folded name. */
   readonly lettersMax: number;
   /** The names that begin with `tollgate/`. If there are any, every other name with this prefix is refused. */
@@ -19,7 +19,7 @@ interface AmbiguousKey {
   /** As it was sent. */
   readonly name: string;
   /** The name that is probably meant. null if the name is too long, or unknown with the gateway's prefix. */
-  readonly meant: string | null;
+  readonly likelyName: string | null;
   readonly own?: readonly string[];
 }
 
@@ -33,12 +33,12 @@ const NAME_CHARS_MAX = 256;
 export function interpretedFields(names: readonly string[], others: readonly string[] = []): InterpretedFields {
   const own = names.filter((name) => name.startsWith(OWN));
   const known = own.length > 0 ? [...names, ...WRITTEN_NAMES] : names;
-  const meant = new Map(known.map((name) => [foldName(name, name.length), name]));
-  for (const [folded, name] of meant) FOLDED.set(name, folded);
+  const nameByFolding = new Map(known.map((name) => [foldName(name, name.length), name]));
+  for (const [folded, name] of nameByFolding) FOLDED.set(name, folded);
   return {
     exact: new Set([...known, ...others]),
-    meant,
-    lettersMax: Math.max(...[...meant.keys()].map(({ length }) => length)),
+    nameByFolding,
+    lettersMax: Math.max(...[...nameByFolding.keys()].map(({ length }) => length)),
     own,
   };
 }
@@ -75,18 +75,18 @@ export const beginsAsOwn = (name: string): boolean =>
  */
 export function findAmbiguousKey(
   names: Iterable<string>,
-  { exact, meant, lettersMax, own }: InterpretedFields,
+  { exact, nameByFolding, lettersMax, own }: InterpretedFields,
 ): AmbiguousKey | null {
   for (const name of names) {
     if (exact.has(name)) continue;
-    if (name.length > NAME_CHARS_MAX) return { name, meant: null };
+    if (name.length > NAME_CHARS_MAX) return { name, likelyName: null };
     const nul = name.indexOf('\0');
-    const found =
-      meant.get(foldName(name, lettersMax)) ??
-      (nul === -1 ? undefined : meant.get(foldName(name.slice(0, nul), lettersMax)));
-    if (found !== undefined) return { name, meant: found };
+    const match =
+      nameByFolding.get(foldName(name, lettersMax)) ??
+      (nul === -1 ? undefined : nameByFolding.get(foldName(name.slice(0, nul), lettersMax)));
+    if (match !== undefined) return { name, likelyName: match };
     // Otherwise a misspelt cap would be ignored, and the call would have no cap.
-    if (own.length > 0 && beginsAsOwn(name)) return { name, meant: null, own };
+    if (own.length > 0 && beginsAsOwn(name)) return { name, likelyName: null, own };
   }
   return null;
 }
@@ -99,17 +99,17 @@ export interface AmbiguousKeyFault {
 }
 
 /** `path` is the path of the object, with the separator to its members: `message.`. */
-export function ambiguousKeyFault(path: string, { name, meant, own }: AmbiguousKey): AmbiguousKeyFault {
+export function ambiguousKeyFault(path: string, { name, likelyName, own }: AmbiguousKey): AmbiguousKeyFault {
   const param = path.replace(/\.$/, '');
-  if (meant === null && own === undefined)
+  if (likelyName === null && own === undefined)
     return {
-      message: `${path}${shown(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`,
+      message: `${path}${quote(name)} is longer than ${NAME_CHARS_MAX} characters, which no name of a member may be`,
       param,
     };
-  if (meant === null)
-    return { message: `${path}${shown(name)} is not known; what begins with ${OWN} can be ${own!.join(', ')}`, param };
-  const message = `${path}${shown(name)} must be written ${meant}: some servers would take the one for the other`;
-  return { message, param: `${path}${meant}` };
+  if (likelyName === null)
+    return { message: `${path}${quote(name)} is not known; what begins with ${OWN} can be ${own!.join(', ')}`, param };
+  const message = `${path}${quote(name)} must be written ${likelyName}: some servers would take the one for the other`;
+  return { message, param: `${path}${likelyName}` };
 }
 
 /** Paths of nested objects, each with the names that have a meaning in it. `*` stands for every element of an array. */
@@ -120,8 +120,8 @@ export type InterpretedFieldsAt = readonly (readonly [path: readonly string[], n
  * itself.
  */
 export function ambiguousKeyAt(object: object, at: InterpretedFieldsAt, path = ''): AmbiguousKeyFault | null {
-  const found = search(object, treeOf(at));
-  return found && ambiguousKeyFault(path + found.path, found);
+  const key = search(object, treeOf(at));
+  return key && ambiguousKeyFault(path + key.path, key);
 }
 
 /** The paths as a tree, so that a common beginning of several paths is walked once. */
@@ -165,8 +165,8 @@ type LocatedKey = AmbiguousKey & { readonly path: string };
 function search(value: unknown, at: PathNode): LocatedKey | null {
   if (typeof value !== 'object' || value === null) return null;
   if (Array.isArray(value)) return at.each && searchEach(value, at.each);
-  const found = at.names && ambiguousKeyIn(value, at.names);
-  if (found !== null) return found;
+  const key = at.names && ambiguousKeyIn(value, at.names);
+  if (key !== null) return key;
   for (const { name, place } of at.below) {
     const inside = search((value as Readonly<Record<string, unknown>>)[name], place);
     if (inside !== null) return { ...inside, path: `${name}${inside.path.startsWith('[') ? '' : '.'}${inside.path}` };
@@ -176,8 +176,8 @@ function search(value: unknown, at: PathNode): LocatedKey | null {
 
 function searchEach(values: readonly unknown[], at: PathNode): LocatedKey | null {
   for (let i = 0; i < values.length; i++) {
-    const found = search(values[i], at);
-    if (found !== null) return { ...found, path: `[${i}]${found.path.startsWith('[') ? '' : '.'}${found.path}` };
+    const key = search(values[i], at);
+    if (key !== null) return { ...key, path: `[${i}]${key.path.startsWith('[') ? '' : '.'}${key.path}` };
   }
   return null;
 }
@@ -185,8 +185,8 @@ function searchEach(values: readonly unknown[], at: PathNode): LocatedKey | null
 function ambiguousKeyIn(object: object, names: InterpretedFields): LocatedKey | null {
   for (const name in object) {
     if (names.exact.has(name)) continue;
-    const found = findAmbiguousKey(Object.keys(object), names);
-    return found && { ...found, path: '' };
+    const key = findAmbiguousKey(Object.keys(object), names);
+    return key && { ...key, path: '' };
   }
   return null;
 }
@@ -254,7 +254,7 @@ function foldCharacter(code: number): string {
 const SHOWN_MAX = 100;
 
 /** The name as JSON, with all characters outside of printable ASCII escaped. */
-function shown(name: string): string {
+function quote(name: string): string {
   return JSON.stringify(name.slice(0, SHOWN_MAX)).replace(
     /[^ -~]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -173,7 +173,7 @@ async function parseInTurns(buffer: Buffer, limits: JsonLimits): Promise<unknown
 /** The bytes without a byte order mark, whose structure and whose characters are checked. */
 async function bytesInTurns(buffer: Buffer, start: number, structure: Structure, limits: JsonLimits): Promise<Buffer> {
   do await ownTurn();
-  while (!structure.look(SLICE_BYTES));
+  while (!structure.check(SLICE_BYTES));
   const bytes = start === 0 ? buffer : buffer.subarray(start);
   if (limits.repairText) return bytes;
   await ownTurn();
@@ -239,7 +239,7 @@ export function guardStructure(bytes: Uint8Array, limits: JsonLimits): void {
 /** The same for bytes that may be many: a turn of the event loop for each megabyte. */
 export async function guardInTurns(bytes: Buffer, limits: JsonLimits): Promise<void> {
   const structure = new Structure(bytes, 0, limits);
-  while (!structure.look(SLICE_BYTES)) await ownTurn();
+  while (!structure.check(SLICE_BYTES)) await ownTurn();
 }
 
 /** Whether UTF-8 bytes begin with a byte order mark, which has three bytes. */
@@ -249,7 +249,7 @@ export function hasByteOrderMark(buffer: Buffer): boolean {
 
 function checkStructure(buffer: Buffer, start: number, limits: JsonLimits): Structure {
   const structure = new Structure(buffer, start, limits);
-  structure.look(buffer.length);
+  structure.check(buffer.length);
   return structure;
 }
 
@@ -306,7 +306,7 @@ class Structure {
   }
 
   /** Checks about `bytes` more bytes. Returns true at the end of the buffer. */
-  look(bytes: number): boolean {
+  check(bytes: number): boolean {
     const buffer = this.#buffer;
     const most = Math.min(buffer.length, this.#at + bytes);
     let until = this.#denseUntil(most);

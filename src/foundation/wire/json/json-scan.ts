@@ -140,9 +140,9 @@ function scalarEnd(text: string, start: number): number {
   return i;
 }
 
-export function unexpected(text: string, at: number, wanted: string): RawJsonError {
-  const found = at < text.length ? JSON.stringify(text[at]) : 'the end';
-  return new RawJsonError(`expected ${wanted} but found ${found} (at position ${at})`);
+export function unexpected(text: string, at: number, expected: string): RawJsonError {
+  const actual = at < text.length ? JSON.stringify(text[at]) : 'the end';
+  return new RawJsonError(`expected ${expected} but found ${actual} (at position ${at})`);
 }
 
 export const duplicate = (key: string, at: number): RawJsonError =>

@@ -136,7 +136,7 @@ function isKey(text: string, start: number, end: number, key: string): boolean {
  */
 export function readableMembers(text: string, countMax = Infinity): ReadonlyMap<string, string> {
   const members = new Map<string, string>();
-  let left = countMax;
+  let remaining = countMax;
   let i = skipSpace(text, 0);
   if (text.charCodeAt(i) !== OPEN_BRACE) return members;
   try {
@@ -150,7 +150,7 @@ export function readableMembers(text: string, countMax = Infinity): ReadonlyMap<
       i = skipSpace(text, end);
       // A number at the end of the text may go on behind it.
       if (i < text.length) members.set(key, text.slice(start, end));
-    } while (--left > 0 && text.charCodeAt(i) === COMMA);
+    } while (--remaining > 0 && text.charCodeAt(i) === COMMA);
   } catch (error) {
     if (!(error instanceof RawJsonError)) throw error;
   }
@@ -239,16 +239,16 @@ export function setMember(text: string, at: number, key: string, value: string):
 /** The edit that removes a member with its comma; null if there is no such member. */
 export function removeMember(text: string, at: number, key: string): Edit | null {
   let before: JsonMember | null = null;
-  let found: JsonMember | null = null;
+  let target: JsonMember | null = null;
   for (const [name, member] of membersOf(text, at)) {
-    if (found)
+    if (target)
       return before
-        ? { start: before.end, end: found.end, text: '' }
-        : { start: found.keyStart, end: member.keyStart, text: '' };
-    if (name === key) found = member;
+        ? { start: before.end, end: target.end, text: '' }
+        : { start: target.keyStart, end: member.keyStart, text: '' };
+    if (name === key) target = member;
     else before = member;
   }
-  return found && { start: before ? before.end : found.keyStart, end: found.end, text: '' };
+  return target && { start: before ? before.end : target.keyStart, end: target.end, text: '' };
 }
 
 /**
@@ -298,18 +298,18 @@ function lastOf(members: Members): JsonMember | null {
  * `text` must be valid JSON.
  */
 export function spanAt(text: string, path: readonly string[]): Span | null {
-  let found: Span = { start: 0, end: text.length };
+  let span: Span = { start: 0, end: text.length };
   try {
     for (const key of path) {
-      const member = membersOf(text, found.start).get(key);
+      const member = membersOf(text, span.start).get(key);
       if (member === undefined) return null;
-      found = member;
+      span = member;
     }
   } catch (error) {
     if (error instanceof RawJsonError) return null;
     throw error;
   }
-  return found;
+  return span;
 }
 
 /** Replaces the value at a path by another one (JSON text). Returns the same text if the path does not exist. */

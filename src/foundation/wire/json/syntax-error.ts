@@ -20,8 +20,8 @@ export function faultAt(bytes: Buffer, at: number, start: number): string {
 function described(byte: number | undefined, position: number): string {
   if (byte === undefined) return `it ends too early, at position ${position}`;
   const isShown = byte > 0x20 && byte < 0x7f;
-  const shown = isShown ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16).padStart(2, '0')}`;
-  return `unexpected ${shown} at position ${position}`;
+  const label = isShown ? `'${String.fromCharCode(byte)}'` : `byte 0x${byte.toString(16).padStart(2, '0')}`;
+  return `unexpected ${label} at position ${position}`;
 }
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;

@@ -22,19 +22,19 @@ export function wellFormedText(json: Buffer): string {
 export class Halves {
   /** The given bytes. It becomes a copy at the first replacement. */
   json: Buffer;
-  readonly #given: Buffer;
+  readonly #source: Buffer;
   #at: number;
 
   constructor(json: Buffer) {
     this.json = json;
-    this.#given = json;
+    this.#source = json;
     this.#at = json.indexOf(BACKSLASH);
     if (this.#at === -1) this.#at = json.length;
   }
 
   /** Checks about `bytes` more bytes. Returns true at the end. */
   repair(bytes: number): boolean {
-    const json = this.#given;
+    const json = this.#source;
     const until = Math.min(json.length, this.#at + bytes);
     let i = this.#at;
     while (i < until) {

@@ -72,7 +72,7 @@ export function* outlineInTurns(
   const parts: Uint8Array[] = [];
   let from = 0;
   let at = 0;
-  const quotes = { left: quotesMax, inTurn: QUOTES_AT_ONCE };
+  const quotes = { remaining: quotesMax, inTurn: QUOTES_AT_ONCE };
   const mark = newMark();
   for (;;) {
     const start = bytes.indexOf(QUOTE, at);
@@ -127,20 +127,20 @@ export function textOfString(text: string, outline: Strings): string | null {
 function* stringEnd(
   bytes: Buffer,
   start: number,
-  quotes: { left: number; inTurn: number },
+  quotes: { remaining: number; inTurn: number },
 ): Generator<void, number, undefined> {
   let at = start + 1;
   for (;;) {
     const turn = bytes.subarray(at, at + SEARCHED_BYTES);
-    const found = turn.indexOf(QUOTE);
-    if (found === -1) {
+    const index = turn.indexOf(QUOTE);
+    if (index === -1) {
       if (turn.length < SEARCHED_BYTES) throw malformed('its reply is not valid JSON: a string has no end');
       at += SEARCHED_BYTES;
       yield;
       continue;
     }
-    const quote = at + found;
-    if (--quotes.left < 0) throw tooLarge('its reply has too many strings');
+    const quote = at + index;
+    if (--quotes.remaining < 0) throw tooLarge('its reply has too many strings');
     if (--quotes.inTurn === 0) {
       quotes.inTurn = QUOTES_AT_ONCE;
       yield;
@@ -209,12 +209,12 @@ export const lengthOf = (pieces: readonly Uint8Array[]): number =>
   pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 /** The bytes of a text, as several pieces if it has marks. */
-export const piecesOfText = (said: string | MarkedText): readonly Uint8Array[] =>
-  typeof said === 'string' ? [Buffer.from(said)] : said.large.piecesOf(said.text);
+export const piecesOfText = (text: string | MarkedText): readonly Uint8Array[] =>
+  typeof text === 'string' ? [Buffer.from(text)] : text.large.piecesOf(text.text);
 
 /** The number of characters of a text, in which each mark counts as itself. */
-export const charsOf = (said: string | MarkedText): number =>
-  typeof said === 'string' ? said.length : said.text.length;
+export const charsOf = (text: string | MarkedText): number =>
+  typeof text === 'string' ? text.length : text.text.length;
 
 /** All pieces as one buffer; null if they are longer than `bytesMax`. A single piece is not copied. */
 export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buffer | null {
@@ -226,8 +226,8 @@ export function wholePiece(pieces: readonly Uint8Array[], bytesMax: number): Buf
 }
 
 /** Edits a text. `edit` must keep its marks. */
-export function editText<S extends string | MarkedText>(said: S, edit: (text: string) => string): S {
-  const marked: string | MarkedText = said;
+export function editText<S extends string | MarkedText>(text: S, edit: (text: string) => string): S {
+  const marked: string | MarkedText = text;
   return (typeof marked === 'string' ? edit(marked) : { ...marked, text: edit(marked.text) }) as S;
 }
 

@@ -17,11 +17,11 @@ const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte ===
  * The last member with this name whose value is an object, in a JSON text or in a part of one; null without one. A
  * reply that is given up is read in this way for its usage, which nearly always stands at its end. Names are found by
  * their bytes, in the first and the last MiB. The quotes of a name inside a text are escaped, so a text has no such
- * name. `rest`: the end of the text, if `kept` is only its beginning.
+ * name. `rest`: the end of the text, if `text` is only its beginning.
  */
-export function lastObjectIn(kept: Buffer, name: string, rest?: Buffer): Readonly<Record<string, unknown>> | null {
-  const atEnd = rest && lastIn(Buffer.concat([kept.subarray(-OBJECT_BYTES_MAX), rest]), name);
-  return atEnd ?? lastIn(kept.subarray(-SEARCHED_BYTES), name) ?? lastIn(kept.subarray(0, SEARCHED_BYTES), name);
+export function lastObjectIn(text: Buffer, name: string, rest?: Buffer): Readonly<Record<string, unknown>> | null {
+  const atEnd = rest && lastIn(Buffer.concat([text.subarray(-OBJECT_BYTES_MAX), rest]), name);
+  return atEnd ?? lastIn(text.subarray(-SEARCHED_BYTES), name) ?? lastIn(text.subarray(0, SEARCHED_BYTES), name);
 }
 
 /** As `lastObjectIn`, of a reply of which only the end is there; null without an end. */

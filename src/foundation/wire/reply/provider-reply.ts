@@ -38,7 +38,7 @@ export abstract class WholeHeadReader extends HeadReader {
 export function checkHead(status: number, headers: ReplyHeaders): void {
   if (status >= 400) return;
   if (status < 200 || status >= 300) throw malformed(`it answered with status ${status}`);
-  const coding = contentCoding.of(headers['content-encoding']);
+  const coding = contentCoding.codingOf(headers['content-encoding']);
   if (coding !== null)
     throw malformed(
       `it sent its reply with content-encoding: ${coding}, but accept-encoding was identity. Read are ${contentCoding.known}`,

@@ -89,7 +89,7 @@ export class ReadingThread {
       return (user + system) / 1_000;
     };
     const before = isNew ? Promise.resolve(START_CPU_MS) : usedMs();
-    const look = async () => {
+    const sample = async () => {
       // The thread may be about to start, or to end, which `failed` sees.
       const used = await Promise.all([usedMs(), before]).then(
         ([now, then]) => now - then,
@@ -97,9 +97,9 @@ export class ReadingThread {
       );
       if (this.#running !== job) return;
       if (used > job.cpuMs) this.#tooLong(worker);
-      else this.#timer = setTimeout(look, LOOK_MS).unref();
+      else this.#timer = setTimeout(sample, LOOK_MS).unref();
     };
-    this.#timer = setTimeout(look, LOOK_MS).unref();
+    this.#timer = setTimeout(sample, LOOK_MS).unref();
   }
 
   #tooLong(worker: Worker): void {

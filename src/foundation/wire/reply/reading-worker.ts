@@ -30,9 +30,9 @@ const modules = new Map<string, ReadingModule>();
 
 parentPort?.on('message', async ({ module, args }: ReadingJob) => {
   try {
-    let found = modules.get(module);
-    if (!found) modules.set(module, (found = (await import(module)) as ReadingModule));
-    const { value, transfer } = await found.run(args);
+    let readingModule = modules.get(module);
+    if (!readingModule) modules.set(module, (readingModule = (await import(module)) as ReadingModule));
+    const { value, transfer } = await readingModule.run(args);
     parentPort!.postMessage({ ok: true, value } satisfies ReadingAnswer, transfer);
   } catch (error) {
     parentPort!.postMessage({

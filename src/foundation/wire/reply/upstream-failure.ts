@@ -16,7 +16,7 @@ import { foreignObject } from '../foreign.ts';
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
- * - `said`: the first words of the provider's reply, as a line of text. Only the provider and the operator see them.
+ * - `replyText`: the first words of the provider's reply, as a line of text. Only the provider and the operator see them.
  * - `unheld`: in addition to `tooLarge`, the gateway only has no memory for it now, so a later request may succeed.
  */
 export class UpstreamFailure extends Error {
@@ -39,7 +39,7 @@ export class UpstreamFailure extends Error {
   readonly busy: 'rate' | 'load' | null;
   readonly unpaid: Unpaid | null;
   readonly timedOut: boolean;
-  readonly said: string | null;
+  readonly replyText: string | null;
   readonly received: number;
   constructor(
     message: string,
@@ -59,7 +59,7 @@ export class UpstreamFailure extends Error {
       busy?: 'rate' | 'load' | null;
       unpaid?: Unpaid | null;
       timedOut?: boolean;
-      said?: string | null;
+      replyText?: string | null;
       received?: number;
       cause?: unknown;
     },
@@ -80,20 +80,20 @@ export class UpstreamFailure extends Error {
     this.busy = options.busy ?? null;
     this.unpaid = options.unpaid ?? null;
     this.timedOut = options.timedOut ?? false;
-    this.said = options.said ?? null;
+    this.replyText = options.replyText ?? null;
     this.received = options.received ?? 0;
   }
 
   /** Everything that the provider itself told, for a failure that stands for this one. */
-  get told(): Pick<UpstreamFailure, 'status' | 'busy' | 'said' | 'detail' | 'retryAfterS'> {
-    const { status, busy, said, detail, retryAfterS } = this;
-    return { status, busy, said, detail, retryAfterS };
+  get providerFacts(): Pick<UpstreamFailure, 'status' | 'busy' | 'replyText' | 'detail' | 'retryAfterS'> {
+    const { status, busy, replyText, detail, retryAfterS } = this;
+    return { status, busy, replyText, detail, retryAfterS };
   }
 
   /** The same failure, with the reply that it is about: its status, and its first words if no others are known. */
   ofReply(status: number, body: string): UpstreamFailure {
-    const said = this.said ?? firstWords(body);
-    return new UpstreamFailure(this.message, Object.assign({}, this, { status, said, cause: this.cause }));
+    const replyText = this.replyText ?? firstWords(body);
+    return new UpstreamFailure(this.message, Object.assign({}, this, { status, replyText, cause: this.cause }));
   }
 
   /** The same failure with another message for clients. */
@@ -185,7 +185,7 @@ export function toFailure(status: number, body: Uint8Array, retryAfterS: number 
     detail: refusal ? words : busy && withoutAccount(words),
     code: refusal ? codeOf(errorIn(parsed) ?? parsed, words) : null,
     retryAfterS: isShare ? (retryAfterS ?? 1) : retryAfterS,
-    said: words ?? firstWords(Buffer.from(body.subarray(0, WORDS_BYTES_MAX)).toString()),
+    replyText: words ?? firstWords(Buffer.from(body.subarray(0, WORDS_BYTES_MAX)).toString()),
     cause: words === null ? undefined : new Error(words),
   });
 }
@@ -203,7 +203,7 @@ export function failedByItsOwnWords(error: unknown): UpstreamFailure {
     attributedTo: 'provider',
     // Its words are not shown, because nothing takes secrets out of a reply.
     busy: busyOf(null, error),
-    said: words,
+    replyText: words,
     cause: new Error(words),
   });
 }
@@ -295,10 +295,10 @@ const ANSWER =
 /** The numbers in the refusal of a prompt that is too long; null for another refusal. */
 export function contextExceeded(message: string): ContextExceeded | null {
   if (!WORDS.test(message)) return null;
-  return { prompt: found(PROMPT, message), answer: found(ANSWER, message), maximum: found(MAXIMUM, message) };
+  return { prompt: numberIn(PROMPT, message), answer: numberIn(ANSWER, message), maximum: numberIn(MAXIMUM, message) };
 }
 
-function found(pattern: RegExp, message: string): number | null {
+function numberIn(pattern: RegExp, message: string): number | null {
   const digits = pattern
     .exec(message)
     ?.slice(1)

@@ -71,9 +71,9 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     } catch (error) {
       return attempts.check(address, async () => {
         const key = adminKeys && parseKey(bearerOf(headers.authorization ?? '') ?? '');
-        const found = key?.kind === 'admin' ? await adminKeys!.find(key.hash) : null;
-        if (found === null) throw error;
-        return found;
+        const record = key?.kind === 'admin' ? await adminKeys!.find(key.hash) : null;
+        if (record === null) throw error;
+        return record;
       });
     }
   };

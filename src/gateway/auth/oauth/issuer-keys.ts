@@ -122,17 +122,17 @@ function metadataUrls(issuer: string): readonly string[] {
  * The URL of the keys in the metadata of an issuer. Throws an Error with the reason if the metadata is not acceptable.
  */
 export function jwksUrlOf(metadata: unknown, issuer: string): string {
-  const { issuer: named, jwks_uri: found } = (metadata ?? {}) as {
+  const { issuer: issuerName, jwks_uri: url } = (metadata ?? {}) as {
     readonly issuer?: unknown;
     readonly jwks_uri?: unknown;
   };
   // With the metadata of another issuer, that issuer's keys would verify this issuer's tokens.
-  if (named !== issuer) throw new Error('names another issuer');
-  if (typeof found !== 'string' || !isIssuerUrl(found)) throw new Error('has no jwks_uri with https');
+  if (issuerName !== issuer) throw new Error('names another issuer');
+  if (typeof url !== 'string' || !isIssuerUrl(url)) throw new Error('has no jwks_uri with https');
   // Metadata from the network must not direct the gateway to a service on its own machine.
-  if (isLoopback(new URL(found).hostname) && !isLoopback(new URL(issuer).hostname))
+  if (isLoopback(new URL(url).hostname) && !isLoopback(new URL(issuer).hostname))
     throw new Error('has a jwks_uri that leads to this machine');
-  return found;
+  return url;
 }
 
 interface FetchJsonOptions {

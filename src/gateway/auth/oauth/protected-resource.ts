@@ -55,7 +55,7 @@ export async function createProtectedResource({
     accessTokens: await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),
     routes: resourceRoutes({ issuer, resources, scopes: supported }),
     challengeFor: createChallenge({ resources, scopes: requiredScope === null ? scopes : [requiredScope] }),
-    warning: resources.named
+    warning: resources.isConfigured
       ? null
       : 'no access token can be for this gateway: set server.public_url, or oauth.audience',
   };

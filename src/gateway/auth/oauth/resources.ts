@@ -26,7 +26,7 @@ export interface Resources {
    */
   isFor(audience: string, path: string | null): boolean;
   /** False if neither an origin nor an audience of the gateway is configured. Then no token can be meant for it. */
-  readonly named: boolean;
+  readonly isConfigured: boolean;
 }
 
 interface ResourcesOptions {
@@ -90,7 +90,7 @@ export function createResources({ publicUrl, ownOrigin, domains, audience, share
   };
 
   return {
-    named: audience !== null || origins.size > 0,
+    isConfigured: audience !== null || origins.size > 0,
 
     resourceOf(request, path) {
       const origin = ownOrigin(request);
@@ -107,14 +107,14 @@ export function createResources({ publicUrl, ownOrigin, domains, audience, share
     isAudience: (text) => pathIn(text) !== null,
 
     isFor(text, path) {
-      const meant = pathIn(text);
-      if (meant === null) return false;
-      if (shared || meant === '/') return true;
+      const audiencePath = pathIn(text);
+      if (audiencePath === null) return false;
+      if (shared || audiencePath === '/') return true;
       if (path === null) return false;
-      const [one, asked] = [plainPath(meant), plainPath(path)];
+      const [one, place] = [plainPath(audiencePath), plainPath(path)];
       if (ALL.has(one) && VIDEO_FILE.test(path)) return true;
       if (!isResourcePath(path)) return false;
-      return placeOf(one) === placeOf(asked) || (ALL.has(one) && asked.startsWith(`${one}/`));
+      return placeOf(one) === placeOf(place) || (ALL.has(one) && place.startsWith(`${one}/`));
     },
   };
 }

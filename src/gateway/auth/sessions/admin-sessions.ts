@@ -138,15 +138,15 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
     const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
     app.get('/session', { schema: { ...show, security: [] }, onRequest }, async (request, reply) => {
       void reply.header('cache-control', 'no-store');
-      const found = await adminSessions.find(request).catch(passOver);
-      return found ? { signed_in: true, expires_at: new Date(found.expiresAt).toISOString() } : NOBODY;
+      const session = await adminSessions.find(request).catch(passOver);
+      return session ? { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() } : NOBODY;
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');
     // If the request also has a key, the key must be valid, as on every route. A wrong key is refused before the body
     // is read.
-    const kept = { schema: { ...end, security: [] }, onRequest: [onRequest, refuseWrongKey] };
-    app.delete('/session', kept, async (request, reply) => {
+    const routeOptions = { schema: { ...end, security: [] }, onRequest: [onRequest, refuseWrongKey] };
+    app.delete('/session', routeOptions, async (request, reply) => {
       void reply.header('set-cookie', cookies.remove(request, 'admin')).header('cache-control', 'no-store');
       // If the session is over, the operator is signed out already.
       await adminSessions.end(request).catch(passOver);

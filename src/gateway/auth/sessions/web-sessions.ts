@@ -149,13 +149,13 @@ export function createWebSessions(
     },
 
     async find(secret) {
-      const kept = known(secret);
-      if (kept !== undefined) return kept;
+      const knownSession = known(secret);
+      if (knownSession !== undefined) return knownSession;
       const id = idOf(secret);
       const [from, before] = [now(), ends];
       const [row] = await database.query(SQL.findSession, [id]);
-      const found = row === undefined ? null : sessionOf(row);
-      const session = found === null || isOver(found, from) ? null : see(found, from);
+      const stored = row === undefined ? null : sessionOf(row);
+      const session = stored === null || isOver(stored, from) ? null : see(stored, from);
       if (ends === before) {
         cached.delete(id);
         cached.set(id, { session, from });
@@ -221,8 +221,8 @@ export function findGuarded(
 ): WebSession | Promise<WebSession> {
   const known = sessions.known(secret);
   if (known !== undefined) return accept(known);
-  const look = async () => accept(await sessions.find(secret));
-  return sessions.wasGood(secret) ? look() : attempts.check(address, look);
+  const checkSession = async () => accept(await sessions.find(secret));
+  return sessions.wasGood(secret) ? checkSession() : attempts.check(address, checkSession);
 }
 
 interface SessionCallersOptions extends LookupDeps {
@@ -242,12 +242,13 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
   const { cookies, keys, acceptDevelopment } = options;
 
   const callerOf = (session: WebSession): Caller | Promise<Caller> => {
-    const { id, account, signedInBy: by, keyHash, wallet } = session;
-    if (by === 'wallet' && wallet !== null)
-      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, by } };
-    if (by === 'development' && acceptDevelopment) return { account, key: null, wallet: null, session: { id, by } };
-    if (by !== 'api_key' || keyHash === null) throw sessionOver();
-    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, by: 'api_key' } });
+    const { id, account, signedInBy: signedInBy, keyHash, wallet } = session;
+    if (signedInBy === 'wallet' && wallet !== null)
+      return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, method: signedInBy } };
+    if (signedInBy === 'development' && acceptDevelopment)
+      return { account, key: null, wallet: null, session: { id, method: signedInBy } };
+    if (signedInBy !== 'api_key' || keyHash === null) throw sessionOver();
+    const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, method: 'api_key' } });
     return after(
       orElse(() => keys.callerOfHash(keyHash), endedWithKey),
       withSession,

@@ -17,7 +17,7 @@ export interface ContractWallets {
    * without code, because it is not a contract. Rejects with GatewayError `service_unavailable` if the node fails or
    * too many checks run, `rate_limit_exceeded` after too many checks.
    */
-  verify(of: ContractSignature): Promise<boolean>;
+  verify(signature: ContractSignature): Promise<boolean>;
   /** Loads the library, so that no request waits for it. */
   load(): Promise<void>;
 }

@@ -19,16 +19,16 @@ export interface SignedMessage {
  * if two of the names have different values.
  */
 export function readSignIn(headers: IncomingHttpHeaders): string | null {
-  let found: string | null = null;
+  let header: string | null = null;
   for (const name of SIGN_IN_HEADERS) {
     const value = headers[name];
     if (value === undefined) continue;
     const text = String(value).trim();
-    if (found !== null && found !== text)
+    if (header !== null && header !== text)
       throw signInError('Two sign-in headers have two values: send only SIGN-IN-WITH-X');
-    found = text;
+    header = text;
   }
-  return found;
+  return header;
 }
 
 /**

@@ -228,9 +228,9 @@ const MINUTE_MS = 60_000;
  * time that does not exist. `Date.parse` accepts many other forms, and reads some of them as local time.
  */
 export function parseTime(text: string): number | null {
-  const found = RFC_3339.exec(text);
-  if (!found) return null;
-  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = found;
+  const match = RFC_3339.exec(text);
+  if (!match) return null;
+  const [, year, month, day, hour, minute, second, fraction = '', sign, offsetHours, offsetMinutes] = match;
   const fields = [Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute), Number(second)] as const;
   const date = new Date(0);
   date.setUTCFullYear(fields[0], fields[1], fields[2]);

@@ -8,7 +8,7 @@ import type { Validity } from './message.ts';
 interface Verified<Found> {
   /** The caller of a header that was verified and is valid at `at`. Otherwise null. */
   get(header: string, at: number): Found | null;
-  put(header: string, found: Found, validity: Validity): void;
+  put(header: string, result: Found, validity: Validity): void;
 }
 
 interface VerifiedOptions {
@@ -18,7 +18,7 @@ interface VerifiedOptions {
 
 /** Beyond the bounds, the oldest entries are dropped. */
 export function createVerified<Found = Caller>({ countMax, bytesMax }: VerifiedOptions): Verified<Found> {
-  const entries = new Map<string, { readonly found: Found; readonly validity: Validity }>();
+  const entries = new Map<string, { readonly value: Found; readonly validity: Validity }>();
   let bytes = 0;
 
   const drop = (header: string) => {
@@ -29,14 +29,14 @@ export function createVerified<Found = Caller>({ countMax, bytesMax }: VerifiedO
     get(header, at) {
       const entry = entries.get(header);
       if (entry === undefined) return null;
-      if (at >= entry.validity.from && at <= entry.validity.until) return entry.found;
+      if (at >= entry.validity.from && at <= entry.validity.until) return entry.value;
       drop(header);
       return null;
     },
 
-    put(header, found, validity) {
+    put(header, result, validity) {
       drop(header);
-      entries.set(header, { found, validity });
+      entries.set(header, { value: result, validity });
       // A header is ASCII, which takes one byte for each character.
       bytes += header.length;
       while (entries.size > countMax || bytes > bytesMax) drop(entries.keys().next().value!);

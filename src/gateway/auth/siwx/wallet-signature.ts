@@ -178,13 +178,13 @@ export function verifySolanaSignature(address: string, text: string, signature: 
 
 /** Both possible decodings, because a text can be valid base58 and valid base64. */
 function decodings(signature: string): Uint8Array[] {
-  const found: Uint8Array[] = [];
+  const results: Uint8Array[] = [];
   if (signature.length <= SIGNATURE_DIGITS_MAX) {
     const bytes = bs58.decodeUnsafe(signature);
-    if (bytes?.length === SIGNATURE_BYTES) found.push(bytes);
+    if (bytes?.length === SIGNATURE_BYTES) results.push(bytes);
   }
-  if (BASE64.test(signature)) found.push(Buffer.from(signature, 'base64'));
-  return found;
+  if (BASE64.test(signature)) results.push(Buffer.from(signature, 'base64'));
+  return results;
 }
 
 /**

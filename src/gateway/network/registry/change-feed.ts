@@ -39,7 +39,7 @@ interface ChangeFeed {
    * Reads the changes since the last read, renews the lease and removes silent gateways. Rejects with the database's
    * error.
    */
-  look(): Promise<void>;
+  poll(): Promise<void>;
   /** Call this when a write may have failed. The next poll compares the database with this gateway's connections. */
   doubt(): void;
   isSure(): boolean;
@@ -95,7 +95,7 @@ export function createChangeFeed(options: ChangeFeedOptions): ChangeFeed {
   return {
     cursor: () => cursor,
     begin: (since) => apply(() => database.query(CONNECTIONS_SQL.recentConnections, [since])),
-    look: () =>
+    poll: () =>
       apply(async (version) => (version > cursor ? database.query(CONNECTIONS_SQL.changedConnections, [cursor]) : [])),
     doubt() {
       unsure = true;

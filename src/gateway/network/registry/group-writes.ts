@@ -2,10 +2,10 @@ import { DatabaseError, type Database, type Row, type Step } from '#store';
 
 export interface GroupWrites {
   /**
-   * Resolves with the rows of each step once the steps are committed. Resolves with null if `wanted` was false when
+   * Resolves with the rows of each step once the steps are committed. Resolves with null if `isWanted` was false when
    * their turn came. Rejects with the database's error.
    */
-  submit(steps: readonly Step[], wanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
+  submit(steps: readonly Step[], isWanted?: () => boolean): Promise<readonly (readonly Row[])[] | null>;
 }
 
 interface GroupWritesOptions {
@@ -21,7 +21,7 @@ interface GroupWritesOptions {
 
 interface PendingWrite {
   readonly steps: readonly Step[];
-  readonly wanted: () => boolean;
+  readonly isWanted: () => boolean;
   readonly resolve: (rows: readonly (readonly Row[])[] | null) => void;
   readonly reject: (error: Error) => void;
 }
@@ -68,19 +68,17 @@ export function createGroupWrites({
     while (waiting.length > 0) {
       const group = waiting.slice(0, groupMax);
       waiting = waiting.slice(groupMax);
-      const { wanted = [], unwanted = [] } = Object.groupBy(group, (pending) =>
-        pending.wanted() ? 'wanted' : 'unwanted',
-      );
-      for (const { resolve } of unwanted) resolve(null);
-      if (wanted.length > 0) await commit(wanted);
+      const { live = [], dead = [] } = Object.groupBy(group, (pending) => (pending.isWanted() ? 'live' : 'dead'));
+      for (const { resolve } of dead) resolve(null);
+      if (live.length > 0) await commit(live);
     }
     running = false;
   };
 
   return {
-    submit: (steps, wanted = () => true) =>
+    submit: (steps, isWanted = () => true) =>
       new Promise((resolve, reject) => {
-        waiting.push({ steps, wanted, resolve, reject });
+        waiting.push({ steps, isWanted, resolve, reject });
         if (running) return;
         running = true;
         // Writes of the same turn of the event loop go into one transaction.

@@ -59,15 +59,15 @@ async function compare(
   { database, now, noticeMs }: RaiseOptions,
 ): Promise<readonly RegisteredService[]> {
   for (let attempt = 0; ; attempt += 1) {
-    const [found] = await database.query(SQL.findListedPrices, [provider]);
-    const text = (found?.['document'] as string | undefined) ?? null;
+    const [row] = await database.query(SQL.findListedPrices, [provider]);
+    const text = (row?.['document'] as string | undefined) ?? null;
     const before = text === null ? [] : servicesFromText(text);
-    const known = found === undefined ? [] : pastPricesFromText(found['past_prices'] as string);
+    const known = row === undefined ? [] : pastPricesFromText(row['past_prices'] as string);
     const timed = withTimes(services, before, now);
     const document = servicesToText(timed);
     if (document === text) return withRaises(timed, known);
     const past = nextPastPrices(known, before, services, { now, noticeMs });
-    const revision = Number(found?.['revision'] ?? 0);
+    const revision = Number(row?.['revision'] ?? 0);
     const written = await database.query(SQL.putListedPrices, [provider, document, pastPricesToText(past), revision]);
     if (written.length > 0 || attempt === ATTEMPTS) return withRaises(timed, past);
   }

@@ -44,7 +44,7 @@ interface ListingOptions {
 /** The listing of one provider. */
 interface Listed {
   /** Revision that should be listed. */
-  wanted: number;
+  target: number;
   /** Revision that is listed. */
   loaded: number;
   offers: readonly Offer[];
@@ -73,18 +73,18 @@ export function createListing(options: ListingOptions): ProviderListing {
     );
 
   const end = (provider: string) => {
-    const found = listed.get(provider);
+    const entry = listed.get(provider);
     listed.delete(provider);
     toLoad.delete(provider);
-    if (found && found.offers.length > 0) catalog.depart(sourceOf(provider), found.offers, graceMs);
+    if (entry && entry.offers.length > 0) catalog.depart(sourceOf(provider), entry.offers, graceMs);
     onGone(provider);
   };
 
   /** Ends the grace time of a provider that is away. */
   const lapse = (provider: string) => {
-    const found = listed.get(provider)!;
+    const entry = listed.get(provider)!;
     // Its registration is still being read. Its names will be remembered when it arrives.
-    if (found.loaded < found.wanted && found.offers.length === 0) found.goneMs = graceMs;
+    if (entry.loaded < entry.target && entry.offers.length === 0) entry.goneMs = graceMs;
     else end(provider);
   };
 
@@ -93,13 +93,13 @@ export function createListing(options: ListingOptions): ProviderListing {
       const group = [...toLoad].slice(0, LOAD_MAX);
       // Removed before the read, so that a registration during the read is read again.
       for (const provider of group) toLoad.delete(provider);
-      const found = await database
+      const results = await database
         .batch(group.map((provider) => ({ statement: SQL.findDocument, params: [provider] })))
         .catch((error: unknown) => {
           for (const provider of group) if (listed.has(provider)) toLoad.add(provider);
           throw error;
         });
-      for (const [row] of found) {
+      for (const [row] of results) {
         if (!row) continue;
         await ownTurn();
         const services = registeredOf(row);
@@ -112,42 +112,42 @@ export function createListing(options: ListingOptions): ProviderListing {
   const listing: ProviderListing = {
     set(provider, { reachable, revision, awayMs }) {
       if (isBanned(provider)) return onGone(provider);
-      let found = listed.get(provider);
-      if (!found) {
+      let entry = listed.get(provider);
+      if (!entry) {
         const gone = !reachable && awayMs >= graceMs;
         if (gone && (awayMs >= LATELY_MS || revision === 0)) return onGone(provider);
-        listed.set(provider, (found = { wanted: 0, loaded: 0, offers: [], grace: null, goneMs: gone ? awayMs : null }));
+        listed.set(provider, (entry = { target: 0, loaded: 0, offers: [], grace: null, goneMs: gone ? awayMs : null }));
       }
       if (reachable) {
-        if (found.grace) clearTimeout(found.grace);
-        found.grace = null;
-        found.goneMs = null;
-      } else if (found.goneMs === null) {
-        found.grace ??= setTimeout(lapse, graceMs - Math.max(0, awayMs), provider).unref();
+        if (entry.grace) clearTimeout(entry.grace);
+        entry.grace = null;
+        entry.goneMs = null;
+      } else if (entry.goneMs === null) {
+        entry.grace ??= setTimeout(lapse, graceMs - Math.max(0, awayMs), provider).unref();
       }
-      if (revision > found.wanted) found.wanted = revision;
-      if (found.loaded < found.wanted) toLoad.add(provider);
+      if (revision > entry.target) entry.target = revision;
+      if (entry.loaded < entry.target) toLoad.add(provider);
     },
     put(provider, revision, services) {
-      const found = listed.get(provider);
-      if (!found || revision <= found.loaded) return;
-      found.loaded = revision;
-      if (found.loaded >= found.wanted) toLoad.delete(provider);
-      if (found.goneMs !== null) {
-        catalog.depart(sourceOf(provider), offersOf(provider, services), found.goneMs);
+      const entry = listed.get(provider);
+      if (!entry || revision <= entry.loaded) return;
+      entry.loaded = revision;
+      if (entry.loaded >= entry.target) toLoad.delete(provider);
+      if (entry.goneMs !== null) {
+        catalog.depart(sourceOf(provider), offersOf(provider, services), entry.goneMs);
         return end(provider);
       }
-      const changes = services.length > 0 || found.offers.length > 0;
-      found.offers = offersOf(provider, services);
-      if (changes) show(provider, found.offers);
+      const changes = services.length > 0 || entry.offers.length > 0;
+      entry.offers = offersOf(provider, services);
+      if (changes) show(provider, entry.offers);
     },
     drop(provider) {
-      const found = listed.get(provider);
-      if (found?.grace) clearTimeout(found.grace);
+      const entry = listed.get(provider);
+      if (entry?.grace) clearTimeout(entry.grace);
       listed.delete(provider);
       toLoad.delete(provider);
       // Without `depart`, so that its names are unknown at once: nobody should wait for it to come back.
-      if (found && found.offers.length > 0) catalog.replace(sourceOf(provider), []);
+      if (entry && entry.offers.length > 0) catalog.replace(sourceOf(provider), []);
       onGone(provider);
     },
     relist() {

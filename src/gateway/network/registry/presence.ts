@@ -130,8 +130,8 @@ export function createPresence(options: PresenceOptions): Presence {
     // An open connection counts even if it has ended according to the database.
     if (open.get(provider)?.has(connection)) return { kind: 'here', connection };
     if (leftAt !== null || node === self) return null;
-    const found = nodes.get(node);
-    return found && found.url !== null ? { kind: 'elsewhere', node: { id: node, url: found.url }, connection } : null;
+    const row = nodes.get(node);
+    return row && row.url !== null ? { kind: 'elsewhere', node: { id: node, url: row.url }, connection } : null;
   };
 
   const enter = (row: PresenceRow): PresenceEntry => {
@@ -246,9 +246,9 @@ class Waiters {
     return new Promise((resolve) => {
       const waiters = this.#waiting.get(provider) ?? new Set();
       this.#waiting.set(provider, waiters);
-      const wake = (found: Location | null) => {
+      const wake = (location: Location | null) => {
         clearTimeout(timer);
-        resolve(found);
+        resolve(location);
       };
       const timer = setTimeout(() => {
         waiters.delete(wake);

@@ -131,7 +131,7 @@ const toBan = (row: Readonly<Record<string, unknown>>): Ban => ({
 
 /** The bans in memory, as this gateway last read them. */
 export interface Bans {
-  of(provider: string): Ban | null;
+  banOf(provider: string): Ban | null;
   /** Reads the bans again. Rejects with the database's error, and the last known ones stay in force. */
   load(): Promise<void>;
 }
@@ -140,7 +140,7 @@ export interface Bans {
 export function createBans(store: Pick<BanStore, 'list'>, onBanned: (provider: string) => void): Bans {
   let bans: ReadonlyMap<string, Ban> = new Map();
   return {
-    of: (provider) => bans.get(provider) ?? null,
+    banOf: (provider) => bans.get(provider) ?? null,
     async load() {
       const before = bans;
       bans = new Map((await store.list()).map((ban) => [ban.provider, ban]));

@@ -131,28 +131,28 @@ export function nextPastPrices(
 ): readonly PastPrice[] {
   if (noticeMs === 0) return [];
   const until = now + noticeMs;
-  const wanted = new Map(after.map((service) => [keyOf(service), pricesOfService(service)]));
+  const newPrices = new Map(after.map((service) => [keyOf(service), pricesOfService(service)]));
   const known = new Map(past.map((one) => [one.key, one]));
   const next: PastPrice[] = [];
   for (const { service } of before) {
     const key = keyOf(service);
-    const found = known.get(key);
+    const price = known.get(key);
     known.delete(key);
     const current = pricesOfService(service);
-    const running = found !== undefined && found.until > now;
-    const least = running ? leastOf(key, found.prices, current) : current;
-    const to = wanted.get(key);
+    const running = price !== undefined && price.until > now;
+    const least = running ? leastOf(key, price.prices, current) : current;
+    const to = newPrices.get(key);
     if (to === undefined || isAbove(key, to, current)) next.push({ key, until, prices: least });
-    else if (running) next.push({ key, until: found.until, prices: least });
+    else if (running) next.push({ key, until: price.until, prices: least });
   }
   // The remaining entries are services that were withdrawn earlier.
   for (const one of known.values()) {
-    const to = wanted.get(one.key);
+    const to = newPrices.get(one.key);
     if (to !== undefined) next.push(isAbove(one.key, to, one.prices) ? { ...one, until } : one);
     else if (one.until + GONE_MS > now) next.push(one);
   }
   const gone = next.reduce(
-    (sum, { key, prices }) => sum + (wanted.has(key) ? 0 : 1 + Object.keys(prices.variants).length),
+    (sum, { key, prices }) => sum + (newPrices.has(key) ? 0 : 1 + Object.keys(prices.variants).length),
     0,
   );
   if (gone > GONE_PRICES_MAX)
@@ -175,9 +175,9 @@ export function withRaises(
   const known = new Map(past.map((one) => [one.key, one]));
   return services.map((registered) => {
     const key = keyOf(registered.service);
-    const found = known.get(key);
-    if (!found || !isAbove(key, pricesOfService(registered.service), found.prices, JUMP)) return registered;
-    return { ...registered, raised: { until: found.until, was: found.prices } };
+    const price = known.get(key);
+    if (!price || !isAbove(key, pricesOfService(registered.service), price.prices, JUMP)) return registered;
+    return { ...registered, raised: { until: price.until, was: price.prices } };
   });
 }
 
@@ -240,8 +240,8 @@ function isAbove(key: string, now: ServicePrices, before: ServicePrices, times =
 
 const min = (one: bigint, other: bigint): bigint => (one < other ? one : other);
 
-function leastOf(key: string, found: ServicePrices, current: ServicePrices): ServicePrices {
-  const [one, other] = withAllKinds(key, found, current);
+function leastOf(key: string, prices: ServicePrices, current: ServicePrices): ServicePrices {
+  const [one, other] = withAllKinds(key, prices, current);
   return {
     rates: leastRates(one.rates, other.rates),
     variants: Object.fromEntries(

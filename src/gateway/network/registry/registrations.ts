@@ -94,25 +94,25 @@ export function createRegistrations(options: RegistrationsOptions): Registration
       if (name !== null && reservedNames.isProvider(name)) throw reservedName(name);
       refuseReserved(services, reservedNames);
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-        const [found] = await database.query(SQL.findRegistration, [provider, name === null ? null : keyOfName(name)]);
-        if (found?.['connection'] !== id || !isOpen(connection)) throw superseded();
-        const owner = found['name_owner'] as string | null;
+        const [row] = await database.query(SQL.findRegistration, [provider, name === null ? null : keyOfName(name)]);
+        if (row?.['connection'] !== id || !isOpen(connection)) throw superseded();
+        const owner = row['name_owner'] as string | null;
         if (name !== null && owner !== null && owner !== provider) throw takenName(name);
 
-        const text = found['document'] as string | null;
-        const revision = Number(found['revision'] ?? 0);
+        const text = row['document'] as string | null;
+        const revision = Number(row['revision'] ?? 0);
         // A thousand services take about 5 ms for each of these steps.
         await ownTurn();
         const before = text === null ? [] : servicesFromText(text);
         await ownTurn();
         const timed = withTimes(services, before, now());
         const newText = servicesToText(timed);
-        const known = text === null ? [] : pastPricesFromText(found['past_prices'] as string);
+        const known = text === null ? [] : pastPricesFromText(row['past_prices'] as string);
         await ownTurn();
         const names = namesSteps(database, connection, services);
         // A text of another version may have the same fields in another order.
         if (newText === text || isDeepStrictEqual(timed, before)) {
-          if (found['named'] === null) await writes.submit(names, () => isOpen(connection));
+          if (row['named'] === null) await writes.submit(names, () => isOpen(connection));
           const registered = withRaises(timed, known);
           await ownTurn();
           listing.put(provider, revision, registered);
@@ -125,12 +125,12 @@ export function createRegistrations(options: RegistrationsOptions): Registration
         const past = nextPastPrices(known, before, services, { now: now(), noticeMs: priceNoticeMs });
         const registered = withRaises(timed, past);
         await ownTurn();
-        const kept = name ?? (found['name'] as string | null);
+        const currentName = name ?? (row['name'] as string | null);
         const put = [
           provider,
           account,
-          kept,
-          kept === null ? null : keyOfName(kept),
+          currentName,
+          currentName === null ? null : keyOfName(currentName),
           newText,
           now(),
           id,
@@ -157,15 +157,14 @@ export function createRegistrations(options: RegistrationsOptions): Registration
     },
 
     async registration(provider) {
-      const [found] = await database.query(SQL.findRegistration, [provider, null]);
-      if (!found || found['document'] === null) return null;
+      const [row] = await database.query(SQL.findRegistration, [provider, null]);
+      if (!row || row['document'] === null) return null;
       return {
-        services: registeredOf(found),
-        revision: Number(found['revision']),
-        createdAt: Number(found['created_at']),
-        updatedAt: Number(found['updated_at']),
-        connected:
-          found['left_at'] === null ? { since: Number(found['connected_at']), node: found['node'] as string } : null,
+        services: registeredOf(row),
+        revision: Number(row['revision']),
+        createdAt: Number(row['created_at']),
+        updatedAt: Number(row['updated_at']),
+        connected: row['left_at'] === null ? { since: Number(row['connected_at']), node: row['node'] as string } : null,
       };
     },
   };

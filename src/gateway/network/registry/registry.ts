@@ -135,7 +135,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
 
   async function poll(): Promise<void> {
     try {
-      await feed.look();
+      await feed.poll();
       if (failing && feed.isSure() && !closed) {
         failing = false;
         onRestored?.();
@@ -174,7 +174,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     database,
     catalog: options.catalog,
     graceMs,
-    isBanned: (provider) => bans.of(provider) !== null,
+    isBanned: (provider) => bans.banOf(provider) !== null,
     reservedNames: options.reservedNames,
     onGone: (provider) => presence.forget(provider),
   });
@@ -237,7 +237,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     async join(connection, name) {
       if (closed) throw stopping();
       // It was banned after its dial was admitted. Its tunnel is being closed.
-      if (bans.of(connection.provider) !== null) throw new ConnectionSuperseded('the provider was banned');
+      if (bans.banOf(connection.provider) !== null) throw new ConnectionSuperseded('the provider was banned');
       presence.add(connection);
       const params = [connection.provider, connection.id, node.id, now()];
       const take = async () => {
@@ -271,7 +271,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
       await bans.load();
       return wasBanned;
     },
-    banOf: bans.of,
+    banOf: bans.banOf,
     onBanned: (listener) => listen(bannedListeners, listener),
     relist: () => listing.relist(),
     locate: (provider) => presence.locate(provider),
@@ -295,10 +295,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         { statement: CONNECTIONS_SQL.leaveOrphans, params: [now()] },
       ];
       // Waits for a running poll first, because it might renew the lease and so write the row again.
-      const left = Promise.resolve(poller.running)
+      const departure = Promise.resolve(poller.running)
         .then(() => writes.submit(steps))
         .catch(() => {});
-      await Promise.race([left, late(CLOSE_MS)]);
+      await Promise.race([departure, late(CLOSE_MS)]);
     },
   };
 }

@@ -57,8 +57,8 @@ export function createReservedNames(
     isProvider: (name) => providers.has(foldName(name)),
     ofService(name) {
       const folded = foldName(name);
-      const found = own.get(folded) ?? null;
-      if (found !== null) return found === name && open.has(name) ? null : found;
+      const service = own.get(folded) ?? null;
+      if (service !== null) return service === name && open.has(name) ? null : service;
       for (const { index } of folded.matchAll(/[:/]/g)) {
         const above = own.get(folded.slice(0, index));
         if (above !== undefined) return above;

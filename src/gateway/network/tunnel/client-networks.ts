@@ -72,7 +72,7 @@ export class ClientNetworks {
 
   /** Takes a dial. Throws DialsSpent if the network has none left. */
   takeDial(network: string): void {
-    const dials = this.#dials.of(network);
+    const dials = this.#dials.budgetOf(network);
     const waitMs = dials.waitMs(1);
     if (waitMs > 0) {
       const isRepeated = this.#refused.has(dials);
@@ -98,18 +98,18 @@ export class ClientNetworks {
   enter(network: string, provider: string): NetworkPlace {
     this.#connections.set(network, (this.#connections.get(network) ?? 0) + 1);
     return {
-      frames: this.#frames.of(network),
+      frames: this.#frames.budgetOf(network),
       takeRegistration: (document) => this.#takeRegistration(workOf(document), network, provider),
       leave: () => {
-        const left = this.#connections.get(network)! - 1;
-        if (left === 0) this.#connections.delete(network);
-        else this.#connections.set(network, left);
+        const remaining = this.#connections.get(network)! - 1;
+        if (remaining === 0) this.#connections.delete(network);
+        else this.#connections.set(network, remaining);
       },
     };
   }
 
   #takeRegistration(work: number, network: string, provider: string): number | null {
-    const budgets = [this.#registrations.of(network), this.#ofProviders.of(provider)];
+    const budgets = [this.#registrations.budgetOf(network), this.#ofProviders.budgetOf(provider)];
     const waitMs = Math.max(...budgets.map((budget) => budget.waitMs(work)));
     if (waitMs > WAIT_MS_MAX) return null;
     for (const budget of budgets) budget.take(work);

@@ -5,7 +5,7 @@ import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMe
 
 interface ControlHandlers {
   /** Called when the proxy has accepted the stream. */
-  readonly opened: () => void;
+  readonly onOpen: () => void;
   /** Called with each message. The next message is read after this one was handled, so that the queue stays bounded. */
   readonly message: (message: ProxyMessage) => Promise<void> | void;
   /**
@@ -25,7 +25,7 @@ interface ControlStream {
 const LAST_WORD_MS = 250;
 
 /** Opens the control stream of a tunnel, at the gateway's end. */
-export function openControl(session: ClientHttp2Session, { opened, message, ended }: ControlHandlers): ControlStream {
+export function openControl(session: ClientHttp2Session, { onOpen, message, ended }: ControlHandlers): ControlStream {
   const stream = session.request(
     { ':method': 'POST', ':path': CONTROL_PATH, 'content-type': 'application/jsonl' },
     { endStream: false },
@@ -34,15 +34,15 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
   const listen = async () => {
     for await (const line of readLines(stream as AsyncIterable<Buffer>, CONTROL_LINE_BYTES_MAX)) {
       if (line.length > OWN_TURN_BYTES) await ownTurn();
-      const said = parseProxyMessage(line);
-      if (said !== null) await message(said);
+      const proxyMessage = parseProxyMessage(line);
+      if (proxyMessage !== null) await message(proxyMessage);
     }
   };
   stream.on('error', (error) => ended(`the tunnel broke: ${error.message}`));
   stream.once('close', () => ended('the proxy closed the control stream'));
   stream.once('response', ({ ':status': status }) => {
     if (status !== 200) return ended(`the proxy answered the control stream with ${status}`);
-    opened();
+    onOpen();
     listen().then(
       () => {},
       (error: unknown) => {
@@ -51,9 +51,9 @@ export function openControl(session: ClientHttp2Session, { opened, message, ende
     );
   });
 
-  const say = (line: GatewayMessage, left?: () => void) => {
-    if (!stream.writable) return left?.();
-    stream.write(`${JSON.stringify(line)}\n`, left);
+  const say = (line: GatewayMessage, onSent?: () => void) => {
+    if (!stream.writable) return onSent?.();
+    stream.write(`${JSON.stringify(line)}\n`, onSent);
     if (stream.writableLength > CONTROL_LINE_BYTES_MAX) ended('the proxy does not read its control stream');
   };
 

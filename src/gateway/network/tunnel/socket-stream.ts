@@ -75,7 +75,7 @@ class Stream extends Duplex implements SocketStream {
   readonly #socket: WebSocket;
   #deaf = false;
   /** Payload of the newest unanswered ping. null if all are answered. */
-  #asked: Buffer | null = null;
+  #ping: Buffer | null = null;
   #answering = false;
   /** null: the other end is trusted. */
   readonly #metered: MeteredBytes | null;
@@ -110,7 +110,7 @@ class Stream extends Duplex implements SocketStream {
     });
     socket.on('ping', (data) => {
       if (this.#metered !== null && this.#pingsTooMuch(this.#metered)) return;
-      this.#asked = data;
+      this.#ping = data;
       this.#answer();
     });
     // A session cannot use a half-closed socket, so a close by either end destroys the stream.
@@ -175,9 +175,9 @@ class Stream extends Duplex implements SocketStream {
 
   /** One answer at a time, to the newest ping (RFC 6455, 5.5.3). */
   #answer(): void {
-    const data = this.#asked;
+    const data = this.#ping;
     if (data === null || this.#answering || this.#socket.readyState !== this.#socket.OPEN) return;
-    this.#asked = null;
+    this.#ping = null;
     this.#answering = true;
     this.#socket.pong(data, undefined, () => {
       this.#answering = false;
@@ -249,23 +249,23 @@ interface KeepAliveOptions {
 /** Pings the other end of a tunnel and detects when it is dead. Returns a function that stops this. */
 export function keepAlive({ wire, silenceMs, ping, silent }: KeepAliveOptions): () => void {
   let read = wire.bytesRead;
-  let taken = 0;
+  let written = 0;
   let backlog = false;
   let missed = 0;
-  let asked = false;
+  let isPinging = false;
   const timer = setInterval(() => {
     const nowTaken = wire.bytesWritten - wire.writableLength;
     // A slow connection that is busy with a large request returns no answers, but it is alive while it takes bytes.
-    const alive = wire.bytesRead !== read || (backlog && nowTaken !== taken);
+    const alive = wire.bytesRead !== read || (backlog && nowTaken !== written);
     read = wire.bytesRead;
-    taken = nowTaken;
+    written = nowTaken;
     backlog = wire.writableLength > 0;
     missed = alive ? 0 : missed + 1;
     if (missed >= TURNS) return silent();
-    if (asked) return;
-    asked = true;
+    if (isPinging) return;
+    isPinging = true;
     ping(() => {
-      asked = false;
+      isPinging = false;
     });
   }, silenceMs / TURNS).unref();
   return () => clearInterval(timer);

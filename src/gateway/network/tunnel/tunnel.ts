@@ -27,14 +27,14 @@ export interface TunnelObserver {
   readonly connected?: (connection: ProxyConnection, address: string) => void;
   readonly registered?: (
     connection: ProxyConnection,
-    of: { readonly services: number; readonly revision: number },
+    counts: { readonly services: number; readonly revision: number },
   ) => void;
   readonly refused?: (connection: ProxyConnection, message: string, problems: readonly RegistrationProblem[]) => void;
-  /** A newer connection of the provider took over. `left` follows. */
+  /** A newer connection of the provider took over. `onLeave` follows. */
   readonly replaced?: (connection: ProxyConnection) => void;
   /** The proxy accepts no new calls. Running calls go on. */
   readonly draining?: (connection: ProxyConnection) => void;
-  readonly left?: (connection: ProxyConnection, why: string) => void;
+  readonly onLeave?: (connection: ProxyConnection, why: string) => void;
   /** A registration could not be stored. The tunnel was closed, and the proxy will dial again. */
   readonly failed?: (connection: ProxyConnection, error: unknown) => void;
 }
@@ -166,7 +166,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     end(CLOSE.policyViolation, 'the proxy did not open its side of the tunnel in time'),
   );
   const control = openControl(session, {
-    opened() {
+    onOpen() {
       clearTimeout(opening);
       const { provider, caip10: account } = admitted;
       const { version, payouts } = options;
@@ -270,7 +270,7 @@ export function openTunnel(options: TunnelOptions): Tunnel {
     timers.clear();
     socket.close(code, closeReason(why));
     session.destroy();
-    observer.left?.(connection, why);
+    observer.onLeave?.(connection, why);
   }
 
   return {
@@ -320,8 +320,8 @@ class CountedCalls implements CallSession {
     return this.#running;
   }
 
-  request(...asked: Parameters<CallSession['request']>): ReturnType<CallSession['request']> {
-    const call = this.#session.request(...asked);
+  request(...args: Parameters<CallSession['request']>): ReturnType<CallSession['request']> {
+    const call = this.#session.request(...args);
     this.#running += 1;
     call.once('close', this.#ended);
     return call;

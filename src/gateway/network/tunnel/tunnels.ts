@@ -156,10 +156,10 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     }
   };
   const refuse = (error: unknown, request: IncomingMessage, wire: Socket, address: string) => {
-    const told = toGatewayError(error);
+    const refusal = toGatewayError(error);
     // Reported once, so that a network that dials all the time cannot fill the log.
-    if (!(error instanceof DialsSpent && error.isRepeated)) observer.rejected?.(told, address);
-    if (!wire.destroyed) refuseUpgrade(wire, told, requestIdOf(request.headers));
+    if (!(error instanceof DialsSpent && error.isRepeated)) observer.rejected?.(refusal, address);
+    if (!wire.destroyed) refuseUpgrade(wire, refusal, requestIdOf(request.headers));
   };
   // A fault in the WebSocket handshake gets the same error format as every other error.
   sockets.on('wsClientError', (error, wire, request) =>

@@ -31,7 +31,7 @@ interface ConnectionSharesOptions {
   /** Connections to the address, or bytes of memory. */
   readonly max: number;
   /** The unit of `max`. Default: connections. */
-  readonly of?: 'connections' | 'bytes';
+  readonly unit?: 'connections' | 'bytes';
   /** How long a request waits for a connection. 0: it is refused at once. */
   readonly waitMs: number;
 }
@@ -63,8 +63,8 @@ class Shares implements ConnectionShares {
     this.#options = options;
   }
 
-  get of(): 'connections' | 'bytes' {
-    return this.#options.of ?? 'connections';
+  get unit(): 'connections' | 'bytes' {
+    return this.#options.unit ?? 'connections';
   }
 
   enter(account: string, begin: () => void, refuse: (failure: UpstreamFailure) => void, size = 1): ConnectionSlot {
@@ -90,7 +90,7 @@ class Shares implements ConnectionShares {
   }
 
   /** A request is over. `held`: whether it had a connection. */
-  left(request: WaitingRequest, held: boolean): void {
+  leave(request: WaitingRequest, held: boolean): void {
     const { share, size } = request;
     if (held) {
       share.held -= size;
@@ -165,7 +165,7 @@ class WaitingRequest implements ConnectionSlot {
   refuse(): void {
     const { held } = this.share;
     this.leave();
-    this.#refuse(crowded(held, this.#shares.of));
+    this.#refuse(crowded(held, this.#shares.unit));
   }
 
   leave(): void {
@@ -173,14 +173,14 @@ class WaitingRequest implements ConnectionSlot {
     clearTimeout(this.timer);
     const held = this.#state === 'holds';
     this.#state = 'left';
-    this.#shares.left(this, held);
+    this.#shares.leave(this, held);
   }
 }
 
 /** Blames the account, not the provider, because the account has used up its share. */
-function crowded(held: number, of: 'connections' | 'bytes'): UpstreamFailure {
+function crowded(held: number, unit: 'connections' | 'bytes'): UpstreamFailure {
   const [all, own] =
-    of === 'bytes'
+    unit === 'bytes'
       ? ['All memory for large requests to this provider is', `${held} bytes of large requests`]
       : ['All connections to this provider are', `${held} requests`];
   const message =

@@ -122,8 +122,8 @@ export function createGuardedConnector(options: GuardedFetchOptions): buildConne
 
 const CONNECT_MS = 10_000;
 
-const guardOf = ({ allowPrivate, lookup: given, permits }: GuardedFetchOptions): Guard => ({
-  lookup: given ?? (allowPrivate ? lookupHere : createPublicLookup()),
+const guardOf = ({ allowPrivate, lookup: customLookup, permits }: GuardedFetchOptions): Guard => ({
+  lookup: customLookup ?? (allowPrivate ? lookupHere : createPublicLookup()),
   permits: permits ?? (allowPrivate ? () => true : isPublicAddress),
 });
 
@@ -137,18 +137,18 @@ function createCall(url: URL, guard: Guard) {
     (addresses: readonly LookupAddress[]): buildConnector.connector =>
     (_options, done) => {
       const secure = url.protocol === 'https:';
-      const opened = guardedConnect(
+      const connection = guardedConnect(
         { host: hostOf(url), port: Number(url.port || (secure ? 443 : 80)), secure, addresses },
         guard,
       );
-      socket = opened;
+      socket = connection;
       const failed = (error: Error) => done(error, null);
-      opened.once('error', failed);
-      opened.once(secure ? 'secureConnect' : 'connect', () => {
-        opened.off('error', failed);
+      connection.once('error', failed);
+      connection.once(secure ? 'secureConnect' : 'connect', () => {
+        connection.off('error', failed);
         // The guard may have destroyed the socket in this event.
-        if (opened.errored) failed(opened.errored);
-        else done(null, opened);
+        if (connection.errored) failed(connection.errored);
+        else done(null, connection);
       });
     };
 
@@ -202,7 +202,7 @@ async function readBody(
     return Buffer.alloc(0);
   }
   const tooLong = () => new OutboundFailure(`the reply has more than ${bytesMax} bytes`);
-  const coding = contentCoding.of(headers['content-encoding']);
+  const coding = contentCoding.codingOf(headers['content-encoding']);
   if (coding !== null && contentCoding.isKnown(coding))
     return readBounded(counted(contentCoding.decoded(body, coding), takeMemory), bytesMax, tooLong);
   const length = Number(headers['content-length'] ?? NaN);
@@ -240,9 +240,9 @@ interface Guard {
 /** The addresses of a host. Rejects with OutboundFailure if any of them is not permitted. */
 async function permittedAddresses(host: string, { permits, lookup }: Guard): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
-  const found = family === 0 ? await lookup(host) : [{ address: host, family }];
-  if (found.length === 0 || !found.every(({ address }) => permits(address))) throw refusal();
-  return found;
+  const addresses = family === 0 ? await lookup(host) : [{ address: host, family }];
+  if (addresses.length === 0 || !addresses.every(({ address }) => permits(address))) throw refusal();
+  return addresses;
 }
 
 interface GuardedTarget {
@@ -298,11 +298,11 @@ export function createPublicLookup({ servers }: PublicLookupOptions = {}): Outbo
     const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: TRIES });
     if (servers) resolver.setServers(servers);
     const [v4, v6] = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
-    const found = [
+    const addresses = [
       ...(v4.status === 'fulfilled' ? v4.value.map((address) => ({ address, family: 4 })) : []),
       ...(v6.status === 'fulfilled' ? v6.value.map((address) => ({ address, family: 6 })) : []),
     ];
-    if (found.length === 0) throw v4.status === 'rejected' ? v4.reason : new Error('the name has no address');
-    return found;
+    if (addresses.length === 0) throw v4.status === 'rejected' ? v4.reason : new Error('the name has no address');
+    return addresses;
   };
 }

@@ -101,18 +101,18 @@ export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectE
   };
 
   function route(baseUrl: string): Route {
-    let found = routes.get(baseUrl);
-    if (!found) {
+    let entry = routes.get(baseUrl);
+    if (!entry) {
       const url = new URL(baseUrl);
       let origin = origins.get(url.origin);
       // A call waits for a connection as long as for the head of its reply. A listening request does not wait, because
       // its client can send it again.
       if (!origin)
         origins.set(url.origin, (origin = { calls: line(url.origin, headTimeoutMs), listens: line(url.origin, 0) }));
-      found = { ...origin, basePath: url.pathname.replace(/\/$/, ''), ownPath: url.pathname };
-      routes.set(baseUrl, found);
+      entry = { ...origin, basePath: url.pathname.replace(/\/$/, ''), ownPath: url.pathname };
+      routes.set(baseUrl, entry);
     }
-    return found;
+    return entry;
   }
 
   return {
@@ -338,7 +338,7 @@ export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<Direc
     if (shares === undefined) {
       shares = {
         calls: createConnectionShares({ max, waitMs }),
-        bodies: createConnectionShares({ max: BODIES_BYTES_MAX, of: 'bytes', waitMs }),
+        bodies: createConnectionShares({ max: BODIES_BYTES_MAX, unit: 'bytes', waitMs }),
       };
       shared.set(dispatcher, shares);
       all.add(shares.calls).add(shares.bodies);

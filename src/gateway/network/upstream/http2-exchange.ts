@@ -62,7 +62,7 @@ export class Http2Exchange extends PulledReply implements UpstreamExchange {
   }
 
   /** False once it failed or was aborted. It needs no stream then. */
-  get wanted(): boolean {
+  get isLive(): boolean {
     return this.error === null;
   }
 

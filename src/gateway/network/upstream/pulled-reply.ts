@@ -70,7 +70,7 @@ export abstract class PulledReply implements UpstreamReply {
 
   #pull(): readonly Uint8Array[] | null | Promise<readonly Uint8Array[] | null> {
     const burst = this.#burst.over;
-    return burst === null && this.#isReady ? this.#taken() : this.#readLater(burst);
+    return burst === null && this.#isReady ? this.#takeChunks() : this.#readLater(burst);
   }
 
   get #isReady(): boolean {
@@ -84,13 +84,13 @@ export abstract class PulledReply implements UpstreamReply {
         this.#wake = resolve;
       });
     }
-    return this.#taken();
+    return this.#takeChunks();
   }
 
-  #taken(): readonly Uint8Array[] | null {
+  #takeChunks(): readonly Uint8Array[] | null {
     if (this.queue.length > 0) {
       const chunks = this.queue;
-      this.#burst.given(this.queuedBytes);
+      this.#burst.add(this.queuedBytes);
       this.clearQueue();
       this.emptied();
       return chunks;
@@ -106,7 +106,7 @@ export abstract class PulledReply implements UpstreamReply {
 
   protected begun(status: number, headers: IncomingHttpHeaders): void {
     this.status = status;
-    const coding = contentCoding.of(headers['content-encoding']);
+    const coding = contentCoding.codingOf(headers['content-encoding']);
     if (coding === null || !contentCoding.isKnown(coding)) this.headers = headers;
     else {
       // Its length is that of the coded bytes.
@@ -141,7 +141,7 @@ class Burst {
   #inTurn = 0;
   #bytes = 0;
 
-  given(bytes: number): void {
+  add(bytes: number): void {
     this.#inTurn += bytes;
     this.#bytes += bytes;
   }

@@ -117,11 +117,15 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
   /** The request was not sent. Sends it as soon as its provider is reachable again, until `sent.until`. */
   async function wait(exchange: Http2Exchange, sent: TunnelRequest): Promise<void> {
     const { provider } = sent.endpoint;
-    for (let left = sent.until - performance.now(); left > 0 && !closed; left = sent.until - performance.now()) {
+    for (
+      let remainingMs = sent.until - performance.now();
+      remainingMs > 0 && !closed;
+      remainingMs = sent.until - performance.now()
+    ) {
       // A known connection that cannot be used has ended. The registry will learn that soon.
-      if (registry.locate(provider) === null) await registry.waitFor(provider, left);
-      else await new Promise((resolve) => setTimeout(resolve, Math.min(left, AGAIN_MS)));
-      if (!exchange.wanted || begin(exchange, sent)) return;
+      if (registry.locate(provider) === null) await registry.waitFor(provider, remainingMs);
+      else await new Promise((resolve) => setTimeout(resolve, Math.min(remainingMs, AGAIN_MS)));
+      if (!exchange.isLive || begin(exchange, sent)) return;
     }
     exchange.fail(notConnected());
   }
@@ -141,7 +145,7 @@ export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf
       const shares = shared.get(request.listens ? LISTENS + provider : provider);
       sent.entry = shares.enter(account, start, (failed) => exchange.fail(failed));
       // The request may have failed already.
-      if (!exchange.wanted) sent.entry.leave();
+      if (!exchange.isLive) sent.entry.leave();
       return exchange;
     },
     async close() {
@@ -217,15 +221,16 @@ const FAILURES: Readonly<Record<ProxyFailure, string>> = {
 /** The proxy sent nothing of the request to the provider's service. */
 const UNSENT: ReadonlySet<string | string[]> = new Set(['upstream_unreachable', 'unknown_service']);
 
-const isFailure = (told: unknown): told is ProxyFailure => typeof told === 'string' && Object.hasOwn(FAILURES, told);
+const isFailure = (value: unknown): value is ProxyFailure =>
+  typeof value === 'string' && Object.hasOwn(FAILURES, value);
 
 /** Reads PROXY_FAILURE_HEADER, which only a proxy or another gateway can set. A reply of an upstream cannot have it. */
 export function judge(headers: Readonly<Http2Headers>): UpstreamFailure | 'again' | null {
-  const told = headers[PROXY_FAILURE_HEADER];
-  if (told === undefined) return null;
-  if (told === UNKNOWN_CONNECTION || told === 'draining') return 'again';
-  const message = isFailure(told) ? FAILURES[told] : 'the provider could not serve the request';
-  return failure(message, { unsent: UNSENT.has(told) });
+  const failureCode = headers[PROXY_FAILURE_HEADER];
+  if (failureCode === undefined) return null;
+  if (failureCode === UNKNOWN_CONNECTION || failureCode === 'draining') return 'again';
+  const message = isFailure(failureCode) ? FAILURES[failureCode] : 'the provider could not serve the request';
+  return failure(message, { unsent: UNSENT.has(failureCode) });
 }
 
 const { NGHTTP2_REFUSED_STREAM } = constants;

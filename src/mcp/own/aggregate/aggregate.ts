@@ -76,11 +76,11 @@ export function createAggregate({
             message: 'Unknown cursor. Repeat the request without a cursor',
           },
         };
-      const found = method === 'tools/list' && (await tooMany(scope));
-      const { items, nextCursor } = found
+      const isIncomplete = method === 'tools/list' && (await tooMany(scope));
+      const { items, nextCursor } = isIncomplete
         ? { items: OWN_TOOLS, nextCursor: null }
         : await mergedPage(scope.services, tables, { method, form: modern ? 'modern' : 'legacy', after });
-      const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !found) : [];
+      const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !isIncomplete) : [];
       const members = {
         [LISTS[method].member]: `[${[...items, ...asks].join()}]`,
         ...(nextCursor === null ? {} : { nextCursor: JSON.stringify(nextCursor) }),

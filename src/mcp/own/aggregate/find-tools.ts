@@ -42,17 +42,17 @@ export async function findTools(
     return failed('services must be a list of names of services');
 
   const among = services ? new Set(services as readonly string[]) : null;
-  const wanted = among ? scope.services.filter((name) => among.has(name)) : scope.services;
-  const searched = await countTools(wanted, deps.catalogue);
-  const found =
+  const names = among ? scope.services.filter((name) => among.has(name)) : scope.services;
+  const searched = await countTools(names, deps.catalogue);
+  const matches =
     query.trim() === ''
-      ? listed(wanted, limit, deps.catalogue)
-      : await deps.catalogue.find(query, { limit, services: wanted });
+      ? listed(names, limit, deps.catalogue)
+      : await deps.catalogue.find(query, { limit, services: names });
   const tools: string[] = [];
   let characters = 0;
   const pace = createPace(WORK.turn);
-  for (const one of found) {
-    const table = deps.tables.of(one.service);
+  for (const one of matches) {
+    const table = deps.tables.tableOf(one.service);
     // Its last provider has left in an earlier turn.
     if (table === null) continue;
     await pace(WORK.name * table.work('tools'));
@@ -63,7 +63,7 @@ export async function findTools(
     characters += text.length;
   }
   const admits = admitsIn(scope);
-  const asked: string[] = [];
+  const searchedNames: string[] = [];
   for (const kind of deps.bridged.kinds(admits)) {
     const entries = await deps.bridged.find(
       kind,
@@ -78,9 +78,9 @@ export async function findTools(
       texts.push(text);
       characters += text.length;
     }
-    asked.push(`,"${WORD[kind].replace(' ', '_')}s":[${texts.join()}]`);
+    searchedNames.push(`,"${WORD[kind].replace(' ', '_')}s":[${texts.join()}]`);
   }
-  return toResult(`{"tools":[${tools.join()}],"searched":${searched}${asked.join('')}}`, false);
+  return toResult(`{"tools":[${tools.join()}],"searched":${searched}${searchedNames.join('')}}`, false);
 }
 
 /** An agent or a model, with the call that asks it. */
@@ -96,21 +96,21 @@ function listed(
   limit: number,
   catalogue: Pick<ToolCatalogue, 'service'>,
 ): readonly FoundTool[] {
-  const found: FoundTool[] = [];
+  const matches: FoundTool[] = [];
   for (const service of services) {
-    if (found.length >= limit) break;
+    if (matches.length >= limit) break;
     const tools = catalogue.service(service)?.tools;
-    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - found.length))
-      found.push({ service, ...tools!.get(name)! });
+    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - matches.length))
+      matches.push({ service, ...tools!.get(name)! });
   }
-  return found;
+  return matches;
 }
 
 /** null for a tool that its service has no more. */
 function render({ service, tool, offer }: FoundTool, { listing, toolNames }: ServiceTable): string | null {
   const exposed = toolNames.get(tool.name);
   if (exposed === undefined) return null;
-  const text = readableText(tool.shown);
+  const text = readableText(tool.texts);
   const members = membersOf(text);
   const raw = (key: string) => {
     const member = members.get(key);

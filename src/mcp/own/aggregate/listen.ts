@@ -99,10 +99,10 @@ async function subscribe(
 ): Promise<readonly string[]> {
   const located = uris.flatMap((uri) => options.aggregate.uriOf(uri, scope) ?? []);
   const honoured: string[] = [];
-  const acknowledged = [...Map.groupBy(located, ({ service }) => service)].map(async ([service, of]) => {
-    const wanted = of.map(({ uri }) => uri);
-    const taken = await subscribeAt(options, service, wanted, listener);
-    honoured.push(...taken.map((uri) => options.aggregate.exposeUri(service, uri)));
+  const acknowledged = [...Map.groupBy(located, ({ service }) => service)].map(async ([service, resources]) => {
+    const requestedUris = resources.map(({ uri }) => uri);
+    const acceptedUris = await subscribeAt(options, service, requestedUris, listener);
+    honoured.push(...acceptedUris.map((uri) => options.aggregate.exposeUri(service, uri)));
   });
   await allWithin(ACKNOWLEDGE_MS, acknowledged);
   return honoured;
@@ -120,16 +120,16 @@ function subscribeAt(
 ): Promise<readonly string[]> {
   const first = Promise.withResolvers<readonly string[]>();
   let tried = false;
-  const listening = keepListening(listener.stop, async (heard) => {
+  const listening = keepListening(listener.stop, async (onHeard) => {
     // A service that accepts no URI at first accepts none later.
-    let taken: readonly string[] | null = tried ? null : [];
+    let accepted: readonly string[] | null = tried ? null : [];
     tried = true;
     await listenAt(options, service, uris, listener, (acknowledged) => {
-      taken = acknowledged;
+      accepted = acknowledged;
       first.resolve(acknowledged);
-      heard();
+      onHeard();
     });
-    return taken === null || taken.length > 0;
+    return accepted === null || accepted.length > 0;
   });
   const none = () => first.resolve([]);
   // This may reject, for example if no service accepts a header of the request.
@@ -176,19 +176,19 @@ const untilAborted: Pause = (ms, signal) => sleep(ms, undefined, { signal }).cat
 
 /**
  * Listens to a server until `signal` aborts, and again if the server ends its stream. It does not give up, because a
- * server that was away asks its questions to clients on this stream. `listen` calls `heard` once the server has sent
+ * server that was away asks its questions to clients on this stream. `listen` calls `onHeard` once the server has sent
  * something, and resolves to whether to listen again.
  */
 export async function keepListening(
   signal: AbortSignal,
-  listen: (heard: () => void) => Promise<boolean>,
+  listen: (onHeard: () => void) => Promise<boolean>,
   pause: Pause = untilAborted,
 ): Promise<void> {
   for (let failures = 0; !signal.aborted; failures++) {
-    const heard = () => {
+    const onHeard = () => {
       failures = 0;
     };
-    if (!(await listen(heard))) return;
+    if (!(await listen(onHeard))) return;
     await pause(Math.min(RETRY_MS * 2 ** failures, RETRY_MS_MAX), signal);
   }
 }

@@ -23,7 +23,7 @@ const PAGE_CHARACTERS = 1024 * 1024;
  */
 export async function mergedPage(
   services: readonly string[],
-  tables: Pick<Tables, 'of' | 'slug'>,
+  tables: Pick<Tables, 'tableOf' | 'slug'>,
   { method, form, after }: PageOptions,
 ): Promise<MergedPage> {
   const pace = createPace(WORK.turn);
@@ -35,7 +35,7 @@ export async function mergedPage(
   for (const [slug, service] of bySlug.sort(([a], [b]) => (a < b ? -1 : 1))) {
     if (after && slug < after.slug) continue;
     await pace(WORK.service);
-    const table = tables.of(service);
+    const table = tables.tableOf(service);
     if (table === null) continue;
     await pace(WORK.name * table.work(kind));
     for (const [key, render] of entriesOf(table, method, form)) {
@@ -67,13 +67,13 @@ function* entriesOf(
 ): Generator<readonly [string, () => string]> {
   if (method === 'tools/list')
     for (const [name, one] of table.tools) {
-      const text = one.tool.shown[form];
+      const text = one.tool.texts[form];
       if (text !== null) yield [name, () => renderTool(table, name, text, one)];
     }
   else {
     const { member, key } = LISTS[method];
-    for (const [name, { shown }] of table[member]) {
-      const text = shown[form];
+    for (const [name, { texts }] of table[member]) {
+      const text = texts[form];
       if (text !== null) yield [name, () => renderItem(name, text, key)];
     }
   }

@@ -64,7 +64,7 @@ export function createTellParts({ sessions, parts, messages, cancels, onError, r
     const one = isCancel ? running.find(session.id, id) : undefined;
     if (one) {
       one.cancel();
-      return tellAll(session, one.of === null ? [] : [one.of], message, context);
+      return tellAll(session, one.request === null ? [] : [one.request], message, context);
     }
     // A request that is unknown here may run at another gateway, and parts may be open there too. One that asks an
     // agent or a model has no part.

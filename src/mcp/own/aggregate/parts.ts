@@ -65,16 +65,16 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
     return id === undefined ? null : sessions.enter(id, ownerOfParts(all), service);
   }
 
-  function opened(all: AggregateSession, service: string, context: RequestContext): Promise<McpResponse | null> {
-    let of = opening.get(all);
-    if (!of) opening.set(all, (of = new Map<string, Promise<McpResponse | null>>()));
-    let one = of.get(service);
+  function openSession(all: AggregateSession, service: string, context: RequestContext): Promise<McpResponse | null> {
+    let openings = opening.get(all);
+    if (!openings) opening.set(all, (openings = new Map<string, Promise<McpResponse | null>>()));
+    let one = openings.get(service);
     // The opening does not depend on this client's connection, because others may wait for it too.
     if (!one)
-      of.set(
+      openings.set(
         service,
         (one = open(all, service, { ...context, gone: new AbortController().signal }).finally(() =>
-          of.delete(service),
+          openings.delete(service),
         )),
       );
     return one;
@@ -115,9 +115,9 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
   ): Promise<void> {
     const part = await known(all, service);
     try {
-      const asked = readOwnRequest(requestText('tollgate:level', 'logging/setLevel', { level }));
+      const request = readOwnRequest(requestText('tollgate:level', 'logging/setLevel', { level }));
       const how = { context, events: false, answer: NOBODY, toClient: (text: string) => text };
-      if (part) await messages.request(part.session, asked, { ...how, ended: part.ended });
+      if (part) await messages.request(part.session, request, { ...how, ended: part.ended });
     } finally {
       part?.leave();
     }
@@ -129,7 +129,7 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
       for (let tries = 0; tries < TRIES; tries++) {
         const part = await known(all, service);
         if (part) return part;
-        const refusal = await opened(all, service, context);
+        const refusal = await openSession(all, service, context);
         if (refusal) return refusal;
       }
       throw new GatewayError('provider_unavailable', `The session with ${service} ended as soon as it was opened`);

@@ -15,7 +15,7 @@ export type RequestDestination =
   /** The gateway itself answers `find_tools`. */
   | { readonly kind: 'find'; readonly arguments: unknown }
   /** To the agent or the model that the arguments name. */
-  | { readonly kind: 'ask'; readonly of: BridgedKind; readonly arguments: unknown }
+  | { readonly kind: 'ask'; readonly bridgedKind: BridgedKind; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
 /** The services, agents and models of an address. */
@@ -68,10 +68,10 @@ function resolveTool(message: RequestMessage, here: Here): RequestDestination {
 }
 
 /** Resolves one of the gateway's own tools; null for any other name. */
-function resolveOwn(name: unknown, given: unknown, asks: Here['asks']): RequestDestination | null {
-  if (name === OWN.find) return { kind: 'find', arguments: given };
-  const of = askedBy(name);
-  return of !== null && asks().includes(of) ? { kind: 'ask', of, arguments: given } : null;
+function resolveOwn(name: unknown, args: unknown, asks: Here['asks']): RequestDestination | null {
+  if (name === OWN.find) return { kind: 'find', arguments: args };
+  const bridgedKind = askedBy(name);
+  return bridgedKind !== null && asks().includes(bridgedKind) ? { kind: 'ask', bridgedKind, arguments: args } : null;
 }
 
 /** Resolves `call_tool`. Its arguments are the name and the arguments of the tool to call. */
@@ -80,10 +80,10 @@ function resolveWrapped(message: RequestMessage, here: Here): RequestDestination
   const params = paramsOf(message);
   if (!isObject(wrapped)) return refused(ERROR.invalidParams, `${OWN.call} needs the name of a tool and its arguments`);
   const inner = membersOf(message.text, membersOf(message.text, params.start).get('arguments')!.start).get('arguments');
-  const { name, arguments: given } = wrapped;
-  if (given !== undefined && !isObject(given))
+  const { name, arguments: args } = wrapped;
+  if (args !== undefined && !isObject(args))
     return refused(ERROR.invalidParams, 'The arguments for the tool must be an object');
-  const own = resolveOwn(name, given, here.asks);
+  const own = resolveOwn(name, args, here.asks);
   if (own) return own;
   const rawArguments = inner ? message.text.slice(inner.start, inner.end) : null;
   return resolveNamed(message, 'tools', name, here, (its) =>
@@ -130,8 +130,8 @@ function resolveNamed(
  */
 function ownName(table: ServiceTable, kind: 'tools' | 'prompts', exposed: string): string | null {
   const { listing, prefix, tools, prompts } = table;
-  const found = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
-  if (found !== undefined) return found;
+  const name = kind === 'tools' ? tools.get(exposed)?.tool.name : prompts.get(exposed)?.key;
+  if (name !== undefined) return name;
   const names = kind === 'tools' ? [...listing.tools.keys()] : listing.prompts.map(({ key }) => key);
   const { rest } = splitName(exposed)!;
   const earlier = names.includes(rest) ? rest : nameOfEarlier(exposed, prefix, names);
@@ -145,8 +145,9 @@ function* candidates(
   { scope, tables, asks }: Here,
 ): Generator<string> {
   if (first) yield* first[kind].keys();
-  for (const service of scope.services) if (service !== first?.service) yield* tables.of(service)?.[kind].keys() ?? [];
-  if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((of) => ASK[of])];
+  for (const service of scope.services)
+    if (service !== first?.service) yield* tables.tableOf(service)?.[kind].keys() ?? [];
+  if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((bridgedKind) => ASK[bridgedKind])];
 }
 
 function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): RequestDestination {
@@ -168,7 +169,7 @@ function resolveCompletion(message: RequestMessage, here: Here): RequestDestinat
 }
 
 function tableOf(service: string | null, { scope, tables }: Here): ServiceTable | null {
-  return service !== null && scope.includes(service) ? tables.of(service) : null;
+  return service !== null && scope.includes(service) ? tables.tableOf(service) : null;
 }
 
 const paramsOf = ({ members }: RequestMessage): JsonMember => members.get('params')!;

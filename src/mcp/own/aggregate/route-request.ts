@@ -41,8 +41,8 @@ export function createAggregateStateless({ aggregate, toService, listen, answerA
     const one = await routeRequest(aggregate, request, scope, answer, (ask) => answerAsk(ask, context, answer));
     if (one === null) return;
     const unwrapped = method === 'tools/call' && params?.['name'] === OWN.call;
-    await toService(one.service, { ...request, message: one.message, unwrapped }, context, answer, (given) =>
-      aggregate.toClient(given, one.service),
+    await toService(one.service, { ...request, message: one.message, unwrapped }, context, answer, (text) =>
+      aggregate.toClient(text, one.service),
     );
   };
 }
@@ -82,9 +82,9 @@ export async function routeRequest(
       endOwn(answer, message, { result: await aggregate.find(resolved.arguments, scope, modern) }, modern);
       return null;
     case 'ask': {
-      const { of: kind, arguments: given } = resolved;
+      const { bridgedKind: kind, arguments: args } = resolved;
       const { info } = aggregate;
-      await ask({ kind, name: null, arguments: given, message, client, events, info, selects: scope.selects });
+      await ask({ kind, name: null, arguments: args, message, client, events, info, selects: scope.selects });
       return null;
     }
     case 'service':

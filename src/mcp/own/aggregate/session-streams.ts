@@ -27,7 +27,7 @@ interface SessionStreams {
    */
   listen(use: AggregateUse, resumes: boolean, context: RequestContext, answer: ClientAnswer): Promise<void>;
   /** Listens to a new part if its client listens. Resolves when the part's stream is open, or after some time. */
-  opened(all: AggregateSession, service: string): Promise<void>;
+  onOpen(all: AggregateSession, service: string): Promise<void>;
 }
 
 export interface SessionStreamsDeps {
@@ -82,10 +82,10 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
       const { status, message } = places.refusal();
       return answer.end(errorText('null', { code: ERROR.server, message }), status);
     }
-    let left = false;
+    let isGone = false;
     const leave = () => {
-      if (!left) place.leave();
-      left = true;
+      if (!isGone) place.leave();
+      isGone = true;
     };
     const signal = AbortSignal.any([place.over, signalOf(context.gone), ended]);
     const { includes } = aggregate.scope(context.caller, session.selection);
@@ -111,7 +111,7 @@ export function createSessionStreams(deps: SessionStreamsDeps): SessionStreams {
 
   return {
     listen,
-    opened: async (all, service) => open.get(all)?.listenTo(service),
+    onOpen: async (all, service) => open.get(all)?.listenTo(service),
   };
 }
 
@@ -137,7 +137,7 @@ function createPartListening(
     id: string,
     service: string,
     lastEventId: string | null,
-    heard: () => void,
+    onHeard: () => void,
   ): Promise<{ readonly last: string | null } | null> {
     const part = session.parts.get(service) === id ? await parts.known(session, service) : null;
     if (part === null) return null;
@@ -145,7 +145,7 @@ function createPartListening(
     const reader = createEventReader({ bytesMax });
     let last = lastEventId;
     const onEvents = async (bytes: Uint8Array) => {
-      heard();
+      onHeard();
       for (const { data, id: eventId } of reader.push(bytes)) {
         if (eventId !== null) last = resumableId(eventId);
         const message = data === '' ? null : parseMessage(data);
@@ -166,13 +166,13 @@ function createPartListening(
     }
   }
 
-  async function listenToPart(id: string, service: string, heard: () => void): Promise<void> {
+  async function listenToPart(id: string, service: string, onHeard: () => void): Promise<void> {
     let lastEventId: string | null = null;
     await keepListening(signal, async (begun) => {
       try {
         const over = await once(id, service, lastEventId, () => {
           begun();
-          heard();
+          onHeard();
         });
         if (over === null) return false;
         lastEventId = over.last;
@@ -187,10 +187,10 @@ function createPartListening(
   return async (service) => {
     const id = session.parts.get(service);
     if (id === undefined || !includes(service) || signal.aborted) return;
-    let opened = listening.get(id);
-    if (!opened) {
+    let pending = listening.get(id);
+    if (!pending) {
       const { promise, resolve } = Promise.withResolvers<void>();
-      listening.set(id, (opened = promise));
+      listening.set(id, (pending = promise));
       const timer = setTimeout(resolve, STREAM_OPEN_MS);
       void listenToPart(id, service, resolve).finally(() => {
         clearTimeout(timer);
@@ -198,6 +198,6 @@ function createPartListening(
         listening.delete(id);
       });
     }
-    await opened;
+    await pending;
   };
 }

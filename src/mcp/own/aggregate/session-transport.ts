@@ -64,7 +64,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     messages,
     change,
     max: sessionsMax,
-    onOpened: (all, service) => streams.opened(all, service),
+    onOpened: (all, service) => streams.onOpen(all, service),
   });
   const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
   const streams = createSessionStreams({ ...deps, messages, parts, change });
@@ -75,15 +75,15 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
 
   async function request(
     { session, ended }: AggregateUse,
-    asked: RequestMessage,
+    message: RequestMessage,
     events: boolean,
     context: RequestContext,
     answer: ClientAnswer,
   ): Promise<void> {
-    if (asked.method === 'logging/setLevel') return setLevel(session, asked, context, answer);
-    const route = { message: asked, client: 'legacy', events } as const;
+    if (message.method === 'logging/setLevel') return setLevel(session, message, context, answer);
+    const route = { message: message, client: 'legacy', events } as const;
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
-      runCancellable(running, session.id, null, asked, answer, (cancelled) =>
+      runCancellable(running, session.id, null, message, answer, (cancelled) =>
         answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
       ),
     );
@@ -93,15 +93,15 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   async function toPart(
     session: AggregateSession,
     service: string,
-    asked: RequestMessage,
+    message: RequestMessage,
     events: boolean,
     context: RequestContext,
     answer: ClientAnswer,
   ): Promise<void> {
-    await runCancellable(running, session.id, service, asked, answer, async (cancelled) => {
+    await runCancellable(running, session.id, service, message, answer, async (cancelled) => {
       const part = await parts.use(session, service, context);
-      if (part === NO_SESSION) return answer.end(noSession(asked.idText).text, part.status);
-      if ('text' in part) return answer.end(refusedBy(service, part, asked), 200);
+      if (part === NO_SESSION) return answer.end(noSession(message.idText).text, part.status);
+      if ('text' in part) return answer.end(refusedBy(service, part, message), 200);
       try {
         if (cancelled.aborted) return answer.close();
         const exposed = toPartClient(aggregate, service);
@@ -110,9 +110,9 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
           return exposed(text);
         };
         const recording = withEventIds(replays.record(session.id, answer), randomBytes(6).toString('base64url'));
-        const { session: of, ended } = part;
-        const how = { ended, context, events, answer: ownErrors(recording, service, asked), toClient };
-        await messages.request(of, asked, how);
+        const { session: partSession, ended } = part;
+        const how = { ended, context, events, answer: ownErrors(recording, service, message), toClient };
+        await messages.request(partSession, message, how);
       } finally {
         part.leave();
       }
@@ -121,16 +121,16 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
 
   async function setLevel(
     session: AggregateSession,
-    asked: RequestMessage,
+    message: RequestMessage,
     context: RequestContext,
     answer: ClientAnswer,
   ): Promise<void> {
-    const level = asked.params?.['level'];
+    const level = message.params?.['level'];
     const fault = levelFault(level);
     if (fault !== null)
-      return endOwn(answer, asked, { error: { code: ERROR.invalidParams, message: `level ${fault}` } }, false);
+      return endOwn(answer, message, { error: { code: ERROR.invalidParams, message: `level ${fault}` } }, false);
     await parts.setLevel(session, level as string, () => openParts(session, scopeOf(session, context)), context);
-    endOwn(answer, asked, { result: '{}' }, false);
+    endOwn(answer, message, { result: '{}' }, false);
   }
 
   const transport = createSessionTransport<AggregateSession>(

@@ -30,7 +30,7 @@ export interface AggregateSessionsDeps extends KeptSessionsDeps {
 
 export function createAggregateSessions({ store, endParts, ...options }: AggregateSessionsDeps): AggregateSessions {
   const endPartsOf = (row: StoredSession) => void endParts(fromState(row));
-  const kept = createKeptSessions<AggregateSession>({
+  const sessions = createKeptSessions<AggregateSession>({
     ...options,
     store,
     kind: AGGREGATE_KIND,
@@ -52,12 +52,12 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
       apply();
       if (await store.change(session.id, toState(session))) return true;
     }
-    kept.drop(session.id);
+    sessions.drop(session.id);
     return false;
   }
 
   return {
-    ...kept,
+    ...sessions,
     change(session, apply) {
       const next = (changing.get(session) ?? Promise.resolve()).then(() => change(session, apply));
       changing.set(
@@ -67,12 +67,12 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
       return next;
     },
     async end(id, owner) {
-      const use = await kept.enter(id, owner);
+      const use = await sessions.enter(id, owner);
       if (use === null) return false;
       use.leave();
       // The stored state, because other gateways may have opened parts.
       const stored = await store.get(id);
-      if ((await kept.end(id, owner)) === null) return false;
+      if ((await sessions.end(id, owner)) === null) return false;
       await endParts(stored ? fromState(stored) : use.session);
       return true;
     },
@@ -128,6 +128,6 @@ function toState({ within = null, revision, initialize, selection, logLevel, par
 }
 
 function fromState({ id, account, state }: Pick<StoredSession, 'id' | 'account' | 'state'>): AggregateSession {
-  const { parts, ...kept } = JSON.parse(state) as StoredAggregate;
-  return { id, account, ...kept, parts: new Map(Object.entries(parts)) };
+  const { parts, ...rest } = JSON.parse(state) as StoredAggregate;
+  return { id, account, ...rest, parts: new Map(Object.entries(parts)) };
 }

@@ -35,7 +35,7 @@ type TableKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
 
 export interface Tables {
   /** null for an unknown service. */
-  of(service: string): ServiceTable | null;
+  tableOf(service: string): ServiceTable | null;
   /** The slug of a service. A service that no longer exists keeps its slug. */
   slug(service: string): string;
   /** The service of a slug; null for an unknown slug. */
@@ -51,37 +51,37 @@ export interface Tables {
 export function createTables(
   catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since'>,
   onShared?: OnShared,
-  named: { readonly slugOf: NameOf; readonly prefixOf: NameOf } = { slugOf, prefixOf },
+  names: { readonly slugOf: NameOf; readonly prefixOf: NameOf } = { slugOf, prefixOf },
 ): Tables {
   const tables = new WeakMap<ServiceListing, ServiceTable>();
-  let of: readonly string[] | null = null;
+  let catalogued: readonly string[] | null = null;
   let slugs: ReadonlyMap<string, string> = new Map();
   let prefixes: ReadonlyMap<string, string> = new Map();
   let services: ReadonlyMap<string, string> = new Map();
   let prefixed: ReadonlyMap<string, string> = new Map();
 
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const tell: OnShared = (name, first, later) => {
     const key = `${name} ${first} ${later}`;
-    if (told.has(key)) return;
-    told.add(key);
+    if (reported.has(key)) return;
+    reported.add(key);
     onShared?.(name, first, later);
   };
 
   const sync = () => {
     const now = catalogue.services();
-    if (now === of) return;
-    of = now;
+    if (now === catalogued) return;
+    catalogued = now;
     const age = new Map(now.map((service) => [service, catalogue.since(service)]));
     const oldestFirst = now.toSorted((a, b) => age.get(a)! - age.get(b)!);
-    slugs = distinct(oldestFirst, named.slugOf, tell);
-    prefixes = distinct(oldestFirst, named.prefixOf, tell);
+    slugs = distinct(oldestFirst, names.slugOf, tell);
+    prefixes = distinct(oldestFirst, names.prefixOf, tell);
     services = new Map([...slugs].map(([service, slug]) => [slug, service]));
     prefixed = new Map([...prefixes].map(([service, prefix]) => [prefix, service]));
   };
 
   return {
-    of(service) {
+    tableOf(service) {
       sync();
       const listing = catalogue.service(service);
       const [slug, prefix] = [slugs.get(service), prefixes.get(service)];
@@ -93,7 +93,7 @@ export function createTables(
     },
     slug(service) {
       sync();
-      return slugs.get(service) ?? named.slugOf(service, '');
+      return slugs.get(service) ?? names.slugOf(service, '');
     },
     service(slug) {
       sync();
@@ -147,8 +147,8 @@ class Table implements ServiceTable {
 
   work(kind: TableKind): number {
     if (kind === 'tools') return this.#toolNames ? 0 : this.listing.toolCount;
-    const made = { prompts: this.#prompts, resources: this.#resources, resourceTemplates: this.#resourceTemplates };
-    return made[kind] ? 0 : this.listing[kind].length;
+    const parts = { prompts: this.#prompts, resources: this.#resources, resourceTemplates: this.#resourceTemplates };
+    return parts[kind] ? 0 : this.listing[kind].length;
   }
 }
 

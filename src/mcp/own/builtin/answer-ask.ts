@@ -51,7 +51,7 @@ interface AnswerAskDeps {
  * gateway. Any other failure becomes the answer.
  */
 export type AnswerAsk = (
-  asked: AskRequest,
+  ask: AskRequest,
   context: RequestContext,
   answer: ClientAnswer,
   gone?: CancelSignal,
@@ -61,17 +61,17 @@ export type AnswerAsk = (
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
-  return async (asked, { caller: sender, requestId, headers, gone: left }, answer, gone = left) => {
-    const { kind, client, events, info, selects = () => true } = asked;
-    const own = ownMeta(asked.message, headers, receipts);
+  return async (ask, { caller: sender, requestId, headers, gone: clientGone }, answer, gone = clientGone) => {
+    const { kind, client, events, info, selects = () => true } = ask;
+    const own = ownMeta(ask.message, headers, receipts);
     const { message } = own;
     const modern = client === 'modern';
     const failed = (why: string) =>
       ownResult({ content: JSON.stringify([{ type: 'text', text: why }]), isError: 'true' }, info, modern, false);
-    const read = readAsk(kind, asked.arguments, asked.name === null);
+    const read = readAsk(kind, ask.arguments, ask.name === null);
     if ('fault' in read) return answer.end(resultText(message.idText, failed(read.fault)), 200);
     const targetAdapter = targets()[kind];
-    const name = asked.name ?? read.name!;
+    const name = ask.name ?? read.name!;
     const there = () => (targetAdapter?.has(name) ?? false) && selects(fullName(kind, name));
 
     const unknown = () => {
@@ -98,7 +98,7 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
           if (!targetAdapter || !there()) throw new GatewayError('invalid_model', unknown());
           const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
           const request = capCost(
-            await targetAdapter.toCall(name, { ...read.ask, stream: parts.heard }, context),
+            await targetAdapter.toCall(name, { ...read.ask, stream: parts.isHeard }, context),
             own.cap,
           );
           return { ...request, quote: own.quote, ...(payment ? { payment } : {}) };
@@ -129,7 +129,7 @@ interface PartsAnswerOptions {
 /** Turns the parts of a primitive's answer into the answer to a `tools/call`. */
 interface PartsAnswer {
   /** Whether the client gets the text while it is produced. */
-  readonly heard: boolean;
+  readonly isHeard: boolean;
   /**
    * Takes the events of a data frame. Returns progress notifications with their text, if the client gave a progress
    * token; else null.
@@ -151,16 +151,16 @@ const STATES = {
 function createPartsAnswer({ kind, message, modern, events, info, charsMax }: PartsAnswerOptions): PartsAnswer {
   const token = events ? progressTokenOf(message) : null;
   const content = createPartsContent(charsMax);
-  let told = 0;
+  let count = 0;
 
   const notify = (text: string | null) => {
-    const said = text === null ? '' : `,"message":${JSON.stringify(text)}`;
-    const params = `{"progressToken":${token},"progress":${++told}${said}}`;
+    const member = text === null ? '' : `,"message":${JSON.stringify(text)}`;
+    const params = `{"progressToken":${token},"progress":${++count}${member}}`;
     return eventText(`{"jsonrpc":"2.0","method":"notifications/progress","params":${params}}`);
   };
 
   return {
-    heard: token !== null,
+    isHeard: token !== null,
     events(batch) {
       let notes = '';
       let text = '';
@@ -191,8 +191,8 @@ function createPartsAnswer({ kind, message, modern, events, info, charsMax }: Pa
       const large = new LargeStrings();
       for (const file of files) content.addLarge(file, large);
       const failed = finish === 'failed';
-      const said = failed ? (error ?? 'It failed and gave no reason') : finish === 'cut' ? error : null;
-      const items = [...content.items(), ...(said === null ? [] : [{ type: 'text', text: said } as const])];
+      const fault = failed ? (error ?? 'It failed and gave no reason') : finish === 'cut' ? error : null;
+      const items = [...content.items(), ...(fault === null ? [] : [{ type: 'text', text: fault } as const])];
       const structured = {
         answer: items.map(wordsOfItem).join('\n'),
         task_id: taskId,

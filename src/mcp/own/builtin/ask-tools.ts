@@ -73,16 +73,16 @@ const ONE = {
 } as const satisfies Record<BridgedKind, string>;
 
 /**
- * The input schema of the tool. `named`: the tool serves all services of the kind, and its first argument names one.
+ * The input schema of the tool. `hasName`: the tool serves all services of the kind, and its first argument names one.
  */
-export function askSchema(kind: BridgedKind, named: boolean): JsonObject {
+export function askSchema(kind: BridgedKind, hasName: boolean): JsonObject {
   const which = {
     [NAMED_BY[kind]]: { type: 'string', description: `Name of the ${WORD[kind]}, as find_tools gives it` },
   };
-  const required = [...(named ? [NAMED_BY[kind]] : []), SAID[kind]];
+  const required = [...(hasName ? [NAMED_BY[kind]] : []), SAID[kind]];
   return {
     type: 'object',
-    properties: { ...(named ? which : {}), ...ARGUMENTS[kind] },
+    properties: { ...(hasName ? which : {}), ...ARGUMENTS[kind] },
     required,
     additionalProperties: false,
   };
@@ -117,42 +117,42 @@ interface AskArguments {
 const ID_MAX = 1_024;
 
 /** Reads the arguments. Returns a fault if they are wrong. */
-export function readAsk(kind: BridgedKind, args: unknown, named: boolean): AskArguments | { readonly fault: string } {
+export function readAsk(kind: BridgedKind, args: unknown, hasName: boolean): AskArguments | { readonly fault: string } {
   if (args !== undefined && !isObject(args)) return { fault: 'The arguments must be an object' };
-  const given: JsonObject = args ?? {};
-  const known = Object.keys(askSchema(kind, named)['properties'] as object);
-  const stranger = Object.keys(given).find((key) => !known.includes(key));
+  const fields: JsonObject = args ?? {};
+  const known = Object.keys(askSchema(kind, hasName)['properties'] as object);
+  const stranger = Object.keys(fields).find((key) => !known.includes(key));
   if (stranger !== undefined)
     return {
       fault: `Unknown argument ${JSON.stringify(stranger.slice(0, 64))}: the arguments are ${known.join(', ')}`,
     };
-  const name = named ? given[NAMED_BY[kind]] : null;
-  if (named && (typeof name !== 'string' || name === ''))
+  const name = hasName ? fields[NAMED_BY[kind]] : null;
+  if (hasName && (typeof name !== 'string' || name === ''))
     return { fault: `${NAMED_BY[kind]} must be the name of ${ONE[kind]}, a string` };
-  const said = given[SAID[kind]];
-  if (typeof said !== 'string' || said.trim() === '')
+  const content = fields[SAID[kind]];
+  if (typeof content !== 'string' || content.trim() === '')
     return { fault: `${SAID[kind]} must be a string that is not empty` };
   for (const key of ['context_id', 'task_id']) {
-    const id = given[key];
+    const id = fields[key];
     if (id !== undefined && (typeof id !== 'string' || id === '' || id.length > ID_MAX))
       return { fault: `${key} must be an id of an earlier answer, 1 to ${ID_MAX} characters` };
   }
   const isMedia = kind === 'image' || kind === 'video';
-  const images = isMedia ? imagesIn(given['images']) : [];
+  const images = isMedia ? imagesIn(fields['images']) : [];
   if (images === null) return { fault: 'images must be a list of https URLs and data URLs' };
-  const { system, max_tokens: maxTokens, context_id: contextId = null, task_id: taskId = null } = given;
+  const { system, max_tokens: maxTokens, context_id: contextId = null, task_id: taskId = null } = fields;
   if (system !== undefined && typeof system !== 'string') return { fault: 'system must be a string' };
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && Number(maxTokens) >= 1))
     return { fault: 'max_tokens must be an integer from 1 on' };
   const turns: ContentTurn[] = [
     ...(system === undefined ? [] : [mcpRequest('system', system)]),
-    mcpRequest('user', said, images),
+    mcpRequest('user', content, images),
   ];
   return {
     name: name as string | null,
     ask: {
       turns,
-      arguments: isMedia ? moreIn(kind, given) : null,
+      arguments: isMedia ? moreIn(kind, fields) : null,
       contextId: contextId as string | null,
       taskId: taskId as string | null,
       maxTokens: (maxTokens as number | undefined) ?? null,
@@ -178,7 +178,7 @@ function imagesIn(urls: unknown): readonly FilePart[] | null {
 }
 
 /** The arguments that are fields of the call of the primitive. */
-function moreIn(kind: BridgedKind, given: JsonObject): JsonObject {
+function moreIn(kind: BridgedKind, fields: JsonObject): JsonObject {
   const own = Object.keys(ARGUMENTS[kind]).filter((name) => name !== SAID[kind] && name !== 'images');
-  return Object.fromEntries(own.flatMap((name) => (given[name] === undefined ? [] : [[name, given[name]]])));
+  return Object.fromEntries(own.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])));
 }

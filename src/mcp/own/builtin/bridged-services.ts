@@ -117,38 +117,38 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
   const indexes = new Map<BridgedKind, Map<string, SearchIndex>>();
   let version = -1;
 
-  function of(kind: BridgedKind): KnownEntries {
+  function entriesOf(kind: BridgedKind): KnownEntries {
     if (version !== catalog.version()) known.clear();
     version = catalog.version();
     const target = targets()[kind];
-    let found = known.get(kind);
-    if (found?.target !== target || !found) {
+    let knownEntries = known.get(kind);
+    if (knownEntries?.target !== target || !knownEntries) {
       const entries = (target?.list(ENTRIES_MAX) ?? []).map((one): BridgedEntry => ({ kind, ...one }));
-      known.set(kind, (found = { target, entries: new Map(entries.map((entry) => [entry.name, entry])) }));
+      known.set(kind, (knownEntries = { target, entries: new Map(entries.map((entry) => [entry.name, entry])) }));
     }
-    return found;
+    return knownEntries;
   }
 
   /** An index of each entry, because any provider can change an entry at any time. */
   async function indexed(kind: BridgedKind, entries: KnownEntries['entries']) {
     // Requests at the same time share what each of them has made.
-    const kept = getOrInsert(indexes, kind, () => new Map<string, SearchIndex>());
+    const indexOf = getOrInsert(indexes, kind, () => new Map<string, SearchIndex>());
     const present = new Set<string>();
     const all: Searched<BridgedEntry>[] = [];
-    let made = 0;
+    let count = 0;
     for (const entry of entries.values()) {
       const { name, displayName: title, description } = entry;
       const text = JSON.stringify([name, title, description]);
-      let index = kept.get(text);
+      let index = indexOf.get(text);
       if (index === undefined) {
-        if (++made % ENTRIES_PER_TURN === 0) await ownTurn();
+        if (++count % ENTRIES_PER_TURN === 0) await ownTurn();
         index = await indexTools([{ name, title, description }], WORD[kind]);
       }
-      kept.set(text, index);
+      indexOf.set(text, index);
       present.add(text);
       all.push([entry, [index]]);
     }
-    for (const text of kept.keys()) if (!present.has(text)) kept.delete(text);
+    for (const text of indexOf.keys()) if (!present.has(text)) indexOf.delete(text);
     return all;
   }
 
@@ -163,16 +163,16 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
 
   return {
     async find(kind, query, limit, admits) {
-      const { entries } = of(kind);
+      const { entries } = entriesOf(kind);
       if (query.trim() === '') return [...entries.values()].filter(admits).slice(0, limit);
       const searched = (await indexed(kind, entries)).filter(([entry]) => admits(entry));
       const order = (a: { readonly name: string }, b: { readonly name: string }) => (a.name < b.name ? -1 : 1);
-      return (await searchTools(query, searched, { limit, order })).map(({ of: entry }) => entry);
+      return (await searchTools(query, searched, { limit, order })).map(({ value: entry }) => entry);
     },
-    kinds: (admits) => BRIDGED_KINDS.filter((kind) => of(kind).entries.values().some(admits)),
+    kinds: (admits) => BRIDGED_KINDS.filter((kind) => entriesOf(kind).entries.values().some(admits)),
     price(entry) {
-      const found = offers(entry);
-      return found && priceOf(found.offers);
+      const list = offers(entry);
+      return list && priceOf(list.offers);
     },
   };
 }

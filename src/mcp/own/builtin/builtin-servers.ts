@@ -162,7 +162,7 @@ interface PrimitiveServer extends Pick<BridgedService, 'kind' | 'name'> {
   /**
    * The result of `initialize`, as JSON text, in the revision that the client asks for if it is known, else the newest.
    */
-  initializeResult(asked: unknown): string;
+  initializeResult(revision: unknown): string;
   /** The result of `tools/list`, as JSON text. */
   listResult(modern: boolean): string;
   /** The error of a `tools/call` that names a wrong tool; null for the right tool. */
@@ -210,9 +210,9 @@ function primitiveServer(
         true,
         true,
       ),
-    initializeResult(asked) {
+    initializeResult(revision) {
       const members = {
-        protocolVersion: JSON.stringify(agreedRevision(asked)),
+        protocolVersion: JSON.stringify(agreedRevision(revision)),
         capabilities: CAPABILITIES,
         serverInfo: JSON.stringify(info),
         instructions,
@@ -231,10 +231,13 @@ function primitiveServer(
       return ownResult({ tools: JSON.stringify([definition]) }, info, modern, true);
     },
     toolFault({ params }) {
-      const named = params?.['name'];
-      if (named === tool) return null;
-      if (typeof named !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
-      return { code: ERROR.invalidParams, message: `There is no tool ${printable(named)} here: the tool is ${tool}` };
+      const toolName = params?.['name'];
+      if (toolName === tool) return null;
+      if (typeof toolName !== 'string') return { code: ERROR.invalidParams, message: 'tools/call needs a name' };
+      return {
+        code: ERROR.invalidParams,
+        message: `There is no tool ${printable(toolName)} here: the tool is ${tool}`,
+      };
     },
   };
 }

@@ -87,7 +87,7 @@ async function sendBody(
 ): Promise<void> {
   const length = pieces.reduce((sum, piece) => sum + pieceLength(piece), 0);
   const isSame = (headers['if-range'] ?? etag) === etag;
-  const asked = isSame ? rangeOf(headers.range, length) : 'whole';
+  const part = isSame ? rangeOf(headers.range, length) : 'whole';
   const common = {
     ...more,
     'accept-ranges': 'bytes',
@@ -97,21 +97,21 @@ async function sendBody(
     'x-content-type-options': 'nosniff',
     etag,
   };
-  if (asked === 'none') {
+  if (part === 'none') {
     sink.head(416, { ...common, 'content-range': `bytes */${length}`, 'content-length': 0 });
     return sink.end('');
   }
-  const range = asked === 'whole' ? { start: 0, end: length - 1 } : asked;
+  const range = part === 'whole' ? { start: 0, end: length - 1 } : part;
   let begun = false;
   try {
     await writePieces(blobs, pieces, range, sink, () => {
       begun = true;
-      sink.head(asked === 'whole' ? 200 : 206, {
+      sink.head(part === 'whole' ? 200 : 206, {
         ...common,
         'content-type': type,
         'content-length': range.end - range.start + 1,
         'content-disposition': `attachment; filename="${name}"`,
-        ...(asked === 'whole' ? {} : { 'content-range': `bytes ${range.start}-${range.end}/${length}` }),
+        ...(part === 'whole' ? {} : { 'content-range': `bytes ${range.start}-${range.end}/${length}` }),
       });
     });
   } catch (cause) {
@@ -168,9 +168,9 @@ function commonFields({ bytes, crc32, createdAt }: Blob, nameLength: number): Bu
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(VERSION, 0);
   fields.writeUInt16LE(FLAGS, 2);
-  const made = new Date(createdAt);
-  fields.writeUInt16LE((made.getUTCHours() << 11) | (made.getUTCMinutes() << 5) | (made.getUTCSeconds() >> 1), 6);
-  const day = ((made.getUTCFullYear() - 1980) << 9) | ((made.getUTCMonth() + 1) << 5) | made.getUTCDate();
+  const date = new Date(createdAt);
+  fields.writeUInt16LE((date.getUTCHours() << 11) | (date.getUTCMinutes() << 5) | (date.getUTCSeconds() >> 1), 6);
+  const day = ((date.getUTCFullYear() - 1980) << 9) | ((date.getUTCMonth() + 1) << 5) | date.getUTCDate();
   fields.writeUInt16LE(day, 8);
   fields.writeUInt32LE(crc32, 10);
   fields.writeUInt32LE(bytes, 14);

@@ -334,12 +334,12 @@ function addList(
       const caller = callerOf(request);
       const page = await tasks.list(ownerOf(caller), query);
       const allowed = caller.key?.allowedServices ?? null;
-      const shown = page.tasks.filter(({ service }) => allowed === null || allowed.includes(service));
-      const data = await Promise.all(shown.map(async (task) => openaiVideo(task, await videos.view(task))));
+      const visible = page.tasks.filter(({ service }) => allowed === null || allowed.includes(service));
+      const data = await Promise.all(visible.map(async (task) => openaiVideo(task, await videos.view(task))));
       return {
         object: 'list',
         data,
-        first_id: shown[0] ? toVideoId(shown[0]) : null,
+        first_id: visible[0] ? toVideoId(visible[0]) : null,
         has_more: page.next !== null,
         last_id: page.next,
       };

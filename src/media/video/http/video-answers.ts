@@ -55,14 +55,14 @@ export function openaiVideo(task: Task, view: VideoView): object {
 
 /** Writes the answer to a request for videos, after its task is stored. Throws the errors of the call. */
 export const writeBegun = (
-  opened: StartedProviderCall<BegunVideo>,
+  started: StartedProviderCall<BegunVideo>,
   answerOf: (begun: BegunVideo, created: number) => { readonly status: 200 | 202; readonly body: object },
   sink: ReplySink,
   onError: (error: unknown) => void,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, (settled) => {
+  onceSettled(started, sink, onError, (settled) => {
     if (settled.result === null) throw new GatewayError('provider_unavailable', 'The work did not begin in time');
-    const { id, call } = opened;
+    const { id, call } = started;
     const { status, body } = answerOf(settled.result, Math.floor(call.startedAt / 1000));
     const text = JSON.stringify(body);
     sink.head(status, {

@@ -109,8 +109,8 @@ export function createReadVideo(
     const checked = check(parsed);
     const takesBoth = route.inOpenrouter !== undefined;
     const openrouter = takesBoth && !isForm && dialect === 'own' && speaksOpenrouter(checked, headers);
-    const named = withOwnVideoNames(checked, new Set()) as VideoBody;
-    const { body, places } = takesBoth ? withOwnInputs(named) : { body: named, places: {} };
+    const fields = withOwnVideoNames(checked, new Set()) as VideoBody;
+    const { body, places } = takesBoth ? withOwnInputs(fields) : { body: fields, places: {} };
     const sentNames = { ...clientNames(checked, openrouter ? NOTHING_KNOWN : known), ...places };
     // The path is part of the hash, because the same body has another answer at the other route.
     const bodyHash = () => hash('sha256', `${route.path} ${form === null ? hash('sha256', bytes) : form.hash()}`);

@@ -105,7 +105,7 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
       noun: ask.n === 1 ? 'A video' : `${ask.n} videos`,
       model: body.model,
       open: (callId, gone) => openCall(pipeline, callRequest, callId, gone),
-      write: (opened, sink) => writeBegun(opened, begunOf, sink, onError),
+      write: (call, sink) => writeBegun(call, begunOf, sink, onError),
     };
   }
 

@@ -44,11 +44,11 @@ export async function readInput(
   }
   const sent = parts.fileOf(text);
   if (sent !== null) return toInput(param, kind, sent, InputBytes.ofFile(sent));
-  const given = parts.bytesOf(text);
+  const bytes = parts.bytesOf(text);
   const isBare = isObject(value) && text === value['b64'];
-  if (!isWholeDataUrl(given) && (isDataUrl(given) || !isBare))
+  if (!isWholeDataUrl(bytes) && (isDataUrl(bytes) || !isBare))
     throw fault(param, 'must be an https URL or a data URL in base64');
-  const base64 = base64Of(given);
+  const base64 = base64Of(bytes);
   if (base64.byteLength > Math.ceil(FILE_BYTES_MAX / 3) * 4) throw tooLong(param);
   if (!(await isBase64(base64))) throw fault(param, 'is not base64');
   const head = Buffer.from(base64.toString('latin1', 0, HEAD_CHARS), 'base64');

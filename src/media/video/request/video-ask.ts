@@ -134,21 +134,21 @@ const fault = (param: string, message: string) => new GatewayError('invalid_requ
  */
 export function withOwnVideoNames(body: unknown, keeps: ReadonlySet<string>): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  const named: Record<string, unknown> = { ...body };
+  const fields: Record<string, unknown> = { ...body };
   for (const [alias, name] of Object.entries(ALIASES)) {
-    if (!Object.hasOwn(named, alias) || keeps.has(alias)) continue;
-    const said = named[alias];
-    delete named[alias];
-    if (said === null) continue;
-    const own = named[name] ?? null;
-    if (own !== null && own !== said)
+    if (!Object.hasOwn(fields, alias) || keeps.has(alias)) continue;
+    const value = fields[alias];
+    delete fields[alias];
+    if (value === null) continue;
+    const own = fields[name] ?? null;
+    if (own !== null && own !== value)
       throw fault(alias, `${alias} and ${name} have different values: send only ${name}`);
-    named[name] = said;
+    fields[name] = value;
   }
-  if (named['resolution'] === '4K') named['resolution'] = '4k';
-  for (const name of Object.keys(named))
+  if (fields['resolution'] === '4K') fields['resolution'] = '4k';
+  for (const name of Object.keys(fields))
     if (COUNT_NAMES.has(name)) throw fault(name, `${name} is not supported: the number of videos is n`);
-  return named;
+  return fields;
 }
 
 interface VideoAskOptions {
@@ -236,11 +236,11 @@ async function readReferences(
 
 /** The request with the bytes of all its inputs. Rejects with GatewayError, see FetchedInputs. */
 export async function withFiles(ask: VideoAsk, fetched: FetchedInputs): Promise<VideoAsk> {
-  const named = Object.entries(ask.inputs).map(
+  const entries = Object.entries(ask.inputs).map(
     async ([name, input]) => [name, await withFile(input, fetched)] as const,
   );
   const references = ask.references.map((input) => withFile(input, fetched));
-  return { ...ask, inputs: Object.fromEntries(await Promise.all(named)), references: await Promise.all(references) };
+  return { ...ask, inputs: Object.fromEntries(await Promise.all(entries)), references: await Promise.all(references) };
 }
 
 function callbackOf(body: VideoBody, allowPrivate: boolean): string | null {
@@ -263,16 +263,16 @@ const EDGE_MAX = 4096;
 const PIXELS = { '480p': 854 * 480, '720p': 1280 * 720, '1080p': 1920 * 1080, '4k': 4096 * 2160 } as const;
 
 function sizeOf(body: VideoBody): Pick<VideoAsk, 'size' | 'resolution'> {
-  const named = text(body['resolution']);
+  const resolution = text(body['resolution']);
   const written = text(body['size']);
-  if (written === null) return { size: null, resolution: named };
+  if (written === null) return { size: null, resolution: resolution };
   const [width = 0, height = 0] = written.split('x').map(Number);
-  const found = Object.entries(PIXELS).find(([, pixels]) => width * height <= pixels)?.[0];
-  if (found === undefined || Math.max(width, height) > EDGE_MAX)
+  const name = Object.entries(PIXELS).find(([, pixels]) => width * height <= pixels)?.[0];
+  if (name === undefined || Math.max(width, height) > EDGE_MAX)
     throw fault('size', `size ${written} is larger than 4k`);
-  if (named !== null && named !== found)
-    throw fault('resolution', `resolution ${named} does not match ${written}: send only one of them`);
-  return { size: { width, height }, resolution: found };
+  if (resolution !== null && resolution !== name)
+    throw fault('resolution', `resolution ${resolution} does not match ${written}: send only one of them`);
+  return { size: { width, height }, resolution: name };
 }
 
 /**

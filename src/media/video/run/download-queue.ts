@@ -12,7 +12,7 @@ export interface QueuedFile {
 
 interface DownloadQueueOptions<W extends QueuedFile> {
   /** Downloads a file, and counts the bytes that arrive. Never rejects. It ends soon after `ended` aborts. */
-  readonly run: (wanted: W, ended: AbortSignal, course: { bytes: number }) => Promise<void>;
+  readonly run: (file: W, ended: AbortSignal, course: { bytes: number }) => Promise<void>;
   readonly max?: number;
   readonly slowMs?: number;
   readonly slowMax?: number;
@@ -23,7 +23,7 @@ interface DownloadQueueOptions<W extends QueuedFile> {
 /** Files that wait for a slot, and the downloads that run. */
 interface DownloadQueue<W extends QueuedFile> {
   /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
-  add(wanted: W): void;
+  add(file: W): void;
   /** Whether a file waits or is being downloaded. */
   has(source: string): boolean;
   /** Forgets what waits, aborts what runs with `reason`, and resolves when all of it has stopped. */
@@ -52,7 +52,7 @@ class MadeRoom extends Error {
 export const hasMadeRoom = (signal: AbortSignal): boolean => signal.reason instanceof MadeRoom;
 
 interface RunningDownload<W> {
-  readonly wanted: W;
+  readonly file: W;
   readonly ended: AbortController;
   readonly course: { bytes: number };
   readonly startedAt: number;
@@ -73,9 +73,9 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
   const running = new Map<string, RunningDownload<W>>();
   let closed = false;
 
-  const countHolding = (is: (wanted: W) => boolean): number => {
+  const countHolding = (is: (file: W) => boolean): number => {
     let count = 0;
-    for (const { slow, wanted } of running.values()) if (!slow && is(wanted)) count += 1;
+    for (const { slow, file } of running.values()) if (!slow && is(file)) count += 1;
     return count;
   };
 
@@ -87,37 +87,37 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
   const takeNext = (): W | null => {
     for (const [account, files] of waiting) {
       if (countHolding((other) => other.account === account) >= SLOTS_OF_ACCOUNT) continue;
-      for (const [source, wanted] of files) {
-        if (running.has(source) || !mayRun(wanted)) continue;
+      for (const [source, file] of files) {
+        if (running.has(source) || !mayRun(file)) continue;
         files.delete(source);
         places.leave(account);
         waiting.delete(account);
         if (files.size > 0) waiting.set(account, files);
-        return wanted;
+        return file;
       }
     }
     return null;
   };
 
-  const begin = (wanted: W): void => {
+  const begin = (file: W): void => {
     const one: RunningDownload<W> = {
-      wanted,
+      file,
       ended: new AbortController(),
       course: { bytes: 0 },
       startedAt: elapsed(),
       slow: false,
       done: Promise.resolve(),
     };
-    running.set(wanted.source, one);
+    running.set(file.source, one);
     const timer = setTimeout(() => {
       one.slow = true;
       endSlowest();
       beginNext();
     }, slowMs);
-    one.done = run(wanted, one.ended.signal, one.course).finally(() => {
+    one.done = run(file, one.ended.signal, one.course).finally(() => {
       clearTimeout(timer);
-      running.delete(wanted.source);
-      if (hasMadeRoom(one.ended.signal)) add(wanted);
+      running.delete(file.source);
+      if (hasMadeRoom(one.ended.signal)) add(file);
       beginNext();
     });
   };
@@ -133,13 +133,13 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
   const endSlowest = (): void => {
     const slow = [...running.values()].filter((one) => one.slow && !one.ended.signal.aborted);
     if (slow.length <= slowMax) return;
-    const accounts = Map.groupBy(slow, ({ wanted }) => wanted.account);
-    const providers = Map.groupBy(slow, ({ wanted }) => wanted.provider);
+    const accounts = Map.groupBy(slow, ({ file }) => file.account);
+    const providers = Map.groupBy(slow, ({ file }) => file.provider);
     const now = elapsed();
-    const rank = ({ wanted, course, startedAt }: RunningDownload<W>) =>
+    const rank = ({ file, course, startedAt }: RunningDownload<W>) =>
       [
-        -accounts.get(wanted.account)!.length,
-        -providers.get(wanted.provider)!.length,
+        -accounts.get(file.account)!.length,
+        -providers.get(file.provider)!.length,
         course.bytes / Math.max(1, now - startedAt),
       ] as const;
     const [first] = slow.toSorted((a, b) => {
@@ -149,19 +149,19 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
     first!.ended.abort(new MadeRoom('the download takes long, and the downloads of others need room'));
   };
 
-  function add(wanted: W): void {
-    const { source, account } = wanted;
+  function add(file: W): void {
+    const { source, account } = file;
     if (closed || running.has(source) || !places.mayTake(account)) return;
     const files = waiting.get(account) ?? new Map<string, W>();
     if (files.has(source)) return;
-    files.set(source, wanted);
+    files.set(source, file);
     waiting.set(account, files);
     places.take(account);
   }
 
   return {
-    add(wanted) {
-      add(wanted);
+    add(file) {
+      add(file);
       beginNext();
     },
     has: (source) => running.has(source) || waiting.values().some((files) => files.has(source)),

@@ -152,18 +152,18 @@ function failed(error: unknown, before: Failed, at: number): Failed {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     // A file that is too large stays too large, so it is given up at once.
     if (cause instanceof UpstreamFailure && cause.tooLarge)
-      return { ...before, again: Infinity, givenUp: { code: FILE_TOO_LARGE, message: told(cause) } };
+      return { ...before, again: Infinity, givenUp: { code: FILE_TOO_LARGE, message: failureText(cause) } };
     if (cause instanceof TooSlow || isFull(cause))
       return { ...before, again: at + pauseAfter(before.unfit), unfit: before.unfit + 1 };
     if (!(cause instanceof BrokenFile)) continue;
     const broken = before.broken + 1;
     if (broken < BROKEN_MAX) return { ...before, again: at + pauseAfter(before.broken), broken };
-    return { ...before, again: Infinity, broken, givenUp: { code: 'broken_file', message: told(cause) } };
+    return { ...before, again: Infinity, broken, givenUp: { code: 'broken_file', message: failureText(cause) } };
   }
   return { ...before, again: at + PAUSE_MS };
 }
 
-const told = ({ message }: Error) => `The provider's video cannot be used: ${message}`;
+const failureText = ({ message }: Error) => `The provider's video cannot be used: ${message}`;
 
 /** Downloads a file. Resolves with its facts. */
 async function download(

@@ -184,12 +184,12 @@ async function begin(
   ask: VideoAsk,
   offer: Offer,
   call: Call,
-  made: Pick<VideoNotes, 'jobs' | 'openrouter'>,
+  videoNotes: Pick<VideoNotes, 'jobs' | 'openrouter'>,
 ): Promise<BegunVideo> {
   const { id: callId, caller, startedAt, service: model } = call;
   const notes: VideoNotes = {
     ...planAt(ask, offer),
-    ...made,
+    ...videoNotes,
     model,
     size: sizeAt(ask, offer),
     dueAt: now() + ttlMs,

@@ -18,16 +18,17 @@ export async function viewVideo(
   { blobs, progress, now }: { readonly blobs: Pick<Blobs, 'find'>; readonly progress: ProgressNotes; now(): number },
   task: Task,
 ): Promise<VideoView> {
-  if (task.live) return { status: task.state === 'queued' ? 'queued' : 'generating', progress: progress.of(task) };
+  if (task.live)
+    return { status: task.state === 'queued' ? 'queued' : 'generating', progress: progress.progressOf(task) };
   const result = resultOf(task);
   if (result !== null && result.files.length === 0)
     return { status: 'failed', error: result.error ?? NO_REASON, raw: result.raw };
   const sources = result === null ? filesOf(task) : result.files.map((place) => fileOf(task, place));
-  const found = await blobs.find(sources);
-  const files = found.filter(({ state }) => state === 'stored');
+  const stored = await blobs.find(sources);
+  const files = stored.filter(({ state }) => state === 'stored');
   if (result !== null) return files.length < sources.length ? { status: 'expired' } : { status: 'completed', files };
-  if (found.some(({ state, leaseUntil }) => state === 'writing' && leaseUntil > now()))
-    return { status: 'generating', progress: progress.of(task) };
+  if (stored.some(({ state, leaseUntil }) => state === 'writing' && leaseUntil > now()))
+    return { status: 'generating', progress: progress.progressOf(task) };
   return files.length > 0 ? { status: 'completed', files } : { status: 'failed', error: TOO_LATE, raw: {} };
 }
 
@@ -45,7 +46,7 @@ interface TaskProgress {
 interface ProgressNotes {
   seen(task: Task, jobs: readonly SeenJob[]): void;
   ended(task: Task): void;
-  of(task: Task): TaskProgress;
+  progressOf(task: Task): TaskProgress;
 }
 
 const TASKS_MAX = 10_000;
@@ -60,7 +61,7 @@ const TOLD_MAX = 99;
 const TELLING = 5;
 
 export function createProgressNotes(now: () => number): ProgressNotes {
-  const told = new Map<string, { readonly percent: number | null; readonly raw: TaskProgress['raw'] }>();
+  const progress = new Map<string, { readonly percent: number | null; readonly raw: TaskProgress['raw'] }>();
   const durations = new Map<string, number[]>();
 
   /** Four fifths of an offer's latest videos took at most this long. */
@@ -72,29 +73,30 @@ export function createProgressNotes(now: () => number): ProgressNotes {
   return {
     seen({ taskId }, jobs) {
       if (jobs.length === 0) return;
-      if (told.size >= TASKS_MAX) told.clear();
+      if (progress.size >= TASKS_MAX) progress.clear();
       const percents = jobs.map(({ progress, state }) => (state === 'completed' ? 100 : progress));
       const known = percents.filter((percent) => percent !== null);
       const percent = known.length === 0 ? null : known.reduce((sum, each) => sum + each, 0) / jobs.length;
-      told.set(taskId, { percent, raw: jobs[0]!.raw });
+      progress.set(taskId, { percent, raw: jobs[0]!.raw });
     },
     ended({ taskId, offerId, createdAt }) {
-      told.delete(taskId);
+      progress.delete(taskId);
       if (durations.size >= OFFERS_MAX) durations.clear();
       const known = durations.get(offerId) ?? [];
       known.push(now() - createdAt);
       durations.set(offerId, known.slice(-DURATIONS_MAX));
     },
-    of({ taskId, offerId, createdAt }) {
+    progressOf({ taskId, offerId, createdAt }) {
       const elapsed = now() - createdAt;
       const usual = usualMs(offerId);
-      const { percent = null, raw = {} } = told.get(taskId) ?? {};
+      const { percent = null, raw = {} } = progress.get(taskId) ?? {};
       // The provider's progress of this video says more than the durations of other videos.
-      const left = percent !== null && percent >= TELLING ? (elapsed * (100 - percent)) / percent : usual - elapsed;
+      const remaining =
+        percent !== null && percent >= TELLING ? (elapsed * (100 - percent)) / percent : usual - elapsed;
       const guess = Math.min(GUESS_MAX, Math.floor((100 * elapsed) / usual));
       return {
         percent: percent === null ? guess : Math.min(TOLD_MAX, Math.round(percent)),
-        secondsLeft: Math.max(1, Math.ceil(left / 1000)),
+        secondsLeft: Math.max(1, Math.ceil(remaining / 1000)),
         raw,
       };
     },

@@ -63,7 +63,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     this.#events = createEventReader({ bytesMax: this.#bytesMax });
   }
 
-  get kept(): number | undefined {
+  get storedBytes(): number | undefined {
     return this.#form === 'events' ? undefined : this.#bytes.length;
   }
 

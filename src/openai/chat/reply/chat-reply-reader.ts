@@ -24,7 +24,7 @@ export class ChatReplyReader extends WholeHeadReader implements ReplyReader<Chat
     return null;
   }
 
-  get kept(): number {
+  get storedBytes(): number {
     return this.#collected.bytes;
   }
 

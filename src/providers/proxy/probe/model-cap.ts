@@ -61,7 +61,7 @@ async function askSmall(
 }
 
 const isNameRefused = ({ status, text }: ProbeResponse, name: CapField): boolean =>
-  readCapRefusal(status, Buffer.from(text), name, 1)?.of === 'name';
+  readCapRefusal(status, Buffer.from(text), name, 1)?.kind === 'name';
 
 /** Advice on facts about the cap that the file lacks. Sends up to two more requests to the model. */
 export async function adviceOnCap(ask: Chat, first: FirstAnswer, facts: CapFacts): Promise<readonly string[]> {
@@ -110,5 +110,5 @@ async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Pr
 async function boundOf(chat: Chat, name: CapField, asked: number): Promise<number | null> {
   const { status, text } = await chat({ [name]: asked });
   const refusal = readCapRefusal(status, Buffer.from(text), name, asked);
-  return refusal?.of === 'bound' && refusal.lasting ? refusal.tokens : null;
+  return refusal?.kind === 'bound' && refusal.lasting ? refusal.tokens : null;
 }

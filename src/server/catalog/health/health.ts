@@ -97,10 +97,10 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
   const returnedAt = new Map<string, number>();
 
   const healthState = (offer: Offer, account?: string): HealthState => {
-    const found = states.find(offer.id)?.outages?.healthState(now(), account) ?? 'good';
+    const state = states.find(offer.id)?.outages?.healthState(now(), account) ?? 'good';
     // An offer whose provider is away comes after all others. If there are no others, the call waits for the provider's
     // return, unless many calls have already waited in vain.
-    return found === 'open' || present(offer) ? found : 'resting';
+    return state === 'open' || present(offer) ? state : 'resting';
   };
 
   /**
@@ -131,7 +131,7 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
     },
     succeeded(offer, sample, counted = true) {
       const at = now();
-      const state = states.of(offer.id);
+      const state = states.stateOf(offer.id);
       if (counted) figures.succeeded(state, sample, at + epochOffsetMs);
       state.outages?.succeeded(at, at - sample.durationMs);
     },

@@ -83,7 +83,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
     }
   };
 
-  const look = async (since: number): Promise<void> => {
+  const load = async (since: number): Promise<void> => {
     const rows = await database.query(SQL.changedFigures, [since, now() - HOUR_MS]);
     figures.restore(rows.map(figureOf));
     const days = await database.query(SQL.promptsSince, [dayOf(now()) - PROMPT_DAYS + 1]);
@@ -96,7 +96,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
       await save();
       const at = now();
       if (database.engine === 'postgres' && Math.abs(at - lookedAt) >= lookMs) {
-        await look(lookedAt - SKEW_MS);
+        await load(lookedAt - SKEW_MS);
         lookedAt = at;
       }
       failing = false;
@@ -107,7 +107,7 @@ export async function openKeptFigures(options: KeptFiguresOptions): Promise<Kept
   };
 
   lookedAt = now();
-  await look(0);
+  await load(0);
   let working: Promise<void> | null = null;
   const timer = setInterval(() => {
     working ??= work().finally(() => (working = null));
@@ -184,7 +184,7 @@ interface FigureDelta extends PromptSums {
 /** Counts that are not in the database yet. */
 interface UnsavedFigures {
   /** The counts of this offer and minute. The caller adds to them. */
-  of(offer: string, minute: number): FigureDelta;
+  deltaOf(offer: string, minute: number): FigureDelta;
   /** Returns all counts and removes them. */
   take(): FigureDelta[];
   /** Puts back counts that were taken and could not be saved. */
@@ -207,10 +207,10 @@ export function createUnsavedFigures(): UnsavedFigures {
   const current = new Map<string, FigureDelta>();
   let earlier: FigureDelta[] = [];
   return {
-    of(offer, minute) {
-      const found = current.get(offer);
-      if (found?.minute === minute) return found;
-      if (found) earlier.push(found);
+    deltaOf(offer, minute) {
+      const figure = current.get(offer);
+      if (figure?.minute === minute) return figure;
+      if (figure) earlier.push(figure);
       if (earlier.length + current.size >= DELTAS_MAX && earlier.length > 0) earlier.shift();
       const delta: FigureDelta = {
         offer,
@@ -288,11 +288,12 @@ function daysOf(deltas: readonly FigureDelta[]): OfferDay[] {
     if (successes + failures === 0) continue;
     const day = dayOf(minute);
     const key = `${offer}\n${day}`;
-    let found = days.get(key);
-    if (!found) days.set(key, (found = { offer, day, successes: 0, failures: 0, prompt: 0, cached: 0, charged: 0 }));
-    found.successes += successes;
-    found.failures += failures;
-    addPrompts(found, delta);
+    let offerDay = days.get(key);
+    if (!offerDay)
+      days.set(key, (offerDay = { offer, day, successes: 0, failures: 0, prompt: 0, cached: 0, charged: 0 }));
+    offerDay.successes += successes;
+    offerDay.failures += failures;
+    addPrompts(offerDay, delta);
   }
   return [...days].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }

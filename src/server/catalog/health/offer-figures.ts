@@ -64,7 +64,8 @@ export interface CountedOffers extends OfferFigures {
 /** `epochNow` gives epoch milliseconds. */
 export function createOfferFigures(states: OfferStates, epochNow: () => number): CountedOffers {
   const unsaved = createUnsavedFigures();
-  const unsavedOf = (state: OfferState, at: number) => unsaved.of(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
+  const unsavedOf = (state: OfferState, at: number) =>
+    unsaved.deltaOf(state.id, Math.floor(at / MINUTE_MS) * MINUTE_MS);
 
   return {
     succeeded(state, { firstByteMs, durationMs, completionTokens, prompts }, at) {
@@ -87,7 +88,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
     },
     flagged(offer, flag) {
       const at = epochNow();
-      const state = states.of(offer.id);
+      const state = states.stateOf(offer.id);
       state.flags.set(flag, (state.flags.get(flag) ?? 0) + 1);
       state.lastHour.add(FLAG, at);
       const { flags } = unsavedOf(state, at);
@@ -111,7 +112,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
     },
     unsaved,
     recall(offer, firstByteMs, tokensPerSecond) {
-      const state = states.of(offer);
+      const state = states.stateOf(offer);
       for (const ms of firstByteMs) state.latency.add(ms);
       if (tokensPerSecond !== null) state.throughput.add(tokensPerSecond);
     },
@@ -120,7 +121,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       const more = new Map(unsaved.days().map((each) => [`${each.offer}\n${each.day}`, each]));
       for (const { offer, day, prompt, cached, charged } of days) {
         if (day < oldest || prompt === 0) continue;
-        const sums = Object.assign(promptsOf(states.of(offer), day), { prompt, cached, charged });
+        const sums = Object.assign(promptsOf(states.stateOf(offer), day), { prompt, cached, charged });
         const unsavedSums = more.get(`${offer}\n${day}`);
         if (unsavedSums !== undefined) addPrompts(sums, unsavedSums);
       }
@@ -131,7 +132,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       for (const figure of figures) {
         if (figure.minute > 0 && figure.minute <= at - MINUTES * MINUTE_MS) continue;
         const count = figure.count + (more.get(keyOf(figure)) ?? 0);
-        restoreFigure(states.of(figure.offer), { ...figure, count }, at);
+        restoreFigure(states.stateOf(figure.offer), { ...figure, count }, at);
       }
     },
   };
@@ -216,7 +217,7 @@ type FailedState = OfferState & { readonly outages: OfferOutages };
 interface OfferStates {
   find(id: string): OfferState | undefined;
   /** Adds a new state for an unknown offer. */
-  of(id: string): OfferState;
+  stateOf(id: string): OfferState;
   /** The state of an offer that failed. It moves to the newest end, so that offers without calls are deleted first. */
   ofFailed(id: string): FailedState;
   all(): Iterable<OfferState>;
@@ -234,7 +235,7 @@ const FLAG = 2;
 
 export function createOfferStates(rules: OutageRules): OfferStates {
   const states = new Map<string, OfferState>();
-  const of = (id: string): OfferState => {
+  const stateOf = (id: string): OfferState => {
     let state = states.get(id);
     if (!state) {
       dropOldest(states, OFFERS_MAX - 1);
@@ -244,9 +245,9 @@ export function createOfferStates(rules: OutageRules): OfferStates {
   };
   return {
     find: (id) => states.get(id),
-    of,
+    stateOf,
     ofFailed(id) {
-      const state = of(id);
+      const state = stateOf(id);
       states.delete(id);
       states.set(id, state);
       state.outages ??= createOfferOutages(rules);

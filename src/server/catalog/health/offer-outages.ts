@@ -84,57 +84,58 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
    * For an account whose own calls failed, its own outage decides. The one trial at an offer that has cooled down for
    * all is left to another account.
    */
-  const isPastCommon = (of: Outage | undefined, at: number): boolean =>
-    of !== undefined && isDown(of, at, rules) && hasCooledDown(common, at, rules);
+  const isPastCommon = (outage: Outage | undefined, at: number): boolean =>
+    outage !== undefined && isDown(outage, at, rules) && hasCooledDown(common, at, rules);
 
   /**
    * The outage that a trial of this account tests: the account's own outage while that is down, otherwise the common
    * one.
    */
   const triedFor = (account: string | undefined, at: number): Outage => {
-    const of = ownOf(account);
-    return of && isDown(of, at, rules) ? of : common;
+    const outage = ownOf(account);
+    return outage && isDown(outage, at, rules) ? outage : common;
   };
 
   return {
     healthState(at, account) {
       const forAll = healthStateOf(common, at, rules);
-      const of = ownOf(account);
-      if (!of) return forAll;
-      const forIt = healthStateOf(of, at, rules);
-      return isPastCommon(of, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
+      const outage = ownOf(account);
+      if (!outage) return forAll;
+      const forIt = healthStateOf(outage, at, rules);
+      return isPastCommon(outage, at) || SEVERITY[forIt] > SEVERITY[forAll] ? forIt : forAll;
     },
-    isFailing: (at) => [common, ...own.values()].some((of) => isDown(of, at, rules) || hasJustFailed(of, at, rules)),
+    isFailing: (at) =>
+      [common, ...own.values()].some((outage) => isDown(outage, at, rules) || hasJustFailed(outage, at, rules)),
     lastFailed: () => common.down,
     triedAgainAt(at, account) {
-      const of = ownOf(account);
-      if (!of || !isDown(of, at, rules)) return triedAgainAt(common, rules);
-      return isPastCommon(of, at)
-        ? triedAgainAt(of, rules)
-        : Math.max(triedAgainAt(of, rules), triedAgainAt(common, rules));
+      const outage = ownOf(account);
+      if (!outage || !isDown(outage, at, rules)) return triedAgainAt(common, rules);
+      return isPastCommon(outage, at)
+        ? triedAgainAt(outage, rules)
+        : Math.max(triedAgainAt(outage, rules), triedAgainAt(common, rules));
     },
     failed(at, adds) {
       fail(common, at, adds, rules);
     },
     failedFor(account, at, present) {
-      let of = own.get(account);
-      if (of) own.delete(account);
+      let outage = own.get(account);
+      if (outage) own.delete(account);
       else {
-        of = { ...newOutage(), witness: false, counting: 0 };
+        outage = { ...newOutage(), witness: false, counting: 0 };
         dropOldest(own, ACCOUNTS_MAX - 1);
       }
       // The newest is last. If this call was the probe for all accounts, its result is known now.
-      own.set(account, of);
-      if (!isDown(of, at, rules)) common.probedUntil = 0;
+      own.set(account, outage);
+      if (!isDown(outage, at, rules)) common.probedUntil = 0;
       // All calls that broke with one connection count as one failure.
-      fail(of, at, of.streak === 0 || present ? 1 : 0, rules);
+      fail(outage, at, outage.streak === 0 || present ? 1 : 0, rules);
     },
     witnessed(account, at) {
-      const of = own.get(account);
-      if (!of) return;
-      const isNew = !of.witness;
-      of.witness = true;
-      of.counting = Math.min(FAILURES_PER_ACCOUNT, of.counting + 1);
+      const outage = own.get(account);
+      if (!outage) return;
+      const isNew = !outage.witness;
+      outage.witness = true;
+      outage.counting = Math.min(FAILURES_PER_ACCOUNT, outage.counting + 1);
       let accounts = 0;
       let failures = 0;
       for (const each of own.values()) {
@@ -152,11 +153,11 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
     succeeded(at, beganAt) {
       succeed(common, beganAt);
       if (own.size === 0) return;
-      for (const [account, of] of own) {
-        of.counting = 0;
-        if (!succeed(of, beganAt)) continue;
-        of.witness = false;
-        if (at - of.failedAt >= rules.windowMs) own.delete(account);
+      for (const [account, outage] of own) {
+        outage.counting = 0;
+        if (!succeed(outage, beganAt)) continue;
+        outage.witness = false;
+        if (at - outage.failedAt >= rules.windowMs) own.delete(account);
       }
     },
     probing(until, at, account) {
@@ -167,7 +168,7 @@ export function createOfferOutages(rules: OutageRules): OfferOutages {
     },
     returned(at) {
       restart(common, at, rules);
-      for (const of of own.values()) restart(of, at, rules);
+      for (const outage of own.values()) restart(outage, at, rules);
     },
   };
 }

@@ -219,16 +219,20 @@ export const UPSTREAM_MODEL = checkedText(
 );
 
 /** A list of one or more of the given words. */
-export function words(of: readonly string[], fallback: readonly string[], meaning: string): Option<readonly string[]> {
-  const right = `a list with one or more of ${of.join(', ')}, such as ${JSON.stringify(of.slice(0, 2))}`;
+export function words(
+  values: readonly string[],
+  fallback: readonly string[],
+  meaning: string,
+): Option<readonly string[]> {
+  const right = `a list with one or more of ${values.join(', ')}, such as ${JSON.stringify(values.slice(0, 2))}`;
   const { read } = textList({
     takes: right,
     meaning,
     max: 100,
-    fault: (one) => (of.includes(one) ? null : 'is not in this list'),
+    fault: (one) => (values.includes(one) ? null : 'is not in this list'),
   });
   return option<readonly string[]>({
-    takes: `list of ${of.map((one) => `\`${one}\``).join(', ')}`,
+    takes: `list of ${values.map((one) => `\`${one}\``).join(', ')}`,
     meaning,
     optional: { text: JSON.stringify(fallback), fallback },
     read: (value) => {
@@ -297,22 +301,22 @@ const WHEN_LATE = {
   'video model': 'Then the call fails, because the job may have begun.',
 } as const;
 
-/** The option for the longest wait for the head of a reply. `of`: the kind of the service. */
-export const headTimeout = (of: keyof typeof WHEN_LATE): Option<number | null> =>
+/** The option for the longest wait for the head of a reply. `kind`: that of the service. */
+export const headTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null> =>
   optionalWhole({
     min: 100,
     max: TIMEOUT_MS_MAX,
     absent: 'that of `upstream.head_timeout_ms`',
-    meaning: `Longest wait for the status and headers of a reply of this ${of}, in place of \`upstream.head_timeout_ms\`. If an answer is not streamed, they come only when the provider has finished. ${WHEN_LATE[of]} A reload changes it. It has no effect for a provider that dials in.`,
+    meaning: `Longest wait for the status and headers of a reply of this ${kind}, in place of \`upstream.head_timeout_ms\`. If an answer is not streamed, they come only when the provider has finished. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
   });
 
 /** The option for the longest wait for the first event of a stream. */
-export const firstEventTimeout = (of: keyof typeof WHEN_LATE): Option<number | null> =>
+export const firstEventTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null> =>
   optionalWhole({
     min: 100,
     max: TIMEOUT_MS_MAX,
     absent: 'none',
-    meaning: `Longest wait for the first event of a stream of this ${of}, from the begin of the request. ${WHEN_LATE[of]} A reload changes it. It has no effect for a provider that dials in.`,
+    meaning: `Longest wait for the first event of a stream of this ${kind}, from the begin of the request. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
   });
 
 /** A target with its own timeouts, if the block has any. */

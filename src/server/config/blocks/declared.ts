@@ -19,7 +19,7 @@ export const declaredOptions = <const G extends 'model' | 'media'>(facts: G) => 
   data_collection: flagField(
     `${facts}.collectsNothing`,
     choice({
-      of: ['allow', 'deny'],
+      values: ['allow', 'deny'],
       default: 'allow',
       meaning:
         'With `deny` you declare that nobody behind this service keeps what requests contain for other purposes, such as training. Requests with `provider.data_collection: "deny"` go only to such services.',

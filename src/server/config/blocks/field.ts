@@ -117,7 +117,7 @@ export function flagField<T extends ConfigValue>(path: string, option: Option<T>
   const { put, get } = fieldAt(path);
   return {
     ...option,
-    toFields: (given: unknown) => put(given === value ? true : undefined),
+    toFields: (input: unknown) => put(input === value ? true : undefined),
     toValue: (fields: object) => (get(fields) === true ? value : option.fallback),
     write: asItIs,
   };
@@ -134,8 +134,8 @@ function fieldAt(path: string) {
       return { [group]: value === undefined ? {} : { [key]: value } };
     },
     get: (fields: object): unknown => {
-      const found: unknown = Reflect.get(fields, group);
-      return key === undefined ? found : Reflect.get(found as object, key);
+      const nested: unknown = Reflect.get(fields, group);
+      return key === undefined ? nested : Reflect.get(nested as object, key);
     },
   };
 }

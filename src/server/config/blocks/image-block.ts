@@ -98,7 +98,7 @@ const offer = {
       'Price per image that is edited, in addition to the price of the images that are made. A mask is one more. With 0 they are free, and an edit may have several.',
   },
   'params.wire': choice({
-    of: ['openai', 'tollgate', 'openrouter'],
+    values: ['openai', 'tollgate', 'openrouter'],
     default: 'openai',
     meaning: "API of the service: OpenAI's, that of another gateway (`/image/generate`), or OpenRouter's (`/images`).",
   }),
@@ -107,7 +107,7 @@ const offer = {
     meaning: 'Whether the service also edits images.',
   }),
   'params.body': choice({
-    of: ['multipart', 'json'],
+    values: ['multipart', 'json'],
     default: 'multipart',
     meaning:
       'Form of an edit request with `wire = "openai"`: `multipart` with files, or `json` with data URLs. The other APIs always take JSON.',
@@ -162,12 +162,12 @@ export const IMAGE_BLOCK = defineBlock({
           'is not in resolutions',
           `one of ${resolutions.join(', ')}, or add it there`,
         );
-    for (const [key, given] of [
+    for (const [key, isPresent] of [
       ['pricing.edit', values['pricing.edit'] !== null],
       ['pricing.input_image', values['pricing.input_image'] !== null],
       ['pricing.variants', Object.keys(variants).some(isEdit)],
     ] as const)
-      if (given && !values['params.edits'])
+      if (isPresent && !values['params.edits'])
         complain(key, 'is a price for edits, but the service does not edit images', 'params.edits = true');
   },
   combine(values): CombinedFields {
@@ -207,11 +207,11 @@ export const IMAGE_BLOCK = defineBlock({
 const perImage = (price: MicroUsd | undefined) => (price === undefined ? undefined : perUnit(price));
 
 /** The prices of some variants by their names. undefined without such a variant. */
-function pricesOf(variants: CombinedFields['variants'], of: (name: string) => boolean) {
-  const named = Object.entries(variants).filter(([name]) => of(name));
-  return named.length === 0
+function pricesOf(variants: CombinedFields['variants'], isOne: (name: string) => boolean) {
+  const entries = Object.entries(variants).filter(([name]) => isOne(name));
+  return entries.length === 0
     ? undefined
-    : Object.fromEntries(named.map(([name, { image = 0n }]) => [name, perUnit(image)]));
+    : Object.fromEntries(entries.map(([name, { image = 0n }]) => [name, perUnit(image)]));
 }
 
 /** The prices of an image block, in the structure of the block, as rates. */
@@ -236,10 +236,10 @@ const isEdit = (name: string) => name === EDIT || name.startsWith(`${EDIT}/`);
  */
 export function imageVariants({ generation, resolutions, variants, edit, inputImage, prompt }: ImagePrices) {
   const all = { ...resolutions, ...variants };
-  const made: Record<string, Rates> = {};
-  for (const [name, image] of Object.entries(all)) if (!isEdit(name)) made[name] = rates({ image, prompt });
+  const result: Record<string, Rates> = {};
+  for (const [name, image] of Object.entries(all)) if (!isEdit(name)) result[name] = rates({ image, prompt });
   const explicit = Object.entries(all).filter(([name]) => isEdit(name));
-  if (edit === null && inputImage === null && explicit.length === 0) return made;
+  if (edit === null && inputImage === null && explicit.length === 0) return result;
   const editRates = (image: MicroUsd) => rates({ image, input_image: inputImage, prompt });
   // Without `edit`, an edit costs the same as an image of its tier and quality.
   const derived: [string, MicroUsd][] =
@@ -247,8 +247,8 @@ export function imageVariants({ generation, resolutions, variants, edit, inputIm
       ? Object.entries(all).flatMap(([name, image]) => (isEdit(name) ? [] : [[`${EDIT}/${name}`, image]]))
       : [];
   for (const [name, image] of [[EDIT, edit ?? generation] as const, ...derived, ...explicit])
-    made[name] = editRates(image);
-  return made;
+    result[name] = editRates(image);
+  return result;
 }
 
 /** The properties of an image that decide its price. */
@@ -279,10 +279,10 @@ export function imageVariant(variants: Readonly<Record<string, unknown>>, kind: 
 
 /** The kinds of images that the names of variants distinguish, by the names that variants for them have. */
 export function imageKinds(names: readonly string[]): ReadonlyMap<string, ImageKind> {
-  const made = names.map((name) => (name === EDIT ? '' : name.replace(/^edit\//, '')));
-  const tiers = made.map((name) => name.split('/', 1)[0]!);
+  const kindNames = names.map((name) => (name === EDIT ? '' : name.replace(/^edit\//, '')));
+  const tiers = kindNames.map((name) => name.split('/', 1)[0]!);
   const edits = names.some(isEdit) ? [false, true] : [false];
-  const kinds = [...new Set([...made, ...tiers])].flatMap((name) => {
+  const kinds = [...new Set([...kindNames, ...tiers])].flatMap((name) => {
     const [tier, quality = null] = name.split('/');
     return edits.map((edit): ImageKind => ({ edit, tier: tier || null, quality }));
   });

@@ -199,10 +199,10 @@ function wires(): Option<readonly ModelWire[] | null> {
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {
       if (!Array.isArray(value)) throw new WrongValue(`is ${show(value)}`, right);
-      const named = read(value).filter(isWire);
+      const known = read(value).filter(isWire);
       // Without `realtime` every model takes chat requests, so naming chat says nothing.
-      const said = named.includes(REALTIME) ? named : named.filter((wire) => wire !== 'chat');
-      return said.length === 0 ? null : said;
+      const apis = known.includes(REALTIME) ? known : known.filter((wire) => wire !== 'chat');
+      return apis.length === 0 ? null : apis;
     },
   });
 }
@@ -211,8 +211,8 @@ const WIRES: readonly ModelWire[] = ['chat', ...NATIVE_WIRES, REALTIME];
 const isWire = (wire: string): wire is ModelWire => (WIRES as readonly string[]).includes(wire);
 
 /** Whether a model is offered over OpenAI's Realtime API. */
-export const servesRealtime = ({ wires: named }: { readonly wires?: readonly ModelWire[] }): boolean =>
-  named?.includes(REALTIME) === true;
+export const servesRealtime = ({ wires: modelWires }: { readonly wires?: readonly ModelWire[] }): boolean =>
+  modelWires?.includes(REALTIME) === true;
 
 function forwardedFields(): Option<'all' | readonly string[] | null> {
   const right = 'a list of names of request fields, such as ["top_n_sigma", "chat_template_kwargs"], or "all"';
@@ -336,13 +336,13 @@ export const MODEL_BLOCK = defineBlock({
     'params.hidden_reasoning_max': max,
     'params.hidden_reasoning_usual': usual,
     'pricing.tiers': tiers,
-    'pricing.service_tiers': named,
+    'pricing.service_tiers': writtenTiers,
     ...values
   }): CombinedFields {
     const base = baseRates(values);
     return {
       rates: completeTiers(base, tiers),
-      variants: completeServiceTiers(base, named),
+      variants: completeServiceTiers(base, writtenTiers),
       model: {
         maxOutputTokens: bound ?? besides,
         ...(max === null ? {} : { hiddenReasoning: { max, usual: usual ?? 0 } }),
@@ -360,16 +360,16 @@ export const MODEL_BLOCK = defineBlock({
   writtenLast: [],
   toTarget({ 'params.own_keys': ownKeys, 'params.batches': batches, ...values }, complain, place) {
     const { 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs } = values;
-    const found = withTimeouts(toApiOrSdkTarget(values, complain, place), headMs, firstEventMs);
-    if (found.kind === 'http')
+    const withTimes = withTimeouts(toApiOrSdkTarget(values, complain, place), headMs, firstEventMs);
+    if (withTimes.kind === 'http')
       return {
-        ...found,
+        ...withTimes,
         ...(ownKeys ? { ownKeys: true as const } : {}),
         ...(batches ? { batches: true as const } : {}),
       };
     if (ownKeys)
       complain('params.own_keys', 'is true beside params.sdk', 'leave it out: a package takes no keys of consumers');
     if (batches) complain('params.batches', 'is true beside params.sdk', 'leave it out: a package takes no batches');
-    return found;
+    return withTimes;
   },
 });

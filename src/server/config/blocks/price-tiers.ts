@@ -77,11 +77,11 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
         if (isDefaultTier(name))
           throw new WrongValue(`has the tier ${show(name)}`, 'other names: this one means the prices of `pricing`');
         if (!isTable(table)) throw new WrongValue(`${path}is ${show(table)}`, right);
-        const { tiers, ...named } = table;
+        const { tiers, ...rates } = table;
         return [
           name,
           {
-            rates: readRates(named, prices, path, ['tiers']),
+            rates: readRates(rates, prices, path, ['tiers']),
             tiers: tiers === undefined ? [] : readTiers(tiers, prices, path),
           },
         ] as const;
@@ -98,14 +98,14 @@ function readTiers(value: unknown, prices: TierPrices, path: string): readonly W
   let last = 0;
   return (value as readonly unknown[]).map((one) => {
     if (!isTable(one)) throw new WrongValue(`${path}has ${show(one)}`, TIERS_RIGHT);
-    const { above, ...named } = one;
+    const { above, ...fields } = one;
     if (typeof above !== 'number' || !Number.isInteger(above) || above <= last || above > PROMPT_MAX)
       throw new WrongValue(
         above === undefined ? `${path}has a tier without above` : `${path}has a tier with above = ${show(above)}`,
         `a whole number of tokens from ${last + 1} to ${PROMPT_MAX}`,
       );
     last = above;
-    const rates = readRates(named, prices, `${path}above ${above}: `, ['above']);
+    const rates = readRates(fields, prices, `${path}above ${above}: `, ['above']);
     if (Object.keys(rates).length === 0)
       throw new WrongValue(`${path}has no prices above ${above}`, `one of ${Object.keys(prices).join(', ')}`);
     return { above, rates };
@@ -157,9 +157,9 @@ export const completeServiceTiers = (
 export function writeTiers(base: MeterRates, tiers: Rates['tiers'], prices: TierPrices): readonly Table[] | undefined {
   let before = base;
   return tiers?.map(({ above, rates }) => {
-    const named = writeRates(before, rates, prices);
+    const rateFields = writeRates(before, rates, prices);
     before = rates;
-    return { above: Number(above), ...named };
+    return { above: Number(above), ...rateFields };
   });
 }
 

@@ -167,11 +167,11 @@ export function readProviders(
 function readProvider(block: Table, path: string, reading: ConfigReading): ListedProvider | null {
   const values = valuesOf(readTable(block, path, PROVIDER_OPTIONS, reading), PROVIDER_OPTIONS);
   if (values === null) return null;
-  const { use, api_key: given, api_base: address, models, pricing, only, sdk_settings: sdkSettings } = values;
+  const { use, api_key: keyValue, api_base: address, models, pricing, only, sdk_settings: sdkSettings } = values;
   const known = KNOWN_PROVIDERS[use];
   const say = (key: string, wrong: string, right: string) => complain(reading, `${path}.${key}`, wrong, right);
 
-  const apiKey = given ?? usualKey(known, path, reading);
+  const apiKey = keyValue ?? usualKey(known, path, reading);
   if (apiKey === null && known.keyVariables.length > 0 && block['api_key'] === undefined && !reading.placeOnly)
     say(
       'api_key',
@@ -179,7 +179,7 @@ function readProvider(block: Table, path: string, reading: ConfigReading): Liste
       `set ${known.keyVariables[0]}, or name another variable: api_key = "std::env::NAME"`,
     );
   // A gateway that sells its own models as those of a provider would call itself without end.
-  if (given === null && apiKey?.startsWith('svc-sk-'))
+  if (keyValue === null && apiKey?.startsWith('svc-sk-'))
     say(
       'api_key',
       `is the key of a tollgate gateway, from ${known.keyVariables[0]}`,
@@ -225,7 +225,7 @@ function readProvider(block: Table, path: string, reading: ConfigReading): Liste
     providerName: values.provider_name,
     url: known.sdk === undefined ? url : '',
     apiKey,
-    keyVariable: given === null ? usualVariable(known, reading) : String(block['api_key']).slice(REFERENCE.length),
+    keyVariable: keyValue === null ? usualVariable(known, reading) : String(block['api_key']).slice(REFERENCE.length),
     markupBps: values.markup,
     only,
     except: values.except,

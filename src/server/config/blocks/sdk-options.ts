@@ -116,11 +116,11 @@ export function toApiOrSdkTarget(
   const { 'params.api_base': url, 'params.api_key': apiKey } = values;
   if (sdk === null) {
     if (url === '') complain('params.api_base', 'is missing', 'an http:// or https:// URL, or params.sdk');
-    for (const [key, given] of [
+    for (const [key, table] of [
       ['params.sdk_settings', settings],
       ['params.sdk_secrets', secrets],
     ] as const)
-      if (Object.keys(given).length > 0)
+      if (Object.keys(table).length > 0)
         complain(key, 'is given without params.sdk', 'leave it out, or add params.sdk');
     return { kind: 'http', url, apiKey };
   }

@@ -46,7 +46,7 @@ const offer = {
   'params.inputs': flagField(
     'media.filesOnly',
     choice({
-      of: ['addresses', 'files'],
+      values: ['addresses', 'files'],
       default: 'addresses',
       meaning:
         'How the service gets pictures, videos and sound that a request names by address: as `addresses`, or as `files` that the gateway fetches.',

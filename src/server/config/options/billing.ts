@@ -38,7 +38,7 @@ export const BILLING = {
     meaning: 'Time between two searches for expired locks.',
   }),
   receipts: choice({
-    of: ['always', 'on-request'],
+    values: ['always', 'on-request'],
     default: 'on-request',
     meaning:
       'Whether every answer that is not streamed has a signed receipt, or only those to requests with `x-receipt: 1`.',

@@ -272,7 +272,7 @@ export const UPSTREAM = {
 /** `[packages]`: packages of the AI SDK. A provider's file has it too. */
 export const PACKAGES = {
   wall: choice({
-    of: ['if_available', 'required'],
+    values: ['if_available', 'required'],
     default: 'if_available',
     meaning:
       'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [ai-sdk-providers.md](ai-sdk-providers.md#security).',

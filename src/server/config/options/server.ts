@@ -65,7 +65,7 @@ export const SERVER = {
   }),
   log_level: choice({
     env: 'TOLLGATE_LOG_LEVEL',
-    of: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    values: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
     default: 'info',
     meaning: 'Lowest severity that is logged.',
   }),

@@ -22,7 +22,7 @@ export const TELEMETRY = {
   }),
   logs_exporter: choice({
     env: 'OTEL_LOGS_EXPORTER',
-    of: ['none', 'otlp'],
+    values: ['none', 'otlp'],
     default: 'none',
     // The variable applies to all programs of a machine, so an unknown word is not an error.
     fromText: (text) => (text.split(',').some((one) => one.trim() === 'otlp') ? 'otlp' : 'none'),
@@ -30,7 +30,7 @@ export const TELEMETRY = {
       'With `otlp`, log lines are also sent to `telemetry.otlp_endpoint`. The environment variable may be a list that contains `otlp`. Any other value of it counts as `none`, and without that address it is ignored.',
   }),
   metrics: choice({
-    of: ['admin', 'open'],
+    values: ['admin', 'open'],
     default: 'admin',
     inDevelopment: 'open',
     meaning: 'Who may read `/metrics`: requests with the admin key, or everybody who reaches the gateway.',
@@ -96,7 +96,7 @@ export const ALERTS = {
     fault: (value) => (/^[!-~]{16,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
   }),
   level: choice({
-    of: ['warn', 'error'],
+    values: ['warn', 'error'],
     default: 'error',
     meaning:
       'Lowest severity that is posted. Two kinds of lines are posted at any severity: flagged providers, and operator-set budgets and limits that are spent to a percentage. Lines below `server.log_level` are never posted.',
@@ -106,7 +106,7 @@ export const ALERTS = {
 /** `[analytics]`: figures of calls by day. */
 export const ANALYTICS = {
   public: choice({
-    of: ['on', 'delayed', 'off'],
+    values: ['on', 'delayed', 'off'],
     default: 'on',
     meaning:
       'Whether everybody can see the figures of the market. `delayed` leaves out today and yesterday. `off` answers 404.',

@@ -50,16 +50,16 @@ export async function auditFunds(
   ledger: Pick<Ledger, 'balance'>,
   listBooks: () => Promise<readonly ChainBook[]>,
 ): Promise<ChainAudit> {
-  const of = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
-  const found = funds === null ? [] : await funds.chains.audit();
+  const balance = async (account: string) => (await ledger.balance(account))?.available ?? 0n;
+  const networks = funds === null ? [] : await funds.chains.audit();
   const books = new Map((await listBooks()).map((book) => [book.network, book]));
   const open = (await funds?.chains.open()) ?? [];
   const others: Awaited<ReturnType<Chains['audit']>>[number][] = [];
   for (const network of books.keys())
-    if (found.every((one) => one.network !== network) && (await of(treasuryOf(network))) !== 0n)
+    if (networks.every((one) => one.network !== network) && (await balance(treasuryOf(network))) !== 0n)
       others.push({ network, reserves: null, error: new Error(NOT_SET_UP) });
   const chains = await Promise.all(
-    [...found, ...others].map(async ({ network, reserves, error }): Promise<AuditedChain> => {
+    [...networks, ...others].map(async ({ network, reserves, error }): Promise<AuditedChain> => {
       const book = books.get(network);
       const halted = book?.halted ?? null;
       const count = (kind: OpenMoney['kind']) =>
@@ -73,7 +73,7 @@ export async function auditFunds(
         difference: reserves === null ? null : reserves.held - reserves.booked,
         height: reserves?.height ?? null,
         comparedAt: book?.comparedAt ?? null,
-        owed: -(await of(treasuryOf(network))),
+        owed: -(await balance(treasuryOf(network))),
         open: { deposits: count('deposits'), unfinal: count('unfinal'), withdrawals: count('withdrawals') },
         halted,
         error:
@@ -86,11 +86,11 @@ export async function auditFunds(
     }),
   );
   const [suspense, fees, losses, transit, operator] = await Promise.all([
-    of(SUSPENSE),
-    of(FEES),
-    of(LOSSES),
-    of(TRANSIT),
-    of(OPERATOR_TREASURY),
+    balance(SUSPENSE),
+    balance(FEES),
+    balance(LOSSES),
+    balance(TRANSIT),
+    balance(OPERATOR_TREASURY),
   ]);
   const ok = chains.some((chain) => chain.ok === false)
     ? false

@@ -62,9 +62,9 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
     } catch (error) {
       // Another request may have brought the same payment in the meantime. The chain accepts it only once, so
       // verification fails, but the deposit is there.
-      const taken = error instanceof PaymentProblem ? await chains.deposits.find(signed) : null;
-      if (taken === null) throw error;
-      return taken;
+      const known = error instanceof PaymentProblem ? await chains.deposits.find(signed) : null;
+      if (known === null) throw error;
+      return known;
     }
   };
 
@@ -99,8 +99,8 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
       toldInOurWords(async () => {
         if (!caller.anonymous) return caller;
         const { signed, chain } = read(paymentAttempt);
-        const found = await knownOrVerified(signed, chain);
-        const account = 'state' in found ? knownOwner(found, signed, paymentAttempt, now()) : found.account;
+        const deposit = await knownOrVerified(signed, chain);
+        const account = 'state' in deposit ? knownOwner(deposit, signed, paymentAttempt, now()) : deposit.account;
         verified.set(paymentAttempt, account);
         return { account, key: null, wallet: null, paying: caller.anonymous };
       }),
@@ -111,11 +111,11 @@ export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Paym
         if ((await chains.deposits.find(signed)) === null) {
           checkAmount(signed, needed, boundsOf(signed.network));
           const account = verified.get(paymentAttempt);
-          const found = account === undefined ? await knownOrVerified(signed, chain) : { account };
-          if (!('state' in found)) {
-            if (caller.paying && found.account !== caller.account)
+          const payment = account === undefined ? await knownOrVerified(signed, chain) : { account };
+          if (!('state' in payment)) {
+            if (caller.paying && payment.account !== caller.account)
               throw refused('The wallet of the payment differs from the wallet of the request');
-            checkPayer(caller, found.account, signed, chain);
+            checkPayer(caller, payment.account, signed, chain);
           }
         }
         const deposit = await chains.deposits.take(signed, {

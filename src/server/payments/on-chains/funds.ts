@@ -56,8 +56,8 @@ export function hideWithoutFunds(app: FastifyInstance, funds: Funds | null): voi
 
 /** Finds the terms of a chain by its network. Throws GatewayError `invalid_request`. */
 export function termsOf({ terms }: Funds, network: string): ChainTerms {
-  const found = terms.find((one) => one.network === network);
-  if (found) return found;
+  const chainTerms = terms.find((one) => one.network === network);
+  if (chainTerms) return chainTerms;
   throw new GatewayError('invalid_request', `network must be one of ${terms.map((one) => one.network).join(', ')}`, {
     param: 'network',
   });

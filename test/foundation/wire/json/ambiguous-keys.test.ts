@@ -23,7 +23,7 @@ describe('a look-alike', () => {
     const spellings = spellingsOf(name);
     expect(spellings.length).toBeGreaterThan(9);
     for (const { how, text } of spellings)
-      expect(findAmbiguousKey([name, text], names), how).toEqual({ name: text, meant: name });
+      expect(findAmbiguousKey([name, text], names), how).toEqual({ name: text, likelyName: name });
   });
 
   test('is every character that the simple folding of Unicode has for a letter', () => {
@@ -69,7 +69,7 @@ test('names that mean something else are none', () => {
 });
 
 test('a name with U+0000 that begins with another one is a name of its own to nobody', () => {
-  expect(findAmbiguousKey(['id\0entity'], names)).toEqual({ name: 'id\0entity', meant: 'id' });
+  expect(findAmbiguousKey(['id\0entity'], names)).toEqual({ name: 'id\0entity', likelyName: 'id' });
   expect(findAmbiguousKey(['x\0id'], names)).toBeNull();
 });
 
@@ -83,8 +83,8 @@ test('long names take no time', () => {
   ])
     findAmbiguousKey([long], names);
   // What is longer than any name is refused unread.
-  expect(findAmbiguousKey([`${'_'.repeat(1_000_000)}id`], names)?.meant).toBeNull();
-  expect(findAmbiguousKey([`${'_'.repeat(200)}id`], names)?.meant).toBe('id');
+  expect(findAmbiguousKey([`${'_'.repeat(1_000_000)}id`], names)?.likelyName).toBeNull();
+  expect(findAmbiguousKey([`${'_'.repeat(200)}id`], names)?.likelyName).toBe('id');
   expect(process.cpuUsage().user - began).toBeLessThan(3_000_000);
 });
 
@@ -125,7 +125,7 @@ test("what begins as the gateway's own names do, and is none of them, is found w
     'tollgate\\limit',
     'tollgate/',
   ])
-    expect(findAmbiguousKey([...own, name], names), name).toEqual({ name, meant: null, own });
+    expect(findAmbiguousKey([...own, name], names), name).toEqual({ name, likelyName: null, own });
   const fault = ambiguousKeyAt({ _meta: { 'tollgate/cap': 1 } }, [[['_meta'], names]], 'params.');
   expect(fault).toEqual({
     message:

@@ -18,7 +18,7 @@ describe('the meter of small frames', () => {
     const budget = createBudget(FRAME_BUDGET, () => 0);
     const bytes = many(1_000, frame(0, 16_384));
     expect(createFrameMeter(budget).admit(bytes)).toBe(bytes.length);
-    expect(budget.left()).toBe(10_000);
+    expect(budget.remaining()).toBe(10_000);
   });
 
   it.each([
@@ -29,7 +29,7 @@ describe('the meter of small frames', () => {
     const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     expect(meter.admit(many(1_000, one))).toBe(256 * one.length);
-    expect(budget.left()).toBe(10_000 - 256);
+    expect(budget.remaining()).toBe(10_000 - 256);
     expect(meter.waitMs()).toBe(0);
   });
 
@@ -41,7 +41,7 @@ describe('the meter of small frames', () => {
   ])('weighs frames without data by their bytes: %s', (_name, one, cost) => {
     const budget = createBudget(FRAME_BUDGET, () => 0);
     createFrameMeter(budget).admit(one);
-    expect(budget.left()).toBe(10_000 - cost);
+    expect(budget.remaining()).toBe(10_000 - cost);
   });
 
   it.each([
@@ -59,7 +59,7 @@ describe('the meter of small frames', () => {
     const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     expect(meter.admit(many(1_000, frame(0, 1)))).toBe(64 * 10);
-    expect(budget.left()).toBe(10_000 - 256);
+    expect(budget.remaining()).toBe(10_000 - 256);
   });
 
   it('lets what a client sends first pass, which is no frame', () => {
@@ -77,7 +77,7 @@ describe('the meter of small frames', () => {
 
   it('tells of a connection that sends more tiny frames than any proxy', () => {
     let now = 0;
-    const budget = { left: () => 10_000, take: () => {}, waitMs: () => 0 };
+    const budget = { remaining: () => 10_000, take: () => {}, waitMs: () => 0 };
     const meter = createFrameMeter(budget, { now: () => now });
     const bytes = many(64, frame(0, 1));
     const send = (turns: number) => {
@@ -97,7 +97,7 @@ describe('the meter of small frames', () => {
     const budget = createBudget(FRAME_BUDGET, () => 0);
     const meter = createFrameMeter(budget);
     for (const byte of bytes) expect(meter.admit(Buffer.from([byte]))).toBe(1);
-    expect(budget.left()).toBe(9_600);
+    expect(budget.remaining()).toBe(9_600);
   });
 
   it('is shared by the connections of a network, and fills steadily', () => {

@@ -63,7 +63,7 @@ describe('a token is for this gateway', () => {
       audience: null,
       shared: false,
     });
-    expect(nameless.named).toBe(false);
+    expect(nameless.isConfigured).toBe(false);
     for (const audience of ['', 'null', 'https://gate.example/mcp']) expect(nameless.isAudience(audience)).toBe(false);
   });
 });

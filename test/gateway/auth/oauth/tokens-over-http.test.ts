@@ -87,7 +87,10 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
     address: string,
   ): Promise<Admission> => {
     const caller = await authenticator.authenticate(headers, address);
-    return { caller, rate: await limiter.take(limitedAs(caller), policies.of(caller), { requests: 1, tokens: 0 }) };
+    return {
+      caller,
+      rate: await limiter.take(limitedAs(caller), policies.policyOf(caller), { requests: 1, tokens: 0 }),
+    };
   };
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const totals = (account: string) => accountTotals(database, account);

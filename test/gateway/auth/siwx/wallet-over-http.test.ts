@@ -90,7 +90,10 @@ async function world({
   const server = createServer({ limits: LIMITS, onError: (error) => expect.unreachable(String(error)) });
   const admit = async (headers: Parameters<typeof authenticator.authenticate>[0], address: string) => {
     const caller = await authenticator.authenticate(headers, address);
-    return { caller, rate: await limiter.take(limitedAs(caller), policies.of(caller), { requests: 1, tokens: 0 }) };
+    return {
+      caller,
+      rate: await limiter.take(limitedAs(caller), policies.policyOf(caller), { requests: 1, tokens: 0 }),
+    };
   };
   await server.register(
     accountRoutes({

@@ -106,7 +106,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     refused: () => told.push('refused'),
     replaced: () => told.push('replaced'),
     draining: () => told.push('draining'),
-    left: (_connection, why) => told.push(`left ${why}`),
+    onLeave: (_connection, why) => told.push(`left ${why}`),
     failed: () => told.push('failed'),
   };
   const tunnels = createTunnels({

@@ -140,7 +140,7 @@ test('whatever comes and goes: never more than there are, none held back that ma
 });
 
 test('large requests take their size of the whole, and a small one begins beside them', () => {
-  const shares = createConnectionShares({ max: 48, of: 'bytes', waitMs: 600_000 });
+  const shares = createConnectionShares({ max: 48, unit: 'bytes', waitMs: 600_000 });
   const begun: string[] = [];
   const enter = (account: string, size: number) =>
     shares.enter(

@@ -172,7 +172,7 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const pipeline = createPipeline({
     authenticate: (headers, address) => authenticator.authenticate(headers, address),
     limiter: createLocalLimiter({ now }),
-    policy: (caller) => policies.of(caller),
+    policy: (caller) => policies.policyOf(caller),
     sharedPolicy: () => null,
     countPolicy: () => {
       throw new Error('nobody counts tokens here');
