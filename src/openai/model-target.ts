@@ -1,4 +1,5 @@
 import type { Config } from '#config';
+import { KINDS_OF_MODELS, type ModelKind } from '#config/model-kinds';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { type Cut, type Quotable, type ReplyEnd, type ReplyReader, singleRequest, withModel } from '#call';
 import {
@@ -15,22 +16,12 @@ import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import type { UpstreamFailure } from '#wire';
 import { toCall } from './call/chat-to-call.ts';
-import { checkInput, type EmbeddingsBody, embeddingsSchema } from './embeddings/embeddings-schema.ts';
+import { KIND_ROUTES } from './kind-routes.ts';
 import { chats } from './model-kinds.ts';
 import { type ChatBody, type ChatMessage, type ContentPart, chatSchema } from './chat/chat-schema.ts';
 import type { ChatPiece, ChatResult } from './chat/reply/chat-end.ts';
 import { createToolCallIds } from './chat/reply/chat-decoder.ts';
 import { ChunkEvents } from './stream/chunk-output.ts';
-import { embeddingsToCall } from './embeddings/embeddings-to-call.ts';
-import { type SpeechBody, speechSchema } from './audio/speech/speech-schema.ts';
-import { speechToCall } from './audio/speech/speech-to-call.ts';
-import {
-  type QuotedSound,
-  quotedSoundSchema,
-  quotedTranscription,
-} from './audio/transcription/transcription-to-call.ts';
-import { checkDocuments, type RerankBody, rerankSchema } from './rerank/rerank-schema.ts';
-import { rerankToCall } from './rerank/rerank-to-call.ts';
 import { pictureOf } from './chat/request/picture-url.ts';
 
 /* What other modules ask of models: calls in parts for their bridges, and calls that a quote is made for. */
@@ -229,41 +220,29 @@ interface QuotableDeps {
 }
 
 /**
- * Turns the body of a chat completion, of a request for embeddings, for speech or to rerank, or the length of sound
- * that is to be transcribed, into a call that a quote can be made for. Throws GatewayError.
+ * Turns the body of a call of a model, of chat or of a kind that has quotes, into a call that a quote can be made for.
+ * Throws GatewayError.
  */
 export function quotableModel({ config, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
-  const checkEmbeddings = createCheck<EmbeddingsBody>(embeddingsSchema);
-  const checkSpeech = createCheck<SpeechBody>(speechSchema);
-  const checkSound = createCheck<QuotedSound>(quotedSoundSchema);
-  const checkRerank = createCheck<RerankBody>(rerankSchema);
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
   return (body, asked) => {
     const context = { ...asked, replyBytesMax, receipts, payment: null };
-    if (isOfSpeech(body)) return speechToCall(checkSpeech(withModel(body)), context).request;
-    if (isOfTranscription(body)) {
-      const { seconds, ...sound } = checkSound(withModel(body));
-      return quotedTranscription(sound, seconds, context);
-    }
-    if (isOfRerank(body)) {
-      const checked = checkRerank(body);
-      checkDocuments(checked);
-      return rerankToCall(checked, context).request;
-    }
-    if (!isOfEmbeddings(body)) return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
-    const checked = checkEmbeddings(withModel(body));
-    checkInput(checked);
-    return embeddingsToCall(checked, context).request;
+    const kind = quotedKind(body);
+    if (kind !== null) return KIND_ROUTES[kind].quoted(body, context);
+    return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
   };
 }
 
-type Body = Readonly<Record<string, unknown>>;
-
-const isOfRerank = (body: Body): boolean =>
-  Object.hasOwn(body, 'documents') && !Object.hasOwn(body, 'messages') && !Object.hasOwn(body, 'input');
-const isOfEmbeddings = (body: Body): boolean => Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');
-const isOfSpeech = (body: Body): boolean => isOfEmbeddings(body) && Object.hasOwn(body, 'voice');
-const isOfTranscription = (body: Body): boolean =>
-  Object.hasOwn(body, 'seconds') && !Object.hasOwn(body, 'input') && !Object.hasOwn(body, 'messages');
+/** The kind of which a body lacks the fewest fields, and of these the one of which it has most; null for chat. */
+function quotedKind(body: Readonly<Record<string, unknown>>): ModelKind | null {
+  if (Object.hasOwn(body, 'messages')) return null;
+  const [found] = KINDS_OF_MODELS.map(([kind, { quotedBy = [] }]) => {
+    const has = quotedBy.filter((field) => Object.hasOwn(body, field)).length;
+    return { kind, has, lacks: quotedBy.length - has };
+  })
+    .filter(({ has }) => has > 0)
+    .toSorted((one, other) => one.lacks - other.lacks || other.has - one.has);
+  return found?.kind ?? null;
+}

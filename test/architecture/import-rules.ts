@@ -21,6 +21,7 @@ const PROTOCOL = [
   'wire',
   'billing/amounts',
   'config',
+  'config/model-kinds',
   'accounts',
   'limits',
   'http',
@@ -207,7 +208,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   },
   // The list of prices is large: it is loaded only if a file names a provider.
   'list-prices': {
-    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers'],
+    modules: ['wire', 'billing/amounts', 'config', 'config/known-providers', 'config/model-kinds'],
     packages: ['@pydantic/genai-prices'],
   },
   // A proxy that a provider runs: it loads no gateway, no database and no chain.
@@ -219,6 +220,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'wire/undici',
       'config',
       'config/known-providers',
+      'config/model-kinds',
       'json-rpc/message',
       'network/tunnel',
       // The same check of lists as the gateway's.
@@ -254,6 +256,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'billing',
       'chains',
       'config',
+      'config/model-kinds',
       'accounts',
       'accounts/names',
       'limits',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { SMALLEST_PNG } from './peer-provider.ts';
 import { requestOf, type TestedWire, WIRES } from './wires.ts';
 
@@ -417,13 +418,8 @@ export const BILLED_PATHS: readonly string[] = [
   '/api/v1beta/models/{model}:streamGenerateContent',
   '/api/v1beta/models/{model}:embedContent',
   '/api/v1beta/models/{model}:batchEmbedContents',
-  '/api/v1/embeddings',
-  '/api/v1/audio/speech',
-  '/api/v1/audio/transcriptions',
-  '/api/v1/audio/translations',
-  '/api/v1/rerank',
+  ...KINDS_OF_MODELS.flatMap(([, { paths }]) => paths.map((path) => `/api/v1${path}`)),
   '/api/v2/rerank',
-  '/api/v1/moderations',
   '/api/v1/image/generate',
   '/api/v1/images',
   '/api/v1/images/generations',

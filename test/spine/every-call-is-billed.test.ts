@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { BILLED_PATHS } from '../peers/routes.ts';
 import { requestOf, WIRES } from '../peers/wires.ts';
 import { fill, routesOf } from '../support/route-table.ts';
@@ -46,7 +47,9 @@ const messageOf = (role: string) => ({
 });
 
 /** Billed paths that no chat model answers. */
-const OF_OTHERS = /\/(embeddings|rerank|moderations|audio|images?|videos?)(\/|$)|:(embedContent|batchEmbedContents)$/;
+const OF_OTHERS = (path: string) =>
+  KINDS_OF_MODELS.some(([, { paths }]) => paths.some((one) => path.endsWith(one))) ||
+  /\/(?:images?|videos?)(?:\/|$)|:(?:embedContent|batchEmbedContents)$/.test(path);
 
 /** What a path that names a service is asked for: the model by its own name, and as other routes call it. */
 const NAMES = ['test/model', 'model/test/model', 'model/test/model/message:send'];
@@ -88,7 +91,7 @@ test('every route, with every body: what arrives at the provider has its lock', 
     [...reached].filter((route) => !billed.has(route)),
     'these call a provider: they belong into BILLED_PATHS of test/peers/routes.ts',
   ).toEqual([]);
-  const ofModels = BILLED_PATHS.filter((path) => !OF_OTHERS.test(path)).map((path) => `POST ${path}`);
+  const ofModels = BILLED_PATHS.filter((path) => !OF_OTHERS(path)).map((path) => `POST ${path}`);
   expect([...reached], 'these reach a provider, those of BILLED_PATHS in test/peers/routes.ts have to').toEqual(
     expect.arrayContaining(ofModels),
   );

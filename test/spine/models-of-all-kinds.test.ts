@@ -103,7 +103,7 @@ describe('OpenAI’s client', () => {
   });
 
   test.each([
-    ['output_modalities=imges', /^output_modalities must be all, or some of text, image, video/],
+    ['output_modalities=imges', /^output_modalities must be all, or some of text, image, /],
     ['output_modalities=image&type=all', /^Send only one of type and output_modalities/],
   ])('%s is refused by name', async (query, message) => {
     const response = await spine.get(`/models?${query}`);

@@ -1,5 +1,6 @@
 import { Ajv } from 'ajv';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { withoutReferences } from '../support/open-api.ts';
 import { routesOf } from '../support/route-table.ts';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
@@ -355,9 +356,7 @@ test('an error has the form that its address describes', async () => {
     ['/mcp', { jsonrpc: '2.0', id: 0.5, method: 'none' }],
     ['/api/v1/chat/completions', []],
     ['/api/v1/responses', []],
-    ['/api/v1/embeddings', []],
-    ['/api/v1/audio/speech', []],
-    ['/api/v1/audio/transcriptions', []],
+    ...KINDS_OF_MODELS.map(([, { paths }]) => [`/api/v1${paths[0]}`, []] as const),
     ['/api/v1/keys', []],
     ['/api/v1/messages', []],
     ['/api/v1/messages/count_tokens', []],

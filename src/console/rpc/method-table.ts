@@ -1,4 +1,5 @@
 import { type JsonObject, interpretedFields, type InterpretedFieldsAt, isObject, ambiguousKeyAt } from '#wire';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import type { RequestMessage } from '#json-rpc';
 import { badParams } from './errors-rpc.ts';
 import { type RpcMethod, type Param, paramsOf, paramsWithout, pathOf, type HasRoute } from './method.ts';
@@ -191,9 +192,16 @@ const METHODS: readonly RpcMethod[] = [
 
   post({ name: 'chat/completions', summary: 'Create a chat completion' }, '/chat/completions'),
   post({ name: 'responses/create', summary: 'Create a response' }, '/responses'),
-  post({ name: 'embeddings/create', summary: 'Create embeddings' }, '/embeddings'),
-  post({ name: 'rerank', summary: 'Sort documents by their relevance to a query' }, '/rerank'),
-  post({ name: 'moderations/create', summary: 'Judge content' }, '/moderations'),
+  ...KINDS_OF_MODELS.flatMap(
+    ([
+      ,
+      {
+        method,
+        summary,
+        paths: [path],
+      },
+    ]) => (method === undefined ? [] : [post({ name: method, summary }, path)]),
+  ),
   post({ name: 'images/generate', summary: 'Generate images' }, '/image/generate'),
   post({ name: 'images/edit', summary: 'Edit images' }, '/image/edit'),
   post({ name: 'quotes/create', summary: 'Say what a call costs' }, '/quotes'),

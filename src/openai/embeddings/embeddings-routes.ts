@@ -1,30 +1,32 @@
-import type { FastifyPluginAsync } from 'fastify';
 import type { Settlement } from '#billing/amounts';
-import type { ChatDeps } from '../routes/chat-routes.ts';
-import { type PassedWire, passedRoutes } from '../passing/passed-route.ts';
+import type { PassedWire } from '../passing/passed-route.ts';
 import { costMembers } from '../passing/write-answer.ts';
 import type { EmbeddingsResult } from './embeddings-reader.ts';
-import { checkInput, embeddingsAnswerSchema, type EmbeddingsBody, embeddingsSchema } from './embeddings-schema.ts';
+import {
+  checkInput,
+  EMBEDDINGS_PARAMETERS,
+  embeddingsAnswerSchema,
+  type EmbeddingsBody,
+  embeddingsSchema,
+} from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
 
-const WIRE: PassedWire<EmbeddingsBody, EmbeddingsResult> = {
-  path: '/embeddings',
+/** `POST /embeddings`. */
+export const EMBEDDINGS_WIRE: PassedWire<EmbeddingsBody, EmbeddingsResult> = {
+  kind: 'embeddings',
   described: {
-    summary: 'Create embeddings',
     operationId: 'createEmbeddings',
     description:
       'Embeddings of texts or tokens by a model whose output is embeddings. The price is per input token. Fields that are not listed here go to providers that list them.',
   },
   noun: 'Embeddings',
   schema: embeddingsSchema,
+  parameters: EMBEDDINGS_PARAMETERS,
   answerSchema: embeddingsAnswerSchema,
   check: checkInput,
   toCall: embeddingsToCall,
   answer: (result, { service, settlement }) => piecesOf(result, settlement, service),
 };
-
-/** `POST /embeddings`. Register it under `/api/v1`. */
-export const embeddingsRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, WIRE);
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
 function piecesOf(

@@ -1,6 +1,5 @@
 import { tokenizedBytes, type Offer } from '#catalog';
 
-import { isEmbedder, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.ts';
@@ -16,7 +15,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): 
   const form = formOf(body);
   const { replyBytesMax, passes } = context;
   return passedCall(body, context, {
-    path: '/embeddings',
+    kind: 'embeddings',
     bodyFor: (offer) => passedBody(body, offer, SENT),
     reader: (offer) =>
       createEmbeddingsReader({
@@ -28,10 +27,7 @@ export function embeddingsToCall(body: EmbeddingsBody, context: PassedContext): 
       }),
     // Embeddings of one model differ slightly between providers.
     staysAs: `embeddings ${body.model}`,
-    estimate(offer) {
-      if (!isEmbedder(offer.model!)) throw wrongKind(offer, 'makes no embeddings');
-      return { prompt: BigInt(tokensMax(size, offer.model!.contextLength)) };
-    },
+    estimate: ({ model }) => ({ prompt: BigInt(tokensMax(size, model!.contextLength)) }),
   });
 }
 

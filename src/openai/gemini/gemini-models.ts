@@ -5,8 +5,9 @@ import { GEMINI_ERROR } from '#http/error-schemas';
 import { dropOldest } from '#wire';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
+import { isOfKind } from '#config/model-kinds';
 import type { ChatDeps } from '../routes/chat-routes.ts';
-import { chats, isEmbedder } from '../model-kinds.ts';
+import { chats } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
 import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './gemini-address.ts';
@@ -112,7 +113,7 @@ function offsetOf(token: string | undefined): number {
 }
 
 const isCallable = (offers: readonly Offer[]): boolean =>
-  offers.some(({ model }) => model !== null && (chats(model) || isEmbedder(model)));
+  offers.some(({ model }) => model !== null && (chats(model) || isOfKind(model, 'embeddings')));
 
 /** One model in the form of the Gemini API. `offers` is not empty. Limits that no provider declares are left out. */
 function entryOf(offers: readonly Offer[]): object {
@@ -129,7 +130,7 @@ function entryOf(offers: readonly Offer[]): object {
     ...(output === null ? {} : { outputTokenLimit: output }),
     supportedGenerationMethods: [
       ...(models.some(chats) ? ['generateContent', 'streamGenerateContent', 'countTokens'] : []),
-      ...(models.some(isEmbedder) ? ['embedContent', 'batchEmbedContents'] : []),
+      ...(models.some((model) => isOfKind(model, 'embeddings')) ? ['embedContent', 'batchEmbedContents'] : []),
     ],
     ...(offers.some((offer) => parametersOf(offer).includes('reasoning')) ? { thinking: true } : {}),
   };

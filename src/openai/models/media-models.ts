@@ -1,7 +1,7 @@
 import { unitUsd } from '#billing/amounts';
+import { isOfKind } from '#config/model-kinds';
 import { byService, type Catalog, type ImagePrice, type Offer, slugOf, viewImagePrice, viewPrice } from '#catalog';
 import { createPageEntries, type PageMembers } from '#http';
-import { isEmbedder } from '../model-kinds.ts';
 import { viewHead, viewImageModel, viewModel, viewVideoModel } from './models-view.ts';
 import { modelSchema } from './models-schema.ts';
 
@@ -169,7 +169,7 @@ const framesOf = (fields: ReadonlySet<string>): readonly string[] | null =>
 /** `GET /embeddings/models`, in the shape of OpenRouter's API. */
 export function viewEmbeddingModels(catalog: Pick<Catalog, 'offers'>): PageMembers {
   const found = byService(catalog.offers('model')).filter((offers) =>
-    offers.some(({ model }) => model && isEmbedder(model)),
+    offers.some(({ model }) => model && isOfKind(model, 'embeddings')),
   );
   return { data: embeddingEntries(found), total_count: found.length, links: { next: null } };
 }

@@ -1,3 +1,4 @@
+import { CHAT_MODALITIES, chargedPerCall, MODEL_KINDS } from '#config/model-kinds';
 import { healthProperties, pricingSchema } from '#catalog';
 import { DOCUMENTED, MUST_BE } from '#http';
 
@@ -9,19 +10,7 @@ export type ListingType = (typeof TYPES)[number];
 export type ListingFilter = (typeof FILTERS)[number];
 
 /** The kinds of output that a model can have here, and the ones that clients of OpenRouter's API ask for. */
-const KINDS = [
-  'text',
-  'image',
-  'video',
-  'audio',
-  'file',
-  'embeddings',
-  'rerank',
-  'moderation',
-  'speech',
-  'transcription',
-  'decisions',
-];
+const KINDS = [...CHAT_MODALITIES, ...Object.keys(MODEL_KINDS), 'decisions'];
 
 export const querySchema = {
   type: 'object',
@@ -109,7 +98,10 @@ const ownPrices = {
   web_search: { type: 'string', description: 'Per web search that the provider runs.' },
   character: { type: 'string', description: 'Per character that is spoken.' },
   second: { type: 'string', description: 'Per second of sound that is transcribed.' },
-  request: { type: 'string', description: 'Per call of a moderation model, or per search unit of a rerank model.' },
+  request: {
+    type: 'string',
+    description: `Per ${chargedPerCall((unit, kind) => `${unit} of a ${kind} model`).join(', or per ')}.`,
+  },
 } as const;
 
 const unitPricingSchema = {

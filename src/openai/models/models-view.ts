@@ -1,5 +1,6 @@
 import { type Meter, type MeterRates, METERS, unitUsd, type Rates } from '#billing/amounts';
 import { contextDeclared } from '#config';
+import { isOfKind, KINDS_OF_MODELS } from '#config/model-kinds';
 import {
   descriptionOf,
   viewImagePrice,
@@ -11,11 +12,8 @@ import {
   type Offer,
   type VideoPrice,
 } from '#catalog';
-import { EMBEDDINGS_PARAMETERS } from '../embeddings/embeddings-schema.ts';
-import { SPEECH_PARAMETERS } from '../audio/speech/speech-schema.ts';
-import { TRANSCRIPTION_PARAMETERS } from '../audio/transcription/transcription-schema.ts';
-import { chats, isEmbedder, reranks, speaks, transcribes } from '../model-kinds.ts';
-import { RERANK_PARAMETERS } from '../rerank/rerank-schema.ts';
+import { KIND_ROUTES } from '../kind-routes.ts';
+import { chats } from '../model-kinds.ts';
 import { SUPPORTED_PARAMETERS } from '../chat/chat-schema.ts';
 
 /** One entry of `data` of `GET /models`. It combines the shapes that several clients expect. */
@@ -221,10 +219,7 @@ function largestContext(offers: readonly Offer[]): number | null {
 export const parametersOf = (offer: Offer): readonly string[] =>
   union([
     chats(offer.model!) ? SUPPORTED_PARAMETERS : [],
-    isEmbedder(offer.model!) ? EMBEDDINGS_PARAMETERS : [],
-    speaks(offer.model!) ? [...SPEECH_PARAMETERS, 'stream_format'] : [],
-    transcribes(offer.model!) ? TRANSCRIPTION_PARAMETERS : [],
-    reranks(offer.model!) ? RERANK_PARAMETERS : [],
+    ...KINDS_OF_MODELS.map(([kind]) => (isOfKind(offer.model!, kind) ? KIND_ROUTES[kind].parameters : [])),
     forwardedBeside(offer),
   ]);
 

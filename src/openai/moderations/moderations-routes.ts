@@ -1,14 +1,10 @@
-import type { FastifyPluginAsync } from 'fastify';
 import { rateOf } from '#billing/amounts';
 import { imageTokensMax } from '#config';
 import { tokenizedBytes, isOwn, type Offer } from '#catalog';
 import { GatewayError } from '#errors';
-
-import type { ChatDeps } from '../routes/chat-routes.ts';
 import { tokensOf } from '../chat/request/prompt-size.ts';
-import { moderates, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
-import { type PassedCall, type PassedContext, passedRoutes, type PassedWire } from '../passing/passed-route.ts';
+import type { PassedCall, PassedContext, PassedWire } from '../passing/passed-route.ts';
 import { costMembers } from '../passing/write-answer.ts';
 import { createModerationReader, type ModerationResult } from './moderations-reader.ts';
 import {
@@ -19,16 +15,17 @@ import {
   withDefaultModel,
 } from './moderations-schema.ts';
 
-const WIRE: PassedWire<ModerationBody, ModerationResult> = {
-  path: '/moderations',
+/** `POST /moderations`. */
+export const MODERATIONS_WIRE: PassedWire<ModerationBody, ModerationResult> = {
+  kind: 'moderation',
   described: {
-    summary: 'Judge content',
     operationId: 'createModeration',
     description:
       'A model whose output is `moderation` says whether texts or pictures are harmful, as in OpenAI’s API. Most such models are free; others have a price per call or per token.',
   },
   noun: 'Judgement',
   schema: moderationSchema,
+  parameters: [],
   answerSchema: moderationAnswerSchema,
   hasAddresses: true,
   complete: withDefaultModel,
@@ -51,16 +48,13 @@ const WIRE: PassedWire<ModerationBody, ModerationResult> = {
   ],
 };
 
-/** `POST /moderations`. Register it under `/api/v1`. */
-export const moderationsRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, WIRE);
-
 const SENT: ReadonlySet<string> = new Set(['input']);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 function toCall(body: ModerationBody, context: PassedContext): PassedCall<ModerationResult> {
   const size = measureInput(body);
   return passedCall(body, context, {
-    path: '/moderations',
+    kind: 'moderation',
     bodyFor: (offer) => passedBody(body, offer, SENT),
     reader: (offer) =>
       createModerationReader({
@@ -73,7 +67,6 @@ function toCall(body: ModerationBody, context: PassedContext): PassedCall<Modera
     price: ({ price }) => price,
     estimate(offer) {
       const { service, model } = offer;
-      if (!moderates(model!)) throw wrongKind(offer, 'judges no content');
       if (size.images > 0 && !model!.inputModalities.includes('image'))
         throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'input' });
       return { prompt: BigInt(tokensIn(size, offer, (bytes) => bytes)), call: 1n };

@@ -12,10 +12,12 @@ import {
   toPreferences,
   wantsReceipt,
 } from '#call';
+import { MODEL_KINDS, type ModelKind } from '#config/model-kinds';
 import type { Offer } from '#catalog';
 import type { PassedCall, PassedContext } from './passed-route.ts';
 import { foldName } from '#wire';
 import type { ChatBody } from '../chat/chat-schema.ts';
+import { requireKind } from '../model-kinds.ts';
 import { listed } from '../chat/price/paid-extras.ts';
 import { isLine, linePriceAt } from '../chat/price/priced-parts.ts';
 import { PUBLISHED as OF_CHAT, forwardedBody } from '../chat/request/forwarded-body.ts';
@@ -74,8 +76,7 @@ interface AskedOfGateway {
 
 /** The parts of such a request that differ between its kinds. */
 interface PassedParts<R> extends Pick<CallRequest, 'price' | 'estimate'> {
-  /** Below the base address of a provider. */
-  readonly path: string;
+  readonly kind: ModelKind;
   readonly bodyFor: (offer: Offer) => ReturnType<typeof passedBody>;
   readonly reader: RequestAdapter<R | null>['reader'];
   /** Requests that name no session stay with one provider as well, because the answers of two cannot be compared. */
@@ -85,7 +86,7 @@ interface PassedParts<R> extends Pick<CallRequest, 'price' | 'estimate'> {
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */
 export function passedCall<R>(body: AskedOfGateway, context: PassedContext, parts: PassedParts<R>): PassedCall<R> {
   const { caller, headers, requestId, payment, lost = [] } = context;
-  const { path, bodyFor, reader, staysAs = null, price, estimate } = parts;
+  const { kind, bodyFor, reader, staysAs = null, price, estimate } = parts;
   let dropped: readonly string[] = [];
   const adapter: RequestAdapter<R | null> = {
     request(offer) {
@@ -93,7 +94,7 @@ export function passedCall<R>(body: AskedOfGateway, context: PassedContext, part
       dropped = forwarded.dropped;
       return {
         method: 'POST',
-        path,
+        path: MODEL_KINDS[kind].paths[0],
         headers: { 'content-type': 'application/json', accept: 'application/json', 'x-request-id': requestId },
         body: Buffer.from(JSON.stringify(forwarded.body)),
       };
@@ -113,7 +114,10 @@ export function passedCall<R>(body: AskedOfGateway, context: PassedContext, part
     stream: false,
     adapter: singleRequest(adapter),
     ...(price !== undefined ? { price } : isLine(caller) ? { price: (offer) => linePriceAt(offer, null) } : {}),
-    estimate,
+    estimate(offer) {
+      requireKind(offer, kind);
+      return estimate(offer);
+    },
     lacks: (offer) => [...lost, ...bodyFor(offer).dropped],
     metadata: body.metadata ?? null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,

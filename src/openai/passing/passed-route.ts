@@ -3,6 +3,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Caller } from '#accounts';
 import { requireAdmission } from '#auth';
 import type { Settlement } from '#billing/amounts';
+import { MODEL_KINDS, type ModelKind } from '#config/model-kinds';
 import { dialectOf, PARSED_JSON, toHttpError } from '#http';
 import {
   addPaidRoute,
@@ -56,12 +57,14 @@ export interface AnsweredCall {
 
 /** A kind of request that is answered in one piece. `B` is its checked body, `R` the result of its call. */
 export interface PassedWire<B, R> {
-  /** The path of the route below its prefix. */
-  readonly path: string;
-  readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
+  /** Its row in the table of kinds says its path and its summary. */
+  readonly kind: ModelKind;
+  readonly described: { readonly operationId: string; readonly description: string };
   /** Names the answer in errors. */
   readonly noun: string;
   readonly schema: ChatWire<never>['schema'];
+  /** The request fields that have an effect at every provider, beside those that it must have. */
+  readonly parameters: readonly string[];
   readonly answerSchema: object;
   /** Completes a parsed body before it is checked. */
   readonly complete?: (parsed: unknown) => unknown;
@@ -94,13 +97,18 @@ export function passedRoutes<B extends { readonly model: string }, R>(
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<B>(limits, wire.schema);
   const name = version?.name ?? '';
+  const {
+    summary,
+    paths: [path],
+  } = MODEL_KINDS[wire.kind];
   const publicOnly = config.webhooks?.allowPrivate === false;
 
   const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null, Uint8Array>> = {
-    path: wire.path,
+    path,
     options: {
       schema: {
-        ...wire.described,
+        summary,
+        description: wire.described.description,
         operationId: `${wire.described.operationId}${name}`,
         tags: ['Chat'],
         consumes: ['application/json'],
@@ -116,7 +124,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
       const body = await readBody(bytes, headers, wire.complete);
       wire.check(body);
       if (publicOnly && wire.hasAddresses) refusePrivateUrls(body);
-      const bodyHash = () => hash('sha256', `${name}${wire.path} ${hash('sha256', bytes)}`);
+      const bodyHash = () => hash('sha256', `${name}${path} ${hash('sha256', bytes)}`);
       return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
     },
     answer({ body, caller, payment }, { request, client, onError }) {

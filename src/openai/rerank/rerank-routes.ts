@@ -17,9 +17,8 @@ import {
 import { rerankToCall } from './rerank-to-call.ts';
 
 const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> => ({
-  path: '/rerank',
+  kind: 'rerank',
   described: {
-    summary: 'Sort documents by their relevance to a query',
     operationId: 'rerank',
     description:
       'A model whose output is `rerank` scores each document. The answer is read by clients of Cohere’s, Jina’s and OpenRouter’s APIs. ' +
@@ -27,6 +26,7 @@ const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> =
   },
   noun: 'Scores',
   schema: rerankSchema,
+  parameters: ['top_n', 'max_tokens_per_doc', 'return_documents'],
   answerSchema: rerankAnswerSchema,
   hasAddresses: true,
   check: checkDocuments,
@@ -34,8 +34,8 @@ const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> =
   answer: (result, call, body) => [Buffer.from(JSON.stringify(answerOf(result, call, body, returnsDocuments)))],
 });
 
-/** `POST /rerank`. Register it under `/api/v1`. */
-export const rerankRoutes = (deps: ChatDeps): FastifyPluginAsync => passedRoutes(deps, wire(true));
+/** `POST /rerank`. */
+export const RERANK_WIRE = wire(true);
 
 /** The same with the defaults and the errors of version 2 of Cohere's API. Register it under `/api/v2`. */
 export const cohereRerankRoutes = (deps: ChatDeps): FastifyPluginAsync =>

@@ -25,9 +25,6 @@ export interface RerankBody {
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** The request fields besides `query` and `documents` that have an effect at every provider. */
-export const RERANK_PARAMETERS: readonly string[] = ['top_n', 'max_tokens_per_doc', 'return_documents'];
-
 /** JSON schema of `POST /rerank`. */
 export const rerankSchema = {
   title: 'RerankRequest',

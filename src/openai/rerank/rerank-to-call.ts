@@ -2,7 +2,6 @@ import { pricedMeters, rateOf } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import type { Offer } from '#catalog';
 import { listed } from '../chat/price/paid-extras.ts';
-import { reranks, wrongKind } from '../model-kinds.ts';
 import { passedBody, passedCall } from '../passing/passed-call.ts';
 import type { PassedCall, PassedContext } from '../passing/passed-route.ts';
 import { createRerankReader, type RerankResult } from './rerank-reader.ts';
@@ -17,7 +16,7 @@ const RETURNS_DOCUMENTS = 'return_documents';
 export function rerankToCall(body: RerankBody, context: PassedContext): PassedCall<RerankResult> {
   const size = measureSearch(body);
   return passedCall(body, context, {
-    path: '/rerank',
+    kind: 'rerank',
     bodyFor: (offer) => bodyFor(body, offer),
     reader: (offer) =>
       createRerankReader({
@@ -37,7 +36,6 @@ export function rerankToCall(body: RerankBody, context: PassedContext): PassedCa
     price: ({ price }) => price,
     estimate(offer) {
       const { service, model } = offer;
-      if (!reranks(model!)) throw wrongKind(offer, 'sorts no documents');
       if (size.images > 0 && !model!.inputModalities.includes('image'))
         throw new GatewayError('unprocessable', `${service} takes no images`, { param: 'documents' });
       return { prompt: BigInt(tokensMax(size, offer)), call: BigInt(unitsMax(size)) };

@@ -21,12 +21,8 @@ import {
   createSealedCalls,
   createSealedThinking,
   cohereRerankRoutes,
-  embeddingsRoutes,
-  moderationsRoutes,
-  rerankRoutes,
+  KIND_ROUTES,
   quotableModel,
-  speechRoutes,
-  transcriptionRoutes,
 } from '#openai';
 import {
   createImageTarget,
@@ -122,11 +118,7 @@ export async function openProtocols(middle: Middle) {
     );
   const routes = {
     ...chatWiresAt(prefix),
-    embeddings: embeddingsRoutes(chat),
-    speech: speechRoutes(chat),
-    transcriptions: transcriptionRoutes(chat),
-    rerank: rerankRoutes(chat),
-    moderations: moderationsRoutes(chat),
+    ...Object.fromEntries(Object.entries(KIND_ROUTES).map(([kind, { routes: ofKind }]) => [kind, ofKind(chat)])),
     clientSecrets: clientSecretRoutes(middle),
     images: imageRoutes({ ...priced, blobs }),
     quotes: quoteRoutes({ admit: pipeline.admit, quotables: quotables(middle, parts.targets), quote }),
@@ -145,7 +137,7 @@ export async function openProtocols(middle: Middle) {
           ofLine(name).routes({ ...ofLines, pipeline: linePipeline }),
         ]),
       ),
-      embeddings: embeddingsRoutes({ ...ofLines, pipeline: linePipeline }),
+      embeddings: KIND_ROUTES.embeddings.routes({ ...ofLines, pipeline: linePipeline }),
     }),
   });
   await mount(server, { ...routes, ...batches.routes }, { prefix });

@@ -1,4 +1,5 @@
 import { ANTHROPIC_VERSION, keyHeaders } from '#config';
+import { CHAT_MODALITIES } from '#config/model-kinds';
 import { KNOWN_PROVIDERS, type ListedProvider } from '#config/known-providers';
 import { BOUNDS, fetchText, isObject, readForeign, type JsonObject } from '#wire';
 
@@ -105,12 +106,12 @@ function toModel(item: JsonObject): ListedModel | null {
 const first = (...values: readonly unknown[]): number | null =>
   values.find((value): value is number => Number.isSafeInteger(value) && (value as number) > 0) ?? null;
 
-const KINDS: ReadonlySet<unknown> = new Set(['text', 'image', 'audio', 'video', 'file']);
-
 function modalitiesOf({ architecture, input_modalities: own, capabilities }: JsonObject): readonly string[] | null {
   const listed: unknown = own ?? (isObject(architecture) ? architecture['input_modalities'] : null);
   if (Array.isArray(listed)) {
-    const known = (listed as readonly unknown[]).filter((one): one is string => KINDS.has(one));
+    const known = (listed as readonly unknown[]).filter((one): one is string =>
+      CHAT_MODALITIES.includes(one as string),
+    );
     if (known.length > 0) return known;
   }
   if (!isObject(capabilities)) return null;

@@ -13,6 +13,7 @@ import {
 } from '#config';
 import { loadAgent, noteUnread, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward, type UpstreamRefusal } from './forward.ts';
 import { createForwardSocket } from './forward-socket.ts';
@@ -245,12 +246,7 @@ const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
 const MODEL_PATHS: ReadonlySet<string> = new Set([
   '/chat/completions',
   '/completions',
-  '/embeddings',
-  '/audio/speech',
-  '/audio/transcriptions',
-  '/audio/translations',
-  '/rerank',
-  '/moderations',
+  ...KINDS_OF_MODELS.flatMap(([, { paths }]) => paths),
   MESSAGES_PATH,
   RESPONSES_PATH,
 ]);

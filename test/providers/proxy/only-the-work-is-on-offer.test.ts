@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ServiceConfig } from '#config';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { createForward } from '../../../src/providers/proxy/forward.ts';
 import { createCallTable, keyOfCall } from '../../../src/providers/proxy/upstreams.ts';
 import { modelAt, toolAt } from '../../support/provider-proxy.ts';
@@ -35,10 +36,7 @@ const model = modelAt('m', 'http://127.0.0.1:9/v1');
 test.each([
   '/chat/completions',
   '/chat/completions?a=1',
-  '/embeddings',
-  '/audio/speech',
-  '/audio/transcriptions',
-  '/audio/translations',
+  ...KINDS_OF_MODELS.flatMap(([, { paths }]) => paths),
   '/responses',
   '/messages',
   '/v1beta/models/a%2Fb:generateContent',

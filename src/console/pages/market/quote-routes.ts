@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { type CallRequest, type Pipeline, type Quotable, quoteSchema, type QuoteView } from '#call';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { MUST_BE, DOCUMENTED, onlyIf } from '#http';
 import { requireAdmission } from '#auth';
 
@@ -12,8 +13,12 @@ interface QuoteRoutesDeps {
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 
+const QUOTED = KINDS_OF_MODELS.filter(([, { quotedBy }]) => quotedBy !== undefined);
+
 const DESCRIPTION =
-  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, of embeddings, or to rerank), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of chat, or of a model that ' +
+  `${new Intl.ListFormat('en', { type: 'disjunction' }).format(QUOTED.map(([, { does }]) => does))}), ` +
+  '`image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
@@ -28,18 +33,9 @@ const MEDIA = {
   ],
 };
 
-const RERANK = {
-  required: ['model', 'query', 'documents'],
-  properties: {
-    model: NAME,
-    query: { type: 'string', minLength: 1 },
-    documents: { type: 'array', minItems: 1, items: { type: 'string', minLength: 1 } },
-  },
-};
-
 /** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  model: { anyOf: [named('model', ['messages']), named('model', ['input']), RERANK] },
+  model: { anyOf: [['messages'], ...QUOTED.map(([, { quotedBy }]) => quotedBy)].map((more) => named('model', more)) },
   image: MEDIA,
   video: { allOf: [MEDIA, { required: ['duration'] }] },
   tool: named('tool'),

@@ -1,4 +1,5 @@
 import type { Primitive } from '#config';
+import { isOfKind, KINDS_OF_MODELS, type TypicalUnit, type TypicalUnits } from '#config/model-kinds';
 import type { Offer, PriceView } from '#catalog';
 
 /* The typical use of a service of each kind, by whose cost the market compares prices. */
@@ -6,15 +7,13 @@ import type { Offer, PriceView } from '#catalog';
 const PER_MILLION = 1_000_000;
 const TOKENS = 1_000;
 const SECONDS = 5;
-/**
- * A minute of sound: about 1,000 characters that are read aloud, which are 250 tokens of text. Vendors make 10 to 25
- * tokens of a second of sound, and say the same price for a minute of both.
- */
-const MINUTE = { characters: 1_000, textTokens: 250, soundTokens: 1_200 } as const;
 
 /** The uses, for clients. */
-export const TYPICAL_USES =
-  '1,000 tokens read and 1,000 written, a minute of speech (1,000 characters, or 250 tokens read and 1,200 of sound written), a minute of sound transcribed (or 1,200 tokens of sound read and 250 written), one call of a tool, one message to an agent, one image, a video of about 5 seconds in the resolution that costs least';
+export const TYPICAL_USES = [
+  '1,000 tokens read and 1,000 written',
+  ...KINDS_OF_MODELS.flatMap(([, { typicalUse }]) => typicalUse?.words ?? []),
+  'one call of a tool, one message to an agent, one image, a video of about 5 seconds in the resolution that costs least',
+].join(', ');
 
 /** The members of prices that a typical use is charged by, in USD. */
 interface UseRates {
@@ -49,7 +48,7 @@ export function typicalUsd({ primitive, model, media }: UsedOffer, price: PriceV
   const tokens = millions(TOKENS, rates.prompt) + millions(TOKENS, rates.completion);
   switch (primitive) {
     case 'model':
-      return round(ofModel(model?.outputModalities ?? [], rates, tokens) + (per_call ?? 0));
+      return round(ofModel(model, rates) + (per_call ?? 0));
     case 'tool':
     case 'agent':
       return round((per_call ?? per_task ?? 0) + tokens + (typeof per_second === 'number' ? per_second : 0));
@@ -70,14 +69,15 @@ interface UsedOffer {
 }
 
 /** A model is charged by the units of its kind. Sound without a price of its own has that of text. */
-function ofModel(outputs: readonly string[], rates: UseRates, tokens: number): number {
-  const { prompt, completion, audio = prompt, audio_output = completion, character, per_minute = 0 } = rates;
-  const { characters, textTokens, soundTokens } = MINUTE;
-  if (outputs.includes('speech'))
-    return millions(characters, character) + millions(textTokens, prompt) + millions(soundTokens, audio_output);
-  if (outputs.includes('transcription'))
-    return per_minute + millions(soundTokens, audio) + millions(textTokens, completion);
-  return tokens;
+function ofModel(model: UsedOffer['model'], rates: UseRates): number {
+  const found = KINDS_OF_MODELS.find(([kind, { typicalUse }]) => typicalUse && model && isOfKind(model, kind));
+  const { prompt, completion, audio = prompt, audio_output = completion, character, per_minute } = rates;
+  const prices = { prompt, completion, audio, audio_output, character, per_minute } as const;
+  const units: TypicalUnits = found?.[1].typicalUse?.units ?? { prompt: TOKENS, completion: TOKENS };
+  let usd = 0;
+  for (const [unit, count] of Object.entries(units) as readonly [TypicalUnit, number][])
+    usd += unit === 'per_minute' ? count * (per_minute ?? 0) : millions(count, prices[unit]);
+  return usd;
 }
 
 const millions = (units: number, usd: number | null | undefined): number => (units * (usd ?? 0)) / PER_MILLION;

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type GuideOptions, guideRoutes } from '../guide/guide-routes.ts';
 import { docsPage } from './docs-page.ts';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { frontPage, type FrontPageOptions } from '../front/front-page.ts';
 import { describeRoutes, type ReferenceOptions, pathsOf } from './openapi.ts';
 import type { PathTable } from './complete-operations.ts';
@@ -29,7 +30,7 @@ const opening = (
 > One address for many AI providers: chat models are called through one API, MCP tools through one server and A2A agents through one endpoint, priced before the call starts, paid from an escrow balance, and settled by what was really used.
 
 - OpenAI clients work unchanged: base URL \`/api/v1\` of this host, API key \`svc-sk-…\` as \`Authorization: Bearer\` or \`x-api-key\`.
-${wires.map(({ prefix, path, clients }) => `- \`POST ${prefix}${path}\`: ${clients}.\n`).join('')}- Vectors: \`POST /api/v1/embeddings\`. Speech, transcriptions, translations: \`POST /api/v1/audio/speech\`, \`/audio/transcriptions\`, \`/audio/translations\`, as OpenAI has them. Documents sorted by relevance: \`POST /api/v1/rerank\`, for Cohere's clients \`/v2/rerank\`. Harmful content: \`POST /api/v1/moderations\`.
+${wires.map(({ prefix, path, clients }) => `- \`POST ${prefix}${path}\`: ${clients}.\n`).join('')}- Other models: ${KINDS_OF_MODELS.map(([, { paths, does }]) => `${paths.map((path) => `\`POST /api/v1${path}\``).join(' or ')} ${does}`).join(', ')}, as OpenAI and Cohere have them. Cohere's clients also find \`/v2/rerank\`.
 - OpenAI's Realtime API: a WebSocket at \`/v1/realtime?model=NAME\`, for models that are offered there.
 - A Solana or EVM wallet signs in where a key would, with the header \`SIGN-IN-WITH-X\`: \`GET /api/v1/auth/nonce\` answers with a message to sign. To create a key with a wallet, sign one with its nonce.
 - MCP clients of every revision: \`/mcp\` has the tools of all services, \`/mcp/{service}\` those of one. \`tools/list\` and \`tools/call\` can be posted without \`initialize\`. A tool's price is in its \`_meta["tollgate/price"]\`, the cost of a call in the result's \`_meta["tollgate/generation"]\`. With many tools, call \`find_tools\` (free), then \`call_tool\`. \`x-max-cost\` (USD) or \`_meta["tollgate/max_cost"]\` caps a call.

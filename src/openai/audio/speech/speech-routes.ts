@@ -11,6 +11,7 @@ import {
   type StartedProviderCall,
   takeBytes,
 } from '#call';
+import { MODEL_KINDS } from '#config/model-kinds';
 import { NO_PAYMENTS } from '#payments';
 import { requireAdmission } from '#auth';
 import { createKeptReplies } from '#files';
@@ -22,7 +23,10 @@ import { speechToCall } from './speech-to-call.ts';
 import type { SpeechResult } from './speech-reader.ts';
 import { writeSpeech } from './write-speech.ts';
 
-const PATH = '/audio/speech';
+const {
+  summary,
+  paths: [PATH],
+} = MODEL_KINDS.speech;
 
 type StartedSpeech = StartedProviderCall<SpeechResult, Uint8Array>;
 
@@ -41,7 +45,7 @@ export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
     path: PATH,
     options: {
       schema: {
-        summary: 'Create speech',
+        summary,
         operationId: 'createSpeech',
         description:
           'Speaks a text, by a model whose output is speech. The price is per character or per token. The sound comes as it is made; its cost is in the record of the call, and in the last event with `stream_format: "sse"`. Fields that are not listed here go to providers that list them.',

@@ -12,9 +12,10 @@ import {
   toPreferences,
   wantsReceipt,
 } from '#call';
+import { MODEL_KINDS } from '#config/model-kinds';
 import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
-import { speaks, wrongKind } from '../../model-kinds.ts';
+import { requireKind } from '../../model-kinds.ts';
 import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
 import { type SpeechBody, SPEECH_PARAMETERS } from './speech-schema.ts';
 import { boundAsUsage, measureText, pricedByToken, speechBound } from './speech-use.ts';
@@ -57,7 +58,7 @@ export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall
       dropped = forwarded.dropped;
       return {
         method: 'POST',
-        path: '/audio/speech',
+        path: MODEL_KINDS.speech.paths[0],
         headers: {
           'content-type': 'application/json',
           accept: asksUsage(offer) ? 'text/event-stream, audio/*' : 'audio/*',
@@ -80,7 +81,7 @@ export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall
     stickyKey: `${caller.account} ${requestedSession(body, headers) ?? `speech ${body.model}`}`,
     adapter: singleRequest(adapter),
     estimate(offer) {
-      if (!speaks(offer.model!)) throw wrongKind(offer, 'makes no speech');
+      requireKind(offer, 'speech');
       return boundAsUsage(speechBound(size, offer));
     },
     wantsReceipt: wantsReceipt(body.stream_format === 'sse', context),

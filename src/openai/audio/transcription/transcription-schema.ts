@@ -1,3 +1,4 @@
+import { MODEL_KINDS } from '#config/model-kinds';
 import { formSchema, MUST_BE, nameSchema, objectField } from '#http';
 import { type ProviderPreferences, routingFields } from '#call';
 import { FORMATS_IN_WORDS } from '../measure/measure-audio.ts';
@@ -15,7 +16,7 @@ export type TranscriptFormat = keyof typeof TRANSCRIPT_TYPES;
 
 /** One of the two routes that take a file. */
 export interface TranscriptionRoute {
-  readonly path: '/audio/transcriptions' | '/audio/translations';
+  readonly path: (typeof MODEL_KINDS)['transcription']['paths'][number];
   readonly formats: readonly TranscriptFormat[];
   /** Whether its answer can be a stream. */
   readonly streams: boolean;
@@ -32,7 +33,7 @@ export const TRANSCRIPTION_ROUTES: readonly TranscriptionRoute[] = [
     formats: ['json', 'text', 'srt', 'verbose_json', 'vtt', 'diarized_json'],
     streams: true,
     described: {
-      summary: 'Transcribe a file',
+      summary: MODEL_KINDS.transcription.summary,
       operationId: 'createTranscription',
       description: `Writes down what is said in a file, by a model whose output is a transcription. ${COMMON}`,
     },

@@ -2,7 +2,7 @@ import { type CallRequest, type RequestAdapter, requestedSession, singleRequest,
 import { FormBody, MUST_BE } from '#http';
 import { tokenizedBytes, type Offer } from '#catalog';
 
-import { transcribes, wrongKind } from '../../model-kinds.ts';
+import { requireKind } from '../../model-kinds.ts';
 import { FOR_THE_GATEWAY, takesField } from '../forwarded-fields.ts';
 import { type MeasuredAudio, MEDIA_TYPES } from '../measure/measure-audio.ts';
 import { type AudioCall, type AudioContext, capped, commonRequest } from '../speech/speech-to-call.ts';
@@ -114,7 +114,7 @@ function requestOf(
     stickyKey: session === null ? null : `${caller.account} ${session}`,
     adapter: singleRequest(adapter),
     estimate(offer: Offer) {
-      if (!transcribes(offer.model!)) throw wrongKind(offer, 'makes no transcriptions');
+      requireKind(offer, 'transcription');
       return boundAsUsage(transcriptionBound(size, offer));
     },
     wantsReceipt: wantsReceipt(stream, context),

@@ -5,7 +5,7 @@ import { isOwn, type Offer } from '#catalog';
 import type { ChatBody } from '../chat-schema.ts';
 import { promptTokensMax, type PromptSize, tokensInRequest, tokensOf } from './prompt-size.ts';
 import type { PricedParts } from '../price/priced-parts.ts';
-import { chats, wrongKind } from '../../model-kinds.ts';
+import { requireKind } from '../../model-kinds.ts';
 
 /**
  * The most that one call can use at one offer. It is locked, sent upstream as the cap, and compared with claims of
@@ -104,7 +104,7 @@ function contextLeft(size: PromptSize, contextLength: number): number {
 /** Throws GatewayError `unprocessable` when this model cannot do what the request asks for. */
 export function checkFits(size: PromptSize, offer: Offer): void {
   const { inputModalities } = offer.model!;
-  if (!chats(offer.model!)) throw wrongKind(offer, 'is no chat model');
+  requireKind(offer, 'chat');
   const { images, audio, video, file } = size;
   if (images === 0 && !audio && !video && !file) return;
   const missing = Object.entries({ image: images > 0, audio, video, file }).find(

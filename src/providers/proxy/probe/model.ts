@@ -12,7 +12,7 @@ import {
   upstreamPath,
 } from '#config';
 import { ask, eventData, jsonObject, mustSucceed, ProbeFailure, type Check } from './ask.ts';
-import { audioChecks } from './audio.ts';
+import { kindChecks } from './kinds.ts';
 import { realtimeCheck } from './realtime.ts';
 import { adviceOnCap, firstAnswer, type Chat, type FirstAnswer } from './model-cap.ts';
 
@@ -26,8 +26,8 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
   if (sessions.length > 0 && wires!.length === 1) return sessions;
   let first: Promise<FirstAnswer> | null = null;
   if (!outputModalities.includes('text')) {
-    const audio = audioChecks({ name: service.name, outputModalities }, target, upstreamModel);
-    if (audio.length > 0) return audio;
+    const checks = kindChecks(service, target);
+    if (checks.length > 0) return checks;
     return [{ kind: 'model', name: service.name, run: async () => 'not called, because it does not answer with text' }];
   }
   const chat: Chat = (more) => {

@@ -3,6 +3,7 @@ import { IMAGE_TOKENS_OF_OTHERS, IMAGE_TOKENS_OF_OWN, imageTokensMax } from '../
 import { TOKENS_MAX } from '../known-providers.ts';
 import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
+import { CHAT_MODALITIES, chargedPerCall, KINDS_OF_MODELS } from '../model-kinds.ts';
 import { show, WrongValue } from '../problem.ts';
 import { type ModelWire, NATIVE_WIRES, REALTIME } from '../upstream-api.ts';
 import {
@@ -38,10 +39,7 @@ import {
   writeTiers,
 } from './price-tiers.ts';
 
-const CHAT_MODALITIES = ['text', 'image', 'audio', 'video', 'file'];
-/** Each has a route of its own. */
-const OTHER_MODALITIES = ['embeddings', 'embedding', 'speech', 'transcription', 'rerank', 'moderation'];
-const MODALITIES = [...CHAT_MODALITIES, ...OTHER_MODALITIES];
+const MODALITIES = [...CHAT_MODALITIES, ...KINDS_OF_MODELS.flatMap(([, { outputs }]) => outputs)];
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
 const CONTEXT_ASSUMED = 131_072;
 /** The most searches of a call that sets no limit, for a model that does not say. */
@@ -85,8 +83,7 @@ const offer = {
   'pricing.per_minute': optionalMinuteRate(),
   'pricing.per_call': {
     ...optionalRate(MODEL_CALL_PRICE),
-    meaning:
-      'Price of a call of a model that makes `moderation`, and of a search unit of a model that makes `rerank`: up to 100 documents. Other models do not charge it.',
+    meaning: `Price of ${chargedPerCall((unit, kind, size) => `a ${unit}${size === undefined ? '' : ` (${size})`} of a model that makes \`${kind}\``).join(', and of ')}. Other models do not charge it.`,
   },
   'pricing.tiers': priceTiers(TIER_PRICES),
   'pricing.service_tiers': serviceTiers(TIER_PRICES),
@@ -285,17 +282,15 @@ const baseRates = (values: Readonly<Record<string, unknown>>): Rates =>
     ),
   );
 
-/** The prices that only one kind of model is charged by, with the output of such models. */
-const AUDIO_PRICES = { 'pricing.character': 'speech', 'pricing.per_minute': 'transcription' } as const;
-
 /** A price that is never charged is refused, and so is one that `tiers` and `service_tiers` would not have. */
-function checkAudioPrices(
+function checkOwnPrices(
   values: Readonly<Record<string, unknown>>,
   complain: (key: string, wrong: string, right: string) => void,
 ): void {
   const outputs = values['output_modalities'] as readonly string[];
-  for (const [key, output] of Object.entries(AUDIO_PRICES)) {
-    if (values[key] === null) continue;
+  for (const [output, { ownPrice }] of KINDS_OF_MODELS) {
+    const key = `pricing.${ownPrice}`;
+    if (ownPrice === undefined || values[key] === null) continue;
     if (!outputs.includes(output))
       complain(key, `is charged for ${output}, which is not in output_modalities`, `output_modalities = ["${output}"]`);
     for (const tiers of ['pricing.tiers', 'pricing.service_tiers'])
@@ -328,7 +323,7 @@ export const MODEL_BLOCK = defineBlock({
       );
     if (values['pricing.input_audio_cache'] !== null && values['pricing.audio'] === null)
       complain('pricing.input_audio_cache', 'is the price of a part of the sound', 'give pricing.audio too');
-    checkAudioPrices(values, complain);
+    checkOwnPrices(values, complain);
   },
   combine({
     max_output_tokens: besides,

@@ -9,6 +9,7 @@ import {
   type MicroUsd,
   type Rates,
 } from '#billing/amounts';
+import { chargedPerCall } from '../model-kinds.ts';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 
@@ -66,7 +67,7 @@ export const CHARACTER_PRICE = {
 export const CALL_PRICE = { meter: 'call', unit: 'call', least: 0.000001, most: 1_000 } as const;
 export const MODEL_CALL_PRICE = {
   meter: 'call',
-  unit: 'call, or search unit',
+  unit: [...new Set(chargedPerCall((unit) => unit))].join(' or '),
   least: 0.000001,
   most: 100,
 } as const;

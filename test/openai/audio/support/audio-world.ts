@@ -1,4 +1,5 @@
 import OpenAI from 'openai';
+import type { ModelKind } from '#config/model-kinds';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { type AudioUpstream, startAudio } from './audio-upstream.ts';
 
@@ -10,7 +11,7 @@ export interface AudioWorld {
   stop(): Promise<void>;
 }
 
-/** `[[models]]` of a model for audio. */
+/** `[[models]]` of a model for audio, or of another kind with a route of its own. */
 export function audioBlock({
   name,
   output,
@@ -19,7 +20,7 @@ export function audioBlock({
   params = '',
 }: {
   readonly name: string;
-  readonly output: 'speech' | 'transcription';
+  readonly output: ModelKind;
   readonly pricing: string;
   readonly url: string;
   readonly params?: string;
@@ -28,7 +29,7 @@ export function audioBlock({
 [[models]]
 name = "${name}"
 provider_name = "Acme"
-input_modalities = ["${output === 'speech' ? 'text' : 'audio'}"]
+input_modalities = ["${output === 'transcription' ? 'audio' : 'text'}"]
 output_modalities = ["${output}"]
 pricing = { prompt = 0, completion = 0, ${pricing} }
 params = { model = "of-${name}", api_base = "${url}", api_key = "k"${params} }

@@ -4,17 +4,14 @@ import type { Snippet } from '../../code/snippet.ts';
 import type { Service } from '../../api/service.ts';
 import type { Kind } from '../../ui/kinds.ts';
 
-/** Kinds of output that have a route of their own. */
-type Made = 'embeddings' | 'speech' | 'transcription' | 'rerank' | 'moderation';
-
 export interface Called {
   readonly kind: Kind;
   /** The name of the service. */
   readonly name: string;
   /** The gateway's address, without a path. */
   readonly base: string;
-  /** The output of a model; null for text. */
-  readonly makes: Made | null;
+  /** The output of a model that does not chat; null for others. */
+  readonly makes: string | null;
   /** A tool of the service, with example arguments. */
   readonly tool: { readonly name: string; readonly args: Readonly<Record<string, unknown>> };
   /** A video length that the model supports. */
@@ -42,16 +39,25 @@ export const calledOf = (
   duration: durations[0] ?? '5s',
 });
 
-function madeBy(modalities: readonly string[]): Made | null {
-  if (modalities.length === 0 || modalities.includes('text')) return null;
-  const kinds = ['speech', 'transcription', 'rerank', 'moderation'] as const;
-  return kinds.find((kind) => modalities.includes(kind)) ?? 'embeddings';
+function madeBy(modalities: readonly string[]): string | null {
+  if (modalities.includes('text')) return null;
+  return modalities.find((output) => Object.hasOwn(CODE_OF_OUTPUTS, output)) ?? null;
 }
+
+/** Code for models that are called at a route of their own, by their output. */
+const CODE_OF_OUTPUTS: Readonly<Record<string, (called: Called) => readonly Snippet[]>> = {
+  embeddings,
+  embedding: embeddings,
+  speech,
+  transcription,
+  rerank,
+  moderation,
+};
 
 /** Code for each client that can call the service, shortest first. */
 export function snippetsOf(called: Called): readonly Snippet[] {
-  const models = { embeddings, speech, transcription, rerank, moderation };
-  const makers = { model: called.makes === null ? chat : models[called.makes], tool: tools, agent, image, video };
+  const model = CODE_OF_OUTPUTS[called.makes ?? ''] ?? chat;
+  const makers = { model, tool: tools, agent, image, video };
   return makers[called.kind](called);
 }
 

@@ -80,12 +80,12 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
   });
 }
 
-/** Models that only judge or sort have no panel. */
-const hasPanel = ({ output_modalities: outputs }: Listed): boolean =>
-  outputs.length === 0 || outputs.some((output) => output !== 'rerank' && output !== 'moderation');
-
 /** The answers of models that are called at routes of their own. */
 const MADE = ['embeddings', 'speech', 'transcription'] as const;
+const PANELS: readonly string[] = [...MADE, 'text', 'image', 'audio', 'video', 'file'];
+
+const hasPanel = ({ output_modalities: outputs }: Listed): boolean =>
+  outputs.length === 0 || outputs.some((output) => PANELS.includes(output));
 
 /** Sorts by kind. Chat models come before other models. */
 const rank = ({ kind, model }: Service): number =>

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KINDS_OF_MODELS, type ModelKind } from '#config/model-kinds';
 import { serviceChecks } from '../../../src/providers/proxy/probe/checks.ts';
 import { runCheck } from '../../../src/providers/proxy/probe/ask.ts';
 import { createLog } from '../../../src/providers/proxy/log.ts';
@@ -6,7 +7,7 @@ import { loadProviderFile } from '../../../src/providers/proxy/provider-file.ts'
 import { type AudioUpstream, json, startAudio } from '../../openai/audio/support/audio-upstream.ts';
 import { audioBlock } from '../../openai/audio/support/audio-world.ts';
 
-// `--validate` asks a model for audio for nothing, which costs nothing, and sees whether its route is there.
+// `--validate` asks a model that does not chat for nothing, which costs nothing, and sees whether its route is there.
 
 let upstream: AudioUpstream;
 beforeAll(async () => {
@@ -16,8 +17,11 @@ afterAll(() => upstream.stop());
 
 const log = createLog({ level: 'silent', style: 'json', secrets: [], write() {}, now: Date.now });
 
-async function results(output: 'speech' | 'transcription', pricing: string): Promise<readonly string[]> {
-  const block = audioBlock({ name: 'far/audio', output, pricing, url: upstream.url }).replace('"k"', '"std::env::K"');
+async function results(output: ModelKind): Promise<readonly string[]> {
+  const block = audioBlock({ name: 'far/model', output, pricing: '', url: upstream.url }).replace(
+    '"k"',
+    '"std::env::K"',
+  );
   const text = `[router]\nurl = "http://127.0.0.1:9"\napi_key = "r"\n${block}`;
   const { services } = loadProviderFile({ file: 'provider.toml', text, env: { K: 'k' } });
   const checks = serviceChecks(services[0]!, { env: {}, version: '1', log });
@@ -25,13 +29,11 @@ async function results(output: 'speech' | 'transcription', pricing: string): Pro
   return found.map(({ ok, detail }) => `${ok ? '✓' : '✗'} ${detail}`);
 }
 
-test.each([
-  ['speech', 'character = 15', '/audio/speech', 400],
-  ['transcription', 'per_minute = 0.006', '/audio/transcriptions', 415],
-] as const)('%s', async (output, pricing, path, status) => {
+test.each(KINDS_OF_MODELS)('%s', async (kind, { paths: [path] }) => {
+  const status = kind === 'transcription' ? 415 : 400;
   upstream.answer = () => json({ error: { message: 'input is missing' } }, status);
-  expect(await results(output, pricing)).toEqual([`✓ answers at ${path}: it refuses an empty request with ${status}`]);
-  expect(upstream.asked.at(-1)).toMatchObject({ path, json: { model: 'of-far/audio' } });
+  expect(await results(kind)).toEqual([`✓ answers at ${path}: it refuses an empty request with ${status}`]);
+  expect(upstream.asked.at(-1)).toMatchObject({ path, json: { model: 'of-far/model' } });
   expect(upstream.asked.at(-1)!.headers['authorization']).toBe('Bearer k');
 });
 
@@ -41,7 +43,7 @@ test.each([
   [500, 'boom'],
 ])('a service that answers with %i is not ready', async (status, message) => {
   upstream.answer = () => json({ error: { message } }, status);
-  expect(await results('speech', 'character = 15')).toEqual([
+  expect(await results('speech')).toEqual([
     `✗ answers an empty request at /audio/speech with status ${status}: ${message}`,
   ]);
 });
