@@ -2,10 +2,10 @@ import type { FastifyPluginAsync } from 'fastify';
 import { MESSAGES_PATH, RESPONSES_PATH } from '#config';
 import { CHAT_PATH, chatRoutes } from './routes/chat-routes.ts';
 import { COMPLETIONS_PATH, completionsRoutes } from './completions/completions.ts';
-import { GEMINI_PREFIX } from './gemini/gemini-address.ts';
-import { type GeminiDeps, geminiRoutes } from './gemini/gemini-routes.ts';
-import { type MessagesDeps, messagesRoutes } from './messages/messages-routes.ts';
-import { type ResponsesDeps, responsesRoutes } from './responses/responses-routes.ts';
+import { GEMINI_PREFIX } from './gemini/address.ts';
+import { type GeminiDeps, geminiRoutes } from './gemini/routes.ts';
+import { type MessagesDeps, messagesRoutes } from './messages/routes.ts';
+import { type ResponsesDeps, responsesRoutes } from './responses/routes.ts';
 
 /** An API for chat models that clients speak. */
 interface ClientWire {

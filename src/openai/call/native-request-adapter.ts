@@ -27,7 +27,7 @@ import type { PromptSize } from '../chat/request/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from '../native/native-request.ts';
 import { NativeReplyReader } from '../native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../native/native-stream-reader.ts';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
 
 interface NativeRequestAdapterOptions {
   readonly native: NativeRequestFacts;

@@ -3,7 +3,7 @@ import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/reply/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { ToolNames } from '../messages/tools.ts';
-import type { Content, GeminiBody } from './gemini-schema.ts';
+import type { Content, GeminiBody } from './schema.ts';
 import { fileOf, wordsOfPart } from './parts.ts';
 
 export interface ConversationOptions {

@@ -3,7 +3,7 @@ import { isObject, type JsonObject } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import type { ServiceAt, ToolNames, ToolOptions } from '../messages/tools.ts';
-import type { GeminiBody } from './gemini-schema.ts';
+import type { GeminiBody } from './schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 
 interface GeminiChatTools {

@@ -2,7 +2,7 @@ import type { JsonObject } from '#wire';
 import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { MessagesBody } from './messages-schema.ts';
+import type { MessagesBody } from './schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
 

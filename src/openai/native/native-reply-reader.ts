@@ -6,7 +6,7 @@ import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '
 import { Collector } from '../chat/reply/chat-reply-reader.ts';
 import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/reply/partial-reply.ts';
 import { parseReply, readReply } from '../chat/reply/whole-reply.ts';
-import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
+import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './passthrough.ts';
 import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/reply/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */

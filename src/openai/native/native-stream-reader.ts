@@ -7,7 +7,7 @@ import { type ByteOutput, createByteOutput } from '../stream/chunk-output.ts';
 import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';
 import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
-import { bytesOfTexts, eventText, type NativeDecoder } from './native-wire.ts';
+import { bytesOfTexts, eventText, type NativeDecoder } from './passthrough.ts';
 
 /**
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { ResponsesBody } from './responses-schema.ts';
+import type { ResponsesBody } from './schema.ts';
 
 export interface ResponsesToolOptions {
   readonly registry: ToolRegistry;

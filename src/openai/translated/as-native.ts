@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { NativeWireName } from '#config';
 import type { Catalog, Offer } from '#catalog';
 import type { ProviderPreferences } from '#call';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
 import type { ChatWire, Translation, TranslationContext } from './chat-wire.ts';
 
 /** The fields that every wire has for the gateway. */

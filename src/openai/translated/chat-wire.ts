@@ -7,7 +7,7 @@ import type { Caller } from '#accounts';
 import type { TargetAdapters } from '#bridge';
 import type { ReplyEncoder, StartedChat } from '../chat/reply/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
-import type { NativeWire } from '../native/native-wire.ts';
+import type { Passthrough } from '../native/passthrough.ts';
 import type { ClientId } from '../chat/reply/echo-fields.ts';
 import type { WireEncoder } from './wire-encoder.ts';
 
@@ -34,7 +34,7 @@ export interface ChatWire<B> {
   /** The wire's own name of a chat field that was dropped. */
   readonly nameOf: (chatField: string) => string;
   /** The wire as providers speak it; null if no provider speaks it. */
-  readonly native: NativeWire | null;
+  readonly native: Passthrough | null;
   /**
    * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
    * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.

@@ -14,7 +14,7 @@ import { createLargeAnswers, type StartedChat, writeChatReply } from '../chat/re
 import { type ChatDeps, contextOf, createOpenChat, paidRouteDeps } from '../routes/chat-routes.ts';
 import { refusePrivateMedia, refusePrivateUrls } from '../chat/request/refusals.ts';
 import { withMaxCost } from '../call/chat-to-call.ts';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
 import { withoutAlias } from './service-names.ts';
 import { createTranslatedHeaders, type ReplyHeaders } from '../chat/request/altered-headers.ts';
 import { ChunkEvents } from '../stream/chunk-output.ts';

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
+import { createMessageEncoder } from '../../../src/openai/messages/encode-reply.ts';
 import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createSealedThinking } from '../../../src/openai/chat/reply/sealed-thinking.ts';
 import { jsonInside } from '../../../src/gateway/bridge/call-event.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
-import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
+import { createMessagesDecoder } from '../../../src/openai/messages/passthrough.ts';
+import { createResponsesDecoder } from '../../../src/openai/responses/passthrough.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/reply/output-bound.ts';
-import type { NativeEnd } from '../../../src/openai/native/native-wire.ts';
+import type { NativeEnd } from '../../../src/openai/native/passthrough.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';

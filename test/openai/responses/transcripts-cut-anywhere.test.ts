@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createResponseEncoder } from '../../../src/openai/responses/response-encoder.ts';
+import { createResponseEncoder } from '../../../src/openai/responses/encode-reply.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import {
   cutAt,

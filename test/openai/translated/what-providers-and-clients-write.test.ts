@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
-import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
+import { readItems } from '../../../src/openai/responses/decode-request.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/reply/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';

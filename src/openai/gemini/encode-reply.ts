@@ -8,7 +8,7 @@ import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/reply/chat-decoder.ts';
 import type { ToolNames } from '../messages/tools.ts';
 import { faultOf, hasFailed, isCharged, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
-import { toGeminiFault } from './gemini-error.ts';
+import { toGeminiFault } from './errors.ts';
 import { signedCall, toSignature } from './signatures.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 

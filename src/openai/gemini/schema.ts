@@ -11,7 +11,7 @@ export interface Content {
 
 /**
  * A request of Google's Gemini API, with its names in camel case, and with the model and the kind of answer that its
- * address names. The schema checks these fields, `to-chat-body.ts` checks the rest.
+ * address names. The schema checks these fields, `decode-request.ts` checks the rest.
  */
 export interface GeminiBody {
   readonly model: string;

@@ -15,7 +15,7 @@ import {
 } from '../translated/chat-turns.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { isStrict } from '../translated/strict-schema.ts';
-import type { MessagesBody, Block } from './messages-schema.ts';
+import type { MessagesBody, Block } from './schema.ts';
 import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
 import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
@@ -68,7 +68,7 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function toChatBody(asked: MessagesBody, options: MessagesBodyOptions): TranslatedBody {
+export function decodeRequest(asked: MessagesBody, options: MessagesBodyOptions): TranslatedBody {
   const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];

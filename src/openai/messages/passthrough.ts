@@ -4,7 +4,7 @@ import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   type Lists,
-  type NativeWire,
+  type Passthrough,
   bytesOf,
   eventText,
   type EventSize,
@@ -18,12 +18,12 @@ import {
   sumOf,
   stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './tools.ts';
-import { userDigest } from './to-chat-body.ts';
+import { userDigest } from './decode-request.ts';
 import { isCount, unfallen } from '../chat/reply/chat-usage.ts';
 import { asksHour, withUsualTimes } from '../chat/price/cache-times.ts';
 import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/price/paid-extras.ts';
@@ -64,7 +64,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cache_control']);
 
 /** Anthropic's Messages API, as providers speak it. */
-export const MESSAGES_WIRE: NativeWire = {
+export const MESSAGES_PASSTHROUGH: Passthrough = {
   name: 'messages',
   path: () => MESSAGES_PATH,
   ...plainCap('max_tokens'),

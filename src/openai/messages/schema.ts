@@ -3,7 +3,7 @@ import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
 import { gatewayFields } from '../chat/chat-schema.ts';
 
-/** The fields of a request of Anthropic's Messages API that the schema checks. `to-chat-body.ts` checks the rest. */
+/** The fields of a request of Anthropic's Messages API that the schema checks. `decode-request.ts` checks the rest. */
 export interface MessagesBody {
   readonly model: string;
   readonly messages: readonly { readonly role: string; readonly content: string | readonly Block[] }[];
@@ -61,7 +61,7 @@ const sourceOf = (...more: readonly object[]) => ({
   },
 });
 
-/** The rules of blocks by their type, for the reference. `to-chat-body.ts` checks them. */
+/** The rules of blocks by their type, for the reference. `decode-request.ts` checks them. */
 const NEEDED: Readonly<Record<string, JsonObject>> = {
   text: { required: ['text'], properties: { text } },
   image: sourceOf(),

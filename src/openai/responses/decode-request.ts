@@ -11,7 +11,7 @@ import {
   unread,
 } from '../translated/chat-turns.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
-import { HOSTED, type ResponsesBody } from './responses-schema.ts';
+import { HOSTED, type ResponsesBody } from './schema.ts';
 import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
@@ -63,7 +63,7 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 /** Turns a request of the Responses API into a chat request. Throws GatewayError. */
-export function toChatBody(asked: ResponsesBody, options: ResponsesBodyOptions): TranslatedBody {
+export function decodeRequest(asked: ResponsesBody, options: ResponsesBodyOptions): TranslatedBody {
   const body: ChatBody = { model: asked.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;

@@ -13,16 +13,16 @@ import { addCountRoute } from '../translated/count-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { inArray } from './array-stream.ts';
-import { createGeminiEncoder } from './gemini-encoder.ts';
-import { addressOf, pathOf } from './gemini-address.ts';
-import { embedRoutes } from './gemini-embeddings.ts';
-import { toGeminiError } from './gemini-error.ts';
-import { type GeminiModelsDeps, modelRoutes } from './gemini-models.ts';
-import { geminiAnswerSchema, type GeminiBody, geminiSchema } from './gemini-schema.ts';
-import { GEMINI_WIRE } from './native-gemini.ts';
+import { createGeminiEncoder } from './encode-reply.ts';
+import { addressOf, pathOf } from './address.ts';
+import { embedRoutes } from './embeddings.ts';
+import { toGeminiError } from './errors.ts';
+import { type GeminiModelsDeps, modelRoutes } from './models.ts';
+import { geminiAnswerSchema, type GeminiBody, geminiSchema } from './schema.ts';
+import { GEMINI_PASSTHROUGH } from './passthrough.ts';
 import { isInArray, textOfPlaced } from './request-form.ts';
 import { signedThought, textInSignature } from './signatures.ts';
-import { nameOfField, toChatBody } from './to-chat-body.ts';
+import { nameOfField, decodeRequest } from './decode-request.ts';
 import { runsHere } from './tools.ts';
 
 export interface GeminiDeps extends Omit<ChatDeps, 'catalog'>, GeminiModelsDeps {
@@ -74,7 +74,7 @@ function geminiWire({ config, thinking, calls }: GeminiDeps, method: Answering):
     nameOf: nameOfField,
     errorSchema: GEMINI_ERROR,
     toError: toGeminiError,
-    native: GEMINI_WIRE,
+    native: GEMINI_PASSTHROUGH,
     async resolve(asked, bytes, _caller, memory) {
       const text = textOfPlaced(asked, bytes);
       if (text !== bytes) memory.grow(text.byteLength);
@@ -86,7 +86,7 @@ function geminiWire({ config, thinking, calls }: GeminiDeps, method: Answering):
       const thinkingOf = { account: caller.account, model };
       const names = createToolNames();
       const ids = calls(thinkingOf);
-      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
+      const { body, dropped } = decodeRequest(model === asked.model ? asked : { ...asked, model }, {
         names,
         thought: (shown, signature) => signedThought(thinking, thinkingOf, shown, signature),
         opened(signature) {

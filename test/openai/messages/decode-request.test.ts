@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.ts';
-import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
-import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
+import { decodeRequest } from '../../../src/openai/messages/decode-request.ts';
+import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/schema.ts';
 import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createToolNames } from '../../../src/openai/messages/tools.ts';
 import fc from 'fast-check';
@@ -20,7 +20,7 @@ const options = (bridged = false) => ({
   bridged,
 });
 const translate = (body: Partial<MessagesBody>, bridged = false) =>
-  toChatBody({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], ...body }, options(bridged));
+  decodeRequest({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], ...body }, options(bridged));
 
 test('a system prompt is the first message, without the line about the client', () => {
   const system = [
@@ -85,7 +85,7 @@ test('schemas are strict if they can be', () => {
 test('long names of tools are short for the model, and whole in the answer', () => {
   const name = `mcp__${'long'.repeat(20)}`;
   const names = createToolNames();
-  const { body } = toChatBody(
+  const { body } = decodeRequest(
     { model: 'm', messages: [{ role: 'user', content: 'x' }], tools: [{ name, input_schema: { type: 'object' } }] },
     { ...options(), names },
   );
@@ -202,7 +202,7 @@ test('whatever is accepted is a request that the chat wire accepts', () => {
     fc.property(fuzzed, (asked) => {
       let body: ChatBody;
       try {
-        ({ body } = toChatBody(checkOurs(asked), options()));
+        ({ body } = decodeRequest(checkOurs(asked), options()));
       } catch (error) {
         expect(error).toBeInstanceOf(GatewayError);
         return;

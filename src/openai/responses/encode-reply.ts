@@ -11,13 +11,13 @@ import {
   statusOf,
   statusOfCall,
   endOfResponse,
-  errorOf,
   responseBase,
   type ResponseFacts,
   inputOf,
   type ItemStatus,
   textOf,
 } from './response-object.ts';
+import { errorOf } from './errors.ts';
 import type { ToolRegistry } from './tools.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 

@@ -18,11 +18,12 @@ import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept-routes.ts';
-import { responseBase, toResponseError } from './response-object.ts';
-import { createResponseEncoder } from './response-encoder.ts';
-import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
-import { ownResponsesWire } from './native-responses.ts';
-import { toChatBody } from './to-chat-body.ts';
+import { responseBase } from './response-object.ts';
+import { toResponseError } from './errors.ts';
+import { createResponseEncoder } from './encode-reply.ts';
+import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './schema.ts';
+import { ownPassthrough } from './passthrough.ts';
+import { decodeRequest } from './decode-request.ts';
 import { createToolRegistry, runsHere } from './tools.ts';
 
 export interface ResponsesDeps extends ChatDeps {
@@ -154,7 +155,7 @@ function wireFor(
 ): Pick<ChatWire<ResponsesBody>, 'native' | 'runsHere' | 'translate'> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
-    native: ownResponsesWire(
+    native: ownPassthrough(
       (callId) => ({
         ...(isKept ? { id: responseIdOf(callId), store: true } : {}),
         ...(previous === null ? {} : { previous_response_id: previous }),
@@ -171,7 +172,7 @@ function wireFor(
       const ids = calls(thinkingOf);
       const { summary, isReturned } = asksThinking(asked);
       const session = headers['session-id'];
-      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
+      const { body, dropped } = decodeRequest(model === asked.model ? asked : { ...asked, model }, {
         registry,
         thought: (sealed) => thinking.open(thinkingOf, '', sealed),
         opened: ids.open,

@@ -11,13 +11,13 @@ import type { SealedThinking } from '../chat/reply/sealed-thinking.ts';
 import { createToolNames, runsHere } from './tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import { toAnthropicError } from './anthropic-error.ts';
+import { toAnthropicError } from './errors.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
-import { messageAnswerSchema, type MessagesBody, messagesSchema } from './messages-schema.ts';
-import { createMessageEncoder } from './message-encoder.ts';
-import { MESSAGES_WIRE } from './native-messages.ts';
-import { toChatBody } from './to-chat-body.ts';
+import { messageAnswerSchema, type MessagesBody, messagesSchema } from './schema.ts';
+import { createMessageEncoder } from './encode-reply.ts';
+import { MESSAGES_PASSTHROUGH } from './passthrough.ts';
+import { decodeRequest } from './decode-request.ts';
 
 export interface MessagesDeps extends ChatDeps {
   readonly thinking: SealedThinking;
@@ -72,7 +72,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
     nameOf: (field) => (field.startsWith('reasoning') ? 'thinking' : field === 'stop' ? 'stop_sequences' : field),
     errorSchema: ANTHROPIC_ERROR,
     toError: toAnthropicError,
-    native: MESSAGES_WIRE,
+    native: MESSAGES_PASSTHROUGH,
     runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
     translate(asked, { caller, requestId, headers, host, targets }) {
       const model = withoutAlias(asked.model, targets);
@@ -80,7 +80,7 @@ function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<Messa
       const names = createToolNames();
       const ids = calls(thinkingOf);
       const shown = shownAs(asked.thinking);
-      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
+      const { body, dropped } = decodeRequest(model === asked.model ? asked : { ...asked, model }, {
         names,
         thought: (text, signature) => thinking.open(thinkingOf, text, signature),
         opened: ids.open,

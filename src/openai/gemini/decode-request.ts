@@ -4,7 +4,7 @@ import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
 import type { ToolOptions } from '../messages/tools.ts';
 import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
-import type { GeminiBody } from './gemini-schema.ts';
+import type { GeminiBody } from './schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
@@ -63,7 +63,7 @@ export function nameOfField(chatField: string): string {
  * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
  * and `unprocessable` for something that only Google can do.
  */
-export function toChatBody(asked: GeminiBody, options: GeminiBodyOptions): TranslatedBody {
+export function decodeRequest(asked: GeminiBody, options: GeminiBodyOptions): TranslatedBody {
   refuseKept(asked);
   const dropped = unread(asked, READ);
   const body: ChatBody = { model: asked.model, messages: [] };

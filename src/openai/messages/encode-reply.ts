@@ -4,7 +4,7 @@ import { BOUNDS } from '#wire/replies';
 import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 import type { ToolNames } from './tools.ts';
 import { faultOf, hasFailed, isCutCall, type WireEncoder, isCharged } from '../translated/wire-encoder.ts';
-import { toAnthropicFault } from './anthropic-error.ts';
+import { toAnthropicFault } from './errors.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';

@@ -26,9 +26,9 @@ import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
 import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
-import { configOf, modelParams, pathOf } from './gemini-address.ts';
-import { toGeminiError } from './gemini-error.ts';
-import { type Content, NOT_HERE } from './gemini-schema.ts';
+import { configOf, modelParams, pathOf } from './address.ts';
+import { toGeminiError } from './errors.ts';
+import { type Content, NOT_HERE } from './schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
 /** A request for the embedding of one content. */

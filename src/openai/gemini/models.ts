@@ -9,8 +9,8 @@ import type { ChatDeps } from '../routes/chat-routes.ts';
 import { chats, isEmbedder } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
-import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './gemini-address.ts';
-import { toGeminiError } from './gemini-error.ts';
+import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './address.ts';
+import { toGeminiError } from './errors.ts';
 import { modelInAddress } from './request-form.ts';
 
 export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError'> {

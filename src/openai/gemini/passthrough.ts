@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '#wire';
 import { geminiPath } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
-  type NativeWire,
+  type Passthrough,
   bytesOf,
   type EventSize,
   FRAME_BYTES,
@@ -15,7 +15,7 @@ import {
   sumOf,
   stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
 import { boundedReasoning } from '../chat/request/forwarded-body.ts';
 import { isSealedCall } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
@@ -24,9 +24,9 @@ import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/request/sound.t
 import { isCount } from '../chat/reply/chat-usage.ts';
 import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/price/paid-extras.ts';
 import { NO_SEARCHES } from '../chat/price/priced-parts.ts';
-import type { Content } from './gemini-schema.ts';
-import { usageMetadataOf } from './gemini-encoder.ts';
-import { byModality, COUNTS, DETAILS, largerUsage } from './native-usage.ts';
+import type { Content } from './schema.ts';
+import { usageMetadataOf } from './encode-reply.ts';
+import { byModality, COUNTS, DETAILS, largerUsage } from './usage.ts';
 import { textInSignature } from './signatures.ts';
 
 const FIELDS: ReadonlySet<string> = new Set([
@@ -66,7 +66,7 @@ const SIGNATURE = /"thought_?[sS]ignature":\s*"(?!"|dGc(?:xL|yL|zX))/;
 const LOST = /"(?:executable_?[cC]ode|code_?[eE]xecution_?[rR]esult|video_?[mM]etadata|media_?[rR]esolution)"/;
 
 /** Google's Gemini API, as providers speak it. */
-export const GEMINI_WIRE: NativeWire = {
+export const GEMINI_PASSTHROUGH: Passthrough = {
   name: 'gemini',
   path: ({ model }, stream) => geminiPath(model!.upstreamModel, stream),
   cap: 'generationConfig',

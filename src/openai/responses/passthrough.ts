@@ -3,7 +3,7 @@ import { RESPONSES_PATH } from '#config';
 import type { Offer } from '#catalog';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
-  type NativeWire,
+  type Passthrough,
   bytesOf,
   eventText,
   type EventSize,
@@ -17,7 +17,7 @@ import {
   sumOf,
   stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
@@ -26,7 +26,7 @@ import { hostedTool, isSearchTool, type PaidExtra } from '../chat/price/paid-ext
 import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
 import { isPlainFile } from '../chat/request/prompt-size.ts';
 import { soundOf } from '../chat/request/sound.ts';
-import { isContainerRun, withoutContainers } from './to-chat-body.ts';
+import { isContainerRun, withoutContainers } from './decode-request.ts';
 import { costNamed } from './response-object.ts';
 
 /** Thinking that this gateway did not seal. */
@@ -68,7 +68,7 @@ const FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** OpenAI's Responses API, as providers speak it. */
-export const RESPONSES_WIRE: NativeWire = {
+export const RESPONSES_PASSTHROUGH: Passthrough = {
   name: 'responses',
   path: () => RESPONSES_PATH,
   ...plainCap('max_output_tokens'),
@@ -158,12 +158,12 @@ const REFUSES_THINKING = /encrypted.?content|"include"/i;
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */
-export function ownResponsesWire(told: (callId: string) => JsonObject, isKept: boolean): NativeWire {
+export function ownPassthrough(told: (callId: string) => JsonObject, isKept: boolean): Passthrough {
   let asksThinking = isKept;
   return {
-    ...RESPONSES_WIRE,
+    ...RESPONSES_PASSTHROUGH,
     changed(asked, text, lists, offer) {
-      const { sent, dropped } = RESPONSES_WIRE.changed(asked, text, lists, offer);
+      const { sent, dropped } = RESPONSES_PASSTHROUGH.changed(asked, text, lists, offer);
       const include = Array.isArray(asked['include']) ? (asked['include'] as unknown[]) : [];
       asksThinking &&= !include.includes(THINKING);
       if (!asksThinking || WITHOUT_THINKING.has(offer)) return { sent, dropped };

@@ -26,14 +26,14 @@ export interface NativeCap {
 }
 
 /** The cap of a wire whose field `name` is the number of tokens itself. */
-export const plainCap = (name: string): Pick<NativeWire, 'cap' | 'capIn' | 'capped'> => ({
+export const plainCap = (name: string): Pick<Passthrough, 'cap' | 'capIn' | 'capped'> => ({
   cap: name,
   capIn: ({ [name]: cap }) => (typeof cap === 'number' ? cap : null),
   capped: (_asked, { tokens, isSet }) => ({ sent: isSet ? { [name]: String(tokens) } : {}, dropped: [] }),
 });
 
 /** A wire that some providers speak themselves: the parts of its requests that the gateway acts on. */
-export interface NativeWire {
+export interface Passthrough {
   readonly name: NativeWireName;
   /** Path below the base address of a provider, see `upstreamPath`. */
   path(offer: Offer, stream: boolean): string;
@@ -95,7 +95,7 @@ export interface Pictures {
 
 /** A request that is sent unchanged to providers of its own wire. */
 export interface NativeRequestFacts {
-  readonly wire: NativeWire;
+  readonly wire: Passthrough;
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
   readonly asked: JsonObject;

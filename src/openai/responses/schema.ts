@@ -4,7 +4,7 @@ import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectFiel
 import { gatewayFields } from '../chat/chat-schema.ts';
 import { IMAGE_URL } from '../chat/chat-schema.ts';
 
-/** The fields of a request of OpenAI's Responses API that the schema checks. `to-chat-body.ts` checks the rest. */
+/** The fields of a request of OpenAI's Responses API that the schema checks. `decode-request.ts` checks the rest. */
 export interface ResponsesBody {
   readonly model: string;
   readonly input?: string | readonly JsonObject[] | null;
@@ -133,7 +133,7 @@ const RULES = [
   }),
 ];
 
-/** An item of the input. Which members it may have depends on its type, and `to-chat-body.ts` checks them. */
+/** An item of the input. Which members it may have depends on its type, and `decode-request.ts` checks them. */
 const itemSchema = {
   title: 'ResponseInputItem',
   type: 'object',
