@@ -1,5 +1,5 @@
 import type { Price } from '#billing/amounts';
-import { readCapRefusal } from '#config';
+import { NATIVE_APIS, readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
 import type { Offer } from '#catalog';
 import {
@@ -175,7 +175,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     this.#dropped = [...dropped, ...unpaid, ...headers.dropped];
     return {
       method: 'POST',
-      path: native.wire.path(offer, this.#options.stream),
+      path: NATIVE_APIS[native.wire.name].path(offer.model!.upstreamModel, this.#options.stream),
       headers: { ...this.#headers, ...headers.sent },
       body: Buffer.from(text),
     };

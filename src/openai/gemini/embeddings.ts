@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { DOCUMENTED, MUST_BE } from '#http';
-import { GEMINI_ERROR } from '#http/error-schemas';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
 import {
@@ -27,7 +26,7 @@ import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { configOf, modelParams, pathOf } from './address.ts';
-import { toGeminiError } from './errors.ts';
+import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { type Content, NOT_HERE } from './schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 

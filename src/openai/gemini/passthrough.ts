@@ -1,5 +1,4 @@
 import { isObject, type JsonObject } from '#wire';
-import { geminiPath } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   type Passthrough,
@@ -68,7 +67,6 @@ const LOST = /"(?:executable_?[cC]ode|code_?[eE]xecution_?[rR]esult|video_?[mM]e
 /** Google's Gemini API, as providers speak it. */
 export const GEMINI_PASSTHROUGH: Passthrough = {
   name: 'gemini',
-  path: ({ model }, stream) => geminiPath(model!.upstreamModel, stream),
   cap: 'generationConfig',
   capIn: ({ generationConfig: config }) => {
     const cap = isObject(config) ? config['maxOutputTokens'] : null;

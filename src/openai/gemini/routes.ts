@@ -1,6 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
-import { GEMINI_ERROR } from '#http/error-schemas';
 import { takeBytes } from '#call';
 import { requireAdmission } from '#auth';
 import { isObject } from '#wire';
@@ -16,7 +15,7 @@ import { inArray } from './array-stream.ts';
 import { createGeminiEncoder } from './encode-reply.ts';
 import { addressOf, pathOf } from './address.ts';
 import { embedRoutes } from './embeddings.ts';
-import { toGeminiError } from './errors.ts';
+import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { type GeminiModelsDeps, modelRoutes } from './models.ts';
 import { geminiAnswerSchema, type GeminiBody, geminiSchema } from './schema.ts';
 import { GEMINI_PASSTHROUGH } from './passthrough.ts';

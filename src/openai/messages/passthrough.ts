@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import type { Offer } from '#catalog';
-import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
+import { NATIVE_APIS } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   type Lists,
@@ -30,6 +30,8 @@ import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/pri
 import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
+/** Of requests that name none. */
+const { 'anthropic-version': API_VERSION } = NATIVE_APIS.messages.headers;
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
 const LOST = /"cache_control"|"citations"(?!\s*:\s*(?:null|\[\s*\]))|"signature":\s*"(?!tg[12]\.|")/;
@@ -66,7 +68,6 @@ const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cac
 /** Anthropic's Messages API, as providers speak it. */
 export const MESSAGES_PASSTHROUGH: Passthrough = {
   name: 'messages',
-  path: () => MESSAGES_PATH,
   ...plainCap('max_tokens'),
   prompt: 'messages',
   isRetold: () => false,
@@ -78,7 +79,7 @@ export const MESSAGES_PASSTHROUGH: Passthrough = {
     const betas = asked.filter(passes);
     return {
       sent: {
-        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : ANTHROPIC_VERSION,
+        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : API_VERSION,
         ...(betas.length > 0 ? { 'anthropic-beta': betas.join(',') } : {}),
       },
       dropped: asked.filter((one) => !passes(one)),

@@ -1,9 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { PARSED_JSON } from '#http';
-import { ANTHROPIC_ERROR } from '#http/error-schemas';
 import { takeBytes } from '#call';
 import { requireAdmission } from '#auth';
-import { MESSAGES_PATH } from '#config';
 import { measurePrompt, tokensOf } from '../chat/request/prompt-size.ts';
 import { isBridged, withoutAlias, hostOfUrl, serviceAtAddress } from '../translated/service-names.ts';
 import { NOTHING, type SealedCalls } from '../chat/reply/echo-fields.ts';
@@ -11,7 +9,7 @@ import type { SealedThinking } from '../chat/reply/sealed-thinking.ts';
 import { createToolNames, runsHere } from './tools.ts';
 import { addTranslatedRoute } from '../translated/translated-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import { toAnthropicError } from './errors.ts';
+import { ANTHROPIC_ERROR, toAnthropicError } from './errors.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { messageAnswerSchema, type MessagesBody, messagesSchema } from './schema.ts';
@@ -56,7 +54,7 @@ export function messagesRoutes(deps: MessagesDeps): FastifyPluginAsync {
 function messagesWire({ config, thinking, calls }: MessagesDeps): ChatWire<MessagesBody> {
   const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
-    path: MESSAGES_PATH,
+    path: '/messages',
     schema: messagesSchema(config.limits.messagesMax),
     noun: 'A message',
     answerSchema: messageAnswerSchema,

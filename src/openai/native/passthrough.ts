@@ -35,8 +35,6 @@ export const plainCap = (name: string): Pick<Passthrough, 'cap' | 'capIn' | 'cap
 /** A wire that some providers speak themselves: the parts of its requests that the gateway acts on. */
 export interface Passthrough {
   readonly name: NativeWireName;
-  /** Path below the base address of a provider, see `upstreamPath`. */
-  path(offer: Offer, stream: boolean): string;
   /** Name of the field that has the cap of the answer, in tokens. */
   readonly cap: string;
   /** The client's cap; null without one. */

@@ -1,5 +1,4 @@
 import { isObject, type JsonObject } from '#wire';
-import { RESPONSES_PATH } from '#config';
 import type { Offer } from '#catalog';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
@@ -70,7 +69,6 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_PASSTHROUGH: Passthrough = {
   name: 'responses',
-  path: () => RESPONSES_PATH,
   ...plainCap('max_output_tokens'),
   prompt: 'input',
   fields: FIELDS,

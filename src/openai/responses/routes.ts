@@ -4,7 +4,6 @@ import { takeBytes } from '#call';
 import type { Counter } from '#limits';
 import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#kept-responses';
-import { RESPONSES_PATH } from '#config';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { addCountRoute } from '../translated/count-route.ts';
 import { hostOfUrl, serviceAtAddress, isBridged, withoutAlias } from '../translated/service-names.ts';
@@ -88,7 +87,7 @@ interface ResponseMembers {
 function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
   const { kept, background, now, config } = deps;
   const route = {
-    path: RESPONSES_PATH,
+    path: '/responses',
     schema: responsesSchema(config.limits.messagesMax),
     noun: 'A response',
     answerSchema: responseAnswerSchema,
