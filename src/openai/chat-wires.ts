@@ -6,7 +6,7 @@ import { CHAT_PATH, chatRoutes } from './routes/chat-routes.ts';
 import { COMPLETIONS_PATH, completionsRoutes } from './completions/completions.ts';
 import { GEMINI_PREFIX } from './gemini/address.ts';
 import { type GeminiDeps, geminiRoutes } from './gemini/routes.ts';
-import { type MessagesDeps, messagesRoutes } from './messages/routes.ts';
+import { messagesRoutes } from './messages/routes.ts';
 import { type ResponsesDeps, responsesRoutes } from './responses/routes.ts';
 
 /** An API for chat models that clients speak. */
@@ -25,7 +25,7 @@ interface ClientWire {
 }
 
 /** The parts of the gateway that the wires need. Each takes those that it uses. */
-interface ChatWireDeps extends Omit<MessagesDeps & ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
+interface ChatWireDeps extends Omit<ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
 
 /**
  * Every chat wire of the gateway. The composition mounts these and gives them to the reference. `test/peers/wires.ts`

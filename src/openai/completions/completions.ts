@@ -7,17 +7,14 @@ import {
   MUST_BE,
   nameSchema,
   objectField,
-  PARSED_JSON,
   toHttpError,
 } from '#http';
-import { type ProviderPreferences, takeBytes } from '#call';
-import { requireAdmission } from '#auth';
+import type { ProviderPreferences } from '#call';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
-import type { ChatDeps } from '../routes/chat-routes.ts';
-import { withoutAlias } from '../translated/service-names.ts';
-import { addTranslatedRoute } from '../translated/translated-route.ts';
-import type { ChatWire } from '../translated/chat-wire.ts';
+import type { ChatWire, TranslatedBody } from '../translated/chat-wire.ts';
+import type { WireDeps } from '../translated/wire-request.ts';
+import { wireRoutes } from '../translated/wire-routes.ts';
 import type { ChatEnd } from '../chat/reply/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
@@ -158,9 +155,9 @@ const COPIED: readonly string[] = [
 ];
 
 /** Turns a request of the Completions API into a chat request. `dropped`: names of the fields that no provider gets. */
-function toChatBody(asked: CompletionsBody): { readonly body: ChatBody; readonly dropped: readonly string[] } {
+function toChatBody(asked: CompletionsBody, model: string): TranslatedBody {
   const content = typeof asked.prompt === 'string' ? asked.prompt : asked.prompt[0];
-  const body: ChatBody = { model: asked.model, messages: [{ role: 'user', content }] };
+  const body: ChatBody = { model, messages: [{ role: 'user', content }] };
   for (const name of COPIED) if (asked[name] !== undefined && asked[name] !== null) body[name] = asked[name];
   const dropped = Object.keys(asked).filter((name) => !Object.hasOwn(completionsSchema.properties, name));
   return { body, dropped };
@@ -231,13 +228,7 @@ function moreOf({ usage, tollgate, fault }: ChatEnd) {
 }
 
 /** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */
-export function completionsRoutes(deps: ChatDeps): FastifyPluginAsync {
-  return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
-    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
-    addTranslatedRoute(app, deps, admissionOf, COMPLETIONS);
-  };
-}
+export const completionsRoutes = (deps: WireDeps): FastifyPluginAsync => wireRoutes(deps, [COMPLETIONS]);
 
 const COMPLETIONS: ChatWire<CompletionsBody> = {
   path: COMPLETIONS_PATH,
@@ -258,8 +249,8 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
   toError: (error, asked) => toHttpError(error, dialectOf(asked)),
   native: null,
   runsHere: () => false,
-  translate(asked, { dialect, now, targets }) {
-    const { body, dropped } = toChatBody({ ...asked, model: withoutAlias(asked.model, targets) });
+  translate(asked, { model, dialect, now }) {
+    const { body, dropped } = toChatBody(asked, model);
     const created = Math.floor(now / 1000);
     return {
       body,

@@ -2,17 +2,12 @@ import type { JsonObject } from '#wire';
 import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
 import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
-import type { ToolOptions } from '../messages/tools.ts';
-import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { textOf, toChatMessages } from './conversation.ts';
 import type { GeminiBody } from './schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
-
-interface GeminiBodyOptions extends ConversationOptions, ToolOptions {
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
 
 /** Fields that are copied. */
 const COPIED: readonly string[] = ['models', 'provider', 'session_id', 'max_cost', 'max_tool_rounds', 'tollgate'];
@@ -63,20 +58,20 @@ export function nameOfField(chatField: string): string {
  * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
  * and `unprocessable` for something that only Google can do.
  */
-export function decodeRequest(asked: GeminiBody, options: GeminiBodyOptions): TranslatedBody {
+export function decodeRequest(asked: GeminiBody, request: WireRequest): TranslatedBody {
   refuseKept(asked);
   const dropped = unread(asked, READ);
-  const body: ChatBody = { model: asked.model, messages: [] };
+  const body: ChatBody = { model: request.model, messages: [] };
   for (const name of COPIED) if ((asked[name] ?? null) !== null) body[name] = asked[name];
   if (asked.stream) body.stream = true;
   const system = textOf(asked.systemInstruction);
-  const messages = toChatMessages(asked, options);
+  const messages = toChatMessages(asked, request);
   if (messages.length === 0) throw invalid('contents', 'at least one content with parts');
   body.messages = [
     ...(system === '' ? [] : [{ role: 'system', content: system }]),
-    ...(options.bridged ? messages : messages.map(inOneText)),
+    ...(request.isBridged ? messages : messages.map(inOneText)),
   ];
-  addTools(body, asked, options, dropped);
+  addTools(body, asked, request, dropped);
   addConfig(body, asked.generationConfig ?? {}, dropped);
   return { body, dropped };
 }
@@ -87,11 +82,11 @@ function refuseKept({ cachedContent }: GeminiBody): void {
     throw invalid('cachedContent', 'absent: this gateway keeps no contents. Send the contents themselves');
 }
 
-function addTools(body: ChatBody, asked: GeminiBody, options: GeminiBodyOptions, dropped: string[]): void {
-  const { tools, choice } = toChatTools(asked, options);
+function addTools(body: ChatBody, asked: GeminiBody, request: WireRequest, dropped: string[]): void {
+  const { tools, choice } = toChatTools(asked, request);
   if (tools.length === 0) return;
   // Coding agents send their tools to every model. An agent has its own tools.
-  if (options.bridged && choice !== 'required' && typeof choice !== 'object') return void dropped.push('tools');
+  if (request.isBridged && choice !== 'required' && typeof choice !== 'object') return void dropped.push('tools');
   body.tools = [...tools];
   if (choice !== undefined) body['tool_choice'] = choice;
 }

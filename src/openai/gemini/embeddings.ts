@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { DOCUMENTED, MUST_BE } from '#http';
+import { DOCUMENTED, MUST_BE, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
 import {
@@ -12,6 +12,7 @@ import {
   payerOf,
   routingFields,
   type StartedProviderCall,
+  takeBytes,
 } from '#call';
 import { OWN_TURN_BYTES, type JsonObject } from '#wire';
 import { readElsewhere } from '#wire/replies';
@@ -52,6 +53,7 @@ const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 /** `:embedContent` and `:batchEmbedContents` of the Gemini API, by the models of `/embeddings`. */
 export function embedRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
+    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
     for (const method of ['embedContent', 'batchEmbedContents'] as const)
       addPaidRoute(app, paidRouteDeps(deps, admissionOf), embedRoute(deps, method));

@@ -1,12 +1,11 @@
 import type { JsonObject } from '#wire';
 import { type FilePart, jsonInside } from '#bridge';
 import { objectIn } from '../bridge/to-ask.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
 import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/reply/chat-decoder.ts';
-import type { ToolNames } from '../messages/tools.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 import { faultOf, hasFailed, isCharged, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
 import { toGeminiFault } from './errors.ts';
 import { signedCall, toSignature } from './signatures.ts';
@@ -16,13 +15,9 @@ interface GeminiEncoderOptions {
   readonly responseId: string;
   /** The model as the client named it. */
   readonly model: string;
-  readonly names: ToolNames;
   /** Thoughts are shown. */
   readonly showsThoughts: boolean;
-  readonly seals: SealedThinking;
-  readonly thinkingOf: ThinkingOf;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
+  readonly request: WireRequest;
 }
 
 /** A call whose arguments are still coming. */
@@ -45,7 +40,7 @@ class GeminiEncoder implements WireEncoder {
   readonly #thought: EventFrame;
   readonly #calls = new Map<number, OpenCall>();
   /** Signs the thoughts since the last part of another kind; null before a thought. */
-  #signing: ReturnType<SealedThinking['signing']> | null = null;
+  #signing: ReturnType<WireRequest['seals']['signing']> | null = null;
   #out = '';
   readonly #kept = createEchoFields(THINKING_MAX);
 
@@ -66,9 +61,9 @@ class GeminiEncoder implements WireEncoder {
   }
 
   thinking(json: string): void {
-    const { showsThoughts, seals, thinkingOf } = this.#options;
+    const { showsThoughts, request } = this.#options;
     if (!showsThoughts) return;
-    this.#signing ??= seals.signing(thinkingOf);
+    this.#signing ??= request.seals.signing();
     this.#signing.add(JSON.parse(`"${json}"`) as string);
     const { before, after } = this.#thought;
     this.#out += before + json + after;
@@ -129,10 +124,10 @@ class GeminiEncoder implements WireEncoder {
   whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: JsonObject } {
     if (hasFailed(end)) return { status: 500, body: { error: toGeminiFault(faultOf(end)) } };
     const { thinking, members, calls } = said;
-    const { showsThoughts, seals, thinkingOf } = this.#options;
+    const { showsThoughts, request } = this.#options;
     const parts: JsonObject[] = [];
     if (thinking !== '' && showsThoughts) {
-      const signing = seals.signing(thinkingOf);
+      const signing = request.seals.signing();
       signing.add(thinking);
       parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature({})) });
     }
@@ -165,9 +160,9 @@ class GeminiEncoder implements WireEncoder {
    * if they do not keep thoughts.
    */
   #signatureOf(members: JsonObject, calls: ChatSaid['calls']): JsonObject | null {
-    const { seals, thinkingOf, isIn } = this.#options;
-    if (isEmpty(members) || calls.some(({ id }) => isIn(members, id))) return null;
-    return { thoughtSignature: toSignature(seals.seal(thinkingOf, members)) };
+    const { seals } = this.#options.request;
+    if (isEmpty(members) || calls.some(({ id }) => seals.holds(members, id))) return null;
+    return { thoughtSignature: toSignature(seals.seal(members)) };
   }
 
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): JsonObject[] {
@@ -176,7 +171,11 @@ class GeminiEncoder implements WireEncoder {
       if (isCutCall(given, index === calls.length - 1, end)) return [];
       const args = given.trim() === '' ? {} : objectIn(given, BOUNDS.reply);
       const { thoughtSignature, id: shown } = signedCall(id);
-      const functionCall = { id: shown, name: this.#options.names.long(name), args: args ?? { arguments: given } };
+      const functionCall = {
+        id: shown,
+        name: this.#options.request.toolNames.long(name),
+        args: args ?? { arguments: given },
+      };
       return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
     });
   }

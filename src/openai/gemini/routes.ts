@@ -1,57 +1,40 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { PARSED_JSON } from '#http';
-import { takeBytes } from '#call';
-import { requireAdmission } from '#auth';
 import { isObject } from '#wire';
-import { hostOfUrl, isBridged, serviceAtAddress, withoutAlias } from '../translated/service-names.ts';
-import { isSealedCall, type SealedCalls } from '../chat/reply/echo-fields.ts';
-import type { SealedThinking } from '../chat/reply/sealed-thinking.ts';
-import { createToolNames } from '../messages/tools.ts';
-import { addTranslatedRoute } from '../translated/translated-route.ts';
-import { addCountRoute } from '../translated/count-route.ts';
 import type { ChatWire } from '../translated/chat-wire.ts';
-import type { ChatDeps } from '../routes/chat-routes.ts';
-import { inArray } from './array-stream.ts';
-import { createGeminiEncoder } from './encode-reply.ts';
+import type { WireDeps } from '../translated/wire-request.ts';
+import { wireRoutes } from '../translated/wire-routes.ts';
 import { addressOf, pathOf } from './address.ts';
+import { inArray } from './array-stream.ts';
+import { decodeRequest, nameOfField } from './decode-request.ts';
 import { embedRoutes } from './embeddings.ts';
+import { createGeminiEncoder } from './encode-reply.ts';
 import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { type GeminiModelsDeps, modelRoutes } from './models.ts';
-import { geminiAnswerSchema, type GeminiBody, geminiSchema } from './schema.ts';
 import { GEMINI_PASSTHROUGH } from './passthrough.ts';
 import { isInArray, textOfPlaced } from './request-form.ts';
-import { signedThought, textInSignature } from './signatures.ts';
-import { nameOfField, decodeRequest } from './decode-request.ts';
+import { geminiAnswerSchema, type GeminiBody, geminiSchema } from './schema.ts';
 import { runsHere } from './tools.ts';
 
-export interface GeminiDeps extends Omit<ChatDeps, 'catalog'>, GeminiModelsDeps {
-  readonly thinking: SealedThinking;
-  readonly calls: SealedCalls;
-}
+export interface GeminiDeps extends Omit<WireDeps, 'catalog'>, GeminiModelsDeps {}
 
 /** The routes of Google's Gemini API. Register them under `/api`. */
 export function geminiRoutes(deps: GeminiDeps): FastifyPluginAsync {
+  const schema = geminiSchema(deps.config.limits.messagesMax);
+  const [whole, stream] = [geminiWire(schema, 'generateContent'), geminiWire(schema, 'streamGenerateContent')];
+  const answers = wireRoutes(deps, [whole, stream], {
+    wire: geminiWire(schema, 'countTokens'),
+    path: pathOf('countTokens'),
+    schema,
+    named: 'totalTokens',
+    more: {},
+    described: {
+      summary: 'Count the tokens of a prompt in the Gemini API',
+      operationId: 'countGeminiTokens',
+      description: 'Approximate number of tokens in the prompt; `generateContentRequest` may hold the request',
+    },
+  });
   return async (app) => {
-    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
-    await app.register(async (paid) => {
-      const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
-      addTranslatedRoute(paid, deps, admissionOf, geminiWire(deps, 'generateContent'));
-      addTranslatedRoute(paid, deps, admissionOf, geminiWire(deps, 'streamGenerateContent'));
-    });
-    await app.register(async (free) =>
-      addCountRoute(free, deps, {
-        wire: geminiWire(deps, 'countTokens'),
-        path: pathOf('countTokens'),
-        schema: geminiSchema(deps.config.limits.messagesMax),
-        named: 'totalTokens',
-        more: {},
-        described: {
-          summary: 'Count the tokens of a prompt in the Gemini API',
-          operationId: 'countGeminiTokens',
-          description: 'Approximate number of tokens in the prompt; `generateContentRequest` may hold the request',
-        },
-      }),
-    );
+    await app.register(answers);
     await app.register(embedRoutes(deps));
     await app.register(modelRoutes(deps));
   };
@@ -59,11 +42,10 @@ export function geminiRoutes(deps: GeminiDeps): FastifyPluginAsync {
 
 type Answering = 'generateContent' | 'streamGenerateContent' | 'countTokens';
 
-function geminiWire({ config, thinking, calls }: GeminiDeps, method: Answering): ChatWire<GeminiBody> {
-  const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
+function geminiWire(schema: ReturnType<typeof geminiSchema>, method: Answering): ChatWire<GeminiBody> {
   const wire: ChatWire<GeminiBody> = {
     path: pathOf(method),
-    schema: geminiSchema(config.limits.messagesMax),
+    schema,
     noun: 'An answer',
     answerSchema: method === 'streamGenerateContent' ? ANSWERS : geminiAnswerSchema,
     eventSchema: geminiAnswerSchema,
@@ -79,36 +61,20 @@ function geminiWire({ config, thinking, calls }: GeminiDeps, method: Answering):
       if (text !== bytes) memory.grow(text.byteLength);
       return { wire, asked, bytes: text };
     },
-    runsHere: (asked, { host }) => runsHere(asked, serviceAtHost(host)),
-    translate(asked, { caller, host, targets }) {
-      const model = withoutAlias(asked.model, targets);
-      const thinkingOf = { account: caller.account, model };
-      const names = createToolNames();
-      const ids = calls(thinkingOf);
-      const { body, dropped } = decodeRequest(model === asked.model ? asked : { ...asked, model }, {
-        names,
-        thought: (shown, signature) => signedThought(thinking, thinkingOf, shown, signature),
-        opened(signature) {
-          const id = textInSignature(signature);
-          return isSealedCall(id) ? ids.open(id) : null;
-        },
-        serviceAt: serviceAtHost(host),
-        bridged: isBridged(model) && !targets.model?.has(model),
-      });
+    runsHere,
+    translate(asked, request) {
+      const { body, dropped } = decodeRequest(asked, request);
       return {
         body,
         dropped,
         // Clients such as gemini-cli do not send thoughts back, but the signatures of calls.
-        idOf: (id, call, message) => ids.seal(id, call, message),
+        idsCarry: 'message',
         encoder: (callId) =>
           createGeminiEncoder({
             responseId: callId.replace(/^gen-/, ''),
             model: asked.model,
-            names,
             showsThoughts: showsThoughts(asked),
-            seals: thinking,
-            thinkingOf,
-            isIn: ids.holds,
+            request,
           }),
         ...(isInArray(asked) ? { reframed: inArray } : {}),
       };

@@ -16,16 +16,10 @@ import {
 import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import type { MessagesBody, Block } from './schema.ts';
-import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { toChatTools } from './tools.ts';
+import { createEchoFields, echoMembersOf } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
-
-interface MessagesBodyOptions extends TurnOptions, ToolOptions {
-  /** The session that a header of the client names; null for none. */
-  readonly session: string | null;
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
 
 /** Fields that are copied, by their name in a chat request. */
 const COPIED: readonly (readonly [from: string, to: string])[] = [
@@ -68,24 +62,24 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function decodeRequest(asked: MessagesBody, options: MessagesBodyOptions): TranslatedBody {
+export function decodeRequest(asked: MessagesBody, request: WireRequest): TranslatedBody {
   const dropped = unread(asked, READ);
-  const body: ChatBody = { model: asked.model, messages: [] };
+  const body: ChatBody = { model: request.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;
   const system = systemOf(asked.system);
-  const messages = toChatMessages(asked, options);
+  const messages = toChatMessages(asked, request);
   body.messages = [
     ...(system === '' ? [] : [{ role: 'system', content: system }]),
-    ...(options.bridged ? messages : messages.map(inOneText)),
+    ...(request.isBridged ? messages : messages.map(inOneText)),
   ];
   if (messages.length === 0) throw invalid('messages', 'at least one message with content');
-  addTools(body, asked, options, dropped);
+  addTools(body, asked, request, dropped);
   addThinking(body, asked);
   addFormat(body, asked);
   const user = asked.metadata?.['user_id'];
   if (typeof user === 'string') body['user'] = userDigest(user);
-  const session = asked.session_id ?? options.session;
+  const session = asked.session_id ?? request.sessionIn('x-claude-code-session-id');
   if (session !== null) body.session_id = session;
   return { body, dropped };
 }
@@ -98,11 +92,11 @@ function systemOf(system: MessagesBody['system']): string {
     .join('\n\n');
 }
 
-function addTools(body: ChatBody, asked: MessagesBody, options: MessagesBodyOptions, dropped: string[]): void {
-  const { tools, choice, parallel, dropped: lost } = toChatTools(asked, options);
+function addTools(body: ChatBody, asked: MessagesBody, request: WireRequest, dropped: string[]): void {
+  const { tools, choice, parallel, dropped: lost } = toChatTools(asked, request);
   dropped.push(...lost);
   // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
+  const useless = request.isBridged && (choice === undefined || choice === 'auto' || choice === 'none');
   if (useless && tools.length > 0) return void dropped.push('tools');
   if (tools.length > 0) body.tools = tools;
   if (choice !== undefined) body['tool_choice'] = choice;
@@ -137,19 +131,11 @@ function addFormat(body: ChatBody, { output_config: output, output_format: older
   body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
 }
 
-interface TurnOptions {
-  readonly names: ToolNames;
-  /** The members in a thinking block that this gateway signed; null for another block. */
-  readonly thought: (shown: string, signature: string) => JsonObject | null;
-  /** The call behind an id that the client got. */
-  readonly opened: (id: string) => EchoedToolCall;
-}
-
 /**
  * Turns a conversation into chat messages. Consecutive turns of one role become one message. Tool results come
  * directly after their calls. A system message in the middle becomes text of the user, after such results.
  */
-function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
+function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, request: WireRequest): ChatMessage[] {
   const chat: ChatMessage[] = [];
   let reminders: ContentPart[] = [];
   messages.forEach(({ role, content }, index) => {
@@ -160,9 +146,9 @@ function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: T
       // A system message before an answer stays before that answer.
       addUser(chat, reminders);
       reminders = [];
-      addAssistant(chat, blocks, at, options);
+      addAssistant(chat, blocks, at, request);
     } else {
-      addUser(chat, [...userParts(chat, blocks, at, options), ...reminders]);
+      addUser(chat, [...userParts(chat, blocks, at, request), ...reminders]);
       reminders = [];
     }
   });
@@ -171,7 +157,7 @@ function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: T
 }
 
 /** The parts of a user's turn. Its tool results are added to `chat`. */
-function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { opened }: TurnOptions): ContentPart[] {
+function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, request: WireRequest): ContentPart[] {
   const parts: ContentPart[] = [];
   const ofResults: ContentPart[] = [];
   blocks.forEach((block, index) => {
@@ -186,7 +172,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { 
         parts.push(partOfSource(block, here));
         break;
       case 'tool_result':
-        addResult(chat, resultOf(block, here, ofResults, opened));
+        addResult(chat, resultOf(block, here, ofResults, request));
         break;
       default: {
         const text = wordsOfBlock(block);
@@ -198,10 +184,10 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { 
 }
 
 /** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
-function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOptions['opened']): ChatMessage {
+function resultOf(block: Block, at: string, shown: ContentPart[], request: WireRequest): ChatMessage {
   const { tool_use_id: given, content, is_error: failed } = block;
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
-  const { id } = opened(given);
+  const { id } = request.seals.call(given);
   const texts: string[] = [];
   if (typeof content === 'string') texts.push(content);
   else if (Array.isArray(content))
@@ -220,7 +206,7 @@ function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOp
   return { role: 'tool', tool_call_id: id, content: failed === true ? `Error: ${text}` : text };
 }
 
-function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
+function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, request: WireRequest): void {
   const texts: string[] = [];
   const thoughts = createEchoFields(Infinity);
   const calls: JsonObject[] = [];
@@ -228,13 +214,15 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
   blocks.forEach((block, index) => {
     const here = `${at}[${index}]`;
     if (block.type === 'tool_use') {
-      const [call, message] = callOf(block, here, options);
+      const [call, message] = callOf(block, here, request);
       calls.push(call);
       members.push(message);
     } else if (block.type === 'thinking' || block.type === 'redacted_thinking') {
       const { thinking, signature = block['data'] } = block;
       const thought =
-        typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
+        typeof signature === 'string'
+          ? request.seals.thought(typeof thinking === 'string' ? thinking : '', signature)
+          : null;
       if (thought !== null) thoughts.add(thought);
     } else {
       const text = wordsOfBlock(block);
@@ -256,14 +244,14 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
 function callOf(
   { id: given, name, input }: Block,
   at: string,
-  { names, opened }: TurnOptions,
+  { toolNames, seals }: WireRequest,
 ): readonly [call: JsonObject, message: JsonObject] {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   if (input !== undefined && (typeof input !== 'object' || input === null))
     throw invalid(`${at}.input`, 'a JSON object');
-  const { id, call, message } = opened(given);
-  const fn = { name: names.short(name), arguments: JSON.stringify(input ?? {}) };
+  const { id, call, message } = seals.call(given);
+  const fn = { name: toolNames.short(name), arguments: JSON.stringify(input ?? {}) };
   return [{ ...call, id, type: 'function', function: fn }, message];
 }
 

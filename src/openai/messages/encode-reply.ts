@@ -1,8 +1,7 @@
 import type { JsonObject } from '#wire';
 import { objectIn } from '../bridge/to-ask.ts';
 import { BOUNDS } from '#wire/replies';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
-import type { ToolNames } from './tools.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 import { faultOf, hasFailed, isCutCall, type WireEncoder, isCharged } from '../translated/wire-encoder.ts';
 import { toAnthropicFault } from './errors.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
@@ -17,27 +16,23 @@ interface MessageEncoderOptions {
   readonly model: string;
   /** Estimated tokens of the prompt. A stream states them before the provider reports its usage. */
   readonly promptTokens: () => number;
-  readonly names: ToolNames;
   readonly stopSequences: readonly string[];
   /** `shown`: text and signature. `sealed`: only a signature, which contains the text. `off`: no thinking. */
   readonly thinking: 'shown' | 'sealed' | 'off';
-  readonly seals: SealedThinking;
-  readonly thinkingOf: ThinkingOf;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
-  readonly requestId: string;
+  readonly request: Pick<WireRequest, 'requestId' | 'seals' | 'toolNames'>;
   /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
 }
 
 /** Writes a chat reply as a message of Anthropic's API. */
 export function createMessageEncoder(options: MessageEncoderOptions): WireEncoder {
-  const { id, model, names, stopSequences, requestId } = options;
+  const { id, model, stopSequences, request } = options;
+  const { requestId, toolNames: names } = request;
   let out = '';
   const write = (text: string) => void (out += text);
   // The gateway applies no edits.
   const managed = options.managesContext ? { context_management: { applied_edits: [] } } : {};
-  const blocks = createBlocks({ ...options, write });
+  const blocks = createBlocks({ thinking: options.thinking, seals: request.seals, write });
 
   return {
     begin() {
@@ -122,23 +117,24 @@ function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>>
 }
 
 function contentOf({ thinking, members, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
-  const { thinking: shown, seals, thinkingOf, isIn, names } = options;
+  const { thinking: shown, request } = options;
+  const { seals, toolNames: names } = request;
   const content: object[] = [];
   const isKept = !isEmpty(members);
-  const redacted = () => redactedBlock(seals.seal(thinkingOf, members));
+  const redacted = () => redactedBlock(seals.seal(members));
   if (thinking !== '' && shown === 'shown') {
-    const signing = seals.signing(thinkingOf);
+    const signing = seals.signing();
     signing.add(thinking);
     content.push({ type: 'thinking', thinking, signature: signing.signature(members) });
   } else if (thinking !== '' && shown === 'sealed') {
-    const signature = seals.seal(thinkingOf, isKept ? members : { reasoning_content: thinking });
+    const signature = seals.seal(isKept ? members : { reasoning_content: thinking });
     content.push({ type: 'thinking', thinking: '', signature });
   } else if (isKept && shown !== 'off') content.push(redacted());
   if (text !== '') content.push({ type: 'text', text, ...UNCITED });
   for (const { id, name, arguments: given } of calls)
     content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
   // Clients that ask for no thinking may take the first block for the answer, and the last for a call.
-  if (shown === 'off' && isKept && !calls.some(({ id }) => isIn(members, id))) content.push(redacted());
+  if (shown === 'off' && isKept && !calls.some(({ id }) => seals.holds(members, id))) content.push(redacted());
   return content;
 }
 

@@ -10,19 +10,13 @@ import {
   reminderOf,
   unread,
 } from '../translated/chat-turns.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { HOSTED, type ResponsesBody } from './schema.ts';
 import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
+import { createEchoFields, isEmpty, type EchoFields } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
-
-interface ResponsesBodyOptions extends ItemOptions, ResponsesToolOptions {
-  /** The session that a header of the client names; null for none. */
-  readonly session: string | null;
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
 
 /** Fields that are copied, by their name in a chat request. */
 const COPIED: readonly (readonly [from: string, to: string])[] = [
@@ -62,9 +56,10 @@ const READ: ReadonlySet<string> = new Set([
   'stream_options',
 ]);
 
-/** Turns a request of the Responses API into a chat request. Throws GatewayError. */
-export function decodeRequest(asked: ResponsesBody, options: ResponsesBodyOptions): TranslatedBody {
-  const body: ChatBody = { model: asked.model, messages: [] };
+/** Turns a request of the Responses API into a chat request. `registry` gets its tools. Throws GatewayError. */
+export function decodeRequest(asked: ResponsesBody, request: WireRequest, registry: ToolRegistry): TranslatedBody {
+  const options = { request, registry };
+  const body: ChatBody = { model: request.model, messages: [] };
   for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
   if (asked.stream === true) body.stream = true;
   const { system, chat, tools: ofItems, unknown } = readItems(asked.input, options);
@@ -72,7 +67,7 @@ export function decodeRequest(asked: ResponsesBody, options: ResponsesBodyOption
   const told = [asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP);
   body.messages = [
     ...(told === '' ? [] : [{ role: 'system', content: told }]),
-    ...(options.bridged ? chat : chat.map(inOneText)),
+    ...(request.isBridged ? chat : chat.map(inOneText)),
   ];
   const dropped = [
     ...unread(asked, READ),
@@ -81,7 +76,7 @@ export function decodeRequest(asked: ResponsesBody, options: ResponsesBodyOption
   ];
   addText(body, asked.text);
   addReasoning(body, asked.reasoning);
-  const session = asked.session_id ?? asked.prompt_cache_key ?? options.session;
+  const session = asked.session_id ?? asked.prompt_cache_key ?? request.sessionIn('session-id');
   if (session !== null) body.session_id = session;
   return { body, dropped };
 }
@@ -90,11 +85,11 @@ function addTools(
   body: ChatBody,
   given: readonly JsonObject[],
   asked: ResponsesBody,
-  options: ResponsesBodyOptions,
+  options: ResponsesToolOptions,
 ): readonly string[] {
   const { tools, choice, dropped } = toChatTools(given, asked, options);
   // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
+  const useless = options.request.isBridged && (choice === undefined || choice === 'auto' || choice === 'none');
   if (useless && tools.length > 0) return [...dropped, 'tools'];
   if (tools.length > 0) {
     body.tools = tools;
@@ -130,16 +125,6 @@ function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): vo
   body[REASONING_IF_LISTED] = true;
 }
 
-interface ItemOptions {
-  readonly registry: ToolRegistry;
-  /** The members in sealed thinking; null if this gateway did not seal it. */
-  readonly thought: (sealed: string) => JsonObject | null;
-  /** The call behind an id that the client got. */
-  readonly opened: (id: string) => EchoedToolCall;
-  /** A provider of the model gets the request as it came, and may know items that are newer than this gateway. */
-  readonly isNative: boolean;
-}
-
 interface ReadConversation {
   /** Instructions that come before the first turn. */
   readonly system: string[];
@@ -153,7 +138,7 @@ interface ReadConversation {
 interface TranslationState {
   readonly system: string[];
   readonly chat: ChatMessage[];
-  readonly options: ItemOptions;
+  readonly options: ResponsesToolOptions;
   readonly tools: JsonObject[];
   readonly unknown: string[];
   /** Instructions in the middle of the conversation, for the next turn of the user. */
@@ -165,7 +150,7 @@ interface TranslationState {
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
-export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
+export function readItems(input: ResponsesBody['input'], options: ResponsesToolOptions): ReadConversation {
   const state: TranslationState = {
     system: [],
     chat: [],
@@ -197,7 +182,7 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       return readOutput(state, item, at);
     case 'reasoning': {
       const sealed = item['encrypted_content'];
-      const thought = typeof sealed === 'string' ? options.thought(sealed) : null;
+      const thought = typeof sealed === 'string' ? options.request.seals.thought('', sealed) : null;
       if (thought !== null) state.thoughts.add(thought);
       return;
     }
@@ -214,7 +199,7 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       throw keepsNone(at, at);
     default: {
       if (!HOSTED.has(type as string)) {
-        if (!options.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
+        if (!options.request.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
         state.unknown.push(at);
       }
       const text = textOf(item['content'] ?? item['output']);
@@ -308,7 +293,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
   const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
   const calls = (message['tool_calls'] ??= []) as JsonObject[];
-  const opened = state.options.opened(id);
+  const opened = state.options.request.seals.call(id);
   addMissing(message, opened.message);
   if (!isEmpty(opened.message)) state.ofIds = opened.message;
   calls.push({
@@ -321,7 +306,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
 
 function readOutput(state: TranslationState, { call_id: given, output }: JsonObject, at: string): void {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
-  const { id } = state.options.opened(given);
+  const { id } = state.options.request.seals.call(given);
   endThoughts(state);
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));

@@ -100,7 +100,7 @@ function wholeResponse(base: JsonObject, said: ChatSaid, end: ChatEnd, options: 
     const status = statusOfCall(given, index === calls.length - 1, ended.status);
     items.push(callItem(next('fc'), callId, name, given, registry, status));
   }
-  if (!shown.isAsked && isKept && !calls.some((call) => shown.isIn(members, call.id))) thought('', 'completed');
+  if (!shown.isAsked && isKept && !calls.some((call) => shown.seals.holds(members, call.id))) thought('', 'completed');
   return { status: 200, body: { ...base, output: items, ...ended } };
 }
 
@@ -285,7 +285,7 @@ function createOutput(options: OutputOptions): Output {
       endSaid(statusOf(said === latest, status));
       for (const item of calls.values()) endCall(item, status);
       calls.clear();
-      if (shown.isAsked || firstCall === null || !shown.isIn(kept.members, firstCall)) redact();
+      if (shown.isAsked || firstCall === null || !shown.seals.holds(kept.members, firstCall)) redact();
       return done;
     },
   };

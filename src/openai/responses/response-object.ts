@@ -1,6 +1,7 @@
 import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
 import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
+import type { WireRequest } from '../translated/wire-request.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import type { ResponsesBody } from './schema.ts';
@@ -135,10 +136,7 @@ export interface ShownThinking {
   readonly isAsked: boolean;
   /** The thinking is shown as a summary. */
   readonly summary: boolean;
-  /** Seals the members of the message that its provider wants back. */
-  readonly seal: (members: JsonObject) => string;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
+  readonly seals: Pick<WireRequest['seals'], 'seal' | 'holds'>;
 }
 
 /** `incomplete`: the reply was cut inside the item. */
@@ -171,14 +169,14 @@ export const messageItem = (
 export const reasoningItem = (
   id: string,
   { text, members }: { readonly text: string; readonly members: JsonObject },
-  { summary, seal }: ShownThinking,
+  { summary, seals }: ShownThinking,
   status: ItemStatus,
 ): JsonObject => ({
   id,
   type: 'reasoning',
   ...(status === 'completed' ? {} : { status }),
   summary: summary && text !== '' ? [{ type: 'summary_text', text }] : [],
-  encrypted_content: seal(isEmpty(members) ? { reasoning_content: text } : members),
+  encrypted_content: seals.seal(isEmpty(members) ? { reasoning_content: text } : members),
 });
 
 /** `given`: the arguments that the model wrote. */

@@ -7,7 +7,7 @@ import { type GeminiBody, geminiSchema } from '../../../src/openai/gemini/schema
 import { GEMINI_PASSTHROUGH } from '../../../src/openai/gemini/passthrough.ts';
 import { placedBody, textOfPlaced } from '../../../src/openai/gemini/request-form.ts';
 import { decodeRequest } from '../../../src/openai/gemini/decode-request.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { TRUSTING, wireRequest } from '../translated/support/wire-request.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';
 import { anyPart, weird } from '../native/support/anything.ts';
 import { makeOffer } from '../support/offers.ts';
@@ -117,14 +117,7 @@ it(
         }
         passes(checked, textOfPlaced(checked, Buffer.from(text)).toString());
         try {
-          const options = {
-            names: createToolNames(),
-            thought: () => ({ reasoning_content: 'x' }),
-            opened: () => null,
-            serviceAt: () => null,
-            bridged: false,
-          };
-          holds(Array.isArray(decodeRequest(checked, options).body.messages), text);
+          holds(Array.isArray(decodeRequest(checked, wireRequest(checked.model, TRUSTING)).body.messages), text);
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }

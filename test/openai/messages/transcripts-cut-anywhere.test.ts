@@ -3,9 +3,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/encode-reply.ts';
 import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createSealedThinking } from '../../../src/openai/chat/reply/sealed-thinking.ts';
 import { jsonInside } from '../../../src/gateway/bridge/call-event.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { wireRequest } from '../translated/support/wire-request.ts';
 import {
   cutAt,
   deltas,
@@ -21,20 +20,15 @@ import { call, chunk, eventsOf, usage } from '../translated/support/transcript-u
 // Transcripts of chat streams as the events of a message, wherever the network cuts them.
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
-const seals = createSealedThinking(Buffer.alloc(32, 7));
-const THINKING_OF = { account: 'a', model: 'm' };
+const request = wireRequest();
 const encoderOf = () =>
   createMessageEncoder({
     id: 'msg_1',
     model: 'acme/small',
     promptTokens: () => 3,
-    names: createToolNames(),
     stopSequences: [],
     thinking: 'shown',
-    seals,
-    thinkingOf: THINKING_OF,
-    isIn: () => false,
-    requestId: 'r',
+    request,
     managesContext: false,
   });
 const eventsFor = (reads: readonly Buffer[]) => translated(encoderOf(), reads);
@@ -98,7 +92,7 @@ const unsealed = ({ type, id, text }: Joined) => ({ type, id, text });
 function membersIn(blocks: readonly Joined[]): object {
   const kept = createEchoFields(Infinity);
   for (const { type, text, seal } of blocks)
-    if (type.endsWith('thinking')) kept.add(seals.open(THINKING_OF, text, seal!)!);
+    if (type.endsWith('thinking')) kept.add(request.seals.thought(text, seal!)!);
   return kept.members;
 }
 

@@ -13,7 +13,7 @@ import type { Passthrough } from '../../../src/openai/native/passthrough.ts';
 import { createResponsesDecoder, RESPONSES_PASSTHROUGH } from '../../../src/openai/responses/passthrough.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/schema.ts';
 import { decodeRequest } from '../../../src/openai/responses/decode-request.ts';
-import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { TRUSTING, wireRequest } from '../translated/support/wire-request.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
@@ -334,16 +334,8 @@ describe('whatever a client asks', () => {
         }
         passes(RESPONSES_PASSTHROUGH, checked, text);
         try {
-          const options = {
-            registry: createToolRegistry(),
-            thought: () => ({ reasoning_content: 'x' }),
-            opened: createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' }).open,
-            serviceAt: () => null,
-            session: null,
-            isNative: false,
-            bridged: false,
-          };
-          holds(Array.isArray(decodeRequest(checked, options).body.messages), text);
+          const { body } = decodeRequest(checked, wireRequest('m', TRUSTING), createToolRegistry());
+          holds(Array.isArray(body.messages), text);
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }

@@ -32,7 +32,11 @@ function eventsFor(reads: readonly Buffer[]): string {
       background: false,
       asked: { model: 'acme/small' },
       registry,
-      thinking: { isAsked: true, summary: true, seal: (members) => JSON.stringify(members), isIn: () => false },
+      thinking: {
+        isAsked: true,
+        summary: true,
+        seals: { seal: (members) => JSON.stringify(members), holds: () => false },
+      },
     }),
     reads,
   );
