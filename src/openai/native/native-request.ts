@@ -44,9 +44,11 @@ export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: Native
     } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
   }
   if (!wire.addressed?.has('model')) changes['model'] = JSON.stringify(offer.model!.upstreamModel);
-  const capped = wire.capped(asked, cap, lists);
-  Object.assign(changes, capped.sent);
-  dropped.push(...capped.dropped);
+  if (wire.capped !== undefined) {
+    const capped = wire.capped(asked, cap, lists);
+    Object.assign(changes, capped.sent);
+    dropped.push(...capped.dropped);
+  } else if (cap.isSet) changes[wire.cap] = String(cap.tokens);
   const whole = text.trim();
   try {
     // The gateway checks the last of several values of a key, but a provider may take the first.

@@ -45,7 +45,7 @@ export function refuseKeptAtProvider(
     if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
     else
       (member as unknown[]).forEach((element, i) => {
-        if (!isRetold(element)) look({}, '', element, `${name}[${i}]`);
+        if (!isRetold?.(element)) look({}, '', element, `${name}[${i}]`);
       });
   }
 }

@@ -1,3 +1,4 @@
+import { capIn } from '../../../src/openai/native/passthrough.ts';
 import fc from 'fast-check';
 import { it } from 'vitest';
 import { GatewayError } from '#errors';
@@ -91,7 +92,7 @@ function passes(checked: GeminiBody, text: string): void {
   const wire = GEMINI_PASSTHROUGH;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(wire.capIn(sent) === 7, text);
+  holds(capIn(wire, sent) === 7, text);
   holds(sent['model'] === (wire === GEMINI_PASSTHROUGH ? undefined : offer.model!.upstreamModel), text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);

@@ -9,7 +9,7 @@ import { messagesSchema } from '../../../src/openai/messages/schema.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
-import type { Passthrough } from '../../../src/openai/native/passthrough.ts';
+import { capIn, type Passthrough } from '../../../src/openai/native/passthrough.ts';
 import { createResponsesDecoder, RESPONSES_PASSTHROUGH } from '../../../src/openai/responses/passthrough.ts';
 import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/schema.ts';
 import { decodeRequest } from '../../../src/openai/responses/decode-request.ts';
@@ -310,7 +310,7 @@ function passes(wire: Passthrough, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(wire.capIn(sent) === 7, text);
+  holds(capIn(wire, sent) === 7, text);
   holds(sent['model'] === offer.model!.upstreamModel, text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
