@@ -11,11 +11,11 @@ import {
 } from '#http';
 import type { ProviderPreferences } from '#call';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
-import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
+import type { WireEncoder } from '../translated/wire-encoder.ts';
 import type { ChatWire, TranslatedBody } from '../translated/chat-wire.ts';
 import type { WireDeps } from '../translated/wire-request.ts';
 import { wireRoutes } from '../translated/wire-routes.ts';
-import type { ChatEnd } from '../chat/reply/chat-content.ts';
+import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
 interface CompletionsBody {
@@ -182,7 +182,7 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
   const base = { id, object: 'text_completion', created, model };
   const head = `data: ${JSON.stringify(base).slice(0, -1)},"choices":[{"index":0,"text":"`;
   const tail = '","logprobs":null,"finish_reason":null}]}\n\n';
-  const failure = (end: ChatEnd) => ({ error: { ...inDialect(faultOf(end), dialect), param: null } });
+  const failure = (fault: ChatFault) => ({ error: { ...inDialect(fault, dialect), param: null } });
   let out = '';
 
   return {
@@ -193,27 +193,27 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
     arguments() {},
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      if (hasFailed(end)) {
-        // Some clients recognise an error only by the first member of its event.
-        out += eventOf({ ...failure(end), ...base, choices: [choiceOf('', 'error')] });
-        return;
-      }
       const { usage, ...more } = moreOf(end);
       const last = { ...base, choices: [choiceOf('', end.finish)], ...more };
       if (dialect === 'own') out += eventOf({ ...last, usage });
       else out += eventOf(last) + (asksUsage ? eventOf({ ...base, choices: [], usage }) : '');
       out += 'data: [DONE]\n\n';
     },
-    failNative: (fault) => void (out += eventOf({ error: inDialect(fault, dialect), ...base })),
+    fail(fault, end) {
+      // Some clients recognise an error only by the first member of its event.
+      out += eventOf(
+        end === null
+          ? { error: inDialect(fault, dialect), ...base }
+          : { ...failure(fault), ...base, choices: [choiceOf('', 'error')] },
+      );
+    },
     take() {
       const taken = out;
       out = '';
       return taken;
     },
-    whole({ text }, end) {
-      if (hasFailed(end)) return { status: 500, body: failure(end) };
-      return { status: 200, body: { ...base, choices: [choiceOf(text, end.finish)], ...moreOf(end) } };
-    },
+    whole: ({ text }, end) => ({ ...base, choices: [choiceOf(text, end.finish)], ...moreOf(end) }),
+    wholeFailure: failure,
   };
 }
 

@@ -1,6 +1,6 @@
 import { getOrInsert, isObject, type JsonObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { createEchoFields, echoMembersOf, plainId } from '../chat/reply/echo-fields.ts';
+import { EchoFields, echoMembersOf, plainId } from '../chat/reply/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
 import type { Content, GeminiBody } from './schema.ts';
@@ -146,8 +146,8 @@ class ModelAnswer {
   readonly #calls: JsonObject[] = [];
   readonly #members: JsonObject[] = [];
   /** The members in the signatures of texts. */
-  readonly #kept = createEchoFields(Infinity);
-  readonly #thoughts = createEchoFields(Infinity);
+  readonly #kept = new EchoFields(Infinity);
+  readonly #thoughts = new EchoFields(Infinity);
   #text = '';
   /** The text of thoughts that no signature has followed yet. */
   #shown = '';

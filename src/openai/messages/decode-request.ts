@@ -18,7 +18,7 @@ import { isStrict } from '../translated/strict-schema.ts';
 import type { MessagesBody, Block } from './schema.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
 import { toChatTools } from './tools.ts';
-import { createEchoFields, echoMembersOf } from '../chat/reply/echo-fields.ts';
+import { EchoFields, echoMembersOf } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
 /** Fields that are copied, by their name in a chat request. */
@@ -208,7 +208,7 @@ function resultOf(block: Block, at: string, shown: ContentPart[], request: WireR
 
 function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, request: WireRequest): void {
   const texts: string[] = [];
-  const thoughts = createEchoFields(Infinity);
+  const thoughts = new EchoFields(Infinity);
   const calls: JsonObject[] = [];
   const members: JsonObject[] = [];
   blocks.forEach((block, index) => {

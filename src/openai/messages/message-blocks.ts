@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
-import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
-import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
+import { JsonProgress } from '../translated/wire-encoder.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */
@@ -70,11 +70,11 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
   const calls = new Map<number, Block>();
   let index = -1;
   /** The members that no block has yet. */
-  let kept = createEchoFields(THINKING_MAX);
+  let kept = new EchoFields();
   let firstCall: string | null = null;
   function taken(): EchoFields {
     const all = kept;
-    kept = createEchoFields(THINKING_MAX);
+    kept = new EchoFields();
     return all;
   }
 
@@ -97,7 +97,7 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
 
   function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'kept'>): Block {
     const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing() : null;
-    const progress = block.kind === 'call' ? createJsonProgress() : null;
+    const progress = block.kind === 'call' ? new JsonProgress() : null;
     const own = block.kind === 'thinking' ? taken() : null;
     const added: Block = { ...block, held: '', progress, signing, kept: own };
     waiting.push(added);

@@ -14,7 +14,7 @@ import type { WireRequest } from '../translated/wire-request.ts';
 import type { TranslatedBody } from '../translated/chat-wire.ts';
 import { HOSTED, type ResponsesBody } from './schema.ts';
 import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import { createEchoFields, isEmpty, type EchoFields } from '../chat/reply/echo-fields.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
 
@@ -158,7 +158,7 @@ export function readItems(input: ResponsesBody['input'], options: ResponsesToolO
     tools: [],
     unknown: [],
     reminders: [],
-    thoughts: createEchoFields(Infinity),
+    thoughts: new EchoFields(Infinity),
     ofIds: {},
   };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
@@ -277,7 +277,7 @@ function endThoughts({ chat, thoughts, ofIds }: TranslationState): void {
 
 /** Further thinking of the same message. */
 function goOnThinking(message: ChatMessage, members: JsonObject): void {
-  const all = createEchoFields(Infinity);
+  const all = new EchoFields(Infinity);
   all.add(message);
   all.add(members);
   Object.assign(message, all.members);

@@ -1,5 +1,5 @@
 import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
-import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
+import { isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
 import type { WireRequest } from '../translated/wire-request.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
@@ -77,13 +77,20 @@ export function endOfResponse(
 ): JsonObject & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
-  const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
-  if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
-  const reason =
-    fault !== null && isCharged(end) ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
+  const more = tollgate === undefined && fault === null ? {} : { tollgate: noted(tollgate, fault) };
+  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
+}
+
+/** The end of a response that failed. `end`: null if its provider speaks the wire. */
+export function failedResponse(fault: ChatFault, end: ChatEnd | null): JsonObject {
+  const failed = { status: 'failed', error: errorOf(fault) };
+  if (end === null) return failed;
+  const { tollgate } = end;
+  const more = tollgate === undefined ? {} : { tollgate: noted(tollgate, end.fault) };
+  return { ...failed, usage: responseUsage(end), ...more };
 }
 
 const cutReason = (given: readonly string[]): string | undefined =>

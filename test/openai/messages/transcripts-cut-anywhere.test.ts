@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createMessageEncoder } from '../../../src/openai/messages/encode-reply.ts';
-import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { jsonInside } from '../../../src/gateway/bridge/call-event.ts';
 import { wireRequest } from '../translated/support/wire-request.ts';
 import {
@@ -90,7 +90,7 @@ const unsealed = ({ type, id, text }: Joined) => ({ type, id, text });
 
 /** What goes back to the provider of these blocks. */
 function membersIn(blocks: readonly Joined[]): object {
-  const kept = createEchoFields(Infinity);
+  const kept = new EchoFields(Infinity);
   for (const { type, text, seal } of blocks)
     if (type.endsWith('thinking')) kept.add(request.seals.thought(text, seal!)!);
   return kept.members;
@@ -103,7 +103,7 @@ test('what is said comes whole and in blocks that follow each other, wherever it
       const whole = blocksOf(eventsFor([bytes]));
       const read = blocksOf(eventsFor(cutAt(bytes, cuts)));
       deepEqual(read.map(unsealed), whole.map(unsealed));
-      const wanted = createEchoFields(Infinity);
+      const wanted = new EchoFields(Infinity);
       for (const { thinking, sealed } of steps)
         wanted.add({ reasoning_content: thinking, reasoning_details: sealed === undefined ? [] : [detailOf(sealed)] });
       deepEqual(membersIn(read), wanted.members);
