@@ -9,7 +9,7 @@ import {
   objectField,
   toHttpError,
 } from '#http';
-import type { ProviderPreferences } from '#call';
+import type { RoutedBody } from '../translated/as-native.ts';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
 import type { WireEncoder } from '../translated/wire-encoder.ts';
 import type { ChatWire, TranslatedBody } from '../translated/chat-wire.ts';
@@ -18,14 +18,8 @@ import { wireRoutes } from '../translated/wire-routes.ts';
 import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
-interface CompletionsBody {
-  readonly model: string;
+interface CompletionsBody extends RoutedBody {
   readonly prompt: string | readonly [string];
-  readonly stream?: boolean | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
   readonly [field: string]: unknown;
 }
 

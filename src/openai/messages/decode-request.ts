@@ -1,56 +1,35 @@
 import type { JsonObject } from '#wire';
 import { hash } from 'node:crypto';
 import type { GatewayError } from '#errors';
-import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import {
-  inOneText,
-  invalid,
-  addMissing,
-  addResult,
-  joinThinking,
-  addUser,
-  GAP,
-  reminderOf,
-  unread,
-} from '../translated/chat-turns.ts';
-import type { TranslatedBody } from '../translated/chat-wire.ts';
-import { isStrict } from '../translated/strict-schema.ts';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import { invalid, addMissing, addResult, joinThinking, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import { ChatDraft, readFields } from '../translated/chat-draft.ts';
 import type { MessagesBody, Block } from './schema.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
 import { toChatTools } from './tools.ts';
 import { EchoFields, echoMembersOf } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
-/** Fields that are copied, by their name in a chat request. */
-const COPIED: readonly (readonly [from: string, to: string])[] = [
-  ['max_tokens', 'max_tokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'top_p'],
-  ['top_k', 'top_k'],
-  ['stop_sequences', 'stop'],
-  ['models', 'models'],
-  ['provider', 'provider'],
-  ['max_cost', 'max_cost'],
-  ['max_tool_rounds', 'max_tool_rounds'],
-  ['tollgate', 'tollgate'],
-];
-
-/** Fields that are read. Others are named as dropped. */
-const READ: ReadonlySet<string> = new Set([
-  ...COPIED.map(([from]) => from),
-  'model',
-  'messages',
-  'system',
-  'stream',
-  'tools',
-  'tool_choice',
-  'mcp_servers',
-  'thinking',
-  'output_config',
-  'output_format',
-  'metadata',
-  'session_id',
-]);
+const FIELDS = readFields(
+  [
+    ['max_tokens', 'max_tokens'],
+    ['temperature', 'temperature'],
+    ['top_p', 'top_p'],
+    ['top_k', 'top_k'],
+    ['stop_sequences', 'stop'],
+  ],
+  [
+    'messages',
+    'system',
+    'tools',
+    'tool_choice',
+    'mcp_servers',
+    'thinking',
+    'output_config',
+    'output_format',
+    'metadata',
+  ],
+);
 
 /**
  * Claude Code begins its prompt with a line about itself. The line changes with each version, so it would spoil
@@ -62,26 +41,20 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function decodeRequest(asked: MessagesBody, request: WireRequest): TranslatedBody {
-  const dropped = unread(asked, READ);
-  const body: ChatBody = { model: request.model, messages: [] };
-  for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
-  if (asked.stream === true) body.stream = true;
-  const system = systemOf(asked.system);
+export function decodeRequest(asked: MessagesBody, request: WireRequest): ChatDraft {
+  const draft = new ChatDraft(asked, request, FIELDS);
+  const { body } = draft;
   const messages = toChatMessages(asked, request);
-  body.messages = [
-    ...(system === '' ? [] : [{ role: 'system', content: system }]),
-    ...(request.isBridged ? messages : messages.map(inOneText)),
-  ];
+  draft.say(systemOf(asked.system), messages);
   if (messages.length === 0) throw invalid('messages', 'at least one message with content');
-  addTools(body, asked, request, dropped);
-  addThinking(body, asked);
-  addFormat(body, asked);
+  addTools(draft, asked, request);
+  addThinking(draft, asked);
+  addFormat(draft, asked);
   const user = asked.metadata?.['user_id'];
   if (typeof user === 'string') body['user'] = userDigest(user);
   const session = asked.session_id ?? request.sessionIn('x-claude-code-session-id');
   if (session !== null) body.session_id = session;
-  return { body, dropped };
+  return draft;
 }
 
 function systemOf(system: MessagesBody['system']): string {
@@ -92,22 +65,15 @@ function systemOf(system: MessagesBody['system']): string {
     .join('\n\n');
 }
 
-function addTools(body: ChatBody, asked: MessagesBody, request: WireRequest, dropped: string[]): void {
-  const { tools, choice, parallel, dropped: lost } = toChatTools(asked, request);
-  dropped.push(...lost);
-  // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = request.isBridged && (choice === undefined || choice === 'auto' || choice === 'none');
-  if (useless && tools.length > 0) return void dropped.push('tools');
-  if (tools.length > 0) body.tools = tools;
-  if (choice !== undefined) body['tool_choice'] = choice;
-  if (parallel !== undefined) body['parallel_tool_calls'] = parallel;
+function addTools(draft: ChatDraft, asked: MessagesBody, request: WireRequest): void {
+  const { tools, choice, parallel, dropped } = toChatTools(asked, request);
+  draft.dropped.push(...dropped);
+  if (!draft.giveTools(tools, choice)) return;
+  if (choice !== undefined) draft.body['tool_choice'] = choice;
+  if (parallel !== undefined) draft.body['parallel_tool_calls'] = parallel;
 }
 
-/**
- * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
- * cannot think would refuse the request.
- */
-function addThinking(body: ChatBody, { thinking, output_config: output }: MessagesBody): void {
+function addThinking(draft: ChatDraft, { thinking, output_config: output }: MessagesBody): void {
   const reasoning: Record<string, unknown> = {};
   if (thinking?.type === 'enabled' && typeof thinking['budget_tokens'] === 'number')
     reasoning['max_tokens'] = thinking['budget_tokens'];
@@ -117,18 +83,16 @@ function addThinking(body: ChatBody, { thinking, output_config: output }: Messag
     if (typeof effort !== 'string' || effort.length > 32) throw invalid('output_config.effort', 'a word such as "low"');
     reasoning['effort'] = effort;
   }
-  if (Object.keys(reasoning).length === 0) return;
-  body['reasoning'] = reasoning;
-  body[REASONING_IF_LISTED] = true;
+  draft.think(reasoning);
 }
 
-function addFormat(body: ChatBody, { output_config: output, output_format: older }: MessagesBody): void {
+function addFormat(draft: ChatDraft, { output_config: output, output_format: older }: MessagesBody): void {
   const format = (output?.['format'] ?? older) as JsonObject | null | undefined;
   if (format === undefined || format === null) return;
   const { type, schema } = format;
   if (type !== 'json_schema') throw invalid('output_config.format.type', 'json_schema');
   if (typeof schema !== 'object' || schema === null) throw invalid('output_config.format.schema', 'a JSON schema');
-  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
+  draft.answerIn(schema);
 }
 
 /**

@@ -1,102 +1,71 @@
 import { isObject, type JsonObject } from '#wire';
-import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import {
-  GAP,
-  inOneText,
-  invalid,
-  addMissing,
-  addResult,
-  addUser,
-  reminderOf,
-  unread,
-} from '../translated/chat-turns.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import { GAP, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
 import type { WireRequest } from '../translated/wire-request.ts';
-import type { TranslatedBody } from '../translated/chat-wire.ts';
+import { ChatDraft, readFields } from '../translated/chat-draft.ts';
 import { HOSTED, type ResponsesBody } from './schema.ts';
 import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
 import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
 
-/** Fields that are copied, by their name in a chat request. */
-const COPIED: readonly (readonly [from: string, to: string])[] = [
-  ['max_output_tokens', 'max_completion_tokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'top_p'],
-  ['user', 'user'],
-  ['safety_identifier', 'safety_identifier'],
-  ['service_tier', 'service_tier'],
-  ['metadata', 'metadata'],
-  ['models', 'models'],
-  ['provider', 'provider'],
-  ['max_cost', 'max_cost'],
-  ['max_tool_rounds', 'max_tool_rounds'],
-  ['tollgate', 'tollgate'],
-];
-
-/** Fields that are read here or by the gateway, or that change nothing here. Others are named as dropped. */
-const READ: ReadonlySet<string> = new Set([
-  ...COPIED.map(([from]) => from),
-  'model',
-  'input',
-  'instructions',
-  'stream',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'text',
-  'reasoning',
-  'session_id',
-  'prompt_cache_key',
-  'store',
-  'background',
-  'previous_response_id',
-  'truncation',
-  'include',
-  'stream_options',
-]);
+/** Fields that are copied, and those that are read here or by the gateway, or change nothing here. */
+const FIELDS = readFields(
+  [
+    ['max_output_tokens', 'max_completion_tokens'],
+    ['temperature', 'temperature'],
+    ['top_p', 'top_p'],
+    ['user', 'user'],
+    ['safety_identifier', 'safety_identifier'],
+    ['service_tier', 'service_tier'],
+    ['metadata', 'metadata'],
+  ],
+  [
+    'input',
+    'instructions',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'text',
+    'reasoning',
+    'prompt_cache_key',
+    'store',
+    'background',
+    'previous_response_id',
+    'truncation',
+    'include',
+    'stream_options',
+  ],
+);
 
 /** Turns a request of the Responses API into a chat request. `registry` gets its tools. Throws GatewayError. */
-export function decodeRequest(asked: ResponsesBody, request: WireRequest, registry: ToolRegistry): TranslatedBody {
+export function decodeRequest(asked: ResponsesBody, request: WireRequest, registry: ToolRegistry): ChatDraft {
   const options = { request, registry };
-  const body: ChatBody = { model: request.model, messages: [] };
-  for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
-  if (asked.stream === true) body.stream = true;
+  const draft = new ChatDraft(asked, request, FIELDS);
+  const { body } = draft;
   const { system, chat, tools: ofItems, unknown } = readItems(asked.input, options);
   if (chat.length === 0) throw invalid('input', 'a text, or items with a message of the user');
-  const told = [asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP);
-  body.messages = [
-    ...(told === '' ? [] : [{ role: 'system', content: told }]),
-    ...(request.isBridged ? chat : chat.map(inOneText)),
-  ];
-  const dropped = [
-    ...unread(asked, READ),
-    ...unknown,
-    ...addTools(body, [...(asked.tools ?? []), ...ofItems], asked, options),
-  ];
+  draft.say([asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP), chat);
+  draft.dropped.push(...unknown);
+  addTools(draft, [...(asked.tools ?? []), ...ofItems], asked, options);
   addText(body, asked.text);
-  addReasoning(body, asked.reasoning);
+  addReasoning(draft, asked.reasoning);
   const session = asked.session_id ?? asked.prompt_cache_key ?? request.sessionIn('session-id');
   if (session !== null) body.session_id = session;
-  return { body, dropped };
+  return draft;
 }
 
 function addTools(
-  body: ChatBody,
+  draft: ChatDraft,
   given: readonly JsonObject[],
   asked: ResponsesBody,
   options: ResponsesToolOptions,
-): readonly string[] {
+): void {
   const { tools, choice, dropped } = toChatTools(given, asked, options);
-  // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = options.request.isBridged && (choice === undefined || choice === 'auto' || choice === 'none');
-  if (useless && tools.length > 0) return [...dropped, 'tools'];
-  if (tools.length > 0) {
-    body.tools = tools;
-    if (typeof asked.parallel_tool_calls === 'boolean') body['parallel_tool_calls'] = asked.parallel_tool_calls;
-  }
-  if (choice !== undefined) body['tool_choice'] = choice;
-  return dropped;
+  draft.dropped.push(...dropped);
+  if (!draft.giveTools(tools, choice)) return;
+  if (typeof asked.parallel_tool_calls === 'boolean') draft.body['parallel_tool_calls'] = asked.parallel_tool_calls;
+  if (choice !== undefined) draft.body['tool_choice'] = choice;
 }
 
 function addText(body: ChatBody, text: ResponsesBody['text']): void {
@@ -113,16 +82,11 @@ function addText(body: ChatBody, text: ResponsesBody['text']): void {
   body.response_format = { type, json_schema: { name: named, schema, ...strictly } };
 }
 
-/**
- * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
- * cannot think would refuse the field.
- */
-function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): void {
+function addReasoning(draft: ChatDraft, reasoning: ResponsesBody['reasoning']): void {
   const effort = reasoning?.['effort'];
   if (effort === undefined || effort === null) return;
   if (typeof effort !== 'string' || effort.length > 32) throw invalid('reasoning.effort', 'a word such as "low"');
-  body['reasoning'] = { effort };
-  body[REASONING_IF_LISTED] = true;
+  draft.think({ effort });
 }
 
 interface ReadConversation {

@@ -14,6 +14,8 @@ export interface RoutedBody {
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
   readonly max_cost?: number | string | null;
+  readonly max_tool_rounds?: number | null;
+  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
 }
 
 /**
