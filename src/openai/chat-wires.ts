@@ -1,11 +1,13 @@
-import type { FastifyPluginAsync } from 'fastify';
-import { MESSAGES_PATH, RESPONSES_PATH } from '#config';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
+import { anthropicForm } from './messages/errors.ts';
+import { geminiForm } from './gemini/errors.ts';
+import type { ChatWire } from './translated/chat-wire.ts';
 import { CHAT_PATH, chatRoutes } from './routes/chat-routes.ts';
 import { COMPLETIONS_PATH, completionsRoutes } from './completions/completions.ts';
-import { GEMINI_PREFIX } from './gemini/gemini-address.ts';
-import { type GeminiDeps, geminiRoutes } from './gemini/gemini-routes.ts';
-import { type MessagesDeps, messagesRoutes } from './messages/messages-routes.ts';
-import { type ResponsesDeps, responsesRoutes } from './responses/responses-routes.ts';
+import { GEMINI_PREFIX } from './gemini/address.ts';
+import { type GeminiDeps, geminiRoutes } from './gemini/routes.ts';
+import { messagesRoutes } from './messages/routes.ts';
+import { type ResponsesDeps, responsesRoutes } from './responses/routes.ts';
 
 /** An API for chat models that clients speak. */
 interface ClientWire {
@@ -16,12 +18,14 @@ interface ClientWire {
   readonly prefix: '/api/v1' | '/api';
   /** Whose API it is and what its clients need, for `/llms.txt`: Markdown without a full stop at its end. */
   readonly clients: string;
+  /** The form of its errors for a request outside of its routes; null if another client sent it. Absent: never. */
+  readonly formOf?: (request: FastifyRequest) => ChatWire<never>['toError'] | null;
   /** All its routes. */
   readonly routes: (deps: ChatWireDeps) => FastifyPluginAsync;
 }
 
 /** The parts of the gateway that the wires need. Each takes those that it uses. */
-interface ChatWireDeps extends Omit<MessagesDeps & ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
+interface ChatWireDeps extends Omit<ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
 
 /**
  * Every chat wire of the gateway. The composition mounts these and gives them to the reference. `test/peers/wires.ts`
@@ -44,14 +48,15 @@ export const CHAT_WIRES: readonly ClientWire[] = [
   },
   {
     name: 'messages',
-    path: MESSAGES_PATH,
+    path: '/messages',
     prefix: '/api/v1',
     clients: "Anthropic's Messages API. Its clients, such as Claude Code, work unchanged: base URL `/api` of this host",
+    formOf: anthropicForm,
     routes: messagesRoutes,
   },
   {
     name: 'responses',
-    path: RESPONSES_PATH,
+    path: '/responses',
     prefix: '/api/v1',
     clients: "OpenAI's Responses API, for Codex and others. It can keep its responses for later requests",
     routes: responsesRoutes,
@@ -62,6 +67,16 @@ export const CHAT_WIRES: readonly ClientWire[] = [
     prefix: '/api',
     clients:
       "Google's Gemini API. Its clients, such as Gemini CLI and the SDK `@google/genai`, work unchanged: base URL `/api` of this host, key in `x-goog-api-key`",
+    formOf: geminiForm,
     routes: geminiRoutes,
   },
 ];
+
+/** The form of an error for a request that no wire has answered; null for that of chat. */
+export function formOfErrors(request: FastifyRequest): ChatWire<never>['toError'] | null {
+  for (const { formOf } of CHAT_WIRES) {
+    const form = formOf?.(request) ?? null;
+    if (form !== null) return form;
+  }
+  return null;
+}

@@ -132,7 +132,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/bridge/call-event': 1,
     'mcp/own/aggregate/merged-list': 1,
     'openai/chat/reply/partial-reply': 1,
-    'openai/gemini/gemini-encoder': 2,
+    'openai/gemini/encode-reply': 2,
     'openai/messages/message-blocks': 1,
     'openai/responses/response-object': 1,
     'foundation/security/safe-text': 1,

@@ -6,7 +6,7 @@ import type { ChatBody, ContentPart } from '../../src/openai/chat/chat-schema.ts
 import { outputBytesMax } from '../../src/openai/chat/reply/output-bound.ts';
 import { partsAt } from '../../src/openai/chat/price/priced-parts.ts';
 import { measurePrompt } from '../../src/openai/chat/request/prompt-size.ts';
-import { GEMINI_WIRE } from '../../src/openai/gemini/native-gemini.ts';
+import { GEMINI_PASSTHROUGH } from '../../src/openai/gemini/passthrough.ts';
 import { measureNative } from '../../src/openai/native/native-request.ts';
 import { measureSearch, tokensMax } from '../../src/openai/rerank/search-size.ts';
 import { makeOffer } from './support/offers.ts';
@@ -121,7 +121,7 @@ test.each([
   ['audio/l16;rate=24000', false],
 ])('a request of Gemini with %s in it hides its prompt: %s', (mimeType, hidden) => {
   const asked = { contents: [{ role: 'user', parts: [{ inlineData: { mimeType, data: 'ZkxhQwAA' } }] }] };
-  expect(measureNative({ wire: GEMINI_WIRE, text: JSON.stringify(asked), asked })).toMatchObject({ hidden });
+  expect(measureNative({ wire: GEMINI_PASSTHROUGH, text: JSON.stringify(asked), asked })).toMatchObject({ hidden });
 });
 
 test('a search with pictures locks what they have at the provider of the operator', () => {

@@ -45,7 +45,7 @@ export const BOUNDS = {
   },
   nativeEvent: {
     // The last event of a response repeats the whole response, and the request.
-    label: 'An event of a stream of Messages, Responses or Gemini, if the provider speaks that API',
+    label: 'An event of a stream in another API for chat models, if the provider speaks that API',
     bytesMax: 8 * MIB,
     denseBytesMax: 2 * MIB,
     jsonDepthMax: 128,

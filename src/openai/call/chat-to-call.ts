@@ -22,7 +22,7 @@ import type { ChatPiece, ChatResult } from '../chat/reply/chat-end.ts';
 import { ChatRequestAdapter } from './chat-request-adapter.ts';
 import type { ChunkOutput } from '../stream/chunk-output.ts';
 import { NativeRequestAdapter } from './native-request-adapter.ts';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
 import { isLine } from '../chat/price/priced-parts.ts';
 import { measurePrompt } from '../chat/request/prompt-size.ts';

@@ -1,5 +1,5 @@
 import type { Price } from '#billing/amounts';
-import { readCapRefusal } from '#config';
+import { NATIVE_APIS, readCapRefusal } from '#config';
 import type { RequestAdapter, ReplyReader, UpstreamRequest } from '#call';
 import type { Offer } from '#catalog';
 import {
@@ -27,7 +27,7 @@ import type { PromptSize } from '../chat/request/prompt-size.ts';
 import { listsOf, nativeBody, measureNative } from '../native/native-request.ts';
 import { NativeReplyReader } from '../native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../native/native-stream-reader.ts';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
+import { capIn, headersFor, type NativeRequestFacts } from '../native/passthrough.ts';
 
 interface NativeRequestAdapterOptions {
   readonly native: NativeRequestFacts;
@@ -120,7 +120,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     const unpaid = this.#extras.filter((extra) => !isPaidFor(offer, extra));
     if (unpaid.length > 0) return unpaid.map(({ names }) => names[0]!);
     const { dropped } = nativeBody(native, offer, { tokens: Infinity, isSet: false });
-    return [...dropped, ...native.wire.headers(native.headers, listsOf(offer)).dropped];
+    return [...dropped, ...headersFor(native.wire, native.headers, listsOf(offer)).dropped];
   }
 
   /** Throws GatewayError `unprocessable` for what costs money of its own, and has no price at the offer. */
@@ -171,11 +171,11 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     const isOwn = this.#cap !== null && completionCap >= this.#cap;
     const cap = { tokens: completionCap, isSet: !isOwn && keptBy !== 'model' };
     const { text, dropped } = nativeBody(native, offer, cap);
-    const headers = native.wire.headers(native.headers, listsOf(offer));
+    const headers = headersFor(native.wire, native.headers, listsOf(offer));
     this.#dropped = [...dropped, ...unpaid, ...headers.dropped];
     return {
       method: 'POST',
-      path: native.wire.path(offer, this.#options.stream),
+      path: NATIVE_APIS[native.wire.name].path(offer.model!.upstreamModel, this.#options.stream),
       headers: { ...this.#headers, ...headers.sent },
       body: Buffer.from(text),
     };
@@ -222,7 +222,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   /** The client's cap; null without one. */
   get #cap(): number | null {
     const { asked, wire } = this.#options.native;
-    return wire.capIn(asked);
+    return capIn(wire, asked);
   }
 
   #nativeBudget(offer: Offer): ChatBudget {

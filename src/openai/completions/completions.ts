@@ -7,28 +7,19 @@ import {
   MUST_BE,
   nameSchema,
   objectField,
-  PARSED_JSON,
   toHttpError,
 } from '#http';
-import { type ProviderPreferences, takeBytes } from '#call';
-import { requireAdmission } from '#auth';
+import type { RoutedBody } from '../translated/as-native.ts';
 import { gatewayFields, generationFields, type ChatBody, asksUsage } from '../chat/chat-schema.ts';
-import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
-import type { ChatDeps } from '../routes/chat-routes.ts';
-import { withoutAlias } from '../translated/service-names.ts';
-import { addTranslatedRoute } from '../translated/translated-route.ts';
-import type { ChatWire } from '../translated/chat-wire.ts';
-import type { ChatEnd } from '../chat/reply/chat-content.ts';
+import type { WireEncoder } from '../translated/wire-encoder.ts';
+import type { ChatWire, TranslatedBody } from '../translated/chat-wire.ts';
+import type { WireDeps } from '../translated/wire-request.ts';
+import { wireRoutes } from '../translated/wire-routes.ts';
+import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
 /** A request of OpenAI's older Completions API. An optional field that is null counts as absent. */
-interface CompletionsBody {
-  readonly model: string;
+interface CompletionsBody extends RoutedBody {
   readonly prompt: string | readonly [string];
-  readonly stream?: boolean | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
   readonly [field: string]: unknown;
 }
 
@@ -158,9 +149,9 @@ const COPIED: readonly string[] = [
 ];
 
 /** Turns a request of the Completions API into a chat request. `dropped`: names of the fields that no provider gets. */
-function toChatBody(asked: CompletionsBody): { readonly body: ChatBody; readonly dropped: readonly string[] } {
+function toChatBody(asked: CompletionsBody, model: string): TranslatedBody {
   const content = typeof asked.prompt === 'string' ? asked.prompt : asked.prompt[0];
-  const body: ChatBody = { model: asked.model, messages: [{ role: 'user', content }] };
+  const body: ChatBody = { model, messages: [{ role: 'user', content }] };
   for (const name of COPIED) if (asked[name] !== undefined && asked[name] !== null) body[name] = asked[name];
   const dropped = Object.keys(asked).filter((name) => !Object.hasOwn(completionsSchema.properties, name));
   return { body, dropped };
@@ -185,7 +176,7 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
   const base = { id, object: 'text_completion', created, model };
   const head = `data: ${JSON.stringify(base).slice(0, -1)},"choices":[{"index":0,"text":"`;
   const tail = '","logprobs":null,"finish_reason":null}]}\n\n';
-  const failure = (end: ChatEnd) => ({ error: { ...inDialect(faultOf(end), dialect), param: null } });
+  const failure = (fault: ChatFault) => ({ error: { ...inDialect(fault, dialect), param: null } });
   let out = '';
 
   return {
@@ -196,27 +187,27 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
     arguments() {},
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      if (hasFailed(end)) {
-        // Some clients recognise an error only by the first member of its event.
-        out += eventOf({ ...failure(end), ...base, choices: [choiceOf('', 'error')] });
-        return;
-      }
       const { usage, ...more } = moreOf(end);
       const last = { ...base, choices: [choiceOf('', end.finish)], ...more };
       if (dialect === 'own') out += eventOf({ ...last, usage });
       else out += eventOf(last) + (asksUsage ? eventOf({ ...base, choices: [], usage }) : '');
       out += 'data: [DONE]\n\n';
     },
-    failNative: (fault) => void (out += eventOf({ error: inDialect(fault, dialect), ...base })),
+    fail(fault, end) {
+      // Some clients recognise an error only by the first member of its event.
+      out += eventOf(
+        end === null
+          ? { error: inDialect(fault, dialect), ...base }
+          : { ...failure(fault), ...base, choices: [choiceOf('', 'error')] },
+      );
+    },
     take() {
       const taken = out;
       out = '';
       return taken;
     },
-    whole({ text }, end) {
-      if (hasFailed(end)) return { status: 500, body: failure(end) };
-      return { status: 200, body: { ...base, choices: [choiceOf(text, end.finish)], ...moreOf(end) } };
-    },
+    whole: ({ text }, end) => ({ ...base, choices: [choiceOf(text, end.finish)], ...moreOf(end) }),
+    wholeFailure: failure,
   };
 }
 
@@ -231,13 +222,7 @@ function moreOf({ usage, tollgate, fault }: ChatEnd) {
 }
 
 /** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */
-export function completionsRoutes(deps: ChatDeps): FastifyPluginAsync {
-  return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
-    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
-    addTranslatedRoute(app, deps, admissionOf, COMPLETIONS);
-  };
-}
+export const completionsRoutes = (deps: WireDeps): FastifyPluginAsync => wireRoutes(deps, [COMPLETIONS]);
 
 const COMPLETIONS: ChatWire<CompletionsBody> = {
   path: COMPLETIONS_PATH,
@@ -258,8 +243,8 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
   toError: (error, asked) => toHttpError(error, dialectOf(asked)),
   native: null,
   runsHere: () => false,
-  translate(asked, { dialect, now, targets }) {
-    const { body, dropped } = toChatBody({ ...asked, model: withoutAlias(asked.model, targets) });
+  translate(asked, { model, dialect, now }) {
+    const { body, dropped } = toChatBody(asked, model);
     const created = Math.floor(now / 1000);
     return {
       body,

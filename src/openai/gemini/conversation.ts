@@ -1,18 +1,11 @@
 import { getOrInsert, isObject, type JsonObject } from '#wire';
 import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall, plainId } from '../chat/reply/echo-fields.ts';
+import { EchoFields, echoMembersOf, plainId } from '../chat/reply/echo-fields.ts';
 import { addMissing, addResult, joinThinking, addUser, GAP, invalid } from '../translated/chat-turns.ts';
-import type { ToolNames } from '../messages/tools.ts';
-import type { Content, GeminiBody } from './gemini-schema.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import type { Content, GeminiBody } from './schema.ts';
 import { fileOf, wordsOfPart } from './parts.ts';
-
-export interface ConversationOptions {
-  readonly names: ToolNames;
-  /** The members that a signature belongs to; null for a signature that this gateway did not make. */
-  readonly thought: (shown: string, signature: string) => JsonObject | null;
-  /** The call in a signature; null for a signature that this gateway did not make. */
-  readonly opened: (signature: string) => EchoedToolCall | null;
-}
+import { callInSignature, signedThought } from './signatures.ts';
 
 /** A call of the conversation. */
 interface Called {
@@ -72,17 +65,14 @@ function firstOpen(given: Queue | undefined): Called | undefined {
  * Turns a conversation into chat messages. Consecutive contents of the model become one message, because clients keep
  * each event of a stream as a content of its own. Throws GatewayError `invalid_request`.
  */
-export function toChatMessages(
-  { contents }: Pick<GeminiBody, 'contents'>,
-  options: ConversationOptions,
-): ChatMessage[] {
+export function toChatMessages({ contents }: Pick<GeminiBody, 'contents'>, request: WireRequest): ChatMessage[] {
   const chat: ChatMessage[] = [];
   const called = new OpenCalls();
   let answer: ModelAnswer | null = null;
   contents.forEach((content, index) => {
     const at = `contents[${index}].parts`;
     if (content.role === 'model') {
-      answer ??= new ModelAnswer(called, options);
+      answer ??= new ModelAnswer(called, request);
       for (const [place, part] of partsOf(content)) answer.add(part, `${at}[${place}]`);
       return;
     }
@@ -152,19 +142,19 @@ function wordsOfResult(response: JsonObject): string {
 /** Collects the contents of one answer of the model. */
 class ModelAnswer {
   readonly #called: OpenCalls;
-  readonly #options: ConversationOptions;
+  readonly #request: WireRequest;
   readonly #calls: JsonObject[] = [];
   readonly #members: JsonObject[] = [];
   /** The members in the signatures of texts. */
-  readonly #kept = createEchoFields(Infinity);
-  readonly #thoughts = createEchoFields(Infinity);
+  readonly #kept = new EchoFields(Infinity);
+  readonly #thoughts = new EchoFields(Infinity);
   #text = '';
   /** The text of thoughts that no signature has followed yet. */
   #shown = '';
 
-  constructor(called: OpenCalls, options: ConversationOptions) {
+  constructor(called: OpenCalls, request: WireRequest) {
     this.#called = called;
-    this.#options = options;
+    this.#request = request;
   }
 
   add(part: JsonObject, at: string): void {
@@ -174,7 +164,7 @@ class ModelAnswer {
     if (thought === true) return this.#addThought(typeof text === 'string' ? text : '', signature);
     if (typeof text === 'string') {
       this.#text += text;
-      const kept = typeof signature === 'string' ? this.#options.thought('', signature) : null;
+      const kept = typeof signature === 'string' ? signedThought(this.#request.seals, '', signature) : null;
       if (kept !== null) this.#kept.add(kept);
     } else {
       const file = fileOf(part, at);
@@ -198,7 +188,7 @@ class ModelAnswer {
   #addThought(text: string, signature: unknown): void {
     this.#shown += text;
     if (typeof signature !== 'string') return;
-    const thought = this.#options.thought(this.#shown, signature);
+    const thought = signedThought(this.#request.seals, this.#shown, signature);
     this.#shown = '';
     if (thought !== null) this.#thoughts.add(thought);
   }
@@ -207,11 +197,11 @@ class ModelAnswer {
     if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a function');
     if (args !== undefined && args !== null && !isObject(args)) throw invalid(`${at}.args`, 'a JSON object');
     const known = typeof given === 'string' && given !== '' ? given : null;
-    const opened = signature === null ? null : this.#options.opened(signature);
+    const opened = signature === null ? null : callInSignature(this.#request.seals, signature);
     const id = opened?.id ?? (known === null ? `call_${this.#called.count}` : plainId(known));
     this.#called.add(known, id, name);
     if (opened !== null) this.#members.push(opened.message);
-    const fn = { name: this.#options.names.short(name), arguments: JSON.stringify(args ?? {}) };
+    const fn = { name: this.#request.toolNames.short(name), arguments: JSON.stringify(args ?? {}) };
     this.#calls.push({ ...opened?.call, id, type: 'function', function: fn });
   }
 }

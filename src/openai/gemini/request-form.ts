@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
-import type { GeminiBody } from './gemini-schema.ts';
+import type { GeminiBody } from './schema.ts';
 
 /*
  * Brings a request of the Gemini API into one form. Its readers accept each name in camel case and in snake case, as

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { isSealedCall, plainId } from '../chat/reply/echo-fields.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 
 /*
  * What a provider wants back travels in the signatures of parts, which clients of the Gemini API return unchanged. A
@@ -23,10 +23,14 @@ export const toSignature = (text: string): string => Buffer.from(text).toString(
 /** The text in a signature. Another service may have made it, so it may be any text. */
 export const textInSignature = (signature: string): string => Buffer.from(signature, 'base64').toString('latin1');
 
+type Seals = WireRequest['seals'];
+
 /** The members that a signature belongs to; null if this gateway did not sign it for this owner. */
-export const signedThought = (
-  thinking: SealedThinking,
-  of: ThinkingOf,
-  shown: string,
-  signature: string,
-): JsonObject | null => thinking.open(of, shown, textInSignature(signature));
+export const signedThought = (seals: Seals, shown: string, signature: string): JsonObject | null =>
+  seals.thought(shown, textInSignature(signature));
+
+/** The call in a signature; null for a signature that this gateway did not make. */
+export function callInSignature(seals: Seals, signature: string): ReturnType<Seals['call']> | null {
+  const id = textInSignature(signature);
+  return isSealedCall(id) ? seals.call(id) : null;
+}

@@ -2,8 +2,8 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import type { ChatTool } from '../chat/chat-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
-import type { ServiceAt, ToolNames, ToolOptions } from '../messages/tools.ts';
-import type { GeminiBody } from './gemini-schema.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import type { GeminiBody } from './schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 
 interface GeminiChatTools {
@@ -13,8 +13,8 @@ interface GeminiChatTools {
 }
 
 /** Whether the gateway calls a tool of a request. */
-export const runsHere = ({ tools }: Pick<GeminiBody, 'tools'>, serviceAt: ServiceAt): boolean =>
-  (tools ?? []).some((tool) => serversOf(tool).some((server) => serviceOf(server, serviceAt) !== null));
+export const runsHere = ({ tools }: Pick<GeminiBody, 'tools'>, request: WireRequest): boolean =>
+  (tools ?? []).some((tool) => serversOf(tool).some((server) => serviceOf(server, request) !== null));
 
 /** Members of a tool that no provider but Google can serve. */
 const OURS: ReadonlySet<string> = new Set(['functionDeclarations', 'mcpServers']);
@@ -23,7 +23,7 @@ const OURS: ReadonlySet<string> = new Set(['functionDeclarations', 'mcpServers']
  * The tools of a request. Throws GatewayError `invalid_request`, and `unprocessable` for a tool that runs only at
  * Google: an answer without it, such as one without a search, would not be the one that was asked for.
  */
-export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOptions): GeminiChatTools {
+export function toChatTools({ tools, toolConfig }: GeminiBody, request: WireRequest): GeminiChatTools {
   const made: ChatTool[] = [];
   (tools ?? []).forEach((tool, index) => {
     const at = `tools[${index}]`;
@@ -34,15 +34,19 @@ export function toChatTools({ tools, toolConfig }: GeminiBody, options: ToolOpti
         `${at}.${foreign} runs only at Google, and no provider of this model supports its API. Send functionDeclarations, or mcpServers with a service of this gateway`,
         { param: at },
       );
-    made.push(...functionsOf(tool, at, options.names));
-    made.push(...serversOf(tool).map((server, place) => toMcpTool(server, `${at}.mcpServers[${place}]`, options)));
+    made.push(...functionsOf(tool, at, request.toolNames));
+    made.push(...serversOf(tool).map((server, place) => toMcpTool(server, `${at}.mcpServers[${place}]`, request)));
   });
   const { mode, allowed } = callingOf(toolConfig);
   if (made.length === 0) return { tools: [], choice: undefined };
-  return choose(made, mode, allowed, options.names);
+  return choose(made, mode, allowed, request.toolNames);
 }
 
-function functionsOf({ functionDeclarations: given }: JsonObject, at: string, names: ToolNames): ChatTool[] {
+function functionsOf(
+  { functionDeclarations: given }: JsonObject,
+  at: string,
+  names: WireRequest['toolNames'],
+): ChatTool[] {
   if (given === undefined || given === null) return [];
   if (!Array.isArray(given)) throw invalid(`${at}.functionDeclarations`, 'an array');
   return (given as readonly unknown[]).map((one, index) => {
@@ -72,13 +76,13 @@ const NO_PARAMETERS = { type: 'object', properties: {} };
 const serversOf = ({ mcpServers: servers }: JsonObject): readonly JsonObject[] =>
   Array.isArray(servers) ? (servers as readonly unknown[]).filter(isObject) : [];
 
-const serviceOf = ({ streamableHttpTransport: transport }: JsonObject, serviceAt: ServiceAt): string | null => {
+const serviceOf = ({ streamableHttpTransport: transport }: JsonObject, request: WireRequest): string | null => {
   const url = isObject(transport) ? transport['url'] : null;
-  return typeof url === 'string' ? serviceAt(url) : null;
+  return typeof url === 'string' ? request.serviceAt(url) : null;
 };
 
-function toMcpTool(server: JsonObject, at: string, { serviceAt }: ToolOptions): ChatTool {
-  const service = serviceOf(server, serviceAt);
+function toMcpTool(server: JsonObject, at: string, request: WireRequest): ChatTool {
+  const service = serviceOf(server, request);
   if (service !== null) return { type: 'mcp', service };
   throw new GatewayError(
     'unprocessable',
@@ -121,7 +125,7 @@ function choose(
   tools: readonly ChatTool[],
   mode: Mode,
   allowed: readonly string[] | null,
-  names: ToolNames,
+  names: WireRequest['toolNames'],
 ): GeminiChatTools {
   if (mode === null) return { tools, choice: undefined };
   if (allowed === null || mode === 'none') return { tools, choice: mode };

@@ -1,17 +1,14 @@
 import type { JsonObject } from '#wire';
-import { createEchoFields, type EchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
-import { createJsonProgress, type JsonProgress } from '../translated/wire-encoder.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
+import { JsonProgress } from '../translated/wire-encoder.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 
 /** The model calls a tool itself, and no program of its provider does. */
 export const CALLER = { type: 'direct' };
 
 interface BlocksOptions {
   readonly thinking: 'shown' | 'sealed' | 'off';
-  readonly seals: SealedThinking;
-  readonly thinkingOf: ThinkingOf;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
+  readonly seals: WireRequest['seals'];
   readonly write: (events: string) => void;
 }
 
@@ -45,7 +42,7 @@ interface Block {
   /** How far the arguments of a call have come; null for other blocks. */
   readonly progress: JsonProgress | null;
   /** Signs thinking that is shown; null for other blocks. */
-  readonly signing: ReturnType<SealedThinking['signing']> | null;
+  readonly signing: ReturnType<WireRequest['seals']['signing']> | null;
   /** The members of the message that came with it; null for other blocks than thinking. */
   readonly kept: EchoFields | null;
 }
@@ -66,18 +63,18 @@ const DELTAS = {
  * On this wire blocks follow each other, and their indices have no gaps. The first unfinished block is open. Later
  * blocks wait. This happens if a chat stream mixes its calls.
  */
-export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write }: BlocksOptions): Blocks {
+export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions): Blocks {
   /** The open block and those that wait for it. */
   const waiting: Block[] = [];
   /** The calls among them. */
   const calls = new Map<number, Block>();
   let index = -1;
   /** The members that no block has yet. */
-  let kept = createEchoFields(THINKING_MAX);
+  let kept = new EchoFields();
   let firstCall: string | null = null;
   function taken(): EchoFields {
     const all = kept;
-    kept = createEchoFields(THINKING_MAX);
+    kept = new EchoFields();
     return all;
   }
 
@@ -99,8 +96,8 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
   }
 
   function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'kept'>): Block {
-    const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing(thinkingOf) : null;
-    const progress = block.kind === 'call' ? createJsonProgress() : null;
+    const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing() : null;
+    const progress = block.kind === 'call' ? new JsonProgress() : null;
     const own = block.kind === 'thinking' ? taken() : null;
     const added: Block = { ...block, held: '', progress, signing, kept: own };
     waiting.push(added);
@@ -126,7 +123,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
       const { members } = block.kept;
       const signature =
         block.signing?.signature(members) ??
-        seals.seal(thinkingOf, isEmpty(members) ? { reasoning_content: textOf(block.held) } : members);
+        seals.seal(isEmpty(members) ? { reasoning_content: textOf(block.held) } : members);
       write(event('content_block_delta', { index, delta: { type: 'signature_delta', signature } }));
     }
     write(event('content_block_stop', { index }));
@@ -144,7 +141,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
   /** Thinking that is not to be read, such as what its provider encrypted. */
   function redact(): void {
     const { members } = taken();
-    if (!isEmpty(members)) add({ kind: 'redacted', call: -1, start: redactedBlock(seals.seal(thinkingOf, members)) });
+    if (!isEmpty(members)) add({ kind: 'redacted', call: -1, start: redactedBlock(seals.seal(members)) });
   }
 
   function words(kind: 'text' | 'thinking', run: readonly string[]): void {
@@ -174,7 +171,7 @@ export function createBlocks({ thinking: thinks, seals, thinkingOf, isIn, write 
       if (block) say(block, [json]);
     },
     close() {
-      const isCarried = thinks === 'off' && firstCall !== null && isIn(kept.members, firstCall);
+      const isCarried = thinks === 'off' && firstCall !== null && seals.holds(kept.members, firstCall);
       if (!isCarried) redact();
       while (waiting.length > 0) {
         end(waiting.shift()!);

@@ -1,10 +1,10 @@
 import type { JsonObject } from '#wire';
-import { hash } from 'node:crypto';
 import { GatewayError } from '#errors';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { MessagesBody } from './messages-schema.ts';
+import type { MessagesBody } from './schema.ts';
 import { isStrict } from '../translated/strict-schema.ts';
 import { invalid } from '../translated/chat-turns.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 
 interface MessagesChatTools {
   readonly tools: ChatTool[];
@@ -14,18 +14,10 @@ interface MessagesChatTools {
   readonly dropped: readonly string[];
 }
 
-export interface ToolOptions {
-  readonly names: ToolNames;
-  readonly serviceAt: ServiceAt;
-}
-
 /** Whether the gateway calls a tool of a request, or is named as an MCP server. */
-export const runsHere = (
-  { tools, mcp_servers: servers }: MessagesBody,
-  { serviceAt }: Pick<ToolOptions, 'serviceAt'>,
-) =>
+export const runsHere = ({ tools, mcp_servers: servers }: MessagesBody, request: WireRequest) =>
   (tools ?? []).some(({ type }) => type === 'mcp') ||
-  (servers ?? []).some(({ url }) => typeof url === 'string' && serviceAt(url) !== null);
+  (servers ?? []).some(({ url }) => typeof url === 'string' && request.serviceAt(url) !== null);
 
 /** Claude Code's placeholder for tools that it names later. It has no meaning here. */
 const PLACEHOLDER = 'DeferredToolPlaceholder';
@@ -34,15 +26,15 @@ const PLACEHOLDER = 'DeferredToolPlaceholder';
  * The tools of a request. Throws GatewayError `invalid_request`, or `unprocessable` if `tool_choice` forces a
  * dropped tool.
  */
-export function toChatTools(body: MessagesBody, options: ToolOptions): MessagesChatTools {
+export function toChatTools(body: MessagesBody, request: WireRequest): MessagesChatTools {
   const dropped: string[] = [];
   const tools: ChatTool[] = [];
   (body.tools ?? []).forEach((tool, index) => {
-    const read = toChatTool(tool, `tools[${index}]`, body, options);
+    const read = toChatTool(tool, `tools[${index}]`, body, request);
     if (read !== null) tools.push(read);
     else if (tool['name'] !== PLACEHOLDER) dropped.push(String(tool['name'] ?? tool['type']));
   });
-  tools.push(...withoutToolset(body, options.serviceAt));
+  tools.push(...withoutToolset(body, request));
   const { tool_choice: choice } = body;
   const forced = choice?.type === 'tool' ? choice['name'] : null;
   if (typeof forced === 'string' && dropped.includes(forced))
@@ -53,13 +45,13 @@ export function toChatTools(body: MessagesBody, options: ToolOptions): MessagesC
     );
   return {
     tools,
-    choice: choice && tools.length > 0 ? chatChoice(choice, options.names) : undefined,
+    choice: choice && tools.length > 0 ? chatChoice(choice, request.toolNames) : undefined,
     parallel: choice?.['disable_parallel_tool_use'] === true && tools.length > 0 ? false : undefined,
     dropped,
   };
 }
 
-function chatChoice({ type, name }: JsonObject, names: ToolNames): unknown {
+function chatChoice({ type, name }: JsonObject, names: WireRequest['toolNames']): unknown {
   if (type === 'any') return 'required';
   if (type !== 'tool') return type;
   if (typeof name !== 'string' || name === '') throw invalid('tool_choice.name', 'the name of a tool');
@@ -67,10 +59,10 @@ function chatChoice({ type, name }: JsonObject, names: ToolNames): unknown {
 }
 
 /** Returns null for a tool that runs at Anthropic. */
-function toChatTool(tool: JsonObject, at: string, body: MessagesBody, options: ToolOptions): ChatTool | null {
+function toChatTool(tool: JsonObject, at: string, body: MessagesBody, request: WireRequest): ChatTool | null {
   const { type, name, description, input_schema: schema, strict } = tool;
   if (type === 'mcp') return ownService(tool, at);
-  if (type === 'mcp_toolset') return ofToolset(tool, at, body, options.serviceAt);
+  if (type === 'mcp_toolset') return ofToolset(tool, at, body, request);
   if (name === PLACEHOLDER) return null;
   if (schema === undefined && typeof type === 'string' && type !== 'custom') {
     const family = CLIENT_TOOLS.find(({ prefix }) => type.startsWith(prefix));
@@ -78,7 +70,11 @@ function toChatTool(tool: JsonObject, at: string, body: MessagesBody, options: T
     const named = typeof name === 'string' ? name : family.name;
     return {
       type: 'function',
-      function: { name: options.names.short(named), description: family.description, parameters: family.parameters },
+      function: {
+        name: request.toolNames.short(named),
+        description: family.description,
+        parameters: family.parameters,
+      },
     };
   }
   if (typeof name !== 'string') throw invalid(`${at}.name`, 'the name of the tool');
@@ -89,16 +85,13 @@ function toChatTool(tool: JsonObject, at: string, body: MessagesBody, options: T
   return {
     type: 'function',
     function: {
-      name: options.names.short(name),
+      name: request.toolNames.short(name),
       ...(typeof description === 'string' ? { description } : {}),
       parameters: schema,
       ...(typeof strict === 'boolean' ? { strict: strict && isStrict(schema) } : {}),
     },
   };
 }
-
-/** Returns the service in an MCP address of this gateway; null for another address. */
-export type ServiceAt = (url: string) => string | null;
 
 /** A tool of type `mcp`, which names a service of this gateway. */
 function ownService({ service, allowed_tools: allowed }: JsonObject, at: string): ChatTool {
@@ -114,11 +107,11 @@ function ofToolset(
   { mcp_server_name: name, configs, default_config: base }: JsonObject,
   at: string,
   { mcp_servers: servers }: MessagesBody,
-  serviceAt: ServiceAt,
+  request: WireRequest,
 ): ChatTool {
   const server = servers?.find((one) => one['name'] === name);
   if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
-  const service = serviceOf(server, serviceAt);
+  const service = serviceOf(server, request);
   const switched = Object.entries((configs ?? {}) as Record<string, JsonObject | null>);
   const named = (enabled: boolean) =>
     switched.filter(([, config]) => config?.['enabled'] === enabled).map(([tool]) => tool);
@@ -132,11 +125,11 @@ function ofToolset(
  * The tools of the MCP servers that no `mcp_toolset` names. The first beta of the API had no toolsets, and the server
  * itself had a `tool_configuration`. Throws GatewayError for a server that is no service of this gateway.
  */
-function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, serviceAt: ServiceAt): ChatTool[] {
+function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, request: WireRequest): ChatTool[] {
   const named = new Set((tools ?? []).map(({ type, mcp_server_name: name }) => type === 'mcp_toolset' && name));
   return (servers ?? []).flatMap((server, index) => {
     if (named.has(server['name'])) return [];
-    const service = serviceOf(server, serviceAt);
+    const service = serviceOf(server, request);
     const configuration = server['tool_configuration'] as JsonObject | null | undefined;
     if (configuration?.['enabled'] === false) return [];
     const at = `mcp_servers[${index}].tool_configuration.allowed_tools`;
@@ -144,8 +137,8 @@ function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, serviceAt
   });
 }
 
-function serviceOf({ name, url }: JsonObject, serviceAt: ServiceAt): string {
-  const service = typeof url === 'string' ? serviceAt(url) : null;
+function serviceOf({ name, url }: JsonObject, request: WireRequest): string {
+  const service = typeof url === 'string' ? request.serviceAt(url) : null;
   if (service !== null) return service;
   throw new GatewayError(
     'unprocessable',
@@ -260,29 +253,3 @@ export const CLIENT_TOOLS: readonly ClientTool[] = [
     },
   },
 ];
-
-/** The longest name of a function that chat models take. */
-const NAME_MAX = 64;
-const DIGEST_CHARS = 8;
-
-/** Translates names of tools to names that a chat model takes, and back. */
-export interface ToolNames {
-  /** The name for the model: a long one is shortened and gets a digest. */
-  short(name: string): string;
-  /** The client's name. */
-  long(name: string): string;
-}
-
-export function createToolNames(): ToolNames {
-  const longs = new Map<string, string>();
-  return {
-    short(name) {
-      if (name.length <= NAME_MAX) return name;
-      const digest = hash('sha256', name).slice(0, DIGEST_CHARS);
-      const short = `${name.slice(0, NAME_MAX - DIGEST_CHARS - 1)}_${digest}`;
-      longs.set(short, name);
-      return short;
-    },
-    long: (name) => longs.get(name) ?? name,
-  };
-}

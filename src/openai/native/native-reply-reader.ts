@@ -6,7 +6,8 @@ import { asCut, type ReplyContext, type ChatResult, costOfParts, tierOf } from '
 import { Collector } from '../chat/reply/chat-reply-reader.ts';
 import { nativeNames, partialElsewhere, partialOf, type PartialReply } from '../chat/reply/partial-reply.ts';
 import { parseReply, readReply } from '../chat/reply/whole-reply.ts';
-import { bytesOfTexts, type NativeDecoder, type NativeEnd } from './native-wire.ts';
+import { OutputSize } from './output-size.ts';
+import type { NativeDecoder, NativeEnd } from './passthrough.ts';
 import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/reply/chat-usage.ts';
 
 /** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
@@ -44,10 +45,11 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 
   #endOf(bytes: Buffer, reply: Record<string, unknown>): ReplyEnd<ChatResult> {
-    const { texts, other, media } = this.#decoder.takeWhole(reply);
     const decoder = this.#decoder;
-    const outputBytes = bytesOfTexts(texts);
-    const size = { outputBytes, otherBytes: other, ...media, before: null, decoder };
+    const output = new OutputSize();
+    decoder.takeWhole(reply, output);
+    const { texts, otherBytes, pictures, soundBytes, textBytes: outputBytes } = output;
+    const size = { outputBytes, otherBytes, pictures, soundBytes, before: null, decoder };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
       const said = firstBytes(partialOf({ bytes, names: this.#names }).texts.join(''), bytesMax);

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { foldName, RawJsonError, splice, uniqueMembersOf, withMembers, isObject } from '#wire';
 import { TextSize, type Offer } from '#catalog';
-import type { NativeCap, NativeRequestFacts, Lists, NativeWire, Pictures } from './native-wire.ts';
+import type { NativeCap, NativeRequestFacts, Lists, Passthrough, Pictures } from './passthrough.ts';
 import {
   boundedField,
   boundedReasoning,
@@ -44,9 +44,11 @@ export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: Native
     } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
   }
   if (!wire.addressed?.has('model')) changes['model'] = JSON.stringify(offer.model!.upstreamModel);
-  const capped = wire.capped(asked, cap, lists);
-  Object.assign(changes, capped.sent);
-  dropped.push(...capped.dropped);
+  if (wire.capped !== undefined) {
+    const capped = wire.capped(asked, cap, lists);
+    Object.assign(changes, capped.sent);
+    dropped.push(...capped.dropped);
+  } else if (cap.isSet) changes[wire.cap] = String(cap.tokens);
   const whole = text.trim();
   try {
     // The gateway checks the last of several values of a key, but a provider may take the first.
@@ -68,7 +70,7 @@ export const listsOf =
  * Whether a field may be forwarded. Fields that ask for more than the cap, cost more than the price, or send the
  * call elsewhere may not.
  */
-function goes(field: string, wire: NativeWire, { model }: Offer, lists: Lists): boolean {
+function goes(field: string, wire: Passthrough, { model }: Offer, lists: Lists): boolean {
   const name = foldName(field);
   // One answer is priced, so `n` is not forwarded either: these APIs do not have it, but a service may.
   if (field.includes('\0') || CAPS.has(name) || MORE_COMPLETIONS.has(name) || name === 'n') return false;
@@ -89,7 +91,7 @@ interface Bounding {
 }
 
 /** Lowers what a forwarded field asks for beyond the cap, and removes members that multiply the output. */
-function boundField(field: string, wire: NativeWire, { asked, changes, cap, ...bounding }: Bounding): void {
+function boundField(field: string, wire: Passthrough, { asked, changes, cap, ...bounding }: Bounding): void {
   const value: unknown = asked[field];
   if (value === null) return;
   let sent: unknown = value;

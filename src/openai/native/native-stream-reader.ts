@@ -7,7 +7,8 @@ import { type ByteOutput, createByteOutput } from '../stream/chunk-output.ts';
 import { type EventForm, eventForm, EventForms, type FoundRun } from '../stream/event-forms.ts';
 import { EventStreamReader, parseChunk } from '../stream/event-stream-reader.ts';
 import { nativeCut, nativeEnd, nativeOverCap, type NativeProduced } from './native-reply-reader.ts';
-import { bytesOfTexts, eventText, type NativeDecoder } from './native-wire.ts';
+import { OutputSize } from './output-size.ts';
+import { eventText, type NativeDecoder } from './passthrough.ts';
 
 /**
  * Reads a stream in a wire that the client speaks too. Events go out as they came, except for the name of the model.
@@ -21,6 +22,8 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
   readonly #decoder: NativeDecoder;
   readonly #output: ByteOutput;
   readonly #forms: NativeForms;
+  /** Of one event. */
+  readonly #size = new OutputSize();
   #events = 0;
   #overCap = false;
 
@@ -78,14 +81,14 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
       throw malformed('its stream has an event without a type');
     const given = this.#decoder.take(type, event, text);
     this.#events++;
-    const size = this.#decoder.sizeOf(type, event);
+    const size = this.#size;
+    size.clear();
+    this.#decoder.addSize(type, event, size);
     const counter = this.counter;
-    counter.bytes += bytesOfTexts(size.texts);
-    counter.otherBytes += size.other;
-    if (size.media !== undefined) {
-      counter.pictures += size.media.pictures;
-      counter.soundBytes += size.media.soundBytes;
-    }
+    counter.bytes += size.textBytes;
+    counter.otherBytes += size.otherBytes;
+    counter.pictures += size.pictures;
+    counter.soundBytes += size.soundBytes;
     counter.discount += runDiscountOf(size.texts);
     this.#overCap = roomOf(counter) < 0;
     if (this.#overCap) return false;

@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '#wire';
 import { GatewayError } from '#errors';
-import type { NativeWire } from './native-wire.ts';
+import type { Passthrough } from './passthrough.ts';
 
 /** Members that refer to something that a provider stores for its account. */
 const NAMES: ReadonlySet<string> = new Set([
@@ -38,14 +38,14 @@ const MADE = /code_execution_output$/;
  */
 export function refuseKeptAtProvider(
   asked: JsonObject,
-  { prompt, isRetold }: Pick<NativeWire, 'prompt' | 'isRetold'>,
+  { prompt, isRetold }: Pick<Passthrough, 'prompt' | 'isRetold'>,
 ): void {
   for (const [name, member] of Object.entries(asked)) {
     if (name === 'metadata') continue;
     if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
     else
       (member as unknown[]).forEach((element, i) => {
-        if (!isRetold(element)) look({}, '', element, `${name}[${i}]`);
+        if (!isRetold?.(element)) look({}, '', element, `${name}[${i}]`);
       });
   }
 }

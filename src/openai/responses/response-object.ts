@@ -1,14 +1,12 @@
-import type { FastifyRequest } from 'fastify';
 import { BOUNDS, foreignObject, isObject, type JsonObject } from '#wire';
-import { dialectOf, toHttpError } from '#http';
-import type { GatewayError } from '#errors';
-import { contextExceeded } from '#wire/replies';
-import { faultOf, hasFailed, isCharged, isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
+import { isOpenJson, isWholeJson } from '../translated/wire-encoder.ts';
 import type { Citation } from '#bridge';
+import type { WireRequest } from '../translated/wire-request.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
-import type { ResponsesBody } from './responses-schema.ts';
+import type { ResponsesBody } from './schema.ts';
 import { type ToolRegistry, CONTENT } from './tools.ts';
+import { errorOf } from './errors.ts';
 import type { ChatEnd, ChatFault } from '../chat/reply/chat-content.ts';
 
 export interface ResponseFacts {
@@ -79,13 +77,20 @@ export function endOfResponse(
 ): JsonObject & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
-  const more = tollgate === undefined && (fault === null || hasFailed(end)) ? {} : { tollgate: noted(tollgate, fault) };
-  if (hasFailed(end)) return { status: 'failed', error: errorOf(faultOf(end)), usage, ...more };
-  const reason =
-    fault !== null && isCharged(end) ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
+  const more = tollgate === undefined && fault === null ? {} : { tollgate: noted(tollgate, fault) };
+  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
+}
+
+/** The end of a response that failed. `end`: null if its provider speaks the wire. */
+export function failedResponse(fault: ChatFault, end: ChatEnd | null): JsonObject {
+  const failed = { status: 'failed', error: errorOf(fault) };
+  if (end === null) return failed;
+  const { tollgate } = end;
+  const more = tollgate === undefined ? {} : { tollgate: noted(tollgate, end.fault) };
+  return { ...failed, usage: responseUsage(end), ...more };
 }
 
 const cutReason = (given: readonly string[]): string | undefined =>
@@ -100,15 +105,6 @@ const INCOMPLETE: Readonly<Record<string, string>> = {
   length: 'max_output_tokens',
   content_filter: 'content_filter',
 };
-
-/** The error with the code that shows clients whether a retry can help. */
-export function errorOf({ message, type, code }: ChatFault): { readonly code: string; readonly message: string } {
-  if (code < 429 && contextExceeded(message) !== null) return { code: 'context_length_exceeded', message };
-  if (code === 402 || code === 424) return { code: 'insufficient_quota', message };
-  // The same request fails again. The API has no other code for one that a provider refuses.
-  if (code === 400 || code === 413 || code === 422) return { code: 'invalid_prompt', message };
-  return { code: type === 'rate_limit_exceeded' ? type : 'server_error', message };
-}
 
 function responseUsage({ usage }: ChatEnd): JsonObject | null {
   if (usage === null) return null;
@@ -147,10 +143,7 @@ export interface ShownThinking {
   readonly isAsked: boolean;
   /** The thinking is shown as a summary. */
   readonly summary: boolean;
-  /** Seals the members of the message that its provider wants back. */
-  readonly seal: (members: JsonObject) => string;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
+  readonly seals: Pick<WireRequest['seals'], 'seal' | 'holds'>;
 }
 
 /** `incomplete`: the reply was cut inside the item. */
@@ -183,14 +176,14 @@ export const messageItem = (
 export const reasoningItem = (
   id: string,
   { text, members }: { readonly text: string; readonly members: JsonObject },
-  { summary, seal }: ShownThinking,
+  { summary, seals }: ShownThinking,
   status: ItemStatus,
 ): JsonObject => ({
   id,
   type: 'reasoning',
   ...(status === 'completed' ? {} : { status }),
   summary: summary && text !== '' ? [{ type: 'summary_text', text }] : [],
-  encrypted_content: seal(isEmpty(members) ? { reasoning_content: text } : members),
+  encrypted_content: seals.seal(isEmpty(members) ? { reasoning_content: text } : members),
 });
 
 /** `given`: the arguments that the model wrote. */
@@ -232,38 +225,3 @@ function contentOf(given: string): string | null {
 
 /** Parses a text from the inside of its JSON string. */
 export const textOf = (json: string): string => JSON.parse(`"${json}"`) as string;
-
-interface ResponseError {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: unknown;
-}
-
-/**
- * An error in the form of the Responses API. Codex retries every status except 400 five times, but does not retry a
- * stream that failed for lack of money. So Codex gets a lack of money as a stream.
- */
-export function toResponseError(
-  error: GatewayError,
-  asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
-): ResponseError {
-  const { status, headers, body } = toHttpError(error, dialectOf(asked));
-  if ((status !== 402 && status !== 424) || !isCodex(asked)) return { status, headers, body };
-  const response = { id: `resp_${asked.id}`, object: 'response', status: 'in_progress', output: [] };
-  const failed = {
-    ...response,
-    status: 'failed',
-    error: { code: 'insufficient_quota', message: error.message },
-  };
-  return {
-    status: 200,
-    headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
-    body: eventOf('response.created', 0, response) + eventOf('response.failed', 1, failed),
-  };
-}
-
-const isCodex = ({ headers: { originator, accept } }: Pick<FastifyRequest, 'headers'>): boolean =>
-  typeof originator === 'string' && originator.startsWith('codex') && accept?.includes('text/event-stream') === true;
-
-const eventOf = (type: string, sequence: number, response: object): string =>
-  `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence, response })}\n\n`;

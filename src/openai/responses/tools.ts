@@ -1,13 +1,13 @@
 import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import { invalid } from '../translated/chat-turns.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
 import type { ChatTool } from '../chat/chat-schema.ts';
-import type { ResponsesBody } from './responses-schema.ts';
+import type { ResponsesBody } from './schema.ts';
 
 export interface ResponsesToolOptions {
   readonly registry: ToolRegistry;
-  /** The service in an MCP address of this gateway; null for another address. */
-  readonly serviceAt: (url: string) => string | null;
+  readonly request: WireRequest;
 }
 
 interface ResponsesChatTools {
@@ -18,12 +18,12 @@ interface ResponsesChatTools {
 }
 
 /** Whether the gateway calls a tool of a request. Tools are in the request, in its items, or in namespaces of these. */
-export function runsHere({ tools, input }: ResponsesBody, options: Pick<ResponsesToolOptions, 'serviceAt'>): boolean {
+export function runsHere({ tools, input }: ResponsesBody, request: WireRequest): boolean {
   const anyHere = (given: unknown): boolean =>
     Array.isArray(given) &&
     (given as unknown[]).some(
       (tool) =>
-        isObject(tool) && ((tool['type'] === 'mcp' && serviceOf(tool, options) !== null) || anyHere(tool['tools'])),
+        isObject(tool) && ((tool['type'] === 'mcp' && serviceOf(tool, request) !== null) || anyHere(tool['tools'])),
     );
   return anyHere(tools) || anyHere(input);
 }
@@ -69,7 +69,7 @@ function toChatTool(
 ): ChatTool | null {
   if (typeof tool !== 'object' || tool === null) throw invalid(at, 'an object with a type');
   const { type, name, description, parameters, strict, format } = tool;
-  if (type === 'mcp') return ofService(tool, at, options);
+  if (type === 'mcp') return ofService(tool, at, options.request);
   if (type !== 'function' && type !== 'custom') return null;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw invalid(`${at}.name`, 'the name of the tool');
   const custom = type === 'custom';
@@ -96,14 +96,12 @@ function freeform(description: unknown, format: JsonObject | null | undefined): 
 }
 
 /** The service of this gateway that a tool belongs to; null for another server. */
-const serviceOf = (
-  { service: own, server_url: url }: JsonObject,
-  { serviceAt }: Pick<ResponsesToolOptions, 'serviceAt'>,
-) => (typeof own === 'string' ? own : typeof url === 'string' ? serviceAt(url) : null);
+const serviceOf = ({ service: own, server_url: url }: JsonObject, request: WireRequest) =>
+  typeof own === 'string' ? own : typeof url === 'string' ? request.serviceAt(url) : null;
 
-function ofService(tool: JsonObject, at: string, options: ResponsesToolOptions): ChatTool {
+function ofService(tool: JsonObject, at: string, request: WireRequest): ChatTool {
   const { allowed_tools: allowed } = tool;
-  const service = serviceOf(tool, options);
+  const service = serviceOf(tool, request);
   if (service === null || service === '')
     throw new GatewayError(
       'unprocessable',

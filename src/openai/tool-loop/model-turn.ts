@@ -4,7 +4,7 @@ import type { Call } from '#call';
 import { type CallEvent, type EventBatch, eventBatch } from '#bridge';
 import { CALLS_MAX } from '../chat/reply/chat-decoder.ts';
 import { type ChatPiece, type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
-import { createEchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
+import { EchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
 
 /** A call that a model asks for. */
 export interface ToolCall {
@@ -66,7 +66,7 @@ export async function* modelTurn(
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
   const words: string[] = [];
   const calls = createCalls();
-  const echoFields = createEchoFields(ADDED_MAX);
+  const echoFields = new EchoFields(ADDED_MAX);
   let begun = !first;
 
   /** The chunk for the client; null if it has nothing for the client. */

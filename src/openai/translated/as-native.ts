@@ -2,8 +2,9 @@ import { GatewayError } from '#errors';
 import type { NativeWireName } from '#config';
 import type { Catalog, Offer } from '#catalog';
 import type { ProviderPreferences } from '#call';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
-import type { ChatWire, Translation, TranslationContext } from './chat-wire.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
+import type { ChatWire, Translation } from './chat-wire.ts';
+import type { WireRequest } from './wire-request.ts';
 
 /** The fields that every wire has for the gateway. */
 export interface RoutedBody {
@@ -13,6 +14,8 @@ export interface RoutedBody {
   readonly provider?: ProviderPreferences | null;
   readonly session_id?: string | null;
   readonly max_cost?: number | string | null;
+  readonly max_tool_rounds?: number | null;
+  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
 }
 
 /**
@@ -49,16 +52,16 @@ export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: str
 export function translateAsFar<B extends RoutedBody>(
   wire: ChatWire<B>,
   asked: B,
-  given: TranslationContext,
+  request: WireRequest,
 ): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
-  const context = { ...given, isNative: true as const };
+  request.isNative = true;
   try {
-    return { translation: wire.translate(asked, context), untranslatable: null };
+    return { translation: wire.translate(asked, request), untranslatable: null };
   } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, context))
+    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, request))
       throw error;
     const rest = { ...asked, tools: null, tool_choice: null, mcp_servers: null };
-    return { translation: wire.translate(rest, context), untranslatable: error };
+    return { translation: wire.translate(rest, request), untranslatable: error };
   }
 }
 
@@ -71,11 +74,11 @@ export function asNative<B extends RoutedBody>(
   wire: ChatWire<B>,
   asked: B,
   bytes: Buffer,
-  context: TranslationContext,
+  request: WireRequest,
 ): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
-  const { translation, untranslatable } = translateAsFar(wire, asked, context);
+  const { translation, untranslatable } = translateAsFar(wire, asked, request);
   const { native } = wire;
-  if (native === null || wire.runsHere(asked, context)) return { translation, native: null };
+  if (native === null || wire.runsHere(asked, request)) return { translation, native: null };
   const text = bytes.toString('utf8');
   const fields = asked as unknown as NativeRequestFacts['asked'];
   return {
@@ -85,7 +88,7 @@ export function asNative<B extends RoutedBody>(
       text,
       asked: fields,
       model: asked.model,
-      headers: context.headers,
+      headers: request.headers,
       isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(text),
       untranslatable,
     },

@@ -1,15 +1,13 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyContextConfig, FastifyRequest } from 'fastify';
-import type { Dialect, ReplySink, MoreMemory } from '#http';
+import type { ReplySink, MoreMemory } from '#http';
 import type { GatewayError } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
-import type { TargetAdapters } from '#bridge';
 import type { ReplyEncoder, StartedChat } from '../chat/reply/chat-reply.ts';
 import type { ChatBody } from '../chat/chat-schema.ts';
-import type { NativeWire } from '../native/native-wire.ts';
-import type { ClientId } from '../chat/reply/echo-fields.ts';
+import type { Passthrough } from '../native/passthrough.ts';
 import type { WireEncoder } from './wire-encoder.ts';
+import type { WireRequest } from './wire-request.ts';
 
 /** Another API for chat models. */
 export interface ChatWire<B> {
@@ -34,16 +32,16 @@ export interface ChatWire<B> {
   /** The wire's own name of a chat field that was dropped. */
   readonly nameOf: (chatField: string) => string;
   /** The wire as providers speak it; null if no provider speaks it. */
-  readonly native: NativeWire | null;
+  readonly native: Passthrough | null;
   /**
    * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
    * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.
    */
   resolve?(asked: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
   /** Throws GatewayError. */
-  translate(body: B, context: TranslationContext): Translation;
+  translate(body: B, request: WireRequest): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
-  runsHere(body: B, context: TranslationContext): boolean;
+  runsHere(body: B, request: WireRequest): boolean;
   /** Writes an error in the form of the wire. */
   toError(
     error: GatewayError,
@@ -63,21 +61,6 @@ export interface WireAddress {
   text(request: FastifyRequest): string;
 }
 
-/** The facts of a request besides its body. */
-export interface TranslationContext {
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly headers: IncomingHttpHeaders;
-  /** Host of this gateway, as the client called it. */
-  readonly host: string;
-  readonly dialect: Dialect;
-  /** Epoch milliseconds. */
-  readonly now: number;
-  readonly targets: Partial<TargetAdapters>;
-  /** A provider of the model speaks the wire, and gets the request as it came. Default: none does. */
-  readonly isNative?: true;
-}
-
 /** A request of another wire as a chat request. */
 export interface TranslatedBody {
   readonly body: ChatBody;
@@ -91,8 +74,11 @@ export interface Translation extends TranslatedBody {
   encoder(callId: string): WireEncoder;
   /** Changes the form of a reply, after `encoder` has written it. Default: it stays. */
   readonly reframed?: (encoder: ReplyEncoder) => ReplyEncoder;
-  /** Makes the ids of tool calls for the client. Default: the provider's ids. */
-  readonly idOf?: ClientId;
+  /**
+   * The ids of tool calls carry members for the provider: those of the call, or also those of its message. Default:
+   * they are the provider's ids.
+   */
+  readonly idsCarry?: 'call' | 'message';
   /** The reply is made in the background. Default: the client gets it. */
   readonly background?: InBackground;
   /** Keeps the reply for later requests while it is written. Default: it is not kept. */

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { after } from '#wire';
-import { dialectOf } from '#http';
 import { requireAdmission } from '#auth';
 import { GatewayError } from '#errors';
 import { requestedModels } from '#call';
@@ -10,11 +9,12 @@ import type { ChatBody } from '../chat/chat-schema.ts';
 import { tokensOf, measurePrompt } from '../chat/request/prompt-size.ts';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from './translated-route.ts';
+import { requestDepsOf, type WireDeps, WireRequest } from './wire-request.ts';
 import type { ChatWire, Translation } from './chat-wire.ts';
 import { offersOf, type RoutedBody, translateAsFar } from './as-native.ts';
 
 /** A wire whose prompts can be counted. */
-interface CountedWire<B> {
+export interface CountedWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
@@ -35,11 +35,12 @@ const TOKENS_PER_IMAGE = 1_400;
  */
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
-  { pipeline, config, onError, ...deps }: ChatDeps,
+  { pipeline, config, onError, ...deps }: WireDeps,
   { path, schema, described, named, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
-  const targets: NonNullable<ChatDeps['targets']> = deps.targets ?? (() => ({}));
+  const requestDeps = requestDepsOf({ ...deps, config });
+  const { targets } = requestDeps;
 
   const admissionOf = requireAdmission(app, pipeline.admitCount);
   const { address } = wire;
@@ -65,15 +66,12 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
   }
 
   function count(asked: B, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
-    const { translation, untranslatable } = translateAsFar(wire, asked, {
-      caller: admissionOf(request).caller,
-      requestId: request.id,
-      headers: request.headers,
-      host: request.host,
-      dialect: dialectOf(request),
-      now: deps.now(),
-      targets: targets(),
-    });
+    const { caller } = admissionOf(request);
+    const { translation, untranslatable } = translateAsFar(
+      wire,
+      asked,
+      new WireRequest(request, caller, asked.model, requestDeps),
+    );
     return after(find(translation.body), () => {
       const { bytes, messages, images } = measurePrompt(translation.body);
       // These tools were left out of the translation, but a provider that speaks the wire gets them.

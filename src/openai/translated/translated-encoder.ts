@@ -14,7 +14,7 @@ import { resultOf } from '../chat/reply/chat-end.ts';
 import type { ReplyEncoder, SettledChat, StartedChat } from '../chat/reply/chat-reply.ts';
 import type { ReplyHeaders } from '../chat/request/altered-headers.ts';
 import type { ClientId } from '../chat/reply/echo-fields.ts';
-import type { WireEncoder } from './wire-encoder.ts';
+import { failureOf, type WireEncoder } from './wire-encoder.ts';
 import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface TranslatedEncoderOptions {
@@ -96,7 +96,10 @@ class TranslatedEncoder implements ReplyEncoder {
     const wire = this.#began();
     if (before !== null && !(before instanceof Uint8Array)) for (const event of before.events) this.#write(event, wire);
     const failed = cut === null ? body : { ...body, error: toHttpError(cut).body.error };
-    wire.end(chatEndOf(failed, usageWithCost(settled, true)));
+    const end = chatEndOf(failed, usageWithCost(settled, true));
+    const failure = failureOf(end);
+    if (failure === null) wire.end(end);
+    else wire.fail(failure, end);
     return withoutMarks(wire.take(), large);
   }
 
@@ -106,8 +109,8 @@ class TranslatedEncoder implements ReplyEncoder {
 
   #failed(fault: ChatFault): Uint8Array {
     const wire = this.#encoder;
-    if (this.#isNative && this.#isSettled) wire.failNative(fault);
-    else this.#began().end({ finish: 'error', stopSequence: null, usage: null, fault, tollgate: undefined });
+    if (this.#isNative && this.#isSettled) wire.fail(fault, null);
+    else this.#began().fail(fault, { ...FAILED, fault });
     return Buffer.from(wire.take());
   }
 
@@ -116,9 +119,11 @@ class TranslatedEncoder implements ReplyEncoder {
     if (native) return { text: native(costOf(settled, false), cut) };
     const { usage, ...body } = wholeBody(settled);
     const end = chatEndOf(body, usage as Readonly<Record<string, unknown>>);
-    const { status, body: written } = this.#encoder.whole(saidBy(body, this.#toolCallIds), end);
+    const failure = failureOf(end);
+    const wire = this.#encoder;
+    const written = failure ? wire.wholeFailure(failure) : wire.whole(saidBy(body, this.#toolCallIds), end);
     const text = JSON.stringify(written);
-    return { status, text: large === undefined ? text : withoutMarks(text, large).toString() };
+    return { status: failure ? 500 : 200, text: large === undefined ? text : withoutMarks(text, large).toString() };
   }
 
   /** Whether the provider that was asked last speaks the wire; undefined if no provider of the model does. */
@@ -175,6 +180,8 @@ class TranslatedEncoder implements ReplyEncoder {
     }
   }
 }
+
+const FAILED = { finish: 'error', stopSequence: null, usage: null, tollgate: undefined };
 
 /**
  * The bytes of a text with its large strings. They are in one piece, because a response is kept as the end of its reply

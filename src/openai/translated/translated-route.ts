@@ -2,20 +2,20 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { after, interpretedFields, type InterpretedFieldsAt, ambiguousKeyAt, readJson } from '#wire';
-import { createCheck, createKeepAlive, dialectOf, type MoreMemory, toGatewayError } from '#http';
+import { createCheck, createKeepAlive, type MoreMemory, toGatewayError } from '#http';
 import { GatewayError, isOfProvider } from '#errors';
 import type { CancelSignal } from '#billing/amounts';
 import type { Admission } from '#limits';
 import { addPaidRoute, bodyFrom, type PaidRoute, type Payer, payerOf, withModel } from '#call';
 import type { Caller } from '#accounts';
 import { NO_PAYMENTS } from '#payments';
-import type { TargetAdapters } from '#bridge';
 import { createLargeAnswers, type StartedChat, writeChatReply } from '../chat/reply/chat-reply.ts';
 import { type ChatDeps, contextOf, createOpenChat, paidRouteDeps } from '../routes/chat-routes.ts';
 import { refusePrivateMedia, refusePrivateUrls } from '../chat/request/refusals.ts';
 import { withMaxCost } from '../call/chat-to-call.ts';
-import type { NativeRequestFacts } from '../native/native-wire.ts';
-import { withoutAlias } from './service-names.ts';
+import type { NativeRequestFacts } from '../native/passthrough.ts';
+import { type ClientId, NOTHING } from '../chat/reply/echo-fields.ts';
+import { requestDepsOf, type WireDeps, WireRequest } from './wire-request.ts';
 import { createTranslatedHeaders, type ReplyHeaders } from '../chat/request/altered-headers.ts';
 import { ChunkEvents } from '../stream/chunk-output.ts';
 import { createToolCallIds } from '../chat/reply/chat-decoder.ts';
@@ -26,13 +26,14 @@ import { asNative, createSpeaks, type RoutedBody } from './as-native.ts';
 
 interface TranslatedRequest extends Payer {
   readonly translation: Translation;
+  /** Makes the ids of tool calls for the client. undefined: they are the provider's ids. */
+  readonly idOf: ClientId | undefined;
   /** The request as it came, if a provider of the model speaks its wire; else null. */
   readonly native: NativeRequestFacts | null;
 }
 
 const KEEP_ALIVE_MS = 15_000;
 const EMPTY = Buffer.alloc(0);
-const NO_TARGETS: Partial<TargetAdapters> = {};
 /** One event of a stream. Its other members depend on its type. */
 export const EVENT_SCHEMA = {
   title: 'StreamEvent',
@@ -48,7 +49,7 @@ export const EVENT_SCHEMA = {
  */
 export function addTranslatedRoute<B extends RoutedBody>(
   app: FastifyInstance,
-  deps: ChatDeps,
+  deps: WireDeps,
   admissionOf: (request: FastifyRequest) => Admission,
   wire: ChatWire<B>,
 ): void {
@@ -92,8 +93,8 @@ export function addTranslatedRoute<B extends RoutedBody>(
         throw error;
       }
     },
-    answer({ translation, native, caller, payment }, { request, client, onError }) {
-      const { body, dropped, encoder: wireEncoder, idOf, reframed, keeps, background } = translation;
+    answer({ translation, idOf, native, caller, payment }, { request, client, onError }) {
+      const { body, dropped, encoder: wireEncoder, reframed, keeps, background } = translation;
       const headers = (chat: ReplyHeaders, isNative: boolean) => headersOf(chat, dropped, isNative);
       const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
       const encoder = reframed ? (opened: StartedChat) => reframed(translated(opened)) : translated;
@@ -128,6 +129,11 @@ export function addTranslatedRoute<B extends RoutedBody>(
     },
   };
   addPaidRoute(app, paidRouteDeps(deps, admissionOf), route);
+}
+
+function idsFor({ seals }: WireRequest, { idsCarry }: Translation): ClientId | undefined {
+  if (idsCarry === undefined) return undefined;
+  return (id, call, message) => seals.sealCall(id, call, idsCarry === 'message' ? message : NOTHING);
 }
 
 /** Leaves out the errors of a call after it was cancelled, because it may fail because of that. */
@@ -181,8 +187,9 @@ export function createReadBody<B>(
   };
 }
 
-function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
-  const { payments = NO_PAYMENTS, config, targets = () => NO_TARGETS, now } = deps;
+function createRead<B extends RoutedBody>(deps: WireDeps, wire: ChatWire<B>) {
+  const { payments = NO_PAYMENTS, config } = deps;
+  const requestDeps = requestDepsOf(deps);
   const readBody = createReadBody<B>(config.limits, wire.schema);
   const isNative = wire.native === null ? () => false : createSpeaks(deps.catalog ?? null, wire.native.name);
   return async (
@@ -200,26 +207,18 @@ function createRead<B extends RoutedBody>(deps: ChatDeps, wire: ChatWire<B>) {
     const payer = await payerOf(payments, headers, admitted, bodyHash);
     const resolved = (await wire.resolve?.(given, bytes, payer.caller, memory)) ?? { wire, asked: given, bytes };
     const { asked } = resolved;
-    const context = {
-      caller: payer.caller,
-      requestId: request.id,
-      headers,
-      host: request.host,
-      dialect: dialectOf(request),
-      now: now(),
-      targets: targets(),
-    };
+    const wireRequest = new WireRequest(request, payer.caller, asked.model, requestDeps);
     const publicOnly = config.webhooks?.allowPrivate === false;
-    const model = withoutAlias(asked.model, context.targets);
-    const { translation, native } = isNative([model, ...(asked.models ?? [])])
-      ? asNative(resolved.wire, asked, resolved.bytes, context)
-      : { translation: resolved.wire.translate(asked, context), native: null };
+    const { translation, native } = isNative([wireRequest.model, ...(asked.models ?? [])])
+      ? asNative(resolved.wire, asked, resolved.bytes, wireRequest)
+      : { translation: resolved.wire.translate(asked, wireRequest), native: null };
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (publicOnly) refusePrivateMedia(body);
     if (native !== null) {
       refuseKeptAtProvider(native.asked, native.wire);
       if (publicOnly) refusePrivateUrls(asked);
     }
-    return { translation: body === translation.body ? translation : { ...translation, body }, native, ...payer };
+    const capped = body === translation.body ? translation : { ...translation, body };
+    return { translation: capped, idOf: idsFor(wireRequest, capped), native, ...payer };
   };
 }

@@ -1,5 +1,7 @@
 import type { JsonObject } from '#wire';
 import type { Citation, FilePart } from '#bridge';
+import { BOUNDS } from '#wire/replies';
+import { objectIn } from '../bridge/to-ask.ts';
 import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
 
 /**
@@ -23,25 +25,25 @@ export interface WireEncoder {
   file?(file: FilePart): void;
   /** Keeps a silent stream alive. */
   ping(): void;
-  /** The last events of a stream. */
+  /** The last events of a stream. If the end has a fault, what came is charged, and the fault is why it was cut. */
   end(end: ChatEnd): void;
-  /** The last event of a failed stream whose provider speaks the wire. */
-  failNative(fault: ChatFault): void;
+  /** The last event of a stream that failed. `end`: null if its provider speaks the wire, so that its events passed. */
+  fail(fault: ChatFault, end: ChatEnd | null): void;
   take(): string;
-  /** A reply that is not streamed. */
-  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: JsonObject };
+  /** A reply that is not streamed. For `end` see the method of this name. */
+  whole(said: ChatSaid, end: ChatEnd): JsonObject;
+  /** A reply that is not streamed and has failed. */
+  wholeFailure(fault: ChatFault): JsonObject;
 }
 
-/** Whether something was charged, or will be. Such a reply is shown even if it failed. */
-export const isCharged = ({ usage }: ChatEnd): boolean => usage !== null && usage['cost'] !== 0;
+const MODEL_FAILED: ChatFault = { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
 
-/** Whether a reply consists only of its error. */
-export const hasFailed = (end: ChatEnd): boolean =>
-  !isCharged(end) && (end.fault !== null || end.finish === 'error' || end.usage === null);
-
-/** The error of a failed reply. */
-export const faultOf = ({ fault }: ChatEnd): ChatFault =>
-  fault ?? { message: 'The model ended with an error', type: 'provider_unavailable', code: 500 };
+/** The error of a reply that consists only of it; null for one that is shown, as it is charged or will be. */
+export function failureOf({ usage, finish, fault }: ChatEnd): ChatFault | null {
+  const isCharged = usage !== null && usage['cost'] !== 0;
+  if (isCharged || (fault === null && finish !== 'error' && usage !== null)) return null;
+  return fault ?? MODEL_FAILED;
+}
 
 /** Whether a reply ended before its model was done. */
 const endedEarly = ({ finish, fault }: ChatEnd): boolean =>
@@ -58,26 +60,16 @@ export function isCutCall(given: string, isLast: boolean, end: ChatEnd): boolean
 }
 
 /** How far a JSON object or array has come, which arrives in pieces. Each piece is read once. */
-export interface JsonProgress {
-  push(text: string): void;
-  /** All brackets are closed. The text is not parsed, so it may still be invalid. False for other values. */
-  readonly isWhole: boolean;
-  /** Brackets or a text are not closed. */
-  readonly isOpen: boolean;
-}
-
-export function createJsonProgress(): JsonProgress {
-  return new JsonScanner();
-}
-
-class JsonScanner implements JsonProgress {
+export class JsonProgress {
   #depth = 0;
   #state: 'before' | 'inside' | 'text' | 'escape' | 'after' | 'other' = 'before';
 
+  /** All brackets are closed. The text is not parsed, so it may still be invalid. False for other values. */
   get isWhole(): boolean {
     return this.#state === 'after';
   }
 
+  /** Brackets or a text are not closed. */
   get isOpen(): boolean {
     return this.#state === 'inside' || this.#state === 'text' || this.#state === 'escape';
   }
@@ -100,10 +92,14 @@ class JsonScanner implements JsonProgress {
 }
 
 function progressOf(text: string): JsonProgress {
-  const progress = createJsonProgress();
+  const progress = new JsonProgress();
   progress.push(text);
   return progress;
 }
+
+/** The arguments of a call as an object. Anything else that a model wrote is passed on as text inside an object. */
+export const argumentsOf = (given: string): JsonObject =>
+  given.trim() === '' ? {} : (objectIn(given, BOUNDS.reply) ?? { arguments: given });
 
 /** Whether a text is an object or an array of which all brackets are closed. */
 export const isWholeJson = (text: string): boolean => progressOf(text).isWhole;

@@ -3,7 +3,7 @@ import { allowPages, createServer, createDrain } from '#http';
 import { createCatalog } from '#catalog';
 import type { Payments } from '#payments';
 import { countAnswers } from '#observe';
-import { anthropicForm, CHAT_WIRES, geminiForm } from '#openai';
+import { CHAT_WIRES, formOfErrors } from '#openai';
 import { addWebPages, referenceRoutes } from '#pages';
 import { createAccountStates, createLimitsStore, createMemberStore, createProviderKeys } from '#accounts';
 import {
@@ -48,7 +48,7 @@ export async function openServer(money: Money) {
     ownOrigin,
     onBodyRefused: metrics.bodyRefused,
     onError,
-    formOf: (request) => anthropicForm(request) ?? geminiForm(request),
+    formOf: formOfErrors,
   });
   money.late.bodies = server.requestBodies;
   opened.defer(() => server.close());

@@ -1,4 +1,4 @@
-import { ANTHROPIC_VERSION, keyHeaders } from '#config';
+import { keyHeaders, NATIVE_APIS } from '#config';
 import { CHAT_MODALITIES } from '#config/model-kinds';
 import { KNOWN_PROVIDERS, type ListedProvider } from '#config/known-providers';
 import { BOUNDS, fetchText, isObject, readForeign, type JsonObject } from '#wire';
@@ -34,13 +34,11 @@ export async function listModels(
   { use, url, apiKey }: Pick<ListedProvider, 'use' | 'url' | 'apiKey'>,
   signal?: AbortSignal,
 ): Promise<readonly ListedModel[]> {
-  const { path, toBase = (base: string) => base, headersOf = '' } = KNOWN_PROVIDERS[use].lists!;
+  const { path, toBase = (base: string) => base, headersOf } = KNOWN_PROVIDERS[use].lists!;
   const address = `${toBase(url)}${path}`;
   const { host } = new URL(address);
-  const headers = {
-    ...keyHeaders(apiKey, headersOf),
-    ...(use === 'anthropic' ? { 'anthropic-version': ANTHROPIC_VERSION } : {}),
-  };
+  const api = headersOf === undefined ? null : NATIVE_APIS[headersOf];
+  const headers = { ...keyHeaders(apiKey, api?.at ?? ''), ...api?.headers };
   const timeout = AbortSignal.timeout(ASK_MS);
   const { status, text } = await fetchText(address, {
     headers,

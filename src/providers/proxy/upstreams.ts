@@ -3,11 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import {
   type Config,
   type ServiceConfig,
-  GEMINI_PATH,
   IMAGE_PATHS,
-  MESSAGES_PATH,
+  isAnswerPath,
   type Primitive,
-  RESPONSES_PATH,
   servesRealtime,
   VIDEO_API,
 } from '#config';
@@ -237,7 +235,7 @@ const PIPE = { kind: 'http', url: 'http://ai-sdk', apiKey: null } as const;
  * accounts of the upstream's API. Tools and agents have no such list.
  */
 const OFFERED: Readonly<Record<Primitive, (path: string) => boolean>> = {
-  model: (path) => MODEL_PATHS.has(path) || OF_GEMINI.test(path),
+  model: (path) => MODEL_PATHS.has(path) || isAnswerPath(path),
   image: (path) => MADE_AT.has(path),
   video: (path) => path.startsWith(VIDEO_API.path) && BELOW_VIDEOS.test(path.slice(VIDEO_API.path.length)),
   tool: () => true,
@@ -247,11 +245,7 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
   '/chat/completions',
   '/completions',
   ...KINDS_OF_MODELS.flatMap(([, { paths }]) => paths),
-  MESSAGES_PATH,
-  RESPONSES_PATH,
 ]);
-/** Answers of a model on the gemini wire, but not its files, caches and tuned models. */
-const OF_GEMINI = new RegExp(`^${GEMINI_PATH}[^/:]{1,512}:(?:generateContent|streamGenerateContent)$`);
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
 const BELOW_VIDEOS = new RegExp(`^(?:/${VIDEO_API.jobId}(?:/content)?)?$`);

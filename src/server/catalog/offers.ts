@@ -10,8 +10,7 @@ import {
 } from '#billing';
 import {
   keyHeaders,
-  GEMINI_PATH,
-  MESSAGES_PATH,
+  ownPathsOf,
   type Service,
   type ServiceConfig,
   type HttpTarget,
@@ -146,15 +145,12 @@ export function withOwnKey(endpoint: DirectEndpoint, key: string): DirectEndpoin
   return { ...endpoint, headers: keyHeaders(key, ''), headersAt: Object.fromEntries(paths) };
 }
 
-/** The headers with the key, for the wires that expect it in another header. */
+/** The headers with the key, for the wires whose requests do not go out as those of chat. */
 function headersOfWires(
   wires: readonly string[] | undefined,
   apiKey: string | null,
 ): Pick<DirectEndpoint, 'headersAt'> {
-  const paths = [
-    ...(wires?.includes('messages') ? [MESSAGES_PATH] : []),
-    ...(wires?.includes('gemini') ? [GEMINI_PATH] : []),
-  ];
+  const paths = ownPathsOf(wires ?? []);
   if (paths.length === 0) return {};
   return { headersAt: Object.fromEntries(paths.map((path) => [path, keyHeaders(apiKey, path)])) };
 }

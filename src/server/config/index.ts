@@ -46,16 +46,13 @@ export {
 } from './service.ts';
 export { PACKAGE_FAILED, findPackage } from './blocks/sdk-package.ts';
 export { indexLines, parseToml, readTomlFile } from './toml.ts';
+export { NATIVE_APIS, type NativeWireName } from './native-apis.ts';
 export {
-  ANTHROPIC_VERSION,
   IMAGE_PATHS,
-  GEMINI_PATH,
-  MESSAGES_PATH,
-  type NativeWireName,
-  RESPONSES_PATH,
   VIDEO_API,
-  geminiPath,
+  isAnswerPath,
   keyHeaders,
+  ownPathsOf,
   pathOfHeaders,
   upstreamPath,
 } from './upstream-api.ts';

@@ -1,5 +1,5 @@
 import type { Table } from './toml.ts';
-import { GEMINI_PATH, MESSAGES_PATH, type NativeWireName } from './upstream-api.ts';
+import type { NativeWireName } from './native-apis.ts';
 
 /** The largest context that a block may have, in tokens. */
 export const TOKENS_MAX = 100_000_000;
@@ -61,8 +61,8 @@ interface ModelListing {
   /** Path of the list below the base address. `toBase` changes the address of the chat API to that of the list. */
   readonly path: string;
   readonly toBase?: (base: string) => string;
-  /** The path whose key headers the request has, see keyHeaders. */
-  readonly headersOf?: string;
+  /** The API whose headers the request has. Default: those of chat. */
+  readonly headersOf?: NativeWireName;
 }
 
 const MODELS: ModelListing = { path: '/models' };
@@ -120,7 +120,7 @@ const KNOWN = {
     keyVariables: ['ANTHROPIC_API_KEY'],
     wires: ['messages'],
     prices: 'anthropic',
-    lists: { path: '/models?limit=1000', headersOf: MESSAGES_PATH },
+    lists: { path: '/models?limit=1000', headersOf: 'messages' },
     searches: '10',
     strict: true,
     forward: ['thinking'],
@@ -135,7 +135,7 @@ const KNOWN = {
     lists: {
       path: '/models?pageSize=1000',
       toBase: (base) => base.replace(/\/openai$/, ''),
-      headersOf: GEMINI_PATH,
+      headersOf: 'gemini',
     },
     searches: '35',
     strict: true,

@@ -1,8 +1,6 @@
-/* The APIs that services have at their providers: their names, their paths, and the headers with their keys. */
+import { NATIVE_APIS, type NativeApi, type NativeWireName } from './native-apis.ts';
 
-/** Wires that a model's API may support beside chat completions. */
-export const NATIVE_WIRES = ['messages', 'responses', 'gemini'] as const;
-export type NativeWireName = (typeof NATIVE_WIRES)[number];
+/* The APIs that services have at their providers: their names, their paths, and the headers with their keys. */
 
 /** OpenAI's Realtime API, a WebSocket. It is no chat wire: requests of other wires are not translated to it. */
 export const REALTIME = 'realtime';
@@ -10,51 +8,48 @@ export const REALTIME = 'realtime';
 /** The APIs that a model's block names. */
 export type ModelWire = NativeWireName | 'chat' | typeof REALTIME;
 
-/** Path of the messages wire at a model's API. */
-export const MESSAGES_PATH = '/messages';
-/** Path of the responses wire. */
-export const RESPONSES_PATH = '/responses';
-/** The beginning of the paths of the gemini wire. A model, a colon and a method follow. */
-export const GEMINI_PATH = '/v1beta/models/';
-/** The version of the messages wire for requests without one. */
-export const ANTHROPIC_VERSION = '2023-06-01';
+const APIS: readonly NativeApi[] = Object.values(NATIVE_APIS);
+const BY_PATH: ReadonlyMap<string, NativeApi> = new Map(APIS.map((api) => [api.at, api]));
+const BY_PREFIX: readonly NativeApi[] = APIS.filter(({ at }) => at.endsWith('/'));
+
+/** The API that a path below the base address of a provider belongs to; undefined for chat and all others. */
+function apiAt(path: string): NativeApi | undefined {
+  const exact = BY_PATH.get(path);
+  if (exact !== undefined) return exact;
+  for (const api of BY_PREFIX) if (path.startsWith(api.at)) return api;
+  return undefined;
+}
 
 /** The version of an API at the end of a base address: `/v1`, or that of Google's API, with its chat API below it. */
 const VERSION = /\/v1(?:beta)?(?:\/openai)?$/;
 
-/**
- * The path of a request to an upstream API. `base`: the path of its base address, without a slash at its end. The paths
- * of the gemini wire name their own version, so they replace that of the base address.
- */
+/** The path of a request to an upstream API. `base`: the path of its base address, without a slash at its end. */
 export const upstreamPath = (base: string, path: string): string =>
-  (path.startsWith(GEMINI_PATH) ? base.replace(VERSION, '') : base) + path;
+  (apiAt(path)?.isVersioned ? base.replace(VERSION, '') : base) + path;
 
-/** The path of an answer of `model` on the gemini wire. */
-export function geminiPath(model: string, stream: boolean): string {
-  const name = encodeURIComponent(model.replace(/^models\//, ''));
-  return `${GEMINI_PATH}${name}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`;
+/** The path whose headers a request to `path` gets: all paths of one API have the same ones. */
+export const pathOfHeaders = (path: string): string => apiAt(path)?.at ?? path;
+
+/** Whether a path without its query is that of an answer in one of the native APIs. */
+export function isAnswerPath(path: string): boolean {
+  const api = apiAt(path);
+  return api !== undefined && (api.answers?.test(path) ?? true);
 }
 
-/** The path whose headers a request to `path` gets: all paths of the gemini wire have the same ones. */
-export const pathOfHeaders = (path: string): string => (path.startsWith(GEMINI_PATH) ? GEMINI_PATH : path);
+/** The paths of the APIs in `wires` whose requests do not go out as those of chat: see `pathOfHeaders`. */
+export const ownPathsOf = (wires: readonly string[]): readonly string[] =>
+  wires.flatMap((wire) => {
+    const api: NativeApi | undefined = Object.hasOwn(NATIVE_APIS, wire)
+      ? NATIVE_APIS[wire as NativeWireName]
+      : undefined;
+    return api?.keyHeaders === undefined && !api?.isVersioned ? [] : [api.at];
+  });
 
-/**
- * The headers with the key of an upstream API, for a request to `path` below its base address. Anthropic's API expects
- * API keys in `x-api-key` and OAuth tokens (`sk-ant-oat…`) as bearer tokens, and refuses them the other way round.
- * Compatible servers often expect a bearer token, so other keys are sent in both headers. Google's API takes keys in
- * `x-goog-api-key` and OAuth tokens (`ya29.…`) as bearer tokens.
- */
+/** The headers with the key of an upstream API, for a request to `path` below its base address. */
 export function keyHeaders(apiKey: string | null, path: string): Readonly<Record<string, string>> {
   if (apiKey === null) return {};
   const bearer = { authorization: `Bearer ${apiKey}` };
-  if (path.startsWith(GEMINI_PATH)) {
-    if (apiKey.startsWith('ya29.')) return bearer;
-    const own = { 'x-goog-api-key': apiKey };
-    return /^(?:AIza|AQ\.)/.test(apiKey) ? own : { ...bearer, ...own };
-  }
-  if (path !== MESSAGES_PATH || apiKey.startsWith('sk-ant-oat')) return bearer;
-  const own = { 'x-api-key': apiKey };
-  return apiKey.startsWith('sk-ant-') ? own : { ...bearer, ...own };
+  return apiAt(path)?.keyHeaders?.(apiKey, bearer) ?? bearer;
 }
 
 /** Image APIs: OpenAI's, that of a tollgate gateway, or OpenRouter's. */

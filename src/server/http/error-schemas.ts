@@ -28,7 +28,9 @@ const terms = {
   extensions: { type: 'object', additionalProperties: true },
 } as const;
 
-const message = { type: 'string', description: 'What is wrong, and what would be right.' } as const;
+/** The words of an error. */
+export const ERROR_MESSAGE = { type: 'string', description: 'What is wrong, and what would be right.' } as const;
+const message = ERROR_MESSAGE;
 const type = { type: 'string', description: 'A stable name, such as `insufficient_balance`.' } as const;
 const param = { type: ['string', 'null'], description: 'The field that is wrong.' } as const;
 
@@ -84,58 +86,23 @@ export const MEDIA_ERROR = {
   },
 } as const;
 
-/** An error in the form of Anthropic's API. */
-export const ANTHROPIC_ERROR = {
-  title: 'AnthropicError',
+/**
+ * The schema of errors in the form of another API, which have the terms of a payment, too. `whose`: such as
+ * `Cohere’s API`.
+ */
+export const foreignError = (title: string, whose: string, required: readonly string[], properties: object) => ({
+  title,
   type: 'object',
-  description: 'An error in the form of Anthropic’s API. In a 402 also the terms of a payment.',
-  required: ['type', 'error'],
-  properties: {
-    type: { type: 'string', enum: ['error'] },
-    error: {
-      type: 'object',
-      required: ['type', 'message'],
-      properties: { type: { type: 'string', description: 'Such as `invalid_request_error`.' }, message },
-    },
-    request_id: { type: 'string' },
-    ...terms,
-  },
-} as const;
-
-/** An error in the form of Google's APIs. */
-export const GEMINI_ERROR = {
-  title: 'GeminiError',
-  type: 'object',
-  description: 'An error in the form of Google’s APIs. In a 402 also the terms of a payment.',
-  required: ['error'],
-  properties: {
-    error: {
-      title: 'GeminiErrorDetail',
-      type: 'object',
-      required: ['code', 'message', 'status'],
-      properties: {
-        code: { type: 'integer', description: 'The HTTP status again.' },
-        message,
-        status: { type: 'string', description: 'A canonical code such as `INVALID_ARGUMENT`.' },
-        details: {
-          type: 'array',
-          items: { type: 'object', additionalProperties: true },
-          description: 'The name of the error here (`ErrorInfo`), the request, and when a repeat can succeed.',
-        },
-      },
-    },
-    ...terms,
-  },
-} as const;
+  description: `An error in the form of ${whose}. In a 402 also the terms of a payment.`,
+  required,
+  properties: { ...properties, ...terms },
+});
 
 /** An error in the form of Cohere's API. */
-export const COHERE_ERROR = {
-  title: 'CohereError',
-  type: 'object',
-  description: 'An error in the form of Cohere’s API. In a 402 also the terms of a payment.',
-  required: ['id', 'message'],
-  properties: { id: { type: 'string', description: 'The id of the request.' }, message, ...terms },
-} as const;
+export const COHERE_ERROR = foreignError('CohereError', 'Cohere’s API', ['id', 'message'], {
+  id: { type: 'string', description: 'The id of the request.' },
+  message,
+});
 
 /** An error of the lists of models, which clients of two APIs ask for. */
 export const MODELS_ERROR = {

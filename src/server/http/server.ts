@@ -48,11 +48,11 @@ export interface ServerOptions {
   readonly formOf?: (request: FastifyRequest) => ErrorForm | null;
 }
 
-/** Writes an error in the form of an API. `id`: of the request. */
+/** Writes an error in the form of an API. */
 type ErrorForm = (
   error: GatewayError,
-  request: { readonly id: string },
-) => { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: object };
+  request: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+) => { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 
 // Bodies are validated without conversion. In addresses, texts are converted to numbers and booleans. Schemas are not
 // checked at run time, because a test checks them, and compiling the schema of schemas takes longer than everything

@@ -1,13 +1,14 @@
+import { capIn } from '../../../src/openai/native/passthrough.ts';
 import fc from 'fast-check';
 import { it } from 'vitest';
 import { GatewayError } from '#errors';
 import { createCheck } from '#http';
 import type { Offer } from '#catalog';
-import { type GeminiBody, geminiSchema } from '../../../src/openai/gemini/gemini-schema.ts';
-import { GEMINI_WIRE } from '../../../src/openai/gemini/native-gemini.ts';
+import { type GeminiBody, geminiSchema } from '../../../src/openai/gemini/schema.ts';
+import { GEMINI_PASSTHROUGH } from '../../../src/openai/gemini/passthrough.ts';
 import { placedBody, textOfPlaced } from '../../../src/openai/gemini/request-form.ts';
-import { toChatBody } from '../../../src/openai/gemini/to-chat-body.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { decodeRequest } from '../../../src/openai/gemini/decode-request.ts';
+import { TRUSTING, wireRequest } from '../translated/support/wire-request.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';
 import { anyPart, weird } from '../native/support/anything.ts';
 import { makeOffer } from '../support/offers.ts';
@@ -88,11 +89,11 @@ const offer: Offer = makeOffer();
 
 function passes(checked: GeminiBody, text: string): void {
   const asked: Record<string, unknown> = { ...checked };
-  const wire = GEMINI_WIRE;
+  const wire = GEMINI_PASSTHROUGH;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(wire.capIn(sent) === 7, text);
-  holds(sent['model'] === (wire === GEMINI_WIRE ? undefined : offer.model!.upstreamModel), text);
+  holds(capIn(wire, sent) === 7, text);
+  holds(sent['model'] === (wire === GEMINI_PASSTHROUGH ? undefined : offer.model!.upstreamModel), text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
   holds(size.bytes >= 0 && size.images >= 0, text);
@@ -117,14 +118,7 @@ it(
         }
         passes(checked, textOfPlaced(checked, Buffer.from(text)).toString());
         try {
-          const options = {
-            names: createToolNames(),
-            thought: () => ({ reasoning_content: 'x' }),
-            opened: () => null,
-            serviceAt: () => null,
-            bridged: false,
-          };
-          holds(Array.isArray(toChatBody(checked, options).body.messages), text);
+          holds(Array.isArray(decodeRequest(checked, wireRequest(checked.model, TRUSTING)).body.messages), text);
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }

@@ -1,6 +1,6 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
+import { MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import {
   call,
@@ -112,7 +112,7 @@ describe('messages.create', () => {
 
   test('a text that comes back without citations is no reason to prefer some providers', () => {
     const text = (citations: unknown) => JSON.stringify({ content: [{ type: 'text', text: 'Hi', citations }] });
-    expect([text(null), text([]), text([{ cited_text: 'Hi' }])].map((one) => MESSAGES_WIRE.loses(one))).toEqual([
+    expect([text(null), text([]), text([{ cited_text: 'Hi' }])].map((one) => MESSAGES_PASSTHROUGH.loses(one))).toEqual([
       false,
       false,
       true,

@@ -1,14 +1,13 @@
 import { tokenizedBytes } from '#catalog';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/messages-schema.ts';
-import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
+import { messagesSchema, type MessagesBody } from '../../../src/openai/messages/schema.ts';
+import { decodeRequest } from '../../../src/openai/messages/decode-request.ts';
 import { measurePrompt } from '../../../src/openai/chat/request/prompt-size.ts';
-import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { wireRequest } from '../translated/support/wire-request.ts';
 import { createReadBody } from '../../../src/openai/translated/translated-route.ts';
 import { measureNative } from '../../../src/openai/native/native-request.ts';
-import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
+import { MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
 
 import { anyCharacter } from '../../support/any-character.ts';
 
@@ -35,11 +34,7 @@ test('the bytes of all texts of a prompt are counted, whatever they are and howe
           ? json.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
           : json;
         const body = await read(Buffer.from(written), {});
-        const { open: opened } = createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' });
-        const options = { names: createToolNames(), opened, thought: () => null, serviceAt: () => null };
-        const { bytes, added, messages, images } = measurePrompt(
-          toChatBody(body, { ...options, session: null, bridged: false }).body,
-        );
+        const { bytes, added, messages, images } = measurePrompt(decodeRequest(body, wireRequest()).body);
         const roles = ['system', ...asked.map((_one, index) => (index % 2 === 0 ? 'user' : 'assistant'))];
         const texts = [system, ...asked, ...roles].reduce((sum, one) => sum + tokenizedBytes(one), 0);
         expect({ bytes: bytes + added, messages, images }).toEqual({
@@ -63,5 +58,8 @@ test.each([
   const said = (asked.messages[0] as { readonly content: string }).content;
   const added = tokenizedBytes(said) - Buffer.byteLength(said);
   expect(added).toBeGreaterThan(0);
-  expect(measureNative({ wire: MESSAGES_WIRE, text, asked })).toMatchObject({ bytes: Buffer.byteLength(text), added });
+  expect(measureNative({ wire: MESSAGES_PASSTHROUGH, text, asked })).toMatchObject({
+    bytes: Buffer.byteLength(text),
+    added,
+  });
 });

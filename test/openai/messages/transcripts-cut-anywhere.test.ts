@@ -1,11 +1,10 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createMessageEncoder } from '../../../src/openai/messages/message-encoder.ts';
-import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createSealedThinking } from '../../../src/openai/chat/reply/sealed-thinking.ts';
+import { createMessageEncoder } from '../../../src/openai/messages/encode-reply.ts';
+import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { jsonInside } from '../../../src/gateway/bridge/call-event.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { wireRequest } from '../translated/support/wire-request.ts';
 import {
   cutAt,
   deltas,
@@ -21,20 +20,15 @@ import { call, chunk, eventsOf, usage } from '../translated/support/transcript-u
 // Transcripts of chat streams as the events of a message, wherever the network cuts them.
 
 const RUNS = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 150;
-const seals = createSealedThinking(Buffer.alloc(32, 7));
-const THINKING_OF = { account: 'a', model: 'm' };
+const request = wireRequest();
 const encoderOf = () =>
   createMessageEncoder({
     id: 'msg_1',
     model: 'acme/small',
     promptTokens: () => 3,
-    names: createToolNames(),
     stopSequences: [],
     thinking: 'shown',
-    seals,
-    thinkingOf: THINKING_OF,
-    isIn: () => false,
-    requestId: 'r',
+    request,
     managesContext: false,
   });
 const eventsFor = (reads: readonly Buffer[]) => translated(encoderOf(), reads);
@@ -96,9 +90,9 @@ const unsealed = ({ type, id, text }: Joined) => ({ type, id, text });
 
 /** What goes back to the provider of these blocks. */
 function membersIn(blocks: readonly Joined[]): object {
-  const kept = createEchoFields(Infinity);
+  const kept = new EchoFields(Infinity);
   for (const { type, text, seal } of blocks)
-    if (type.endsWith('thinking')) kept.add(seals.open(THINKING_OF, text, seal!)!);
+    if (type.endsWith('thinking')) kept.add(request.seals.thought(text, seal!)!);
   return kept.members;
 }
 
@@ -109,7 +103,7 @@ test('what is said comes whole and in blocks that follow each other, wherever it
       const whole = blocksOf(eventsFor([bytes]));
       const read = blocksOf(eventsFor(cutAt(bytes, cuts)));
       deepEqual(read.map(unsealed), whole.map(unsealed));
-      const wanted = createEchoFields(Infinity);
+      const wanted = new EchoFields(Infinity);
       for (const { thinking, sealed } of steps)
         wanted.add({ reasoning_content: thinking, reasoning_details: sealed === undefined ? [] : [detailOf(sealed)] });
       deepEqual(membersIn(read), wanted.members);

@@ -1,9 +1,10 @@
+import { OutputSize } from '../../../src/openai/native/output-size.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
-import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
+import { createMessagesDecoder } from '../../../src/openai/messages/passthrough.ts';
+import { createResponsesDecoder } from '../../../src/openai/responses/passthrough.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/reply/output-bound.ts';
-import type { NativeEnd } from '../../../src/openai/native/native-wire.ts';
+import type { NativeEnd } from '../../../src/openai/native/passthrough.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';
@@ -106,11 +107,11 @@ describe('a reply in one piece', () => {
 test('a picture that a response made is one, in an item of a stream and of a whole reply', () => {
   const item = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORAAA' };
   const decoder = createResponsesDecoder('m');
-  const media = { pictures: 1, soundBytes: 0 };
-  expect(decoder.sizeOf('response.output_item.done', { item })).toMatchObject({ media });
-  expect(decoder.takeWhole(JSON.parse(response({ output: [item] })) as Record<string, unknown>)).toMatchObject({
-    media,
-  });
+  const size = new OutputSize();
+  decoder.addSize('response.output_item.done', { item }, size);
+  expect(size).toMatchObject({ pictures: 1, soundBytes: 0 });
+  decoder.takeWhole(JSON.parse(response({ output: [item] })) as Record<string, unknown>, size);
+  expect(size).toMatchObject({ pictures: 2, soundBytes: 0 });
 });
 
 // A run in what is not counted buys nothing for the words beside it.
@@ -291,7 +292,7 @@ test('billed counts of a message cut its parts of a cache, too', () => {
   };
   const split = (billed: number): unknown => {
     const reply = { type: 'message', content: [], usage: claimed };
-    decoder.takeWhole(reply);
+    decoder.takeWhole(reply, new OutputSize());
     const end = { ...CUT, usage: { prompt_tokens: billed, completion_tokens: 9 }, isCorrected: true, isBroken: false };
     const { usage } = JSON.parse(decoder.whole(JSON.stringify(reply), reply, end)) as {
       usage: Record<string, unknown>;

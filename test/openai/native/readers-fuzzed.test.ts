@@ -4,16 +4,16 @@ import { GatewayError } from '#errors';
 import { isObject, UpstreamFailure } from '#wire';
 import { createCheck } from '#http';
 import type { Offer } from '#catalog';
-import { createMessagesDecoder, MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
-import { messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
+import { createMessagesDecoder, MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
+import { messagesSchema } from '../../../src/openai/messages/schema.ts';
 import { nativeBody, measureNative } from '../../../src/openai/native/native-request.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
-import type { NativeWire } from '../../../src/openai/native/native-wire.ts';
-import { createResponsesDecoder, RESPONSES_WIRE } from '../../../src/openai/responses/native-responses.ts';
-import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/responses-schema.ts';
-import { toChatBody } from '../../../src/openai/responses/to-chat-body.ts';
-import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { capIn, type Passthrough } from '../../../src/openai/native/passthrough.ts';
+import { createResponsesDecoder, RESPONSES_PASSTHROUGH } from '../../../src/openai/responses/passthrough.ts';
+import { type ResponsesBody, responsesSchema } from '../../../src/openai/responses/schema.ts';
+import { decodeRequest } from '../../../src/openai/responses/decode-request.ts';
+import { TRUSTING, wireRequest } from '../translated/support/wire-request.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { makeOffer } from '../support/offers.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
@@ -21,7 +21,7 @@ import { anyCharacter } from '../../support/any-character.ts';
 import { pooled } from '../../support/pooled.ts';
 import { anyPart, weird } from './support/anything.ts';
 import { geminiEvents, messageEvents, responseEvents } from './support/transcripts.ts';
-import { createGeminiDecoder } from '../../../src/openai/gemini/native-gemini.ts';
+import { createGeminiDecoder } from '../../../src/openai/gemini/passthrough.ts';
 
 const deep = process.env['TOLLGATE_DEEP'] === '1';
 const runs = deep ? 1_000_000 : 600;
@@ -306,11 +306,11 @@ const request = fc.record(
 
 const offer: Offer = makeOffer();
 
-function passes(wire: NativeWire, checked: unknown, text: string): void {
+function passes(wire: Passthrough, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
   const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
-  holds(wire.capIn(sent) === 7, text);
+  holds(capIn(wire, sent) === 7, text);
   holds(sent['model'] === offer.model!.upstreamModel, text);
   for (const name of ['provider', 'n_predict', 'session_id']) holds(!(name in sent), text);
   const size = measureNative(given);
@@ -332,18 +332,10 @@ describe('whatever a client asks', () => {
           if (!(error instanceof GatewayError)) throw error;
           return;
         }
-        passes(RESPONSES_WIRE, checked, text);
+        passes(RESPONSES_PASSTHROUGH, checked, text);
         try {
-          const options = {
-            registry: createToolRegistry(),
-            thought: () => ({ reasoning_content: 'x' }),
-            opened: createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' }).open,
-            serviceAt: () => null,
-            session: null,
-            isNative: false,
-            bridged: false,
-          };
-          holds(Array.isArray(toChatBody(checked, options).body.messages), text);
+          const { body } = decodeRequest(checked, wireRequest('m', TRUSTING), createToolRegistry());
+          holds(Array.isArray(body.messages), text);
         } catch (error) {
           if (!(error instanceof GatewayError)) throw error;
         }
@@ -364,7 +356,7 @@ describe('whatever a client asks', () => {
           if (!(error instanceof GatewayError)) throw error;
           return;
         }
-        passes(MESSAGES_WIRE, checked, text);
+        passes(MESSAGES_PASSTHROUGH, checked, text);
       }),
       { numRuns: runs },
     );

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MESSAGES_WIRE } from '../../../src/openai/messages/native-messages.ts';
+import { MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { completion } from '../translated/support/transcript-upstream.ts';
 import { message, messageEvents, MESSAGE_USAGE, response, responseEvents, SIGNATURE } from './support/transcripts.ts';
@@ -132,7 +132,7 @@ describe('the bytes of a request', () => {
       turn([thinking(SIGNATURE), redacted('EmwK'), said]),
       user,
     ]);
-    const loses = (block: object) => MESSAGES_WIRE.loses(JSON.stringify([block]));
+    const loses = (block: object) => MESSAGES_PASSTHROUGH.loses(JSON.stringify([block]));
     expect([redacted('EmwK'), redacted('tg2.aaaa'), thinking(SIGNATURE), thinking('tg2.aaaa')].map(loses)).toEqual([
       true,
       false,

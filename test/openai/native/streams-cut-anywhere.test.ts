@@ -1,10 +1,10 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createMessagesDecoder } from '../../../src/openai/messages/native-messages.ts';
+import { createMessagesDecoder } from '../../../src/openai/messages/passthrough.ts';
 import { createNativeStreamReader } from '../../../src/openai/native/native-stream-reader.ts';
-import type { NativeDecoder } from '../../../src/openai/native/native-wire.ts';
-import { createResponsesDecoder } from '../../../src/openai/responses/native-responses.ts';
+import type { NativeDecoder } from '../../../src/openai/native/passthrough.ts';
+import { createResponsesDecoder } from '../../../src/openai/responses/passthrough.ts';
 import { CONTEXT, textBefore } from '../support/replies.ts';
 import { cutAt, lengths } from '../translated/support/transcripts.ts';
 import { messageEvents, responseEvents } from './support/transcripts.ts';

@@ -1,8 +1,8 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createResponseEncoder } from '../../../src/openai/responses/response-encoder.ts';
+import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { createResponseEncoder } from '../../../src/openai/responses/encode-reply.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import {
   cutAt,
@@ -32,7 +32,11 @@ function eventsFor(reads: readonly Buffer[]): string {
       background: false,
       asked: { model: 'acme/small' },
       registry,
-      thinking: { isAsked: true, summary: true, seal: (members) => JSON.stringify(members), isIn: () => false },
+      thinking: {
+        isAsked: true,
+        summary: true,
+        seals: { seal: (members) => JSON.stringify(members), holds: () => false },
+      },
     }),
     reads,
   );
@@ -111,10 +115,10 @@ test('what is said comes whole and in its order, wherever it is cut', () => {
       const bytes = transcriptOf(steps);
       const whole = outputOf(eventsFor([bytes]));
       deepEqual(outputOf(eventsFor(cutAt(bytes, cuts))), whole);
-      const wanted = createEchoFields(Infinity);
+      const wanted = new EchoFields(Infinity);
       for (const { thinking, sealed } of steps)
         wanted.add({ reasoning_content: thinking, reasoning_details: sealed === undefined ? [] : [detailOf(sealed)] });
-      const kept = createEchoFields(Infinity);
+      const kept = new EchoFields(Infinity);
       for (const { encrypted_content: members } of whole)
         if (members !== undefined) kept.add(JSON.parse(members) as Record<string, unknown>);
       deepEqual(kept.members, wanted.members);

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createJsonProgress } from '../../../src/openai/translated/wire-encoder.ts';
+import { JsonProgress } from '../../../src/openai/translated/wire-encoder.ts';
 
 const isWhole = (...pieces: readonly string[]): boolean => {
-  const progress = createJsonProgress();
+  const progress = new JsonProgress();
   for (const piece of pieces) progress.push(piece);
   return progress.isWhole;
 };

@@ -6,7 +6,7 @@ import { type Content, GoogleGenAI, type Part } from '@google/genai';
 import { generateText, jsonSchema, type LanguageModel, type ModelMessage, streamText, tool, type ToolSet } from 'ai';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
+import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { THINKING_FORMS, type ThinkingForm } from './support/thinking-forms.ts';
 import { chunk, completion, startTranscripts, type TranscriptUpstream, usage } from './support/transcript-upstream.ts';
@@ -78,7 +78,7 @@ const byChat: Client = async (stream, kind) => {
   const ask = { model: MODEL, tools: [TOOL] };
   let said: Json;
   if (stream) {
-    const kept = createEchoFields(Infinity);
+    const kept = new EchoFields(Infinity);
     let content = '';
     for await (const { choices } of await openai.chat.completions.create({ ...ask, messages: [user], stream: true })) {
       const delta = choices[0]!.delta as Json;

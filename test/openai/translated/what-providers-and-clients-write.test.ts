@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { atThisLoad } from '../../support/at-this-load.ts';
-import { readItems } from '../../../src/openai/responses/to-chat-body.ts';
+import { readItems } from '../../../src/openai/responses/decode-request.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/reply/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';
 import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
+import { wireRequest } from './support/wire-request.ts';
 import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
 import { createSealedThinking } from '../../../src/openai/chat/reply/sealed-thinking.ts';
 
@@ -34,14 +35,12 @@ test('the result of a tool stands behind its call, whatever the user said in bet
 });
 
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
-  const options = {
-    registry: createToolRegistry(),
-    thought: (text: string) => ({ reasoning_content: text }),
-    opened: ids.open,
-    isNative: false,
-  };
+  const request = wireRequest();
   const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'f', arguments: '{}' });
-  const think = (text: string) => ({ type: 'reasoning', encrypted_content: text });
+  const think = (text: string) => ({
+    type: 'reasoning',
+    encrypted_content: request.seals.seal({ reasoning_content: text }),
+  });
   const { chat } = readItems(
     [
       { role: 'user', content: 'go' },
@@ -55,7 +54,7 @@ test('thoughts between two calls of one turn do not part it; those of a turn tha
       { role: 'user', content: 'stop' },
       { role: 'assistant', content: [{ type: 'output_text', text: 'done' }] },
     ],
-    options,
+    { registry: createToolRegistry(), request },
   );
   expect(chat.map(({ role, reasoning_content: thought }) => [role, thought ?? null])).toEqual([
     ['user', null],
@@ -147,12 +146,7 @@ test('what ran in a container is told as text of the model, with what came of it
     { type: 'shell_call_output', call_id: 'call_1', output: [{ stdout: 'a.txt', stderr: '' }] },
     { role: 'user', content: 'And now?' },
   ];
-  const { chat } = readItems(input, {
-    registry: createToolRegistry(),
-    thought: () => null,
-    opened: ids.open,
-    isNative: false,
-  });
+  const { chat } = readItems(input, { registry: createToolRegistry(), request: wireRequest() });
   const said = [
     '[shell_call: {"action":{"commands":["ls"]}}]',
     '[shell_call_output: {"output":[{"stdout":"a.txt","stderr":""}]}]',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { geminiPath, keyHeaders, upstreamPath } from '#config';
+import { keyHeaders, NATIVE_APIS, upstreamPath } from '#config';
 
 // Where a provider has the Gemini API, and which header has its key there.
 
@@ -12,13 +12,17 @@ describe('the address of an answer', () => {
     ['https://proxy.example/google', 'https://proxy.example/google'],
     ['', ''],
   ])('of %s', (base, root) => {
-    expect(upstreamPath(base, geminiPath('gemini-3', false))).toBe(`${root}/v1beta/models/gemini-3:generateContent`);
+    expect(upstreamPath(base, NATIVE_APIS.gemini.path('gemini-3', false))).toBe(
+      `${root}/v1beta/models/gemini-3:generateContent`,
+    );
     expect(upstreamPath(base, '/chat/completions')).toBe(`${base}/chat/completions`);
   });
 
   test('has one name of a model', () => {
-    expect(geminiPath('models/a/b:floor', true)).toBe('/v1beta/models/a%2Fb%3Afloor:streamGenerateContent?alt=sse');
-    expect(geminiPath('../../files', false)).toBe('/v1beta/models/..%2F..%2Ffiles:generateContent');
+    expect(NATIVE_APIS.gemini.path('models/a/b:floor', true)).toBe(
+      '/v1beta/models/a%2Fb%3Afloor:streamGenerateContent?alt=sse',
+    );
+    expect(NATIVE_APIS.gemini.path('../../files', false)).toBe('/v1beta/models/..%2F..%2Ffiles:generateContent');
   });
 });
 
@@ -29,5 +33,5 @@ test.each([
   ['svc-sk-x', { authorization: 'Bearer svc-sk-x', 'x-goog-api-key': 'svc-sk-x' }],
   [null, {}],
 ])('the key %s', (key, headers) => {
-  expect(keyHeaders(key, geminiPath('m', true))).toEqual(headers);
+  expect(keyHeaders(key, NATIVE_APIS.gemini.path('m', true))).toEqual(headers);
 });

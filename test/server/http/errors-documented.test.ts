@@ -4,7 +4,7 @@ import { ERROR_CODES, GatewayError, paymentOf } from '#errors';
 import { HTTP_ERRORS } from '#http';
 import { A2A_ERRORS, A2A_GATEWAY_ERRORS } from '../../../src/a2a/wire/errors.ts';
 import { MCP_ERRORS } from '../../../src/mcp/wire/errors-mcp.ts';
-import { toAnthropicError } from '../../../src/openai/messages/anthropic-error.ts';
+import { toAnthropicError } from '../../../src/openai/messages/errors.ts';
 import { RPC_ERRORS } from '../../../src/console/rpc/errors-rpc.ts';
 
 const linesOf = (page: string) => readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8').split('\n');

@@ -33,7 +33,24 @@ export const NO_SEARCHES: AskedSearches = { sure: 0, open: 0 };
  * The most searches of one tool that can be locked. A request that allows more is sent with this limit: what it would
  * lock could be more money than there is.
  */
-export const SEARCHES_LOCKED_MAX = 1_000;
+const SEARCHES_LOCKED_MAX = 1_000;
+
+/** The bound on searches of tools. `limits`: how often the request allows each tool; null where it does not say. */
+export function searchesOf(limits: readonly (number | null)[]): AskedSearches {
+  let sure = 0;
+  let open = 0;
+  for (const limit of limits)
+    if (limit === null) open++;
+    else sure += Math.min(limit, SEARCHES_LOCKED_MAX);
+  return { sure, open };
+}
+
+/**
+ * The limit of searches that a request for an offer has to have, because without one there is no highest price. null
+ * for an offer without a price for them. `limit`: that of the request; null without one.
+ */
+export const searchLimitAt = (offer: Offer, limit: number | null): number | null =>
+  prices(offer, 'web_search') ? Math.min(limit ?? searchesMax(offer), SEARCHES_LOCKED_MAX) : null;
 
 /**
  * The parts of a call at one offer: the meters that have their own price, and the most of them that the request can
@@ -68,7 +85,7 @@ function pricedAt(offer: Offer): ReadonlySet<Meter> {
 export const prices = (offer: Offer, meter: Meter): boolean => pricedAt(offer).has(meter);
 
 /** The most searches at an offer of a call that sets no limit itself. */
-export const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => model!.searchesMax ?? usual;
+const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => model!.searchesMax ?? usual;
 
 /** The parts of a call at an offer. `asked` is called only if the offer has a price for any part. */
 export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {

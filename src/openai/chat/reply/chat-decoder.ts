@@ -1,14 +1,6 @@
 import type { JsonObject } from '#wire';
 import { type CallEvent, type Citation, type FilePart, jsonInside, type Part } from '#bridge';
-import {
-  createEchoFields,
-  echoMembersOf,
-  furtherMembers,
-  NOTHING,
-  type ClientId,
-  ID_MAX,
-  THINKING_MAX,
-} from './echo-fields.ts';
+import { EchoFields, echoMembersOf, furtherMembers, NOTHING, type ClientId, ID_MAX } from './echo-fields.ts';
 import type { ChatEnd, ChatFault, ChatSaid } from './chat-content.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
@@ -26,7 +18,7 @@ const OWN_ID: ClientId = (id) => id;
 /** `idOf`: default: the provider's ids. */
 export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
   if (idOf === OWN_ID) return OWN_IDS;
-  const echoFields = createEchoFields(ID_MAX);
+  const echoFields = new EchoFields(ID_MAX);
   let called = false;
   return {
     hear: (message) => echoFields.add(message),
@@ -152,7 +144,7 @@ export function saidBy(completion: JsonObject, ids: ToolCallIds): ChatSaid {
   const message = (choiceOf(completion)?.['message'] ?? {}) as JsonObject;
   const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly JsonObject[]) : [];
   ids.hear(message);
-  const kept = createEchoFields(THINKING_MAX);
+  const kept = new EchoFields();
   kept.add(message);
   const parts = partsOfMessage(message);
   return {

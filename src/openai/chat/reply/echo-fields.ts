@@ -21,38 +21,36 @@ export const echoMembersOf = (delta: JsonObject): readonly string[] => KEPT.filt
 const isNothing = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
 
 /** The most characters of those members that one block, item or part of another wire holds. */
-export const THINKING_MAX = 1024 * 1024;
+const THINKING_MAX = 1024 * 1024;
 
 /** Collects these members of a message. */
-export interface EchoFields {
-  /** Adds those of a delta, or of a whole message. */
-  add(delta: JsonObject): void;
+export class EchoFields {
   /** Empty if the members have more than `lengthMax` characters together. */
-  members: Record<string, unknown>;
+  members: Record<string, unknown> = {};
   /** The characters of all members. */
-  length: number;
-  /** Begins anew. */
-  clear(): void;
-}
+  length = 0;
+  readonly #lengthMax: number;
 
-export function createEchoFields(lengthMax: number): EchoFields {
-  return {
-    members: {},
-    length: 0,
-    clear() {
-      this.members = {};
-      this.length = 0;
-    },
-    add(delta) {
-      for (const name of KEPT) {
-        const value = delta[name];
-        if (isNothing(value)) continue;
-        this.length += lengthOf(value);
-        if (this.length > lengthMax) this.members = {};
-        else this.members[name] = joined(this.members[name], value);
-      }
-    },
-  };
+  constructor(lengthMax: number = THINKING_MAX) {
+    this.#lengthMax = lengthMax;
+  }
+
+  /** Adds those of a delta, or of a whole message. */
+  add(delta: JsonObject): void {
+    for (const name of KEPT) {
+      const value = delta[name];
+      if (isNothing(value)) continue;
+      this.length += lengthOf(value);
+      if (this.length > this.#lengthMax) this.members = {};
+      else this.members[name] = joined(this.members[name], value);
+    }
+  }
+
+  /** Begins anew. */
+  clear(): void {
+    this.members = {};
+    this.length = 0;
+  }
 }
 
 const OWN: ReadonlySet<string> = new Set(['index', 'id', 'type', 'function']);

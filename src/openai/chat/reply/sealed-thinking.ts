@@ -10,7 +10,7 @@ export interface ThinkingOf {
 
 /**
  * Signs the thinking of a model. The client stores it, and the model gets it back unchanged, with all members of the
- * message that its provider wants back (see `createEchoFields`).
+ * message that its provider wants back (see `EchoFields`).
  */
 export interface SealedThinking {
   /**

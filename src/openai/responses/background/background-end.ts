@@ -2,9 +2,9 @@ import { GatewayError } from '#errors';
 import { isObject, type JsonObject } from '#wire';
 import { toHttpError, toGatewayError } from '#http';
 import type { KeptResponse, KeptResponses } from '#kept-responses';
-import { errorOf } from '../response-object.ts';
+import { errorOf } from '../errors.ts';
 import type { EndEvent } from './background-sink.ts';
-import { eventText } from '../../native/native-wire.ts';
+import { eventText } from '../../native/passthrough.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
 
 /** Why a response is ended before its model has finished. */

@@ -1,7 +1,7 @@
 import { createEventReader, isObject, type JsonObject } from '#wire';
 import type { ReplySink } from '#http';
 import type { KeptEvents } from '#kept-responses';
-import { eventText, withMembersOf } from '../../native/native-wire.ts';
+import { eventText, withMembersOf } from '../../native/passthrough.ts';
 
 /** The last event of a response. */
 export interface EndEvent {

@@ -14,7 +14,7 @@ import {
 import { type Admission, createStreamQuota, rateHeaders, type Counter } from '#limits';
 import type { KeptResponse, KeptResponses } from '#kept-responses';
 import type { Config } from '#config';
-import { eventText } from '../../native/native-wire.ts';
+import { eventText } from '../../native/passthrough.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
 import { deletedEnd, endLost } from './background-end.ts';
 import { isEnd } from './background-sink.ts';

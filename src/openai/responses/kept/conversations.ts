@@ -14,7 +14,7 @@ import type { Caller } from '#accounts';
 import { type MoreMemory, PARSED_JSON } from '#http';
 import { isStorable, ownerOf } from '#tasks';
 import type { KeptContent, KeptResponse, KeptResponses, ReadContent } from '#kept-responses';
-import type { ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../schema.ts';
 import { keepsNone, noItem, noPrevious, underWay } from './errors.ts';
 import { isResponseId, responseOfItem, typeOf } from './kept-ids.ts';
 

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { GatewayError } from '#errors';
-import type { ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../schema.ts';
 
 /** Fields that refer to something that this gateway never keeps. */
 const NEVER_KEPT = ['conversation', 'prompt'] as const;

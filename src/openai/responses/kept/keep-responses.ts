@@ -5,7 +5,7 @@ import { isStorable, ownerOf } from '#tasks';
 import type { KeptResponses } from '#kept-responses';
 import type { StartedChat } from '../../chat/reply/chat-reply.ts';
 import type { ReplyHeaders } from '../../chat/request/altered-headers.ts';
-import type { ResponsesBody } from '../responses-schema.ts';
+import type { ResponsesBody } from '../schema.ts';
 import { itemsOf } from './conversations.ts';
 import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
 

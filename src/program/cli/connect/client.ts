@@ -1,3 +1,4 @@
+import type { NativeWireName } from '#config';
 import type { GatewayConnection } from './connection.ts';
 import type { Setting } from './formats.ts';
 
@@ -41,7 +42,7 @@ export interface GatewayClient {
   readonly packages?: readonly string[];
   readonly title: string;
   /** The API with which it calls models or agents; null for a client that only calls tools. */
-  readonly speaks: 'messages' | 'responses' | 'chat' | 'gemini' | 'a2a' | 'x402' | null;
+  readonly speaks: NativeWireName | 'chat' | 'a2a' | 'x402' | null;
   readonly models?: (connection: GatewayConnection, machine: Machine) => Setup;
   /** Sets the gateway up as an MCP server of the client. */
   readonly tools?: (connection: GatewayConnection, machine: Machine) => Setup;

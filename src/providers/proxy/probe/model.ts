@@ -2,12 +2,9 @@ import { type JsonObject, isObject } from '#wire';
 import {
   type HttpTarget,
   type Service,
-  ANTHROPIC_VERSION,
-  geminiPath,
   keyHeaders,
-  MESSAGES_PATH,
+  NATIVE_APIS,
   type NativeWireName,
-  RESPONSES_PATH,
   servesRealtime,
   upstreamPath,
 } from '#config';
@@ -91,85 +88,19 @@ function tokensOf(usage: object, names: readonly [prompt: string, answer: string
   return `usage ${prompt} + ${answer} tokens`;
 }
 
-/** How to probe a wire that a model serves beside chat. */
-interface WireProbe {
-  path(model: string, stream: boolean): string;
-  readonly headers: Readonly<Record<string, string>>;
-  body(model: string, stream: boolean): JsonObject;
-  /** The last event of a stream, for people. */
-  readonly last: string;
-  isLast(event: JsonObject): boolean;
-  /** Reads the usage from an event of a stream, or from a reply in one piece. */
-  usageIn(event: JsonObject): unknown;
-  /** The members of the usage with the tokens of the prompt and of the answer. */
-  readonly counts: readonly [prompt: string, answer: string];
-}
-
-const WORD = 'hello';
-const TOKENS = 16;
-
-const PROBES: Readonly<Record<NativeWireName, WireProbe>> = {
-  messages: {
-    path: () => MESSAGES_PATH,
-    headers: { 'anthropic-version': ANTHROPIC_VERSION },
-    body: (model, stream) => ({
-      model,
-      max_tokens: TOKENS,
-      messages: [{ role: 'user', content: WORD }],
-      ...(stream ? { stream } : {}),
-    }),
-    last: 'message_stop',
-    isLast: ({ type }) => type === 'message_stop',
-    usageIn: ({ usage, message }) => ({
-      ...(isObject(message) && isObject(message['usage']) ? message['usage'] : {}),
-      ...(usage as object | undefined),
-    }),
-    counts: ['input_tokens', 'output_tokens'],
-  },
-  responses: {
-    path: () => RESPONSES_PATH,
-    headers: {},
-    body: (model, stream) => ({
-      model,
-      max_output_tokens: TOKENS,
-      input: WORD,
-      store: false,
-      ...(stream ? { stream } : {}),
-    }),
-    last: 'response.completed',
-    // The small cap may end the answer early.
-    isLast: ({ type }) => type === 'response.completed' || type === 'response.incomplete',
-    usageIn: ({ usage, response }) => (isObject(response) ? response['usage'] : usage),
-    counts: ['input_tokens', 'output_tokens'],
-  },
-  gemini: {
-    path: geminiPath,
-    headers: {},
-    body: () => ({
-      contents: [{ role: 'user', parts: [{ text: WORD }] }],
-      generationConfig: { maxOutputTokens: TOKENS },
-    }),
-    last: 'one with a finishReason',
-    isLast: ({ candidates }) =>
-      Array.isArray(candidates) && candidates.some((one) => isObject(one) && !!one['finishReason']),
-    // An answer that only thought has no tokens of candidates.
-    usageIn: ({ usageMetadata: usage }) => (isObject(usage) ? { candidatesTokenCount: 0, ...usage } : usage),
-    counts: ['promptTokenCount', 'candidatesTokenCount'],
-  },
-};
-
-const isProbed = (wire: string): wire is NativeWireName => wire in PROBES;
+const isProbed = (wire: string): wire is NativeWireName => Object.hasOwn(NATIVE_APIS, wire);
 
 /** Checks that the model answers one small request of the wire, in one piece and as a stream, both times with usage. */
 function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireName): readonly Check[] {
-  const { path: pathOf, headers, body, last, isLast, usageIn, counts } = PROBES[wire];
+  const api = NATIVE_APIS[wire];
+  const { body, last, isLast, usageIn, counts } = api.probe;
   const { upstreamModel } = service.model;
   const send = async (stream: boolean) => {
-    const path = pathOf(upstreamModel, stream);
+    const path = api.path(upstreamModel, stream);
     const answer = await ask({
       method: 'POST',
       url: upstreamPath(target.url, path),
-      headers: { ...headers, ...keyHeaders(target.apiKey, path) },
+      headers: { ...api.headers, ...keyHeaders(target.apiKey, path) },
       body: body(upstreamModel, stream),
     });
     mustSucceed(answer);
@@ -189,8 +120,8 @@ function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireN
       async run() {
         const { headers: given, text } = await send(true);
         const type = String(given['content-type'] ?? 'none');
-        if (!type.startsWith('text/event-stream'))
-          throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
+        if (!type.startsWith(api.streamType))
+          throw new ProbeFailure(`streaming: the content type is ${type}; right is ${api.streamType}`);
         const events = eventData(text)
           .filter((data) => data.trim() !== '[DONE]')
           .map((data) => jsonObject(data, 'streaming: an event'));
@@ -202,7 +133,7 @@ function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireN
   ];
 }
 
-function wireUsage(usage: unknown, counts: WireProbe['counts'], where: string): string {
+function wireUsage(usage: unknown, counts: readonly [prompt: string, answer: string], where: string): string {
   if (!isObject(usage) || Object.keys(usage).length === 0)
     throw new ProbeFailure(`${where} has no usage, so calls would earn nothing`);
   return tokensOf(usage, counts, where);

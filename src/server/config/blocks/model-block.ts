@@ -5,7 +5,8 @@ import { CAP_NAMES, type CapName } from '../refused-cap.ts';
 import { option, optionalWhole, textList, trueOrFalse, type Option } from '../option.ts';
 import { CHAT_MODALITIES, chargedPerCall, KINDS_OF_MODELS } from '../model-kinds.ts';
 import { show, WrongValue } from '../problem.ts';
-import { type ModelWire, NATIVE_WIRES, REALTIME } from '../upstream-api.ts';
+import { NATIVE_APIS, type NativeWireName } from '../native-apis.ts';
+import { type ModelWire, REALTIME } from '../upstream-api.ts';
 import {
   COMMON_OPTIONS,
   defineBlock,
@@ -38,6 +39,11 @@ import {
   writeServiceTiers,
   writeTiers,
 } from './price-tiers.ts';
+
+const WIRES: readonly ModelWire[] = ['chat', ...(Object.keys(NATIVE_APIS) as NativeWireName[]), REALTIME];
+const TITLES = Object.entries(NATIVE_APIS)
+  .map(([wire, { title }]) => `\`${wire}\` is ${title}`)
+  .join(', ');
 
 const MODALITIES = [...CHAT_MODALITIES, ...KINDS_OF_MODELS.flatMap(([, { outputs }]) => outputs)];
 /** The context of a model that does not declare one, for its locks. The listings do not show it. */
@@ -189,9 +195,9 @@ function wires(): Option<readonly ModelWire[] | null> {
     fault: (wire) => (isWire(wire) ? null : `is not one of ${WIRES.join(', ')}`),
   });
   return option<readonly ModelWire[] | null>({
-    takes: 'list of `chat`, `messages`, `responses`, `gemini`, `realtime`',
+    takes: `list of ${WIRES.map((wire) => `\`${wire}\``).join(', ')}`,
     meaning:
-      "APIs of the upstream besides chat completions: `messages` is Anthropic's Messages API, `responses` is OpenAI's Responses API, `gemini` is Google's Gemini API. " +
+      `APIs of the upstream besides chat completions: ${TITLES}. ` +
       'A request of such an API is passed on without translation. `realtime` is OpenAI\'s Realtime API, a WebSocket. A model with `realtime` alone takes no chat requests; `["chat", "realtime"]` serves both.',
     optional: { text: '["chat"]', fallback: null },
     read: (value) => {
@@ -204,7 +210,6 @@ function wires(): Option<readonly ModelWire[] | null> {
   });
 }
 
-const WIRES: readonly ModelWire[] = ['chat', ...NATIVE_WIRES, REALTIME];
 const isWire = (wire: string): wire is ModelWire => (WIRES as readonly string[]).includes(wire);
 
 /** Whether a model is offered over OpenAI's Realtime API. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { eachError, type GatewayError } from '#errors';
 import { errorCodeOf, toHttpError } from '#http';
+import { ERROR_MESSAGE, foreignError } from '#http/error-schemas';
 import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface GeminiError {
@@ -8,6 +9,24 @@ interface GeminiError {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Readonly<Record<string, unknown>>;
 }
+
+export const GEMINI_ERROR = foreignError('GeminiError', 'Google’s APIs', ['error'], {
+  error: {
+    title: 'GeminiErrorDetail',
+    type: 'object',
+    required: ['code', 'message', 'status'],
+    properties: {
+      code: { type: 'integer', description: 'The HTTP status again.' },
+      message: ERROR_MESSAGE,
+      status: { type: 'string', description: 'A canonical code such as `INVALID_ARGUMENT`.' },
+      details: {
+        type: 'array',
+        items: { type: 'object', additionalProperties: true },
+        description: 'The name of the error here (`ErrorInfo`), the request, and when a repeat can succeed.',
+      },
+    },
+  },
+});
 
 const CANONICAL = eachError(({ canonical }) => canonical);
 const TYPE = 'type.googleapis.com/google.rpc.';

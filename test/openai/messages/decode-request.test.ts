@@ -2,25 +2,18 @@ import { expect, test } from 'vitest';
 import { createCheck } from '#http';
 import { GatewayError } from '#errors';
 import { chatSchema, type ChatBody } from '../../../src/openai/chat/chat-schema.ts';
-import { toChatBody } from '../../../src/openai/messages/to-chat-body.ts';
-import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/messages-schema.ts';
-import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { createToolNames } from '../../../src/openai/messages/tools.ts';
+import { decodeRequest } from '../../../src/openai/messages/decode-request.ts';
+import { type MessagesBody, messagesSchema } from '../../../src/openai/messages/schema.ts';
+import { wireRequest } from '../translated/support/wire-request.ts';
 import fc from 'fast-check';
 
 // Requests of the Messages API as chat requests.
 
-const { open: opened } = createSealedCalls(Buffer.alloc(32))({ account: 'a', model: 'm' });
-const options = (bridged = false) => ({
-  opened,
-  names: createToolNames(),
-  thought: () => null,
-  serviceAt: (url: string) => /^https:\/\/gateway\.example\/mcp\/(.+)/.exec(url)?.[1] ?? null,
-  session: null,
-  bridged,
-});
 const translate = (body: Partial<MessagesBody>, bridged = false) =>
-  toChatBody({ model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], ...body }, options(bridged));
+  decodeRequest(
+    { model: 'm', max_tokens: 5, messages: [{ role: 'user', content: 'x' }], ...body },
+    wireRequest(bridged ? 'a2a/m' : 'm'),
+  );
 
 test('a system prompt is the first message, without the line about the client', () => {
   const system = [
@@ -84,14 +77,14 @@ test('schemas are strict if they can be', () => {
 
 test('long names of tools are short for the model, and whole in the answer', () => {
   const name = `mcp__${'long'.repeat(20)}`;
-  const names = createToolNames();
-  const { body } = toChatBody(
+  const request = wireRequest();
+  const { body } = decodeRequest(
     { model: 'm', messages: [{ role: 'user', content: 'x' }], tools: [{ name, input_schema: { type: 'object' } }] },
-    { ...options(), names },
+    request,
   );
   const short = body.tools![0]!.function!.name;
   expect(short).toHaveLength(64);
-  expect(names.long(short)).toBe(name);
+  expect(request.toolNames.long(short)).toBe(name);
 });
 
 test('servers of this gateway are called by it, others are refused', () => {
@@ -202,7 +195,7 @@ test('whatever is accepted is a request that the chat wire accepts', () => {
     fc.property(fuzzed, (asked) => {
       let body: ChatBody;
       try {
-        ({ body } = toChatBody(checkOurs(asked), options()));
+        ({ body } = decodeRequest(checkOurs(asked), wireRequest()));
       } catch (error) {
         expect(error).toBeInstanceOf(GatewayError);
         return;

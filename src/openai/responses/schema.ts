@@ -1,18 +1,16 @@
 import type { JsonObject } from '#wire';
-import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
+import type { RoutedBody } from '../translated/as-native.ts';
 import { gatewayFields } from '../chat/chat-schema.ts';
 import { IMAGE_URL } from '../chat/chat-schema.ts';
 
-/** The fields of a request of OpenAI's Responses API that the schema checks. `to-chat-body.ts` checks the rest. */
-export interface ResponsesBody {
-  readonly model: string;
+/** The fields of a request of OpenAI's Responses API that the schema checks. `decode-request.ts` checks the rest. */
+export interface ResponsesBody extends RoutedBody {
   readonly input?: string | readonly JsonObject[] | null;
   readonly previous_response_id?: string | null;
   readonly store?: boolean | null;
   readonly background?: boolean | null;
   readonly instructions?: string | null;
-  readonly stream?: boolean | null;
   readonly max_output_tokens?: number | null;
   readonly temperature?: number | null;
   readonly top_p?: number | null;
@@ -24,12 +22,6 @@ export interface ResponsesBody {
   readonly include?: readonly string[] | null;
   readonly metadata?: Record<string, unknown> | null;
   readonly prompt_cache_key?: string | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
-  readonly max_tool_rounds?: number | null;
-  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
   readonly [field: string]: unknown;
 }
 
@@ -133,7 +125,7 @@ const RULES = [
   }),
 ];
 
-/** An item of the input. Which members it may have depends on its type, and `to-chat-body.ts` checks them. */
+/** An item of the input. Which members it may have depends on its type, and `decode-request.ts` checks them. */
 const itemSchema = {
   title: 'ResponseInputItem',
   type: 'object',

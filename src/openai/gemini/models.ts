@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
-import { GEMINI_ERROR } from '#http/error-schemas';
 import { dropOldest } from '#wire';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
@@ -10,8 +9,8 @@ import type { ChatDeps } from '../routes/chat-routes.ts';
 import { chats } from '../model-kinds.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
-import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './gemini-address.ts';
-import { toGeminiError } from './gemini-error.ts';
+import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './address.ts';
+import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { modelInAddress } from './request-form.ts';
 
 export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError'> {

@@ -1,15 +1,13 @@
 import type { JsonObject } from '#wire';
-import type { ProviderPreferences } from '#call';
 import { DOCUMENTED, EXAMPLE_MODEL, MUST_BE, nameSchema, numberField, objectField, onlyIf, tokensField } from '#http';
+import type { RoutedBody } from '../translated/as-native.ts';
 import { gatewayFields } from '../chat/chat-schema.ts';
 
-/** The fields of a request of Anthropic's Messages API that the schema checks. `to-chat-body.ts` checks the rest. */
-export interface MessagesBody {
-  readonly model: string;
+/** The fields of a request of Anthropic's Messages API that the schema checks. `decode-request.ts` checks the rest. */
+export interface MessagesBody extends RoutedBody {
   readonly messages: readonly { readonly role: string; readonly content: string | readonly Block[] }[];
   readonly max_tokens?: number | null;
   readonly system?: string | readonly Block[] | null;
-  readonly stream?: boolean | null;
   readonly temperature?: number | null;
   readonly top_p?: number | null;
   readonly top_k?: number | null;
@@ -21,12 +19,6 @@ export interface MessagesBody {
   readonly output_config?: JsonObject | null;
   readonly output_format?: JsonObject | null;
   readonly metadata?: JsonObject | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
-  readonly max_tool_rounds?: number | null;
-  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
   readonly [field: string]: unknown;
 }
 
@@ -61,7 +53,7 @@ const sourceOf = (...more: readonly object[]) => ({
   },
 });
 
-/** The rules of blocks by their type, for the reference. `to-chat-body.ts` checks them. */
+/** The rules of blocks by their type, for the reference. `decode-request.ts` checks them. */
 const NEEDED: Readonly<Record<string, JsonObject>> = {
   text: { required: ['text'], properties: { text } },
   image: sourceOf(),

@@ -1,62 +1,35 @@
 import type { JsonObject } from '#wire';
 import { hash } from 'node:crypto';
 import type { GatewayError } from '#errors';
-import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import {
-  inOneText,
-  invalid,
-  addMissing,
-  addResult,
-  joinThinking,
-  addUser,
-  GAP,
-  reminderOf,
-  unread,
-} from '../translated/chat-turns.ts';
-import type { TranslatedBody } from '../translated/chat-wire.ts';
-import { isStrict } from '../translated/strict-schema.ts';
-import type { MessagesBody, Block } from './messages-schema.ts';
-import { toChatTools, type ToolOptions, type ToolNames } from './tools.ts';
-import { createEchoFields, echoMembersOf, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
+import type { ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import { invalid, addMissing, addResult, joinThinking, addUser, GAP, reminderOf } from '../translated/chat-turns.ts';
+import { ChatDraft, readFields } from '../translated/chat-draft.ts';
+import type { MessagesBody, Block } from './schema.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { toChatTools } from './tools.ts';
+import { EchoFields, echoMembersOf } from '../chat/reply/echo-fields.ts';
 import { partsOfDataUrl, pictureOf, plainBase64 } from '../chat/request/picture-url.ts';
 
-interface MessagesBodyOptions extends TurnOptions, ToolOptions {
-  /** The session that a header of the client names; null for none. */
-  readonly session: string | null;
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
-
-/** Fields that are copied, by their name in a chat request. */
-const COPIED: readonly (readonly [from: string, to: string])[] = [
-  ['max_tokens', 'max_tokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'top_p'],
-  ['top_k', 'top_k'],
-  ['stop_sequences', 'stop'],
-  ['models', 'models'],
-  ['provider', 'provider'],
-  ['max_cost', 'max_cost'],
-  ['max_tool_rounds', 'max_tool_rounds'],
-  ['tollgate', 'tollgate'],
-];
-
-/** Fields that are read. Others are named as dropped. */
-const READ: ReadonlySet<string> = new Set([
-  ...COPIED.map(([from]) => from),
-  'model',
-  'messages',
-  'system',
-  'stream',
-  'tools',
-  'tool_choice',
-  'mcp_servers',
-  'thinking',
-  'output_config',
-  'output_format',
-  'metadata',
-  'session_id',
-]);
+const FIELDS = readFields(
+  [
+    ['max_tokens', 'max_tokens'],
+    ['temperature', 'temperature'],
+    ['top_p', 'top_p'],
+    ['top_k', 'top_k'],
+    ['stop_sequences', 'stop'],
+  ],
+  [
+    'messages',
+    'system',
+    'tools',
+    'tool_choice',
+    'mcp_servers',
+    'thinking',
+    'output_config',
+    'output_format',
+    'metadata',
+  ],
+);
 
 /**
  * Claude Code begins its prompt with a line about itself. The line changes with each version, so it would spoil
@@ -68,26 +41,20 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function toChatBody(asked: MessagesBody, options: MessagesBodyOptions): TranslatedBody {
-  const dropped = unread(asked, READ);
-  const body: ChatBody = { model: asked.model, messages: [] };
-  for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
-  if (asked.stream === true) body.stream = true;
-  const system = systemOf(asked.system);
-  const messages = toChatMessages(asked, options);
-  body.messages = [
-    ...(system === '' ? [] : [{ role: 'system', content: system }]),
-    ...(options.bridged ? messages : messages.map(inOneText)),
-  ];
+export function decodeRequest(asked: MessagesBody, request: WireRequest): ChatDraft {
+  const draft = new ChatDraft(asked, request, FIELDS);
+  const { body } = draft;
+  const messages = toChatMessages(asked, request);
+  draft.say(systemOf(asked.system), messages);
   if (messages.length === 0) throw invalid('messages', 'at least one message with content');
-  addTools(body, asked, options, dropped);
-  addThinking(body, asked);
-  addFormat(body, asked);
+  addTools(draft, asked, request);
+  addThinking(draft, asked);
+  addFormat(draft, asked);
   const user = asked.metadata?.['user_id'];
   if (typeof user === 'string') body['user'] = userDigest(user);
-  const session = asked.session_id ?? options.session;
+  const session = asked.session_id ?? request.sessionIn('x-claude-code-session-id');
   if (session !== null) body.session_id = session;
-  return { body, dropped };
+  return draft;
 }
 
 function systemOf(system: MessagesBody['system']): string {
@@ -98,22 +65,15 @@ function systemOf(system: MessagesBody['system']): string {
     .join('\n\n');
 }
 
-function addTools(body: ChatBody, asked: MessagesBody, options: MessagesBodyOptions, dropped: string[]): void {
-  const { tools, choice, parallel, dropped: lost } = toChatTools(asked, options);
-  dropped.push(...lost);
-  // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
-  if (useless && tools.length > 0) return void dropped.push('tools');
-  if (tools.length > 0) body.tools = tools;
-  if (choice !== undefined) body['tool_choice'] = choice;
-  if (parallel !== undefined) body['parallel_tool_calls'] = parallel;
+function addTools(draft: ChatDraft, asked: MessagesBody, request: WireRequest): void {
+  const { tools, choice, parallel, dropped } = toChatTools(asked, request);
+  draft.dropped.push(...dropped);
+  if (!draft.giveTools(tools, choice)) return;
+  if (choice !== undefined) draft.body['tool_choice'] = choice;
+  if (parallel !== undefined) draft.body['parallel_tool_calls'] = parallel;
 }
 
-/**
- * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
- * cannot think would refuse the request.
- */
-function addThinking(body: ChatBody, { thinking, output_config: output }: MessagesBody): void {
+function addThinking(draft: ChatDraft, { thinking, output_config: output }: MessagesBody): void {
   const reasoning: Record<string, unknown> = {};
   if (thinking?.type === 'enabled' && typeof thinking['budget_tokens'] === 'number')
     reasoning['max_tokens'] = thinking['budget_tokens'];
@@ -123,33 +83,23 @@ function addThinking(body: ChatBody, { thinking, output_config: output }: Messag
     if (typeof effort !== 'string' || effort.length > 32) throw invalid('output_config.effort', 'a word such as "low"');
     reasoning['effort'] = effort;
   }
-  if (Object.keys(reasoning).length === 0) return;
-  body['reasoning'] = reasoning;
-  body[REASONING_IF_LISTED] = true;
+  draft.think(reasoning);
 }
 
-function addFormat(body: ChatBody, { output_config: output, output_format: older }: MessagesBody): void {
+function addFormat(draft: ChatDraft, { output_config: output, output_format: older }: MessagesBody): void {
   const format = (output?.['format'] ?? older) as JsonObject | null | undefined;
   if (format === undefined || format === null) return;
   const { type, schema } = format;
   if (type !== 'json_schema') throw invalid('output_config.format.type', 'json_schema');
   if (typeof schema !== 'object' || schema === null) throw invalid('output_config.format.schema', 'a JSON schema');
-  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
-}
-
-interface TurnOptions {
-  readonly names: ToolNames;
-  /** The members in a thinking block that this gateway signed; null for another block. */
-  readonly thought: (shown: string, signature: string) => JsonObject | null;
-  /** The call behind an id that the client got. */
-  readonly opened: (id: string) => EchoedToolCall;
+  draft.answerIn(schema);
 }
 
 /**
  * Turns a conversation into chat messages. Consecutive turns of one role become one message. Tool results come
  * directly after their calls. A system message in the middle becomes text of the user, after such results.
  */
-function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: TurnOptions): ChatMessage[] {
+function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, request: WireRequest): ChatMessage[] {
   const chat: ChatMessage[] = [];
   let reminders: ContentPart[] = [];
   messages.forEach(({ role, content }, index) => {
@@ -160,9 +110,9 @@ function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: T
       // A system message before an answer stays before that answer.
       addUser(chat, reminders);
       reminders = [];
-      addAssistant(chat, blocks, at, options);
+      addAssistant(chat, blocks, at, request);
     } else {
-      addUser(chat, [...userParts(chat, blocks, at, options), ...reminders]);
+      addUser(chat, [...userParts(chat, blocks, at, request), ...reminders]);
       reminders = [];
     }
   });
@@ -171,7 +121,7 @@ function toChatMessages({ messages }: Pick<MessagesBody, 'messages'>, options: T
 }
 
 /** The parts of a user's turn. Its tool results are added to `chat`. */
-function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { opened }: TurnOptions): ContentPart[] {
+function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, request: WireRequest): ContentPart[] {
   const parts: ContentPart[] = [];
   const ofResults: ContentPart[] = [];
   blocks.forEach((block, index) => {
@@ -186,7 +136,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { 
         parts.push(partOfSource(block, here));
         break;
       case 'tool_result':
-        addResult(chat, resultOf(block, here, ofResults, opened));
+        addResult(chat, resultOf(block, here, ofResults, request));
         break;
       default: {
         const text = wordsOfBlock(block);
@@ -198,10 +148,10 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, { 
 }
 
 /** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
-function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOptions['opened']): ChatMessage {
+function resultOf(block: Block, at: string, shown: ContentPart[], request: WireRequest): ChatMessage {
   const { tool_use_id: given, content, is_error: failed } = block;
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
-  const { id } = opened(given);
+  const { id } = request.seals.call(given);
   const texts: string[] = [];
   if (typeof content === 'string') texts.push(content);
   else if (Array.isArray(content))
@@ -220,21 +170,23 @@ function resultOf(block: Block, at: string, shown: ContentPart[], opened: TurnOp
   return { role: 'tool', tool_call_id: id, content: failed === true ? `Error: ${text}` : text };
 }
 
-function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, options: TurnOptions): void {
+function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string, request: WireRequest): void {
   const texts: string[] = [];
-  const thoughts = createEchoFields(Infinity);
+  const thoughts = new EchoFields(Infinity);
   const calls: JsonObject[] = [];
   const members: JsonObject[] = [];
   blocks.forEach((block, index) => {
     const here = `${at}[${index}]`;
     if (block.type === 'tool_use') {
-      const [call, message] = callOf(block, here, options);
+      const [call, message] = callOf(block, here, request);
       calls.push(call);
       members.push(message);
     } else if (block.type === 'thinking' || block.type === 'redacted_thinking') {
       const { thinking, signature = block['data'] } = block;
       const thought =
-        typeof signature === 'string' ? options.thought(typeof thinking === 'string' ? thinking : '', signature) : null;
+        typeof signature === 'string'
+          ? request.seals.thought(typeof thinking === 'string' ? thinking : '', signature)
+          : null;
       if (thought !== null) thoughts.add(thought);
     } else {
       const text = wordsOfBlock(block);
@@ -256,14 +208,14 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
 function callOf(
   { id: given, name, input }: Block,
   at: string,
-  { names, opened }: TurnOptions,
+  { toolNames, seals }: WireRequest,
 ): readonly [call: JsonObject, message: JsonObject] {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   if (input !== undefined && (typeof input !== 'object' || input === null))
     throw invalid(`${at}.input`, 'a JSON object');
-  const { id, call, message } = opened(given);
-  const fn = { name: names.short(name), arguments: JSON.stringify(input ?? {}) };
+  const { id, call, message } = seals.call(given);
+  const fn = { name: toolNames.short(name), arguments: JSON.stringify(input ?? {}) };
   return [{ ...call, id, type: 'function', function: fn }, message];
 }
 

@@ -1,33 +1,17 @@
 import type { JsonObject } from '#wire';
-import { type ChatBody, REASONING_IF_LISTED } from '../chat/chat-schema.ts';
-import { inOneText, invalid, unread } from '../translated/chat-turns.ts';
-import type { TranslatedBody } from '../translated/chat-wire.ts';
-import type { ToolOptions } from '../messages/tools.ts';
-import { type ConversationOptions, textOf, toChatMessages } from './conversation.ts';
-import type { GeminiBody } from './gemini-schema.ts';
-import { isStrict } from '../translated/strict-schema.ts';
+import type { ChatBody } from '../chat/chat-schema.ts';
+import { invalid, unread } from '../translated/chat-turns.ts';
+import { ChatDraft, readFields } from '../translated/chat-draft.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { textOf, toChatMessages } from './conversation.ts';
+import type { GeminiBody } from './schema.ts';
 import { toJsonSchema } from './json-schema.ts';
 import { toChatTools } from './tools.ts';
 
-interface GeminiBodyOptions extends ConversationOptions, ToolOptions {
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
-
-/** Fields that are copied. */
-const COPIED: readonly string[] = ['models', 'provider', 'session_id', 'max_cost', 'max_tool_rounds', 'tollgate'];
-
-/** Fields that are read. Others are named as dropped. */
-const READ: ReadonlySet<string> = new Set([
-  ...COPIED,
-  'model',
-  'stream',
-  'contents',
-  'systemInstruction',
-  'tools',
-  'toolConfig',
-  'generationConfig',
-]);
+const FIELDS = readFields(
+  [['session_id', 'session_id']],
+  ['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig'],
+);
 
 /** Members of `generationConfig` that are copied, by their names in a chat request. */
 const SAMPLING: readonly (readonly [from: string, to: string])[] = [
@@ -63,22 +47,15 @@ export function nameOfField(chatField: string): string {
  * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
  * and `unprocessable` for something that only Google can do.
  */
-export function toChatBody(asked: GeminiBody, options: GeminiBodyOptions): TranslatedBody {
+export function decodeRequest(asked: GeminiBody, request: WireRequest): ChatDraft {
   refuseKept(asked);
-  const dropped = unread(asked, READ);
-  const body: ChatBody = { model: asked.model, messages: [] };
-  for (const name of COPIED) if ((asked[name] ?? null) !== null) body[name] = asked[name];
-  if (asked.stream) body.stream = true;
-  const system = textOf(asked.systemInstruction);
-  const messages = toChatMessages(asked, options);
+  const draft = new ChatDraft(asked, request, FIELDS);
+  const messages = toChatMessages(asked, request);
   if (messages.length === 0) throw invalid('contents', 'at least one content with parts');
-  body.messages = [
-    ...(system === '' ? [] : [{ role: 'system', content: system }]),
-    ...(options.bridged ? messages : messages.map(inOneText)),
-  ];
-  addTools(body, asked, options, dropped);
-  addConfig(body, asked.generationConfig ?? {}, dropped);
-  return { body, dropped };
+  draft.say(textOf(asked.systemInstruction), messages);
+  addTools(draft, asked, request);
+  addConfig(draft, asked.generationConfig ?? {});
+  return draft;
 }
 
 /** Nothing that a request refers to is kept for its account at a provider. */
@@ -87,28 +64,26 @@ function refuseKept({ cachedContent }: GeminiBody): void {
     throw invalid('cachedContent', 'absent: this gateway keeps no contents. Send the contents themselves');
 }
 
-function addTools(body: ChatBody, asked: GeminiBody, options: GeminiBodyOptions, dropped: string[]): void {
-  const { tools, choice } = toChatTools(asked, options);
-  if (tools.length === 0) return;
-  // Coding agents send their tools to every model. An agent has its own tools.
-  if (options.bridged && choice !== 'required' && typeof choice !== 'object') return void dropped.push('tools');
-  body.tools = [...tools];
-  if (choice !== undefined) body['tool_choice'] = choice;
+function addTools(draft: ChatDraft, asked: GeminiBody, request: WireRequest): void {
+  const { tools, choice } = toChatTools(asked, request);
+  if (draft.giveTools(tools, choice) && choice !== undefined) draft.body['tool_choice'] = choice;
 }
 
-function addConfig(body: ChatBody, config: JsonObject, dropped: string[]): void {
+function addConfig(draft: ChatDraft, config: JsonObject): void {
+  const { body, dropped } = draft;
   for (const [from, to] of SAMPLING) {
     const value = config[from] ?? null;
     if (value !== null && !(Array.isArray(value) && value.length === 0)) body[to] = value;
   }
   const lost = unread(config, CONFIG_READ);
   dropped.push(...lost.map((name) => `generationConfig.${name}`));
-  addFormat(body, config, dropped);
+  addFormat(draft, config);
   addModalities(body, config, dropped);
-  addThinking(body, (config['thinkingConfig'] ?? {}) as JsonObject);
+  addThinking(draft, (config['thinkingConfig'] ?? {}) as JsonObject);
 }
 
-function addFormat(body: ChatBody, config: JsonObject, dropped: string[]): void {
+function addFormat(draft: ChatDraft, config: JsonObject): void {
+  const { body, dropped } = draft;
   const { responseMimeType: media, responseSchema: own, responseJsonSchema: standard } = config;
   const schema = standard ?? toJsonSchema(own) ?? null;
   if (schema === null) {
@@ -119,7 +94,7 @@ function addFormat(body: ChatBody, config: JsonObject, dropped: string[]): void 
   if (media !== 'application/json')
     throw invalid('generationConfig.responseMimeType', '"application/json" for an answer with a schema');
   if (typeof schema !== 'object') throw invalid('generationConfig.responseJsonSchema', 'a JSON schema');
-  body.response_format = { type: 'json_schema', json_schema: { name: 'answer', schema, strict: isStrict(schema) } };
+  draft.answerIn(schema);
 }
 
 function addModalities(body: ChatBody, { responseModalities: given }: JsonObject, dropped: string[]): void {
@@ -129,18 +104,12 @@ function addModalities(body: ChatBody, { responseModalities: given }: JsonObject
   else dropped.push('generationConfig.responseModalities');
 }
 
-/**
- * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that cannot
- * think would refuse the request.
- */
-function addThinking(body: ChatBody, thinking: JsonObject): void {
+function addThinking(draft: ChatDraft, thinking: JsonObject): void {
   const { thinkingBudget: budget, thinkingLevel: level, includeThoughts: shows } = thinking;
   const reasoning: Record<string, unknown> = {};
   if (typeof budget === 'number' && budget > 0) reasoning['max_tokens'] = budget;
   else if (typeof budget === 'number') reasoning['enabled'] = budget !== 0;
   else if (shows === true) reasoning['enabled'] = true;
   if (typeof level === 'string' && level !== 'THINKING_LEVEL_UNSPECIFIED') reasoning['effort'] = level.toLowerCase();
-  if (Object.keys(reasoning).length === 0) return;
-  body['reasoning'] = reasoning;
-  body[REASONING_IF_LISTED] = true;
+  draft.think(reasoning);
 }

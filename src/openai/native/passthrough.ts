@@ -3,7 +3,7 @@ import type { NativeWireName } from '#config';
 import type { Offer } from '#catalog';
 import type { GatewayError } from '#errors';
 import type { PaidExtra } from '../chat/price/paid-extras.ts';
-import type { OutputCounter } from '../chat/reply/output-bound.ts';
+import type { OutputSize } from './output-size.ts';
 import type { AskedParts } from '../chat/price/priced-parts.ts';
 import type { Sound } from '../chat/request/sound.ts';
 import { isObject, RawJsonError, spanAt, splice, withMembers, type JsonObject } from '#wire';
@@ -25,37 +25,44 @@ export interface NativeCap {
   readonly isSet: boolean;
 }
 
-/** The cap of a wire whose field `name` is the number of tokens itself. */
-export const plainCap = (name: string): Pick<NativeWire, 'cap' | 'capIn' | 'capped'> => ({
-  cap: name,
-  capIn: ({ [name]: cap }) => (typeof cap === 'number' ? cap : null),
-  capped: (_asked, { tokens, isSet }) => ({ sent: isSet ? { [name]: String(tokens) } : {}, dropped: [] }),
-});
+/** The client's cap in a request; null without one. */
+export function capIn(wire: Passthrough, asked: JsonObject): number | null {
+  if (wire.capIn !== undefined) return wire.capIn(asked);
+  const cap = asked[wire.cap];
+  return typeof cap === 'number' ? cap : null;
+}
+
+const NO_HEADERS: ReturnType<NonNullable<Passthrough['headers']>> = { sent: {}, dropped: [] };
+
+/** The headers of a request for a provider that speaks its wire, see Passthrough. */
+export const headersFor = (wire: Passthrough, client: IncomingHttpHeaders, lists: Lists) =>
+  wire.headers?.(client, lists) ?? NO_HEADERS;
 
 /** A wire that some providers speak themselves: the parts of its requests that the gateway acts on. */
-export interface NativeWire {
+export interface Passthrough {
   readonly name: NativeWireName;
-  /** Path below the base address of a provider, see `upstreamPath`. */
-  path(offer: Offer, stream: boolean): string;
   /** Name of the field that has the cap of the answer, in tokens. */
   readonly cap: string;
-  /** The client's cap; null without one. */
-  capIn(asked: JsonObject): number | null;
-  /** The changes to the field of the cap for one offer, as `changed` gives them. */
-  capped(asked: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
+  /** The client's cap; null without one. Absent: the field of the cap is the number of tokens itself. */
+  capIn?(asked: JsonObject): number | null;
+  /** The changes to the field of the cap for one offer, as `changed` gives them. Absent: see `capIn`. */
+  capped?(asked: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
   /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
   readonly prompt: string;
   /**
    * Whether a provider gets an element of the conversation only as text, without the thing that the element refers
-   * to.
+   * to. Absent: none.
    */
-  isRetold(element: unknown): boolean;
+  isRetold?(element: unknown): boolean;
   /** Names of the published fields. A model that lists further fields gets only these and the listed ones. */
   readonly fields: ReadonlySet<string>;
-  /** Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. */
-  headers(client: IncomingHttpHeaders, lists: Lists): SentPart<Readonly<Record<string, string>>>;
+  /**
+   * Headers of the client that the provider gets. `lists`: whether the model lists a name in `params.forward`. Absent:
+   * none.
+   */
+  headers?(client: IncomingHttpHeaders, lists: Lists): SentPart<Readonly<Record<string, string>>>;
   /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
   changed(
     asked: JsonObject,
@@ -95,7 +102,7 @@ export interface Pictures {
 
 /** A request that is sent unchanged to providers of its own wire. */
 export interface NativeRequestFacts {
-  readonly wire: NativeWire;
+  readonly wire: Passthrough;
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
   readonly asked: JsonObject;
@@ -125,19 +132,6 @@ export interface NativeEnd {
   readonly isBroken: boolean;
 }
 
-/** See OutputCounter. */
-type Media = Pick<OutputCounter, 'pictures' | 'soundBytes'>;
-
-/** The output in an event or a reply. */
-export interface EventSize {
-  /** Its texts, to which the cap applies. */
-  readonly texts: readonly string[];
-  /** Bytes of other output. */
-  readonly other: number;
-  /** The pictures and the sound in the other output. Default none. */
-  readonly media?: Media;
-}
-
 /** Reads the replies of one wire, as far as it is needed to bill and to end them. Each attempt has its own. */
 export interface NativeDecoder {
   /** Events have no `type`, and no line that names one. Absent: they have both. */
@@ -158,8 +152,8 @@ export interface NativeDecoder {
    * event of the wire. `type`: empty for untyped events.
    */
   take(type: string, event: JsonObject, text: string): string | null;
-  /** The output in an event that passed. */
-  sizeOf(type: string, event: JsonObject): EventSize;
+  /** Adds the output in an event that passed to `size`. */
+  addSize(type: string, event: JsonObject, size: OutputSize): void;
   /**
    * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
    * one.
@@ -170,43 +164,15 @@ export interface NativeDecoder {
   /** Takes the usage of a reply that is not read otherwise. */
   takeUsage(given: JsonObject): void;
   /**
-   * Takes a reply that is not streamed, and returns its output. Throws UpstreamFailure if it is no reply of the
+   * Takes a reply that is not streamed, and adds its output to `size`. Throws UpstreamFailure if it is no reply of the
    * wire.
    */
-  takeWhole(reply: JsonObject): EventSize;
+  takeWhole(reply: JsonObject, size: OutputSize): void;
   /** The whole reply, with its cost. `text` is what the provider wrote. */
   whole(text: string, reply: JsonObject, end: NativeEnd): string;
   /** A whole reply that was cut, with the text that came. */
   cutWhole(said: string, end: NativeEnd): string;
 }
-
-/** The size of an event without output. */
-export const NOTHING: EventSize = { texts: [], other: 0 };
-/** An allowance for the special tokens around an item or a tool call. */
-export const FRAME_BYTES = 32;
-
-/** The values that are texts and not empty. */
-export const stringsOf = (...values: readonly unknown[]): string[] =>
-  values.filter((value) => typeof value === 'string' && value !== '') as string[];
-
-/** Bytes of a text; 0 of anything else. */
-export const bytesOf = (value: unknown): number => (typeof value === 'string' ? Buffer.byteLength(value) : 0);
-/** Bytes of all texts. */
-export const bytesOfTexts = (texts: readonly string[]): number =>
-  texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
-export const jsonBytes = (value: unknown): number =>
-  value === undefined ? 0 : Buffer.byteLength(JSON.stringify(value));
-
-export const sumOf = (sizes: readonly EventSize[]): EventSize => ({
-  texts: sizes.flatMap(({ texts }) => texts),
-  other: sizes.reduce((sum, { other }) => sum + other, 0),
-  ...(sizes.some(({ media }) => media !== undefined) ? { media: mediaOf(sizes) } : {}),
-});
-
-const mediaOf = (sizes: readonly EventSize[]): Media => ({
-  pictures: sizes.reduce((sum, { media }) => sum + (media?.pictures ?? 0), 0),
-  soundBytes: sizes.reduce((sum, { media }) => sum + (media?.soundBytes ?? 0), 0),
-});
 
 /** The reason why a reply was cut, as a member of its end. */
 export const noteOf = (cut: GatewayError | null): object =>

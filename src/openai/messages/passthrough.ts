@@ -1,35 +1,30 @@
 import { isObject, type JsonObject } from '#wire';
 import type { Offer } from '#catalog';
-import { ANTHROPIC_VERSION, MESSAGES_PATH } from '#config';
+import { NATIVE_APIS } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
   type Lists,
-  type NativeWire,
-  bytesOf,
+  type Passthrough,
   eventText,
-  type EventSize,
-  FRAME_BYTES,
-  jsonBytes,
   type NativeEnd,
   type NativeDecoder,
   noteOf,
-  NOTHING,
-  plainCap,
-  sumOf,
-  stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
+import type { OutputSize } from '../native/output-size.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
 import { CLIENT_TOOLS } from './tools.ts';
-import { userDigest } from './to-chat-body.ts';
+import { userDigest } from './decode-request.ts';
 import { isCount, unfallen } from '../chat/reply/chat-usage.ts';
 import { asksHour, withUsualTimes } from '../chat/price/cache-times.ts';
 import { hostedTool, isSearchTool, PAID_BETA, type PaidExtra } from '../chat/price/paid-extras.ts';
-import { prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
+import { prices, searchesOf, searchLimitAt } from '../chat/price/priced-parts.ts';
 import { event } from './message-blocks.ts';
 
+/** Of requests that name none. */
+const { 'anthropic-version': API_VERSION } = NATIVE_APIS.messages.headers;
 const HEADER = /^[ -~]{1,2048}$/;
 /** Parts that a chat request cannot have. */
 const LOST = /"cache_control"|"citations"(?!\s*:\s*(?:null|\[\s*\]))|"signature":\s*"(?!tg[12]\.|")/;
@@ -64,12 +59,10 @@ const FIELDS: ReadonlySet<string> = new Set([
 const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cache_control']);
 
 /** Anthropic's Messages API, as providers speak it. */
-export const MESSAGES_WIRE: NativeWire = {
+export const MESSAGES_PASSTHROUGH: Passthrough = {
   name: 'messages',
-  path: () => MESSAGES_PATH,
-  ...plainCap('max_tokens'),
+  cap: 'max_tokens',
   prompt: 'messages',
-  isRetold: () => false,
   fields: FIELDS,
   headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
     const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
@@ -78,7 +71,7 @@ export const MESSAGES_WIRE: NativeWire = {
     const betas = asked.filter(passes);
     return {
       sent: {
-        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : ANTHROPIC_VERSION,
+        'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : API_VERSION,
         ...(betas.length > 0 ? { 'anthropic-beta': betas.join(',') } : {}),
       },
       dropped: asked.filter((one) => !passes(one)),
@@ -126,15 +119,11 @@ export const MESSAGES_WIRE: NativeWire = {
     return extras;
   },
   asks({ tools, messages, system, cache_control: mark }, text) {
-    const searches = Array.isArray(tools) ? (tools as unknown[]).filter(isSearch).map(usesOf) : [];
     return {
       audio: false,
       audioOutput: false,
       cacheHour: () => MAY_HAVE_TTL.test(text) && asksHour({ cache_control: mark, messages, system, tools }),
-      webSearches: {
-        sure: searches.reduce<number>((sum, uses) => sum + Math.min(uses ?? 0, SEARCHES_LOCKED_MAX), 0),
-        open: searches.filter((uses) => uses === null).length,
-      },
+      webSearches: searchesOf(Array.isArray(tools) ? (tools as unknown[]).filter(isSearch).map(usesOf) : []),
       webSearchesUnsaid: 0,
     };
   },
@@ -160,11 +149,10 @@ const usesOf = ({ max_uses: uses }: JsonObject): number | null => (isCount(uses)
  * is no highest price.
  */
 function withSearchesMax(tools: unknown, offer: Offer): unknown {
-  if (!Array.isArray(tools) || !prices(offer, 'web_search')) return tools;
+  if (!Array.isArray(tools) || searchLimitAt(offer, null) === null) return tools;
   const limited = (tools as unknown[]).map((tool) => {
     if (!isSearch(tool)) return tool;
-    const uses = usesOf(tool) ?? searchesMax(offer);
-    const most = Math.min(uses, SEARCHES_LOCKED_MAX);
+    const most = searchLimitAt(offer, usesOf(tool));
     return tool['max_uses'] === most ? tool : { ...tool, max_uses: most };
   });
   return limited.some((tool, index) => tool !== tools[index]) ? limited : tools;
@@ -298,12 +286,14 @@ class MessagesDecoder implements NativeDecoder {
     }
   }
 
-  sizeOf(type: string, { delta, content_block: block }: JsonObject): EventSize {
-    if (type === 'content_block_start' && isObject(block)) return sizeOfBlock(block);
-    if (type !== 'content_block_delta' || !isObject(delta)) return NOTHING;
-    const { text, thinking, partial_json: json } = delta;
-    const texts = stringsOf(text, thinking, json);
-    return { texts, other: texts.length > 0 ? 0 : jsonBytes(delta) };
+  addSize(type: string, { delta, content_block: block }: JsonObject, size: OutputSize): void {
+    if (type === 'content_block_start') return addBlock(block, size);
+    if (type !== 'content_block_delta' || !isObject(delta)) return;
+    const before = size.texts.length;
+    size.text(delta['text']);
+    size.text(delta['thinking']);
+    size.text(delta['partial_json']);
+    if (size.texts.length === before) size.json(delta);
   }
 
   last(end: NativeEnd): string {
@@ -315,12 +305,12 @@ class MessagesDecoder implements NativeDecoder {
     return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
   }
 
-  takeWhole(reply: JsonObject): EventSize {
+  takeWhole(reply: JsonObject, size: OutputSize): void {
     const { content, usage: given, stop_reason: reason } = reply;
     if (!Array.isArray(content)) throw malformed('its reply has no content');
     this.takeUsage(given);
     this.#stopped(reason);
-    return sumOf((content as unknown[]).map((block) => (isObject(block) ? sizeOfBlock(block) : NOTHING)));
+    for (const block of content as unknown[]) addBlock(block, size);
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
@@ -384,13 +374,18 @@ const isSearchBlock = (block: unknown): boolean =>
  * The output in a block. Results of the provider's tools are not text of the model, and encrypted content is not
  * readable. Both count as other output.
  */
-function sizeOfBlock(block: JsonObject): EventSize {
-  const { type, text, thinking, name, input } = block;
-  if (type === 'text') return { texts: stringsOf(text), other: 0 };
-  if (type === 'thinking') return { texts: stringsOf(thinking), other: bytesOf(block['signature']) };
-  if (type !== 'tool_use') return { texts: [], other: jsonBytes(block) };
-  const given = isObject(input) && Object.keys(input).length > 0 ? JSON.stringify(input) : null;
-  return { texts: stringsOf(name, given), other: FRAME_BYTES };
+function addBlock(block: unknown, size: OutputSize): void {
+  if (!isObject(block)) return;
+  const { type, name, input } = block;
+  if (type === 'text') return size.text(block['text']);
+  if (type === 'thinking') {
+    size.text(block['thinking']);
+    return size.sealed(block['signature']);
+  }
+  if (type !== 'tool_use') return size.json(block);
+  size.text(name);
+  if (isObject(input) && Object.keys(input).length > 0) size.text(JSON.stringify(input));
+  size.frame();
 }
 
 const sum = (usage: JsonObject, names: readonly string[]): number =>

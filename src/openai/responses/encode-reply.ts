@@ -1,7 +1,7 @@
 import type { JsonObject } from '#wire';
 import { type Citation, jsonInside } from '#bridge';
-import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
-import { faultOf, hasFailed, type WireEncoder } from '../translated/wire-encoder.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
+import type { WireEncoder } from '../translated/wire-encoder.ts';
 import {
   annotationOf,
   callItem,
@@ -11,7 +11,7 @@ import {
   statusOf,
   statusOfCall,
   endOfResponse,
-  errorOf,
+  failedResponse,
   responseBase,
   type ResponseFacts,
   inputOf,
@@ -65,10 +65,11 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
       const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
-    failNative(fault) {
-      // The provider numbered the earlier events.
-      sequence = NATIVE_SEQUENCE;
-      tell('response.failed', { ...base, status: 'failed', error: errorOf(fault) });
+    fail(fault, end) {
+      // The provider numbered the events that passed.
+      if (end === null) sequence = NATIVE_SEQUENCE;
+      const items = end === null ? {} : { output: output.close('failed') };
+      tell('response.failed', { ...base, ...items, ...failedResponse(fault, end) });
     },
     take() {
       const taken = out;
@@ -76,14 +77,11 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
       return taken;
     },
     whole: (said, end) => wholeResponse(base, said, end, options),
+    wholeFailure: ({ message, type, code }) => ({ error: { message, type, code, param: null } }),
   };
 }
 
 function wholeResponse(base: JsonObject, said: ChatSaid, end: ChatEnd, options: ResponseEncoderOptions) {
-  if (hasFailed(end)) {
-    const { message, type, code } = faultOf(end);
-    return { status: 500, body: { error: { message, type, code, param: null } } };
-  }
   const { thinking, members, text, citations, calls } = said;
   const { id, now, registry, thinking: shown } = options;
   const given = calls.map((call) => call.arguments);
@@ -100,8 +98,8 @@ function wholeResponse(base: JsonObject, said: ChatSaid, end: ChatEnd, options: 
     const status = statusOfCall(given, index === calls.length - 1, ended.status);
     items.push(callItem(next('fc'), callId, name, given, registry, status));
   }
-  if (!shown.isAsked && isKept && !calls.some((call) => shown.isIn(members, call.id))) thought('', 'completed');
-  return { status: 200, body: { ...base, output: items, ...ended } };
+  if (!shown.isAsked && isKept && !calls.some((call) => shown.seals.holds(members, call.id))) thought('', 'completed');
+  return { ...base, output: items, ...ended };
 }
 
 interface OutputOptions {
@@ -157,7 +155,7 @@ function createOutput(options: OutputOptions): Output {
   /** The item that came last, or was continued last. */
   let latest: Item | null = null;
   /** The members that no item has yet. */
-  const kept = createEchoFields(THINKING_MAX);
+  const kept = new EchoFields();
   let firstCall: string | null = null;
   function taken(): JsonObject {
     const { members } = kept;
@@ -285,7 +283,7 @@ function createOutput(options: OutputOptions): Output {
       endSaid(statusOf(said === latest, status));
       for (const item of calls.values()) endCall(item, status);
       calls.clear();
-      if (shown.isAsked || firstCall === null || !shown.isIn(kept.members, firstCall)) redact();
+      if (shown.isAsked || firstCall === null || !shown.seals.holds(kept.members, firstCall)) redact();
       return done;
     },
   };

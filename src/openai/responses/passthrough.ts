@@ -1,32 +1,24 @@
 import { isObject, type JsonObject } from '#wire';
-import { RESPONSES_PATH } from '#config';
 import type { Offer } from '#catalog';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
-  type NativeWire,
-  bytesOf,
+  type Passthrough,
   eventText,
-  type EventSize,
-  FRAME_BYTES,
-  jsonBytes,
   type NativeEnd,
   type NativeDecoder,
   noteOf,
-  NOTHING,
-  plainCap,
-  sumOf,
-  stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
+import type { OutputSize } from '../native/output-size.ts';
 import { holds } from '../native/native-request.ts';
 import { plainId } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
 import { isCount } from '../chat/reply/chat-usage.ts';
 import { hostedTool, isSearchTool, type PaidExtra } from '../chat/price/paid-extras.ts';
-import { NO_SEARCHES, prices, SEARCHES_LOCKED_MAX, searchesMax } from '../chat/price/priced-parts.ts';
+import { searchesOf, searchLimitAt } from '../chat/price/priced-parts.ts';
 import { isPlainFile } from '../chat/request/prompt-size.ts';
 import { soundOf } from '../chat/request/sound.ts';
-import { isContainerRun, withoutContainers } from './to-chat-body.ts';
+import { isContainerRun, withoutContainers } from './decode-request.ts';
 import { costNamed } from './response-object.ts';
 
 /** Thinking that this gateway did not seal. */
@@ -68,15 +60,15 @@ const FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** OpenAI's Responses API, as providers speak it. */
-export const RESPONSES_WIRE: NativeWire = {
+export const RESPONSES_PASSTHROUGH: Passthrough = {
   name: 'responses',
-  path: () => RESPONSES_PATH,
-  ...plainCap('max_output_tokens'),
+  cap: 'max_output_tokens',
   prompt: 'input',
   fields: FIELDS,
-  headers: () => ({ sent: {}, dropped: [] }),
   isRetold: isContainerRun,
   changed({ input, metadata, store, background, tools, max_tool_calls: calls }, _text, _lists, offer) {
+    const given = isCount(calls) ? calls : null;
+    const limit = searchLimitAt(offer, given);
     const told = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
@@ -87,9 +79,7 @@ export const RESPONSES_WIRE: NativeWire = {
       ...(store === false ? {} : { store: 'false' }),
       ...(told === input ? {} : { input: JSON.stringify(told) }),
       // Without a limit there is no highest price.
-      ...(!(isCount(calls) && calls <= SEARCHES_LOCKED_MAX) && prices(offer, 'web_search') && searches({ tools, input })
-        ? { max_tool_calls: String(isCount(calls) ? SEARCHES_LOCKED_MAX : searchesMax(offer)) }
-        : {}),
+      ...(limit !== null && limit !== given && searches({ tools, input }) ? { max_tool_calls: String(limit) } : {}),
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
@@ -109,12 +99,11 @@ export const RESPONSES_WIRE: NativeWire = {
     return extras;
   },
   asks({ tools, input, max_tool_calls: calls }) {
-    const asked = isCount(calls) ? { sure: Math.min(calls, SEARCHES_LOCKED_MAX), open: 0 } : { sure: 0, open: 1 };
     return {
       audio: false,
       audioOutput: false,
       cacheHour: () => false,
-      webSearches: searches({ tools, input }) ? asked : NO_SEARCHES,
+      webSearches: searchesOf(searches({ tools, input }) ? [isCount(calls) ? calls : null] : []),
       webSearchesUnsaid: 0,
     };
   },
@@ -158,12 +147,12 @@ const REFUSES_THINKING = /encrypted.?content|"include"/i;
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */
-export function ownResponsesWire(told: (callId: string) => JsonObject, isKept: boolean): NativeWire {
+export function ownPassthrough(told: (callId: string) => JsonObject, isKept: boolean): Passthrough {
   let asksThinking = isKept;
   return {
-    ...RESPONSES_WIRE,
+    ...RESPONSES_PASSTHROUGH,
     changed(asked, text, lists, offer) {
-      const { sent, dropped } = RESPONSES_WIRE.changed(asked, text, lists, offer);
+      const { sent, dropped } = RESPONSES_PASSTHROUGH.changed(asked, text, lists, offer);
       const include = Array.isArray(asked['include']) ? (asked['include'] as unknown[]) : [];
       asksThinking &&= !include.includes(THINKING);
       if (!asksThinking || WITHOUT_THINKING.has(offer)) return { sent, dropped };
@@ -284,15 +273,13 @@ class ResponsesDecoder implements NativeDecoder {
     return 'model' in response ? withMembersOf(text, event, 'response', this.#own) : text;
   }
 
-  sizeOf(type: string, { delta, item }: JsonObject): EventSize {
-    if (type.endsWith('.delta')) return { texts: stringsOf(delta), other: 0 };
-    if (type !== 'response.output_item.done' || !isObject(item)) return NOTHING;
-    if (!TOLD_BY_DELTAS.has(item['type'])) return sizeOfItem(item);
+  addSize(type: string, { delta, item }: JsonObject, size: OutputSize): void {
+    if (type.endsWith('.delta')) return size.text(delta);
+    if (type !== 'response.output_item.done' || !isObject(item)) return;
+    if (!TOLD_BY_DELTAS.has(item['type'])) return addItem(item, size);
     // No delta has the content of other items.
-    return {
-      texts: [],
-      other: FRAME_BYTES + bytesOf(item['encrypted_content']),
-    };
+    size.frame();
+    size.sealed(item['encrypted_content']);
   }
 
   last(end: NativeEnd, passed: number | null): string {
@@ -310,12 +297,14 @@ class ResponsesDecoder implements NativeDecoder {
     this.#usage = given;
   }
 
-  takeWhole(reply: JsonObject): EventSize {
+  takeWhole(reply: JsonObject, size: OutputSize): void {
     const { output } = reply;
     if (!Array.isArray(output)) throw malformed('its reply has no output');
     this.#takeResponse(reply);
-    for (const item of output as unknown[]) this.#countSearch(item);
-    return sumOf((output as unknown[]).map(sizeOfItem));
+    for (const item of output as unknown[]) {
+      this.#countSearch(item);
+      addItem(item, size);
+    }
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
@@ -374,14 +363,22 @@ const TOLD_BY_DELTAS: ReadonlySet<unknown> = new Set(['message', 'function_call'
 /** An item whose `result` is a picture that was made. */
 const PICTURE = 'image_generation_call';
 
-function sizeOfItem(item: unknown): EventSize {
-  if (!isObject(item)) return NOTHING;
+function addItem(item: unknown, size: OutputSize): void {
+  if (!isObject(item)) return;
   const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;
-  if (type === PICTURE) return { texts: [], other: jsonBytes(item), media: { pictures: 1, soundBytes: 0 } };
-  if (!TOLD_BY_DELTAS.has(type)) return { texts: [], other: jsonBytes(item) };
-  const parts = [content, summary].flatMap((one) => (Array.isArray(one) ? (one as unknown[]) : []));
-  const said = parts.flatMap((part) => (isObject(part) ? [part['text'], part['refusal']] : []));
-  return { texts: stringsOf(...said, name, given, input), other: FRAME_BYTES + bytesOf(sealed) };
+  if (type === PICTURE) size.pictures++;
+  if (!TOLD_BY_DELTAS.has(type)) return size.json(item);
+  for (const parts of [content, summary])
+    for (const part of Array.isArray(parts) ? (parts as unknown[]) : []) {
+      if (!isObject(part)) continue;
+      size.text(part['text']);
+      size.text(part['refusal']);
+    }
+  size.text(name);
+  size.text(given);
+  size.text(input);
+  size.frame();
+  size.sealed(sealed);
 }
 
 /** The claim in the form of chat. */

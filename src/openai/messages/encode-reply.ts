@@ -1,10 +1,7 @@
 import type { JsonObject } from '#wire';
-import { objectIn } from '../bridge/to-ask.ts';
-import { BOUNDS } from '#wire/replies';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
-import type { ToolNames } from './tools.ts';
-import { faultOf, hasFailed, isCutCall, type WireEncoder, isCharged } from '../translated/wire-encoder.ts';
-import { toAnthropicFault } from './anthropic-error.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { argumentsOf, isCutCall, type WireEncoder } from '../translated/wire-encoder.ts';
+import { toAnthropicFault } from './errors.ts';
 import { isEmpty } from '../chat/reply/echo-fields.ts';
 import { type Blocks, CALLER, createBlocks, event, redactedBlock, UNCITED } from './message-blocks.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
@@ -17,27 +14,23 @@ interface MessageEncoderOptions {
   readonly model: string;
   /** Estimated tokens of the prompt. A stream states them before the provider reports its usage. */
   readonly promptTokens: () => number;
-  readonly names: ToolNames;
   readonly stopSequences: readonly string[];
   /** `shown`: text and signature. `sealed`: only a signature, which contains the text. `off`: no thinking. */
   readonly thinking: 'shown' | 'sealed' | 'off';
-  readonly seals: SealedThinking;
-  readonly thinkingOf: ThinkingOf;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
-  readonly requestId: string;
+  readonly request: Pick<WireRequest, 'requestId' | 'seals' | 'toolNames'>;
   /** The request has `context_management`, so its client reads which edits were applied. */
   readonly managesContext: boolean;
 }
 
 /** Writes a chat reply as a message of Anthropic's API. */
 export function createMessageEncoder(options: MessageEncoderOptions): WireEncoder {
-  const { id, model, names, stopSequences, requestId } = options;
+  const { id, model, stopSequences, request } = options;
+  const { requestId, toolNames: names } = request;
   let out = '';
   const write = (text: string) => void (out += text);
   // The gateway applies no edits.
   const managed = options.managesContext ? { context_management: { applied_edits: [] } } : {};
-  const blocks = createBlocks({ ...options, write });
+  const blocks = createBlocks({ thinking: options.thinking, seals: request.seals, write });
 
   return {
     begin() {
@@ -67,46 +60,38 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
     arguments: blocks.arguments,
     ping: () => write(PING),
     end(end) {
-      if (hasFailed(end))
-        return write(event('error', { error: toAnthropicFault(faultOf(end)), request_id: requestId }));
       blocks.close();
       const more = { ...managed, ...moreOf(end) };
       const { count, isCut } = blocks;
       const delta = { ...stopOf(end, stopSequences, { count, isCut }), container: null, stop_details: null };
       write(event('message_delta', { delta, usage: anthropicUsage(end), ...more }) + event('message_stop', {}));
     },
-    failNative: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
+    fail: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
     take() {
       const taken = out;
       out = '';
       return taken;
     },
     whole(said, end) {
-      if (hasFailed(end)) {
-        const error = toAnthropicFault(faultOf(end));
-        return { status: 500, body: { type: 'error', error, request_id: requestId } };
-      }
       const isWhole = ({ arguments: given }: ChatSaid['calls'][number], index: number) =>
         !isCutCall(given, index === said.calls.length - 1, end);
       const calls = said.calls.filter(isWhole);
       const stop = stopOf(end, stopSequences, { count: calls.length, isCut: calls.length < said.calls.length });
       const content = contentOf({ ...said, calls }, options);
       return {
-        status: 200,
-        body: {
-          id,
-          type: 'message',
-          role: 'assistant',
-          model,
-          content,
-          ...stop,
-          ...NOTHING_MORE,
-          usage: anthropicUsage(end),
-          ...managed,
-          ...moreOf(end),
-        },
+        id,
+        type: 'message',
+        role: 'assistant',
+        model,
+        content,
+        ...stop,
+        ...NOTHING_MORE,
+        usage: anthropicUsage(end),
+        ...managed,
+        ...moreOf(end),
       };
     },
+    wholeFailure: (fault) => ({ type: 'error', error: toAnthropicFault(fault), request_id: requestId }),
   };
 }
 
@@ -122,30 +107,25 @@ function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>>
 }
 
 function contentOf({ thinking, members, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
-  const { thinking: shown, seals, thinkingOf, isIn, names } = options;
+  const { thinking: shown, request } = options;
+  const { seals, toolNames: names } = request;
   const content: object[] = [];
   const isKept = !isEmpty(members);
-  const redacted = () => redactedBlock(seals.seal(thinkingOf, members));
+  const redacted = () => redactedBlock(seals.seal(members));
   if (thinking !== '' && shown === 'shown') {
-    const signing = seals.signing(thinkingOf);
+    const signing = seals.signing();
     signing.add(thinking);
     content.push({ type: 'thinking', thinking, signature: signing.signature(members) });
   } else if (thinking !== '' && shown === 'sealed') {
-    const signature = seals.seal(thinkingOf, isKept ? members : { reasoning_content: thinking });
+    const signature = seals.seal(isKept ? members : { reasoning_content: thinking });
     content.push({ type: 'thinking', thinking: '', signature });
   } else if (isKept && shown !== 'off') content.push(redacted());
   if (text !== '') content.push({ type: 'text', text, ...UNCITED });
   for (const { id, name, arguments: given } of calls)
-    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: inputOf(given) });
+    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: argumentsOf(given) });
   // Clients that ask for no thinking may take the first block for the answer, and the last for a call.
-  if (shown === 'off' && isKept && !calls.some(({ id }) => isIn(members, id))) content.push(redacted());
+  if (shown === 'off' && isKept && !calls.some(({ id }) => seals.holds(members, id))) content.push(redacted());
   return content;
-}
-
-/** Arguments are an object on this wire. Anything else that a model wrote is passed on as text inside an object. */
-function inputOf(given: string): unknown {
-  if (given.trim() === '') return {};
-  return objectIn(given, BOUNDS.reply) ?? { arguments: given };
 }
 
 const count = (value: unknown): number => (typeof value === 'number' ? value : 0);
@@ -209,7 +189,7 @@ type Calls = Pick<Blocks, 'count' | 'isCut'>;
 function stopOf(end: ChatEnd, sequences: readonly string[], { count, isCut }: Calls): Stop {
   const { finish, stopSequence, fault } = end;
   // A charged reply becomes an incomplete message instead of an error, so that no client retries it automatically.
-  if (fault !== null && isCharged(end)) return { stop_reason: 'max_tokens', stop_sequence: null };
+  if (fault !== null) return { stop_reason: 'max_tokens', stop_sequence: null };
   if (finish === 'stop' && stopSequence !== null && sequences.includes(stopSequence))
     return { stop_reason: 'stop_sequence', stop_sequence: stopSequence };
   const reason = REASONS[finish ?? ''] ?? 'end_turn';

@@ -1,107 +1,71 @@
 import { isObject, type JsonObject } from '#wire';
-import { type ChatBody, REASONING_IF_LISTED, type ChatMessage, type ContentPart } from '../chat/chat-schema.ts';
-import {
-  GAP,
-  inOneText,
-  invalid,
-  addMissing,
-  addResult,
-  addUser,
-  reminderOf,
-  unread,
-} from '../translated/chat-turns.ts';
-import type { TranslatedBody } from '../translated/chat-wire.ts';
-import { HOSTED, type ResponsesBody } from './responses-schema.ts';
+import type { ChatBody, ChatMessage, ContentPart } from '../chat/chat-schema.ts';
+import { GAP, invalid, addMissing, addResult, addUser, reminderOf } from '../translated/chat-turns.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { ChatDraft, readFields } from '../translated/chat-draft.ts';
+import { HOSTED, type ResponsesBody } from './schema.ts';
 import { toChatTools, type ResponsesToolOptions, type ToolRegistry, CONTENT } from './tools.ts';
-import { createEchoFields, isEmpty, type EchoFields, type EchoedToolCall } from '../chat/reply/echo-fields.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { keepsNone } from './kept/errors.ts';
 import { pictureUrl } from '../chat/request/picture-url.ts';
 
-interface ResponsesBodyOptions extends ItemOptions, ResponsesToolOptions {
-  /** The session that a header of the client names; null for none. */
-  readonly session: string | null;
-  /** The model is an agent or a tool. */
-  readonly bridged: boolean;
-}
+/** Fields that are copied, and those that are read here or by the gateway, or change nothing here. */
+const FIELDS = readFields(
+  [
+    ['max_output_tokens', 'max_completion_tokens'],
+    ['temperature', 'temperature'],
+    ['top_p', 'top_p'],
+    ['user', 'user'],
+    ['safety_identifier', 'safety_identifier'],
+    ['service_tier', 'service_tier'],
+    ['metadata', 'metadata'],
+  ],
+  [
+    'input',
+    'instructions',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'text',
+    'reasoning',
+    'prompt_cache_key',
+    'store',
+    'background',
+    'previous_response_id',
+    'truncation',
+    'include',
+    'stream_options',
+  ],
+);
 
-/** Fields that are copied, by their name in a chat request. */
-const COPIED: readonly (readonly [from: string, to: string])[] = [
-  ['max_output_tokens', 'max_completion_tokens'],
-  ['temperature', 'temperature'],
-  ['top_p', 'top_p'],
-  ['user', 'user'],
-  ['safety_identifier', 'safety_identifier'],
-  ['service_tier', 'service_tier'],
-  ['metadata', 'metadata'],
-  ['models', 'models'],
-  ['provider', 'provider'],
-  ['max_cost', 'max_cost'],
-  ['max_tool_rounds', 'max_tool_rounds'],
-  ['tollgate', 'tollgate'],
-];
-
-/** Fields that are read here or by the gateway, or that change nothing here. Others are named as dropped. */
-const READ: ReadonlySet<string> = new Set([
-  ...COPIED.map(([from]) => from),
-  'model',
-  'input',
-  'instructions',
-  'stream',
-  'tools',
-  'tool_choice',
-  'parallel_tool_calls',
-  'text',
-  'reasoning',
-  'session_id',
-  'prompt_cache_key',
-  'store',
-  'background',
-  'previous_response_id',
-  'truncation',
-  'include',
-  'stream_options',
-]);
-
-/** Turns a request of the Responses API into a chat request. Throws GatewayError. */
-export function toChatBody(asked: ResponsesBody, options: ResponsesBodyOptions): TranslatedBody {
-  const body: ChatBody = { model: asked.model, messages: [] };
-  for (const [from, to] of COPIED) if (asked[from] !== undefined && asked[from] !== null) body[to] = asked[from];
-  if (asked.stream === true) body.stream = true;
+/** Turns a request of the Responses API into a chat request. `registry` gets its tools. Throws GatewayError. */
+export function decodeRequest(asked: ResponsesBody, request: WireRequest, registry: ToolRegistry): ChatDraft {
+  const options = { request, registry };
+  const draft = new ChatDraft(asked, request, FIELDS);
+  const { body } = draft;
   const { system, chat, tools: ofItems, unknown } = readItems(asked.input, options);
   if (chat.length === 0) throw invalid('input', 'a text, or items with a message of the user');
-  const told = [asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP);
-  body.messages = [
-    ...(told === '' ? [] : [{ role: 'system', content: told }]),
-    ...(options.bridged ? chat : chat.map(inOneText)),
-  ];
-  const dropped = [
-    ...unread(asked, READ),
-    ...unknown,
-    ...addTools(body, [...(asked.tools ?? []), ...ofItems], asked, options),
-  ];
+  draft.say([asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP), chat);
+  draft.dropped.push(...unknown);
+  addTools(draft, [...(asked.tools ?? []), ...ofItems], asked, options);
   addText(body, asked.text);
-  addReasoning(body, asked.reasoning);
-  const session = asked.session_id ?? asked.prompt_cache_key ?? options.session;
+  addReasoning(draft, asked.reasoning);
+  const session = asked.session_id ?? asked.prompt_cache_key ?? request.sessionIn('session-id');
   if (session !== null) body.session_id = session;
-  return { body, dropped };
+  return draft;
 }
 
 function addTools(
-  body: ChatBody,
+  draft: ChatDraft,
   given: readonly JsonObject[],
   asked: ResponsesBody,
-  options: ResponsesBodyOptions,
-): readonly string[] {
+  options: ResponsesToolOptions,
+): void {
   const { tools, choice, dropped } = toChatTools(given, asked, options);
-  // Coding agents send their tools to every model. An agent has its own tools.
-  const useless = options.bridged && (choice === undefined || choice === 'auto' || choice === 'none');
-  if (useless && tools.length > 0) return [...dropped, 'tools'];
-  if (tools.length > 0) {
-    body.tools = tools;
-    if (typeof asked.parallel_tool_calls === 'boolean') body['parallel_tool_calls'] = asked.parallel_tool_calls;
-  }
-  if (choice !== undefined) body['tool_choice'] = choice;
-  return dropped;
+  draft.dropped.push(...dropped);
+  if (!draft.giveTools(tools, choice)) return;
+  if (typeof asked.parallel_tool_calls === 'boolean') draft.body['parallel_tool_calls'] = asked.parallel_tool_calls;
+  if (choice !== undefined) draft.body['tool_choice'] = choice;
 }
 
 function addText(body: ChatBody, text: ResponsesBody['text']): void {
@@ -118,26 +82,11 @@ function addText(body: ChatBody, text: ResponsesBody['text']): void {
   body.response_format = { type, json_schema: { name: named, schema, ...strictly } };
 }
 
-/**
- * Adds `reasoning`, which only models that list it get. Coding agents ask every model to think, and a model that
- * cannot think would refuse the field.
- */
-function addReasoning(body: ChatBody, reasoning: ResponsesBody['reasoning']): void {
+function addReasoning(draft: ChatDraft, reasoning: ResponsesBody['reasoning']): void {
   const effort = reasoning?.['effort'];
   if (effort === undefined || effort === null) return;
   if (typeof effort !== 'string' || effort.length > 32) throw invalid('reasoning.effort', 'a word such as "low"');
-  body['reasoning'] = { effort };
-  body[REASONING_IF_LISTED] = true;
-}
-
-interface ItemOptions {
-  readonly registry: ToolRegistry;
-  /** The members in sealed thinking; null if this gateway did not seal it. */
-  readonly thought: (sealed: string) => JsonObject | null;
-  /** The call behind an id that the client got. */
-  readonly opened: (id: string) => EchoedToolCall;
-  /** A provider of the model gets the request as it came, and may know items that are newer than this gateway. */
-  readonly isNative: boolean;
+  draft.think({ effort });
 }
 
 interface ReadConversation {
@@ -153,7 +102,7 @@ interface ReadConversation {
 interface TranslationState {
   readonly system: string[];
   readonly chat: ChatMessage[];
-  readonly options: ItemOptions;
+  readonly options: ResponsesToolOptions;
   readonly tools: JsonObject[];
   readonly unknown: string[];
   /** Instructions in the middle of the conversation, for the next turn of the user. */
@@ -165,7 +114,7 @@ interface TranslationState {
 }
 
 /** Turns the items of a request into a conversation. Throws GatewayError `invalid_request`. */
-export function readItems(input: ResponsesBody['input'], options: ItemOptions): ReadConversation {
+export function readItems(input: ResponsesBody['input'], options: ResponsesToolOptions): ReadConversation {
   const state: TranslationState = {
     system: [],
     chat: [],
@@ -173,7 +122,7 @@ export function readItems(input: ResponsesBody['input'], options: ItemOptions): 
     tools: [],
     unknown: [],
     reminders: [],
-    thoughts: createEchoFields(Infinity),
+    thoughts: new EchoFields(Infinity),
     ofIds: {},
   };
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : (input ?? []);
@@ -197,7 +146,7 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       return readOutput(state, item, at);
     case 'reasoning': {
       const sealed = item['encrypted_content'];
-      const thought = typeof sealed === 'string' ? options.thought(sealed) : null;
+      const thought = typeof sealed === 'string' ? options.request.seals.thought('', sealed) : null;
       if (thought !== null) state.thoughts.add(thought);
       return;
     }
@@ -214,7 +163,7 @@ function readItem(state: TranslationState, item: JsonObject, at: string): void {
       throw keepsNone(at, at);
     default: {
       if (!HOSTED.has(type as string)) {
-        if (!options.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
+        if (!options.request.isNative) throw invalid(`${at}.type`, `the type of an item, and is ${shownType(type)}`);
         state.unknown.push(at);
       }
       const text = textOf(item['content'] ?? item['output']);
@@ -292,7 +241,7 @@ function endThoughts({ chat, thoughts, ofIds }: TranslationState): void {
 
 /** Further thinking of the same message. */
 function goOnThinking(message: ChatMessage, members: JsonObject): void {
-  const all = createEchoFields(Infinity);
+  const all = new EchoFields(Infinity);
   all.add(message);
   all.add(members);
   Object.assign(message, all.members);
@@ -308,7 +257,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
   const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
   const calls = (message['tool_calls'] ??= []) as JsonObject[];
-  const opened = state.options.opened(id);
+  const opened = state.options.request.seals.call(id);
   addMissing(message, opened.message);
   if (!isEmpty(opened.message)) state.ofIds = opened.message;
   calls.push({
@@ -321,7 +270,7 @@ function readCall(state: TranslationState, item: JsonObject, at: string): void {
 
 function readOutput(state: TranslationState, { call_id: given, output }: JsonObject, at: string): void {
   if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
-  const { id } = state.options.opened(given);
+  const { id } = state.options.request.seals.call(given);
   endThoughts(state);
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));

@@ -1,21 +1,14 @@
 import { isObject, type JsonObject } from '#wire';
-import { geminiPath } from '#config';
 import { failedByItsOwnWords, malformed } from '#wire/replies';
 import {
-  type NativeWire,
-  bytesOf,
-  type EventSize,
-  FRAME_BYTES,
-  jsonBytes,
+  type Passthrough,
   type Lists,
   type NativeEnd,
   type NativeDecoder,
   noteOf,
-  NOTHING,
-  sumOf,
-  stringsOf,
   withMembersOf,
-} from '../native/native-wire.ts';
+} from '../native/passthrough.ts';
+import { OutputSize } from '../native/output-size.ts';
 import { boundedReasoning } from '../chat/request/forwarded-body.ts';
 import { isSealedCall } from '../chat/reply/echo-fields.ts';
 import { isSealedHere } from '../chat/reply/sealed-thinking.ts';
@@ -24,9 +17,9 @@ import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/request/sound.t
 import { isCount } from '../chat/reply/chat-usage.ts';
 import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/price/paid-extras.ts';
 import { NO_SEARCHES } from '../chat/price/priced-parts.ts';
-import type { Content } from './gemini-schema.ts';
-import { usageMetadataOf } from './gemini-encoder.ts';
-import { byModality, COUNTS, DETAILS, largerUsage } from './native-usage.ts';
+import type { Content } from './schema.ts';
+import { usageMetadataOf } from './encode-reply.ts';
+import { byModality, COUNTS, DETAILS, largerUsage } from './usage.ts';
 import { textInSignature } from './signatures.ts';
 
 const FIELDS: ReadonlySet<string> = new Set([
@@ -66,9 +59,8 @@ const SIGNATURE = /"thought_?[sS]ignature":\s*"(?!"|dGc(?:xL|yL|zX))/;
 const LOST = /"(?:executable_?[cC]ode|code_?[eE]xecution_?[rR]esult|video_?[mM]etadata|media_?[rR]esolution)"/;
 
 /** Google's Gemini API, as providers speak it. */
-export const GEMINI_WIRE: NativeWire = {
+export const GEMINI_PASSTHROUGH: Passthrough = {
   name: 'gemini',
-  path: ({ model }, stream) => geminiPath(model!.upstreamModel, stream),
   cap: 'generationConfig',
   capIn: ({ generationConfig: config }) => {
     const cap = isObject(config) ? config['maxOutputTokens'] : null;
@@ -78,9 +70,7 @@ export const GEMINI_WIRE: NativeWire = {
     configFor(isObject(config) ? config : {}, tokens, isSet, lists),
   addressed: new Set(['model', 'stream']),
   prompt: 'contents',
-  isRetold: () => false,
   fields: FIELDS,
-  headers: () => ({ sent: {}, dropped: [] }),
   changed({ contents }) {
     const own = withoutOwnSignatures(contents as readonly Content[]);
     return { sent: own === contents ? {} : { contents: JSON.stringify(own) }, dropped: [] };
@@ -321,12 +311,12 @@ class GeminiDecoder implements NativeDecoder {
       ...(ended === undefined ? {} : { candidates: ended }),
       usageMetadata: largerUsage(this.#held?.['usageMetadata'], rest['usageMetadata']),
     };
-    if (sizeOfAnswer(event) === NOTHING) return null;
+    if (!hasOutput(event)) return null;
     return JSON.stringify({ ...event, candidates: withoutReason(candidates), modelVersion: this.#model });
   }
 
-  sizeOf(_type: string, event: JsonObject): EventSize {
-    return sizeOfAnswer(event);
+  addSize(_type: string, event: JsonObject, size: OutputSize): void {
+    addAnswer(event, size);
   }
 
   last(end: NativeEnd): string {
@@ -336,12 +326,12 @@ class GeminiDecoder implements NativeDecoder {
     return `data: ${JSON.stringify({ candidates, ...held, ...(end.isBroken ? { candidates } : {}), usageMetadata })}\n\n`;
   }
 
-  takeWhole(reply: JsonObject): EventSize {
+  takeWhole(reply: JsonObject, size: OutputSize): void {
     if (!isAnswer(reply)) throw malformed('its reply has no candidates');
     this.takeUsage(reply['usageMetadata']);
     this.#takeSearches(reply['candidates']);
     this.#stopped(reply);
-    return sizeOfAnswer(reply);
+    addAnswer(reply, size);
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
@@ -440,36 +430,39 @@ function endOf(candidates: unknown): unknown {
   ];
 }
 
-/** The output in an answer, or in an event of a stream. */
-function sizeOfAnswer({ candidates }: JsonObject): EventSize {
-  if (!Array.isArray(candidates)) return NOTHING;
-  const size = sumOf(
-    (candidates as unknown[]).flatMap((candidate) => {
-      const content = isObject(candidate) ? candidate['content'] : null;
-      const parts = isObject(content) ? content['parts'] : null;
-      return Array.isArray(parts) ? (parts as unknown[]).filter(isObject).map(sizeOfPart) : [];
-    }),
-  );
-  return size.texts.length === 0 && size.other === 0 ? NOTHING : size;
+function hasOutput(event: JsonObject): boolean {
+  const size = new OutputSize();
+  addAnswer(event, size);
+  return !size.isEmpty;
+}
+
+/** Adds the output in an answer, or in an event of a stream. */
+function addAnswer({ candidates }: JsonObject, size: OutputSize): void {
+  if (!Array.isArray(candidates)) return;
+  for (const candidate of candidates as unknown[]) {
+    const content = isObject(candidate) ? candidate['content'] : null;
+    const parts = isObject(content) ? content['parts'] : null;
+    if (Array.isArray(parts)) for (const part of parts as unknown[]) if (isObject(part)) addPart(part, size);
+  }
 }
 
 /** Results of Google's own tools and files are not text of the model, and signatures are not readable. */
-function sizeOfPart(part: JsonObject): EventSize {
-  const { text, functionCall: call, thoughtSignature: signature } = part;
-  const signed = bytesOf(signature);
+function addPart(part: JsonObject, size: OutputSize): void {
+  const { text, functionCall: call, thoughtSignature: signature, inlineData } = part;
   if (isObject(call)) {
     const { name, args } = call;
-    const given = isObject(args) && Object.keys(args).length > 0 ? JSON.stringify(args) : null;
-    return { texts: stringsOf(name, given), other: FRAME_BYTES + signed };
+    size.text(name);
+    if (isObject(args) && Object.keys(args).length > 0) size.text(JSON.stringify(args));
+    size.frame();
+    return size.sealed(signature);
   }
-  if (typeof text === 'string') return { texts: stringsOf(text), other: signed };
-  const { inlineData } = part;
-  const media = isObject(inlineData) ? { media: mediaIn(inlineData) } : {};
-  return { texts: [], other: jsonBytes(part), ...media };
-}
-
-function mediaIn({ mimeType, data }: JsonObject): NonNullable<EventSize['media']> {
-  const isPicture = /^image\//i.test(String(mimeType));
-  const isSound = /^audio\//i.test(String(mimeType)) && typeof data === 'string';
-  return { pictures: isPicture ? 1 : 0, soundBytes: isSound ? bytesOfBase64(data) : 0 };
+  if (typeof text === 'string') {
+    size.text(text);
+    return size.sealed(signature);
+  }
+  size.json(part);
+  if (!isObject(inlineData)) return;
+  const { mimeType, data } = inlineData;
+  if (/^image\//i.test(String(mimeType))) size.pictures++;
+  if (/^audio\//i.test(String(mimeType)) && typeof data === 'string') size.soundBytes += bytesOfBase64(data);
 }

@@ -1,28 +1,21 @@
 import type { JsonObject } from '#wire';
 import { type FilePart, jsonInside } from '#bridge';
-import { objectIn } from '../bridge/to-ask.ts';
-import type { SealedThinking, ThinkingOf } from '../chat/reply/sealed-thinking.ts';
-import { createEchoFields, isEmpty, THINKING_MAX } from '../chat/reply/echo-fields.ts';
+import { EchoFields, isEmpty } from '../chat/reply/echo-fields.ts';
 import { tokenDetails } from '../chat/reply/chat-usage.ts';
-import { BOUNDS } from '#wire/replies';
 import { CALLS_MAX, imageText } from '../chat/reply/chat-decoder.ts';
-import type { ToolNames } from '../messages/tools.ts';
-import { faultOf, hasFailed, isCharged, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
-import { toGeminiFault } from './gemini-error.ts';
+import type { WireRequest } from '../translated/wire-request.ts';
+import { argumentsOf, isCutCall, isOpenJson, type WireEncoder } from '../translated/wire-encoder.ts';
+import { toGeminiFault } from './errors.ts';
 import { signedCall, toSignature } from './signatures.ts';
-import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
+import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts';
 
 interface GeminiEncoderOptions {
   readonly responseId: string;
   /** The model as the client named it. */
   readonly model: string;
-  readonly names: ToolNames;
   /** Thoughts are shown. */
   readonly showsThoughts: boolean;
-  readonly seals: SealedThinking;
-  readonly thinkingOf: ThinkingOf;
-  /** Whether the id of a call contains these members of its message. */
-  readonly isIn: (members: JsonObject, callId: string) => boolean;
+  readonly request: WireRequest;
 }
 
 /** A call whose arguments are still coming. */
@@ -45,9 +38,9 @@ class GeminiEncoder implements WireEncoder {
   readonly #thought: EventFrame;
   readonly #calls = new Map<number, OpenCall>();
   /** Signs the thoughts since the last part of another kind; null before a thought. */
-  #signing: ReturnType<SealedThinking['signing']> | null = null;
+  #signing: ReturnType<WireRequest['seals']['signing']> | null = null;
   #out = '';
-  readonly #kept = createEchoFields(THINKING_MAX);
+  readonly #kept = new EchoFields();
 
   constructor(options: GeminiEncoderOptions) {
     const { model, responseId } = options;
@@ -66,9 +59,9 @@ class GeminiEncoder implements WireEncoder {
   }
 
   thinking(json: string): void {
-    const { showsThoughts, seals, thinkingOf } = this.#options;
+    const { showsThoughts, request } = this.#options;
     if (!showsThoughts) return;
-    this.#signing ??= seals.signing(thinkingOf);
+    this.#signing ??= request.seals.signing();
     this.#signing.add(JSON.parse(`"${json}"`) as string);
     const { before, after } = this.#thought;
     this.#out += before + json + after;
@@ -101,7 +94,6 @@ class GeminiEncoder implements WireEncoder {
   }
 
   end(end: ChatEnd): void {
-    if (hasFailed(end)) return this.#write({ error: toGeminiFault(faultOf(end)) });
     this.#endThought();
     const calls = [...this.#calls.values()].map(({ id, name, json }) => ({
       id,
@@ -116,7 +108,7 @@ class GeminiEncoder implements WireEncoder {
     this.#write(this.#ended([{ ...candidate, ...finishOf(end, calls) }], end));
   }
 
-  failNative(fault: Parameters<typeof toGeminiFault>[0]): void {
+  fail(fault: ChatFault): void {
     this.#write({ error: toGeminiFault(fault) });
   }
 
@@ -126,13 +118,16 @@ class GeminiEncoder implements WireEncoder {
     return taken;
   }
 
-  whole(said: ChatSaid, end: ChatEnd): { readonly status: number; readonly body: JsonObject } {
-    if (hasFailed(end)) return { status: 500, body: { error: toGeminiFault(faultOf(end)) } };
+  wholeFailure(fault: ChatFault): JsonObject {
+    return { error: toGeminiFault(fault) };
+  }
+
+  whole(said: ChatSaid, end: ChatEnd): JsonObject {
     const { thinking, members, calls } = said;
-    const { showsThoughts, seals, thinkingOf } = this.#options;
+    const { showsThoughts, request } = this.#options;
     const parts: JsonObject[] = [];
     if (thinking !== '' && showsThoughts) {
-      const signing = seals.signing(thinkingOf);
+      const signing = request.seals.signing();
       signing.add(thinking);
       parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature({})) });
     }
@@ -145,7 +140,7 @@ class GeminiEncoder implements WireEncoder {
     else if (signature !== null) parts.push({ text: '', ...signature });
     parts.push(...this.#partsOfCalls(calls, end));
     const candidate = candidateOf(parts.length === 0 ? [NO_TEXT] : parts);
-    return { status: 200, body: this.#ended([{ ...candidate, ...finishOf(end, calls) }], end) };
+    return this.#ended([{ ...candidate, ...finishOf(end, calls) }], end);
   }
 
   #write(event: JsonObject): void {
@@ -165,18 +160,21 @@ class GeminiEncoder implements WireEncoder {
    * if they do not keep thoughts.
    */
   #signatureOf(members: JsonObject, calls: ChatSaid['calls']): JsonObject | null {
-    const { seals, thinkingOf, isIn } = this.#options;
-    if (isEmpty(members) || calls.some(({ id }) => isIn(members, id))) return null;
-    return { thoughtSignature: toSignature(seals.seal(thinkingOf, members)) };
+    const { seals } = this.#options.request;
+    if (isEmpty(members) || calls.some(({ id }) => seals.holds(members, id))) return null;
+    return { thoughtSignature: toSignature(seals.seal(members)) };
   }
 
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): JsonObject[] {
     return calls.flatMap(({ id, name, arguments: given }, index) => {
       // Clients run each call that they get.
       if (isCutCall(given, index === calls.length - 1, end)) return [];
-      const args = given.trim() === '' ? {} : objectIn(given, BOUNDS.reply);
       const { thoughtSignature, id: shown } = signedCall(id);
-      const functionCall = { id: shown, name: this.#options.names.long(name), args: args ?? { arguments: given } };
+      const functionCall = {
+        id: shown,
+        name: this.#options.request.toolNames.long(name),
+        args: argumentsOf(given),
+      };
       return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
     });
   }
@@ -220,7 +218,7 @@ const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', conten
 /** A charged reply that was cut becomes an answer at its limit instead of an error, so that no client retries it. */
 function finishOf(end: ChatEnd, calls: ChatSaid['calls']): JsonObject {
   const { fault, finish } = end;
-  if (fault !== null && isCharged(end)) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
+  if (fault !== null) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
   const isMalformed = calls.some(({ arguments: given }) => isOpenJson(given));
   return { finishReason: REASONS[finish ?? ''] ?? (isMalformed ? 'MALFORMED_FUNCTION_CALL' : 'STOP') };
 }

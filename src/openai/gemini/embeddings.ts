@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
-import { DOCUMENTED, MUST_BE } from '#http';
-import { GEMINI_ERROR } from '#http/error-schemas';
+import { DOCUMENTED, MUST_BE, PARSED_JSON } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement, toUsdNumber } from '#billing/amounts';
 import {
@@ -13,6 +12,7 @@ import {
   payerOf,
   routingFields,
   type StartedProviderCall,
+  takeBytes,
 } from '#call';
 import { OWN_TURN_BYTES, type JsonObject } from '#wire';
 import { readElsewhere } from '#wire/replies';
@@ -26,9 +26,9 @@ import type { EmbeddingsResult } from '../embeddings/embeddings-reader.ts';
 import { writeAnswer } from '../passing/write-answer.ts';
 import { invalid } from '../translated/chat-turns.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
-import { configOf, modelParams, pathOf } from './gemini-address.ts';
-import { toGeminiError } from './gemini-error.ts';
-import { type Content, NOT_HERE } from './gemini-schema.ts';
+import { configOf, modelParams, pathOf } from './address.ts';
+import { GEMINI_ERROR, toGeminiError } from './errors.ts';
+import { type Content, NOT_HERE } from './schema.ts';
 import { modelInAddress, placedBody } from './request-form.ts';
 
 /** A request for the embedding of one content. */
@@ -53,6 +53,7 @@ const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 /** `:embedContent` and `:batchEmbedContents` of the Gemini API, by the models of `/embeddings`. */
 export function embedRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
+    takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
     const admissionOf = requireAdmission(app, deps.pipeline.admit, true);
     for (const method of ['embedContent', 'batchEmbedContents'] as const)
       addPaidRoute(app, paidRouteDeps(deps, admissionOf), embedRoute(deps, method));

@@ -1,16 +1,8 @@
 import type { FastifyPluginAsync } from 'fastify';
-import { PARSED_JSON } from '#http';
-import { takeBytes } from '#call';
 import type { Counter } from '#limits';
-import { requireAdmission } from '#auth';
 import type { KeptResponses } from '#kept-responses';
-import { RESPONSES_PATH } from '#config';
-import type { ChatDeps } from '../routes/chat-routes.ts';
-import { addCountRoute } from '../translated/count-route.ts';
-import { hostOfUrl, serviceAtAddress, isBridged, withoutAlias } from '../translated/service-names.ts';
-import { NOTHING, type SealedCalls } from '../chat/reply/echo-fields.ts';
-import type { SealedThinking } from '../chat/reply/sealed-thinking.ts';
-import { addTranslatedRoute } from '../translated/translated-route.ts';
+import type { WireDeps } from '../translated/wire-request.ts';
+import { wireRoutes } from '../translated/wire-routes.ts';
 import type { ChatWire, Resolved } from '../translated/chat-wire.ts';
 import type { Background } from './background/background.ts';
 import { changedBody, type Conversations, createConversations } from './kept/conversations.ts';
@@ -18,16 +10,15 @@ import { refuseNeverKept, refuseUnkept } from './kept/errors.ts';
 import { responseIdOf } from './kept/kept-ids.ts';
 import { keepsResponse } from './kept/keep-responses.ts';
 import { keptRoutes } from './kept-routes.ts';
-import { responseBase, toResponseError } from './response-object.ts';
-import { createResponseEncoder } from './response-encoder.ts';
-import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './responses-schema.ts';
-import { ownResponsesWire } from './native-responses.ts';
-import { toChatBody } from './to-chat-body.ts';
+import { responseBase } from './response-object.ts';
+import { toResponseError } from './errors.ts';
+import { createResponseEncoder } from './encode-reply.ts';
+import { responseAnswerSchema, type ResponsesBody, responsesSchema } from './schema.ts';
+import { ownPassthrough } from './passthrough.ts';
+import { decodeRequest } from './decode-request.ts';
 import { createToolRegistry, runsHere } from './tools.ts';
 
-export interface ResponsesDeps extends ChatDeps {
-  readonly thinking: SealedThinking;
-  readonly calls: SealedCalls;
+export interface ResponsesDeps extends WireDeps {
   /** null if the gateway keeps no responses. */
   readonly kept: KeptResponses | null;
   /** null if the gateway keeps no responses. */
@@ -42,31 +33,24 @@ export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
   const { messagesMax: itemsMax, chatBodyBytesMax: bytesMax } = config.limits;
   const conversations = createConversations({ kept, itemsMax, bytesMax });
   const wire = responsesWire(deps, conversations);
+  const answers = wireRoutes(deps, [wire], {
+    wire,
+    path: '/responses/input_tokens',
+    schema: wire.schema,
+    named: 'input_tokens',
+    more: { object: 'response.input_tokens' },
+    described: {
+      summary: 'Count the input tokens of a response',
+      operationId: 'countResponseTokens',
+      description: 'Approximate number of tokens in the input of a response',
+    },
+  });
   return async (app) => {
     await app.register(keptRoutes({ ...deps, conversations }));
-    takeBytes(app, bytesMax, PARSED_JSON);
-    await app.register(async (paid) => {
-      const admissionOf = requireAdmission(paid, deps.pipeline.admit, true);
-      addTranslatedRoute(paid, deps, admissionOf, wire);
-    });
-    await app.register(async (free) =>
-      addCountRoute(free, deps, {
-        wire,
-        path: '/responses/input_tokens',
-        schema: wire.schema,
-        named: 'input_tokens',
-        more: { object: 'response.input_tokens' },
-        described: {
-          summary: 'Count the input tokens of a response',
-          operationId: 'countResponseTokens',
-          description: 'Approximate number of tokens in the input of a response',
-        },
-      }),
-    );
+    await app.register(answers);
   };
 }
 
-const SESSION_MAX = 256;
 const NAMES: Readonly<Record<string, string>> = {
   max_completion_tokens: 'max_output_tokens',
   response_format: 'text',
@@ -87,7 +71,7 @@ interface ResponseMembers {
 function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
   const { kept, background, now, config } = deps;
   const route = {
-    path: RESPONSES_PATH,
+    path: '/responses',
     schema: responsesSchema(config.limits.messagesMax),
     noun: 'A response',
     answerSchema: responseAnswerSchema,
@@ -149,12 +133,11 @@ function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'byt
 
 /** The parts of the wire that depend on one request. */
 function wireFor(
-  { config, thinking, calls, now: clock }: ResponsesDeps,
+  { now: clock }: ResponsesDeps,
   { isKept, previous, metadata, isInBackground }: ResponseMembers,
 ): Pick<ChatWire<ResponsesBody>, 'native' | 'runsHere' | 'translate'> {
-  const serviceAtHost = (host: string) => (url: string) => serviceAtAddress(url, [host, hostOfUrl(config.publicUrl)]);
   return {
-    native: ownResponsesWire(
+    native: ownPassthrough(
       (callId) => ({
         ...(isKept ? { id: responseIdOf(callId), store: true } : {}),
         ...(previous === null ? {} : { previous_response_id: previous }),
@@ -163,32 +146,20 @@ function wireFor(
       }),
       isKept,
     ),
-    runsHere: (asked, { host }) => runsHere(asked, { serviceAt: serviceAtHost(host) }),
-    translate(asked, { caller, headers, host, now, targets, isNative = false }) {
-      const model = withoutAlias(asked.model, targets);
-      const thinkingOf = { account: caller.account, model };
+    runsHere,
+    translate(asked, request) {
       const registry = createToolRegistry();
-      const ids = calls(thinkingOf);
       const { summary, isReturned } = asksThinking(asked);
-      const session = headers['session-id'];
-      const { body, dropped } = toChatBody(model === asked.model ? asked : { ...asked, model }, {
-        registry,
-        thought: (sealed) => thinking.open(thinkingOf, '', sealed),
-        opened: ids.open,
-        serviceAt: serviceAtHost(host),
-        session: typeof session === 'string' && session !== '' && session.length <= SESSION_MAX ? session : null,
-        bridged: isBridged(model) && !targets.model?.has(model),
-        isNative,
-      });
+      const { body, dropped } = decodeRequest(asked, request, registry);
       return {
         body,
         dropped,
         // Thinking that the client does not return comes back with the calls.
-        idOf: (id, call, message) => ids.seal(id, call, isReturned ? NOTHING : message),
+        idsCarry: isReturned ? 'call' : 'message',
         encoder: (callId) =>
           createResponseEncoder({
             id: responseIdOf(callId),
-            createdAt: Math.floor(now / 1000),
+            createdAt: Math.floor(request.now / 1000),
             now: () => Math.floor(clock() / 1000),
             asked,
             stored: isKept,
@@ -198,8 +169,7 @@ function wireFor(
             thinking: {
               isAsked: summary || isReturned,
               summary,
-              seal: (members) => thinking.seal(thinkingOf, members),
-              isIn: ids.holds,
+              seals: request.seals,
             },
           }),
       };

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { eachError, type GatewayError } from '#errors';
 import { errorCodeOf, toHttpError } from '#http';
+import { ERROR_MESSAGE, foreignError } from '#http/error-schemas';
 import { UpstreamFailure } from '#wire';
 import { contextExceeded } from '#wire/replies';
 import type { ChatFault } from '../chat/reply/chat-content.ts';
@@ -13,6 +14,19 @@ interface AnthropicError {
 
 /** The type of each error in Anthropic's API. */
 const TYPES = eachError(({ anthropic }) => anthropic);
+
+export const ANTHROPIC_ERROR = foreignError('AnthropicError', 'Anthropic’s API', ['type', 'error'], {
+  type: { type: 'string', enum: ['error'] },
+  error: {
+    type: 'object',
+    required: ['type', 'message'],
+    properties: {
+      type: { type: 'string', description: 'Such as `invalid_request_error`.' },
+      message: ERROR_MESSAGE,
+    },
+  },
+  request_id: { type: 'string' },
+});
 
 /** Clients of Anthropic's API retry these statuses automatically. */
 const RETRIED: ReadonlySet<number> = new Set([408, 409, 429]);

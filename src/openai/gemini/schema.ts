@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { DOCUMENTED, MUST_BE, nameSchema, numberField, objectField, tokensField } from '#http';
-import type { ProviderPreferences } from '#call';
+import type { RoutedBody } from '../translated/as-native.ts';
 import { gatewayFields } from '../chat/chat-schema.ts';
 
 /** A turn of the conversation, or the instructions. Its other members are not read. */
@@ -11,22 +11,15 @@ export interface Content {
 
 /**
  * A request of Google's Gemini API, with its names in camel case, and with the model and the kind of answer that its
- * address names. The schema checks these fields, `to-chat-body.ts` checks the rest.
+ * address names. The schema checks these fields, `decode-request.ts` checks the rest.
  */
-export interface GeminiBody {
-  readonly model: string;
+export interface GeminiBody extends RoutedBody {
   readonly stream: boolean;
   readonly contents: readonly Content[];
   readonly systemInstruction?: Content | null;
   readonly tools?: readonly JsonObject[] | null;
   readonly toolConfig?: JsonObject | null;
   readonly generationConfig?: JsonObject | null;
-  readonly models?: string[] | null;
-  readonly provider?: ProviderPreferences | null;
-  readonly session_id?: string | null;
-  readonly max_cost?: number | string | null;
-  readonly max_tool_rounds?: number | null;
-  readonly tollgate?: { readonly task_id?: string | null; readonly context_id?: string | null } | null;
   readonly [field: string]: unknown;
 }
 
