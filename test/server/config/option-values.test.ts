@@ -8,7 +8,7 @@ import { load, problemsOf } from './load.ts';
 const seed = '0123456789abcdef'.repeat(4);
 const NETWORKS = ['["10.0.0.0/8", "::1"]', ['10.0.0.0/8', '::1'], '["10.0.0.0/33"]'] as const;
 
-/** Values of the options whose format does not say them: one of a file, what becomes of it, and one that is refused. */
+/** Values of options whose format does not say them: one of a file, what becomes of it, and one that is refused. */
 const VALUES = {
   'server.host': ['"0.0.0.0"', '0.0.0.0', '"a b"'],
   'server.data_dir': ['"/srv/gate"', '/srv/gate', '""'],
