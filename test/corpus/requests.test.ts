@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { completion } from '../openai/translated/support/transcript-upstream.ts';
 import { geminiAnswer, message, response } from '../openai/native/support/transcripts.ts';
-import { expectGolden, type Json, readEntries, steady } from './goldens.ts';
+import { beside, expectGolden, type Json, readEntries, steady } from './goldens.ts';
 import { CHAT, NATIVE, startWorld, WIRES, type World } from './world.ts';
 
 // Each request in one wire, and what a provider gets that speaks chat, and one that speaks the wire itself.
@@ -59,23 +59,22 @@ const ofLeast: Record<string, Promise<Json>> = {};
 const leastOf = (wire: string) =>
   (ofLeast[wire] ??= sent(wire, CHAT, WIRES[wire]!.least).then(({ body }) => body as Json));
 
-/** What differs of a body from another, and the names that it lacks. An error is whole. */
-function beside(body: unknown, base: Json): unknown {
-  if (Array.isArray(body)) return body;
-  const without = Object.keys(base).filter((key) => !Object.hasOwn(body as Json, key));
-  const more = Object.entries(body as Json).filter(([key, value]) => !isDeepStrictEqual(value, base[key]));
-  return { ...Object.fromEntries(more), ...(without.length > 0 ? { without } : {}) };
-}
+/** A body beside another. An error is whole. */
+const besideBody = (body: unknown, base: Json) => (Array.isArray(body) ? body : beside(body as Json, base));
 
 test.each(readEntries<Entry>('requests.json'))('$wire: $name', async ({ wire, entry }) => {
   const { least } = WIRES[wire]!;
   const all = Object.entries({ ...least, ...entry.request });
   const request = Object.fromEntries(all.filter(([key, value]) => value !== null || !Object.hasOwn(least, key)));
   const chat = await sent(wire, entry.model ?? CHAT, request);
-  expectGolden(entry, 'chat', beside(chat.body, await leastOf(wire)));
+  expectGolden(entry, 'chat', besideBody(chat.body, await leastOf(wire)));
   expectGolden(entry, 'droppedForChat', chat.dropped);
   if (wire === 'chat' || wire === 'completions') return;
   const native = await sent(wire, NATIVE, request);
-  expectGolden(entry, 'native', isDeepStrictEqual(native.body, chat.body) ? 'as chat' : beside(native.body, request));
+  expectGolden(
+    entry,
+    'native',
+    isDeepStrictEqual(native.body, chat.body) ? 'as chat' : besideBody(native.body, request),
+  );
   expectGolden(entry, 'droppedForNative', native.dropped);
 });
