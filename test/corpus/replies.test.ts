@@ -169,5 +169,5 @@ test.each(native)('$wire, as its provider speaks it: $name', async ({ wire, entr
   const whole = JSON.parse(steady(await answers(wire, NATIVE, {}, false))) as Json;
   const stream = eventsIn(steady(await answers(wire, NATIVE, {}, true)));
   expectGolden(entry, 'whole', beside(whole, reply));
-  expectGolden(entry, 'stream', { ...beside({ ...stream }, { ...events }) });
+  expectGolden(entry, 'stream', beside(Object.fromEntries(stream.entries()), Object.fromEntries(events.entries())));
 });
