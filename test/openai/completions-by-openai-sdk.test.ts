@@ -65,20 +65,6 @@ test('a repeat with its key is answered alike and costs nothing', async () => {
   expect([await spine.balance(), spine.provider.log.length]).toEqual([before, calls]);
 });
 
-test.each([
-  [
-    { prompt: ['a', 'b'] },
-    'prompt',
-    'prompt must be a string that is not empty, or a list of one such string, not an array of 2',
-  ],
-  [{ n: 2 }, 'n', 'n must be 1 (only one completion is made), not 2'],
-  [{ echo: true }, 'echo', 'echo must be false (the prompt is not repeated in the answer), not true'],
-])('what chat cannot do is refused: %j', async (more, param, message) => {
-  const response = await spine.post('/completions', { ...asked, ...more });
-  expect(response.status).toBe(400);
-  expect(await response.json()).toEqual({ error: { message, type: 'invalid_request', code: 400, param } });
-});
-
 test('a failure is free, and an error as chat has it', async () => {
   const before = await spine.balance();
   for (const stream of [false, true]) {

@@ -147,31 +147,6 @@ describe('chats', () => {
     },
   );
 
-  test('takes results of functions whose ids a client does not keep', async () => {
-    upstream.answer = () => ({ body: completion({ content: 'Fine' }) });
-    const calling = (city: string) => ({ functionCall: { name: 'weather', args: { city } } });
-    const result = (output: string) => ({ functionResponse: { name: 'weather', response: { output } } });
-    const contents: Content[] = [
-      { role: 'user', parts: [{ text: 'Both?' }] },
-      { role: 'model', parts: [calling('Oslo'), calling('Rome')] },
-      { role: 'user', parts: [result('sun'), { functionResponse: { name: 'weather', response: { error: 'none' } } }] },
-    ];
-    await client.models.generateContent({ model: MODEL, contents, config: { tools: TOOLS } });
-    const [, { tool_calls: calls }, one, two] = messages() as [
-      unknown,
-      { tool_calls: { id: string }[] },
-      object,
-      object,
-    ];
-    expect([one, two]).toEqual([
-      { role: 'tool', tool_call_id: calls[0]!.id, content: 'sun' },
-      { role: 'tool', tool_call_id: calls[1]!.id, content: 'Error: none' },
-    ]);
-    // A result whose call is not there any more.
-    await client.models.generateContent({ model: MODEL, contents: [{ role: 'user', parts: [result('sun')] }] });
-    expect(messages()).toEqual([{ role: 'user', content: '[result of weather: sun]' }]);
-  });
-
   test('a thought that another account or somebody else signed does not go back', async () => {
     upstream.answer = () => ({ body: completion({ content: 'Yes', reasoning_content: 'Secret' }) });
     const ask = { model: MODEL, contents: 'x', config: { thinkingConfig: { includeThoughts: true } } };

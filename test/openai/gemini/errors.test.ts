@@ -76,38 +76,6 @@ describe('errors', () => {
   });
 
   test.each([
-    [{ config: { candidateCount: 2 } }, 'generationConfig.candidateCount'],
-    [{ config: { cachedContent: 'cachedContents/x' } }, 'cachedContent'],
-    [{ config: { httpOptions: { extraBody: { max_price: 1 } } } }, 'max_price must be inside provider'],
-    [{ config: { temperature: 9 } }, 'generationConfig.temperature'],
-    [{ config: { stopSequences: ['a', 'b', 'c', 'd', 'e'] } }, 'takes at most 4 stop sequences, and the request has 5'],
-    [{ contents: [{ role: 'system', parts: [] }] }, 'contents[0].role'],
-    [{ contents: [{ role: 'user', parts: [{}] }] }, 'contents[0].parts[0]'],
-    [{ contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'gs://a/b' } }] }] }, 'fileUri'],
-    [
-      {
-        contents: [
-          {
-            role: 'user',
-            parts: [{ fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/a' } }],
-          },
-        ],
-      },
-      'fileUri',
-    ],
-  ])('a request that is refused: %j', async (ask, named) => {
-    const told = await failure(client, ask);
-    expect(told).toMatchObject({ status: 400, error: { status: 'INVALID_ARGUMENT' } });
-    expect(JSON.stringify(told)).toContain(named);
-  });
-
-  test('a tool that runs only at Google', async () => {
-    const told = await failure(client, { config: { tools: [{ googleSearch: {} }] } });
-    expect(told).toMatchObject({ status: 422 });
-    expect(JSON.stringify(told)).toContain('tools[0].googleSearch runs only at Google');
-  });
-
-  test.each([
     ['/v1', undefined],
     ['/api/v1', undefined],
     ['/wrong', 'v1beta'],

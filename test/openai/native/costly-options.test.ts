@@ -62,41 +62,6 @@ const COMPACTS = { messages: [{ role: 'user', content: 'Hi' }], context_manageme
 const BETAS = 'claude-code-20250219,context-1m-2025-08-07,fast-mode-2026-02-01';
 
 describe('a model that lists nothing', () => {
-  test('gets no tier, no speed and no longer time in a cache', async () => {
-    const call = { type: 'tool_use', id: 't', name: 'x', input: { cache_control: HOUR } };
-    const tool = { name: 'x', input_schema: { type: 'object', default: { cache_control: HOUR } } };
-    const { body, dropped } = await sent(
-      'messages',
-      asks(PLAIN, {
-        ...COSTLY,
-        messages: [
-          { role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: HOUR }] },
-          { role: 'assistant', content: [call] },
-          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'a', cache_control: HOUR }] },
-        ],
-        system: [{ type: 'text', text: 'Be brief', cache_control: HOUR }],
-        tools: [{ ...tool, cache_control: HOUR }],
-        cache_control: HOUR,
-        future_field: 1,
-      }),
-    );
-    const mark = { type: 'ephemeral' };
-    expect(body).toEqual({
-      model: 'upstream-of-Acme',
-      max_tokens: 50,
-      messages: [
-        { role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: mark }] },
-        { role: 'assistant', content: [call] },
-        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'a', cache_control: mark }] },
-      ],
-      system: [{ type: 'text', text: 'Be brief', cache_control: mark }],
-      tools: [{ ...tool, cache_control: mark }],
-      cache_control: mark,
-      future_field: 1,
-    });
-    expect(dropped).toBe('cache_control.ttl, service_tier, speed, inference_geo');
-  });
-
   test('gets none of it under a name with escapes', async () => {
     const text = JSON.stringify(asks(PLAIN)).replace('"ttl"', String.raw`"\u0074tl"`);
     const reply = await fetch(`${spine.url}/messages`, {
@@ -141,17 +106,6 @@ describe('a model that lists nothing', () => {
     expect(headers['anthropic-beta']).toBeUndefined();
     expect(dropped).toBe('context_management.compact, compact-2026-01-12');
   });
-
-  test('gets no list of edits that is empty, which is refused without its beta', async () => {
-    const { body } = await sent('messages', asks(PLAIN, { context_management: { edits: [COMPACT] } }));
-    expect(body).not.toHaveProperty('context_management');
-  });
-
-  test('gets no tier for a response', async () => {
-    const { body, dropped } = await sent('responses', { model: PLAIN, input: 'Hi', service_tier: 'priority' });
-    expect(body).not.toHaveProperty('service_tier');
-    expect(dropped).toBe('service_tier');
-  });
 });
 
 describe('a model that lists fields', () => {
@@ -186,51 +140,5 @@ describe('a model that lists fields', () => {
     });
     expect(body).toMatchObject({ service_tier: 'flex', truncation: 'auto' });
     expect(dropped).toBe('future_field');
-  });
-});
-
-describe('a request asks for no more output than was locked', () => {
-  test.each([
-    ['messages', 'max_tokens', { messages: [{ role: 'user', content: 'Hi' }] }],
-    ['responses', 'max_output_tokens', { input: 'Hi', store: false }],
-  ])('of %s, whatever field asks', async (path, cap, prompt) => {
-    const { body, dropped } = await sent(path, {
-      model: PLAIN,
-      [cap]: 50,
-      ...prompt,
-      n: 8,
-      N: 8,
-      best_of: 8,
-      min_tokens: 90_000,
-      thinking_budget: 90_000,
-      thinking: { type: 'enabled', budget_tokens: 90_000 },
-      reasoning: { effort: 'low', max_tokens: 90_000 },
-      sampling: { n: 8, deep: [{ num_return_sequences: 8, seed: 1 }], min_tokens: 40, max_thinking_tokens: 90_000 },
-    });
-    const isMessages = path === 'messages';
-    expect(dropped).toBe(
-      `n, N, best_of${isMessages ? ', reasoning.max_tokens' : ''}, sampling.n, sampling.deep%5B0%5D.num_return_sequences`,
-    );
-    expect(body).toEqual({
-      model: 'upstream-of-Acme',
-      [cap]: 50,
-      ...prompt,
-      min_tokens: 50,
-      thinking_budget: 50,
-      thinking: { type: 'enabled', budget_tokens: isMessages ? 49 : 50 },
-      reasoning: isMessages ? { effort: 'low' } : { effort: 'low', max_tokens: 50 },
-      sampling: { deep: [{ seed: 1 }], min_tokens: 40, max_thinking_tokens: 50 },
-    });
-  });
-
-  test('and thinking below the cap stays as it is', async () => {
-    const thinking = { type: 'enabled', budget_tokens: 2_000 };
-    const { body } = await sent('messages', {
-      model: PLAIN,
-      max_tokens: 3_000,
-      thinking,
-      messages: [{ role: 'user', content: 'Hi' }],
-    });
-    expect(body).toMatchObject({ max_tokens: 3_000, thinking });
   });
 });

@@ -5,7 +5,6 @@ import { readItems } from '../../../src/openai/responses/decode-request.ts';
 import { createToolRegistry } from '../../../src/openai/responses/tools.ts';
 import { chatEndOf, createToolCallIds, decodeChunk } from '../../../src/openai/chat/reply/chat-decoder.ts';
 import { type CallEvent, textOf } from '../../../src/gateway/bridge/call-event.ts';
-import { addResult } from '../../../src/openai/translated/chat-turns.ts';
 import { serviceAtAddress } from '../../../src/openai/translated/service-names.ts';
 import { wireRequest } from './support/wire-request.ts';
 import { createSealedCalls } from '../../../src/openai/chat/reply/echo-fields.ts';
@@ -25,13 +24,6 @@ test('an error or a usage of null is none, and a text of nothing is not said', (
     usage: { cost: 1 },
     fault: null,
   });
-});
-
-test('the result of a tool stands behind its call, whatever the user said in between', () => {
-  const calls = { role: 'assistant' as const, content: null, tool_calls: [{ id: 'a' }, { id: 'b' }] };
-  const chat: Parameters<typeof addResult>[0] = [calls, { role: 'user', content: [{ type: 'text', text: 'wait' }] }];
-  for (const id of ['a', 'b']) addResult(chat, { role: 'tool', tool_call_id: id, content: id });
-  expect(chat.map(({ role, tool_call_id: id }) => id ?? role)).toEqual(['assistant', 'a', 'b', 'user']);
 });
 
 test('thoughts between two calls of one turn do not part it; those of a turn that was broken off are dropped', () => {
@@ -136,24 +128,4 @@ test('an address that is no UTF-8 is of no service', () => {
   const at = (url: string) => serviceAtAddress(url, ['here.example']);
   expect(at('https://here.example/mcp/%E0%A4%A')).toBeNull();
   expect(at('https://here.example/mcp/acme/t%C3%B6ols')).toBe('acme/töols');
-});
-
-test('what ran in a container is told as text of the model, with what came of it', () => {
-  const environment = { type: 'container_reference', container_id: 'cntr_1' };
-  const input = [
-    { role: 'user', content: 'List it' },
-    { type: 'shell_call', call_id: 'call_1', action: { commands: ['ls'] }, environment },
-    { type: 'shell_call_output', call_id: 'call_1', output: [{ stdout: 'a.txt', stderr: '' }] },
-    { role: 'user', content: 'And now?' },
-  ];
-  const { chat } = readItems(input, { registry: createToolRegistry(), request: wireRequest() });
-  const said = [
-    '[shell_call: {"action":{"commands":["ls"]}}]',
-    '[shell_call_output: {"output":[{"stdout":"a.txt","stderr":""}]}]',
-  ];
-  expect(chat.map(({ role, content }) => [role, content])).toEqual([
-    ['user', [{ type: 'text', text: 'List it' }]],
-    ['assistant', said.join('\n\n')],
-    ['user', [{ type: 'text', text: 'And now?' }]],
-  ]);
 });

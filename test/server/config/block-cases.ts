@@ -1,383 +1,368 @@
-import type { ServiceConfig } from '../../../src/server/config/service.ts';
-import { base, type Case, declarations, key, list, model, names, quantization, sdk, timeout } from './block-case.ts';
-import { IMAGE_CASES } from './image-cases.ts';
-import type { BlockTable } from './load.ts';
-import { PRICE_CASES } from './price-cases.ts';
+import type { Meter } from '#billing';
+import type { BlockTable, Changes } from './load.ts';
 
-const command = { with: { endpoint: null, command: '"run"' } };
-const ran = ({ target }: ServiceConfig) => (target.kind === 'command' ? target : null);
+/** An option of a block, as a file sets it. */
+export interface Case {
+  /** Where its value is in a `ServiceConfig`. */
+  readonly at: string;
+  readonly toml: string;
+  readonly is: unknown;
+  /** Its value if it is absent. */
+  readonly fallback?: unknown;
+  /** The block is refused without it. */
+  readonly required?: true;
+  /** What is refused besides that which its format says. */
+  readonly wrong?: readonly string[];
+  /** What else the block needs, or must not have, for it. */
+  readonly with?: Changes;
+  /** The option that a registration has instead, if two options mean the same. */
+  readonly writtenAs?: string;
+}
 
-/** Every option of every kind of block is set by one case. */
-export const CASES: Readonly<Record<BlockTable, Readonly<Record<string, Case>>>> = {
-  models: {
-    ...names,
-    ...declarations,
-    ...quantization,
-    context_length: {
-      toml: '100',
-      wrong: ['0', '1.5', '"1"'],
-      of: ({ service }) => service.primitive === 'model' && service.model.contextLength,
-      is: 100,
-      fallback: 131_072,
+type Cases = Readonly<Record<string, Case>>;
+
+const long = (count: number) => `"${'x'.repeat(count)}"`;
+const listOf = (count: number, one: (n: number) => string) => Array.from({ length: count }, (_, n) => one(n)).join(',');
+const one = (at: string, toml: string, is: unknown, wrong: readonly string[], more: Partial<Case> = {}): Case => ({
+  at,
+  toml,
+  is,
+  wrong,
+  ...more,
+});
+const required = { required: true } as const;
+const TEXT = ['3', '""', 'true'];
+
+const NAMES: Cases = {
+  name: one('service.name', '"b"', 'b', TEXT, required),
+  display_name: one('service.displayName', '"B"', 'B', TEXT, { fallback: 'acme/small' }),
+  provider_name: one('service.providerName', '"B"', 'B', TEXT, { fallback: 'acme' }),
+  description: one('service.description', '"a\\nb"', 'a\nb', ['3', long(2_001), '"a\\u202eb"', '"a\\tb"'], {
+    fallback: '',
+  }),
+};
+
+/** What a service of a kind that has facts declares about itself. */
+const declarations = (facts: 'model' | 'media'): Cases => ({
+  data_collection: one(`service.${facts}.collectsNothing`, '"deny"', true, []),
+  zdr: one(`service.${facts}.zdr`, 'true', true, []),
+  region: one(`service.${facts}.region`, '"eu-1"', 'eu-1', ['3', '""', '"EU"', '"eu "', long(33), '["eu"]']),
+});
+
+/** A price, in micro-USD for a million. */
+const rate = (meter: Meter, toml: string, is: bigint, changes?: Changes): Case =>
+  one(`service.rates.${meter}`, toml, is, [], changes && { with: changes });
+/** The price of a part of a model's tokens, and that of a search. */
+const part = (meter: Meter, changes?: Changes) => rate(meter, '"2.5"', 2_500_000n, changes);
+const search = (meter: Meter) => rate(meter, '0.01', 10_000_000_000n);
+const USD_1 = 1_000_000_000_000n;
+
+/** Prices by use of a tool or an agent, each with what it needs. */
+const BY_USE: Cases = {
+  'pricing.per_second': rate('second', '0.5', USD_1 / 2n, { 'pricing.prompt': '1', 'pricing.per_call_max': '1' }),
+  'pricing.prompt': rate('prompt', '1', 1_000_000n, { 'pricing.completion': '1', 'pricing.per_call_max': '1' }),
+  'pricing.completion': rate('completion', '1', 1_000_000n, { 'pricing.prompt': '1', 'pricing.per_call_max': '1' }),
+  'pricing.per_call_max': one('service.priceCap', '"0.05"', 50_000n, ['-1', '1_001', '0.0000001'], {
+    required: true,
+    with: { 'pricing.prompt': '1' },
+  }),
+};
+
+const key = one('target.apiKey', '"std::env::KEY"', 'secret-1', ['3', '"a b"', '"$KEY"'], { fallback: null });
+const headTimeout = one('target.timeouts.headMs', '20000', 20_000, []);
+const firstEventTimeout = one('target.timeouts.firstEventMs', '20000', 20_000, []);
+
+const packaged = (setting: Changes = {}): Partial<Case> => ({
+  with: { 'params.api_base': null, 'params.api_key': null, ...setting },
+});
+const IN_PACKAGE = packaged({ 'params.sdk': '"@ai-sdk/openai-compatible"' });
+const SETTINGS = '{ region = "eu", "headers.x-org" = "acme", retries = 2, fast = true }';
+/** Options of a service that is a model of its provider, or of a package of the AI SDK, which this checkout has. */
+const params = (model: string): Cases => ({
+  'params.model': one(model, '"m"', 'm', ['3', '""', long(257)], required),
+  'params.api_base': one('target.url', '"https://x.example/"', 'https://x.example/v1', ['3', '"ftp://x"'], required),
+  'params.api_key': key,
+  'params.head_timeout_ms': headTimeout,
+  'params.sdk': one(
+    'target.sdk',
+    '"@ai-sdk/openai-compatible#createOpenAICompatible"',
+    '@ai-sdk/openai-compatible#createOpenAICompatible',
+    ['3', '""', '"../mine"', '"@ai-sdk/"', '"@ai-sdk/is-not-installed"', '"/etc"'],
+    packaged(),
+  ),
+  'params.sdk_settings': one(
+    'target.settings',
+    SETTINGS,
+    { region: 'eu', 'headers.x-org': 'acme', retries: 2, fast: true },
+    ['3', '{ region = [1] }', '{ "a b" = 1 }', '{ __proto__ = 1 }', '{ region = "std::env::KEY" }'],
+    { fallback: {}, ...IN_PACKAGE },
+  ),
+  'params.sdk_secrets': one(
+    'target.secrets',
+    '{ apiKey = "std::env::KEY" }',
+    { apiKey: 'secret-1' },
+    ['3', '{ apiKey = "the-secret-itself" }', '{ apiKey = "std::env::NOT_SET" }', '{ apiKey = 3 }'],
+    { fallback: {}, ...IN_PACKAGE },
+  ),
+});
+
+const TIERS: Case = one(
+  'service.rates.tiers',
+  '[{ above = 200_000, prompt = 4, web_search = 0.1 }, { above = 300_000, completion = "5" }]',
+  [
+    { above: 200_000n, rates: { prompt: 4_000_000n, completion: 2_000_000n, web_search: USD_1 / 10n } },
+    { above: 300_000n, rates: { prompt: 4_000_000n, completion: 5_000_000n, web_search: USD_1 / 10n } },
+  ],
+  [
+    '3',
+    '[3]',
+    '[{ prompt = 4 }]',
+    '[{ above = 9 }]',
+    '[{ above = 0, prompt = 4 }]',
+    '[{ above = 1.5, prompt = 4 }]',
+    '[{ above = "9", prompt = 4 }]',
+    '[{ above = 100_000_001, prompt = 4 }]',
+    '[{ above = 9, prompt = -4 }]',
+    '[{ above = 9, promt = 4 }]',
+    '[{ above = 9, second = 4 }]',
+    '[{ above = 9, prompt = 4 }, { above = 9, prompt = 5 }]',
+    '[{ above = 9, prompt = 4 }, { above = 8, prompt = 5 }]',
+    `[${listOf(9, (n) => `{ above = ${n + 1}, prompt = 4 }`)}]`,
+  ],
+  { with: { 'pricing.prompt': '1', 'pricing.completion': '2' } },
+);
+
+const SERVICE_TIERS: Case = one(
+  'service.variants',
+  '{ flex = { prompt = "0.5", tiers = [{ above = 9, completion = 3 }] }, priority = {} }',
+  {
+    flex: {
+      prompt: 500_000n,
+      completion: 2_000_000n,
+      tiers: [{ above: 9n, rates: { prompt: 500_000n, completion: 3_000_000n } }],
     },
-    max_output_tokens: {
-      toml: '99',
-      wrong: ['0', '131_073'],
-      of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
-      is: 99,
-      fallback: null,
-      writtenAs: 'params.max_output_tokens',
-    },
-    input_modalities: {
-      toml: '["audio", "text"]',
-      wrong: ['[]', '["smell"]', '"text"'],
-      of: ({ service }) => service.primitive === 'model' && service.model.inputModalities,
-      is: ['audio', 'text'],
-      fallback: ['text'],
-    },
-    output_modalities: {
-      toml: '["image"]',
-      wrong: ['[]', '[1]'],
-      of: ({ service }) => service.primitive === 'model' && service.model.outputModalities,
-      is: ['image'],
-      fallback: ['text'],
-    },
-    'pricing.prompt': {
-      toml: '1',
-      wrong: ['-1', '10_001', '0.0009'],
-      of: ({ service }) => service.rates.prompt,
-      is: 1_000_000n,
-    },
-    'pricing.completion': {
-      toml: '1',
-      wrong: ['-1', '10_001', '0.0009'],
-      of: ({ service }) => service.rates.completion,
-      is: 1_000_000n,
-    },
-    'pricing.input_cache_read': {
-      toml: '0',
-      wrong: ['-1', '10_001', '0.0000002'],
-      of: ({ service }) => service.rates.input_cache_read,
-      is: 0n,
-      fallback: undefined,
-    },
-    'pricing.input_cache_write': {
-      toml: '2.5',
-      wrong: ['-1', '10_001', '"much"'],
-      of: ({ service }) => service.rates.input_cache_write,
-      is: 2_500_000n,
-      fallback: undefined,
-    },
-    'pricing.image': {
-      toml: '1',
-      wrong: ['-1', '101'],
-      of: ({ service }) => service.rates.image,
-      is: 1_000_000_000_000n,
-      fallback: undefined,
-    },
-    ...PRICE_CASES,
-    'params.model': { ...model, of: ({ service }) => service.primitive === 'model' && service.model.upstreamModel },
-    'params.cap': {
-      toml: '"max_completion_tokens"',
-      wrong: ['3', '"max-tokens"', '""'],
-      of: ({ service }) => service.primitive === 'model' && service.model.cap,
-      is: 'max_completion_tokens',
-      fallback: undefined,
-    },
-    'params.max_output_tokens': {
-      toml: '98',
-      wrong: ['0', '131_073', '"1"'],
-      of: ({ service }) => service.primitive === 'model' && service.model.maxOutputTokens,
-      is: 98,
-      fallback: null,
-    },
-    'params.wires': {
-      toml: '["chat", "messages"]',
-      wrong: ['"messages"', '["mcp"]', '[1]'],
-      of: ({ service }) => service.primitive === 'model' && service.model.wires,
-      is: ['messages'],
-      fallback: undefined,
-    },
-    'params.forward': {
-      toml: '["top_n_sigma", "top_n_sigma"]',
-      wrong: [
-        '"some"',
-        '3',
-        '[3]',
-        '["a b"]',
-        '[""]',
-        '["__proto__ "]',
-        `[${Array.from({ length: 65 }, (_, n) => `"f${n}"`).join(',')}]`,
-      ],
-      of: ({ service }) => service.primitive === 'model' && service.model.forward,
-      is: ['top_n_sigma'],
-      fallback: undefined,
-    },
-    'params.strict_fields': {
-      toml: 'true',
-      wrong: ['"true"', '1'],
-      of: ({ service }) => service.primitive === 'model' && service.model.strictFields,
-      is: true,
-      fallback: undefined,
-    },
-    'params.image_tokens_max': {
-      toml: '26_000',
-      wrong: ['0', '-1', '1.5', '1_000_001', '"1"'],
-      of: ({ service }) => service.primitive === 'model' && service.model.imageTokensMax,
-      is: 26_000,
-      fallback: undefined,
-    },
-    'params.hidden_reasoning_max': {
-      toml: '5000',
-      wrong: ['-1', '1.5', '"1"'],
-      of: ({ service }) => service.primitive === 'model' && service.model.hiddenReasoning,
-      is: { max: 5_000, usual: 0 },
-      fallback: undefined,
-    },
-    'params.hidden_reasoning_usual': {
-      toml: '700',
-      wrong: ['-1', '"1"', '701'],
-      of: ({ service }) => service.primitive === 'model' && service.model.hiddenReasoning?.usual,
-      is: 700,
-      fallback: 0,
-      with: { 'params.hidden_reasoning_max': '700' },
-    },
-    'params.api_base': base,
-    'params.api_key': key,
-    ...sdk,
+    priority: { prompt: 1_000_000n, completion: 2_000_000n },
   },
-  tools: {
-    ...names,
-    'pricing.per_call': {
-      toml: '"0.5"',
-      wrong: ['-1', '1_001', '0.0000001'],
-      of: ({ service }) => service.rates.call,
-      is: 500_000_000_000n,
-    },
-    'pricing.per_second': {
-      toml: '0.5',
-      wrong: ['-1', '101', '0.00001'],
-      of: ({ service }) => service.rates.second,
-      is: 500_000_000_000n,
-      fallback: undefined,
-      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.prompt': {
-      toml: '1',
-      wrong: ['-1', '10_001', '0.0009'],
-      of: ({ service }) => service.rates.prompt,
-      is: 1_000_000n,
-      fallback: undefined,
-      with: { 'pricing.completion': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.completion': {
-      toml: '1',
-      wrong: ['-1', '10_001', '0.0009'],
-      of: ({ service }) => service.rates.completion,
-      is: 1_000_000n,
-      fallback: undefined,
-      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.per_call_max': {
-      toml: '"0.05"',
-      wrong: ['-1', '1_001', '0.0000001', '0'],
-      of: ({ service }) => service.primitive === 'tool' && service.priceCap,
-      is: 50_000n,
-      with: { 'pricing.prompt': '1' },
-    },
-    'pricing.tools': {
-      toml: '{ search = 2, "a.b/c-d" = 0 }',
-      wrong: ['3', '{ search = -1 }', '{ "a b" = 1 }', '{ constructor = 1 }', '{ __proto__ = 1 }'],
-      of: ({ service }) => service.variants,
-      is: { search: { call: 2_000_000_000_000n }, 'a.b/c-d': { call: 0n } },
-      fallback: {},
-    },
-    endpoint: {
-      toml: '"https://x.example/mcp/"',
-      wrong: ['3', '"x.example"', '"https://k@x.example"', '"https://x.example/?key=1"'],
-      of: ({ target }) => target.kind === 'http' && target.url,
-      is: 'https://x.example/mcp/',
-      fallback: false,
-      with: { command: null },
-    },
-    api_key: key,
-    head_timeout_ms: timeout('headMs'),
-    command: {
-      toml: '"npx"',
-      wrong: ['3', '""', '"a\\u0000b"'],
-      of: (c) => ran(c)?.command,
-      is: 'npx',
-      fallback: undefined,
-      with: { endpoint: null },
-    },
-    args: {
-      ...command,
-      toml: '["-y", "x"]',
-      wrong: ['"x"', '[1]', '["std::env::KEY"]'],
-      of: (c) => ran(c)?.args,
-      is: ['-y', 'x'],
+  [
+    '3',
+    '[]',
+    '{ flex = 3 }',
+    '{ Flex = { prompt = 1 } }',
+    '{ default = { prompt = 1 } }',
+    '{ auto = { prompt = 1 } }',
+    '{ standard = { prompt = 1 } }',
+    '{ __proto__ = { prompt = 1 } }',
+    '{ flex = { promt = 1 } }',
+    '{ flex = { above = 1 } }',
+    '{ flex = { tiers = 3 } }',
+    '{ flex = { tiers = [{ prompt = 3 }] } }',
+    `{ ${listOf(9, (n) => `t${n} = { prompt = 4 }`)} }`,
+  ],
+  { fallback: {}, with: { 'pricing.prompt': '1', 'pricing.completion': '2' } },
+);
+
+const ANSWER_TOKENS = ['0', '131_073', '"1"'];
+const FORWARDED = ['"some"', '3', '[3]', '["a b"]', '[""]', '["__proto__ "]', `[${listOf(65, (n) => `"f${n}"`)}]`];
+const BATCHES = {
+  with: { 'pricing.prompt': '1', 'pricing.completion': '2', 'pricing.service_tiers': '{ batch = { prompt = 0.5 } }' },
+};
+
+const MODELS: Cases = {
+  ...NAMES,
+  ...declarations('model'),
+  quantization: one('service.model.quantization', '"fp8"', 'fp8', ['"unknown"', '"fp7"']),
+  context_length: one('service.model.contextLength', '100', 100, [], { fallback: 131_072 }),
+  max_output_tokens: one('service.model.maxOutputTokens', '99', 99, ANSWER_TOKENS, {
+    fallback: null,
+    writtenAs: 'params.max_output_tokens',
+  }),
+  input_modalities: one(
+    'service.model.inputModalities',
+    '["audio", "text"]',
+    ['audio', 'text'],
+    ['[]', '["smell"]', '"text"'],
+    { fallback: ['text'] },
+  ),
+  output_modalities: one('service.model.outputModalities', '["image"]', ['image'], ['[]', '[1]'], {
+    fallback: ['text'],
+  }),
+  'pricing.prompt': { ...part('prompt'), ...required },
+  'pricing.completion': { ...part('completion'), ...required },
+  'pricing.input_cache_read': rate('input_cache_read', '0', 0n),
+  'pricing.input_cache_write': part('input_cache_write'),
+  'pricing.input_cache_write_1h': part('input_cache_write_1h'),
+  'pricing.image': rate('image', '1', USD_1),
+  'pricing.audio': part('audio'),
+  'pricing.input_audio_cache': part('input_audio_cache', { 'pricing.audio': '3' }),
+  'pricing.internal_reasoning': part('internal_reasoning'),
+  'pricing.audio_output': part('audio_output'),
+  'pricing.image_output': part('image_output'),
+  'pricing.web_search': search('web_search'),
+  'pricing.character': part('character', { output_modalities: '["speech"]' }),
+  // A sixtieth.
+  'pricing.per_minute': rate('second', '"0.0043"', 71_666_666n, { output_modalities: '["transcription"]' }),
+  'pricing.per_call': search('call'),
+  'pricing.tiers': TIERS,
+  'pricing.service_tiers': SERVICE_TIERS,
+  ...params('service.model.upstreamModel'),
+  'params.first_event_timeout_ms': firstEventTimeout,
+  'params.cap': one('service.model.cap', '"max_completion_tokens"', 'max_completion_tokens', ['"max-tokens"']),
+  'params.max_output_tokens': one('service.model.maxOutputTokens', '98', 98, ANSWER_TOKENS, { fallback: null }),
+  'params.wires': one('service.model.wires', '["chat", "messages"]', ['messages'], ['"messages"', '["mcp"]', '[1]']),
+  'params.forward': one('service.model.forward', '["top_n_sigma", "top_n_sigma"]', ['top_n_sigma'], FORWARDED),
+  'params.strict_fields': one('service.model.strictFields', 'true', true, []),
+  'params.image_tokens_max': one('service.model.imageTokensMax', '26_000', 26_000, []),
+  'params.hidden_reasoning_max': one('service.model.hiddenReasoning', '5000', { max: 5_000, usual: 0 }, []),
+  'params.hidden_reasoning_usual': one('service.model.hiddenReasoning.usual', '700', 700, ['701'], {
+    fallback: 0,
+    with: { 'params.hidden_reasoning_max': '700' },
+  }),
+  'params.own_keys': one('target.ownKeys', 'true', true, []),
+  'params.batches': one('target.batches', 'true', true, [], BATCHES),
+  'params.searches_max': one('service.model.searchesMax', '3', 3, []),
+};
+
+const command = (fallback: unknown): Partial<Case> => ({ fallback, with: { endpoint: null, command: '"run"' } });
+const ADDRESS = ['3', '"x.example"', '"https://k@x.example"', '"https://x.example/?key=1"'];
+const PATHS = ['3', '"rpc"', '"/../x"', '"/a b"', '"//x.example"'];
+
+const TOOLS: Cases = {
+  ...NAMES,
+  ...BY_USE,
+  'pricing.per_call': { ...rate('call', '"0.5"', USD_1 / 2n), ...required },
+  'pricing.per_call_max': { ...BY_USE['pricing.per_call_max']!, wrong: ['-1', '1_001', '0.0000001', '0'] },
+  'pricing.tools': one(
+    'service.variants',
+    '{ search = 2, "a.b/c-d" = 0 }',
+    { search: { call: 2n * USD_1 }, 'a.b/c-d': { call: 0n } },
+    ['3', '{ search = -1 }', '{ "a b" = 1 }', '{ constructor = 1 }', '{ __proto__ = 1 }'],
+    { fallback: {} },
+  ),
+  endpoint: one('target.url', '"https://x.example/mcp/"', 'https://x.example/mcp/', ADDRESS, {
+    with: { command: null },
+  }),
+  api_key: key,
+  head_timeout_ms: headTimeout,
+  command: one('target.command', '"npx"', 'npx', ['3', '""', '"a\\u0000b"'], { with: { endpoint: null } }),
+  args: one('target.args', '["-y", "x"]', ['-y', 'x'], ['"x"', '[1]', '["std::env::KEY"]'], command([])),
+  env: one(
+    'target.env',
+    '{ TOKEN = "std::env::KEY", MODE = "" }',
+    { TOKEN: 'secret-1', MODE: '' },
+    ['3', '{ TOKEN = 3 }', '{ "A B" = "x" }', '{ TOKEN = "std::env::ABSENT" }'],
+    command({}),
+  ),
+  cwd: one('target.cwd', '"work"', '/etc/acme/work', ['3', '""'], command(null)),
+  shared: one('target.shared', 'true', true, [], command(false)),
+  sessions_max: one('target.sessionsMax', '1000', 1_000, [], command(16)),
+  session_idle_ms: one('target.sessionIdleMs', '1000', 1_000, [], command(300_000)),
+  roots: one('target.roots', 'true', true, [], command(false)),
+};
+
+const AGENTS: Cases = {
+  ...NAMES,
+  ...BY_USE,
+  agent_card_path: one('service.agent.cardPath', '"/card.json"', '/card.json', PATHS, {
+    fallback: '/.well-known/agent-card.json',
+  }),
+  rpc_path: one('service.agent.rpcPath', '"/rpc"', '/rpc', PATHS, { fallback: null }),
+  'pricing.per_call': rate('call', '1', USD_1, { 'pricing.prompt': '1', 'pricing.per_call_max': '1' }),
+  'pricing.per_task': one('service.agent.chargedPer', '1', 'task', [], {
+    fallback: 'message',
+    with: { 'pricing.per_call': null, 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
+  }),
+  'pricing.nested_max': one('service.agent.nestedMax', '1', 1_000_000n, ['-1', '1_001'], { fallback: 0n }),
+  endpoint: one('target.url', '"https://x.example/a/"', 'https://x.example/a', ['3', '"x.example"'], required),
+  api_key: key,
+  head_timeout_ms: headTimeout,
+  first_event_timeout_ms: firstEventTimeout,
+};
+
+const list = (field: string, good: string, bad: string): Case =>
+  one(
+    `service.media.${field}`,
+    `["${good}", "${good}"]`,
+    [good],
+    ['"x"', '[3]', `["${bad}"]`, `[${'"x",'.repeat(200)}]`],
+    {
       fallback: [],
     },
-    env: {
-      ...command,
-      toml: '{ TOKEN = "std::env::KEY", MODE = "" }',
-      wrong: ['3', '{ TOKEN = 3 }', '{ "A B" = "x" }', '{ TOKEN = "std::env::ABSENT" }'],
-      of: (c) => ran(c)?.env,
-      is: { TOKEN: 'secret-1', MODE: '' },
-      fallback: {},
-    },
-    cwd: {
-      ...command,
-      toml: '"work"',
-      wrong: ['3', '""'],
-      of: (c) => ran(c)?.cwd,
-      is: '/etc/acme/work',
-      fallback: null,
-    },
-    shared: { ...command, toml: 'true', wrong: ['1', '"true"'], of: (c) => ran(c)?.shared, is: true, fallback: false },
-    sessions_max: {
-      ...command,
-      toml: '1000',
-      wrong: ['0', '1001', '1.5', '"1"'],
-      of: (c) => ran(c)?.sessionsMax,
-      is: 1_000,
-      fallback: 16,
-    },
-    session_idle_ms: {
-      ...command,
-      toml: '1000',
-      wrong: ['999', '86400001', '"1000"'],
-      of: (c) => ran(c)?.sessionIdleMs,
-      is: 1_000,
-      fallback: 300_000,
-    },
-    roots: { ...command, toml: 'true', wrong: ['1', '"true"'], of: (c) => ran(c)?.roots, is: true, fallback: false },
-  },
-  agents: {
-    ...names,
-    agent_card_path: {
-      toml: '"/card.json"',
-      wrong: ['3', '"card.json"', '"/../x"', '"/a b"', '"//x.example/card"'],
-      of: ({ service }) => service.primitive === 'agent' && service.agent.cardPath,
-      is: '/card.json',
-      fallback: '/.well-known/agent-card.json',
-    },
-    rpc_path: {
-      toml: '"/rpc"',
-      wrong: ['3', '"rpc"', '"/../x"', '"//x.example"'],
-      of: ({ service }) => service.primitive === 'agent' && service.agent.rpcPath,
-      is: '/rpc',
-      fallback: null,
-    },
-    'pricing.per_call': {
-      toml: '1',
-      wrong: ['-1', '1_001'],
-      of: ({ service }) => service.rates.call,
-      is: 1_000_000_000_000n,
-      fallback: undefined,
-      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.per_task': {
-      toml: '1',
-      wrong: ['-1', '1_001'],
-      of: ({ service }) => service.primitive === 'agent' && service.agent.chargedPer,
-      is: 'task',
-      fallback: 'message',
-      with: { 'pricing.per_call': null, 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.per_second': {
-      toml: '1',
-      wrong: ['-1', '0.00001'],
-      of: ({ service }) => service.rates.second,
-      is: 1_000_000_000_000n,
-      fallback: undefined,
-      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.prompt': {
-      toml: '1',
-      wrong: ['-1', '0.0000001'],
-      of: ({ service }) => service.rates.prompt,
-      is: 1_000_000n,
-      fallback: undefined,
-      with: { 'pricing.completion': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.completion': {
-      toml: '1',
-      wrong: ['-1', '0.0000001'],
-      of: ({ service }) => service.rates.completion,
-      is: 1_000_000n,
-      fallback: undefined,
-      with: { 'pricing.prompt': '1', 'pricing.per_call_max': '1' },
-    },
-    'pricing.per_call_max': {
-      toml: '1',
-      wrong: ['-1', '1_001'],
-      of: ({ service }) => service.primitive === 'agent' && service.priceCap,
-      is: 1_000_000n,
-      with: { 'pricing.prompt': '1' },
-    },
-    'pricing.nested_max': {
-      toml: '1',
-      wrong: ['-1', '1_001'],
-      of: ({ service }) => service.primitive === 'agent' && service.agent.nestedMax,
-      is: 1_000_000n,
-      fallback: 0n,
-    },
-    endpoint: {
-      toml: '"https://x.example/a/"',
-      wrong: ['3', '"x.example"'],
-      of: ({ target }) => target.kind === 'http' && target.url,
-      is: 'https://x.example/a',
-    },
-    api_key: key,
-    head_timeout_ms: timeout('headMs'),
-    first_event_timeout_ms: timeout('firstEventMs'),
-  },
-  images: IMAGE_CASES,
-  videos: {
-    ...names,
-    ...declarations,
-    supported_params: list('supportedParams', 'seed', 'Not this'),
-    aspect_ratios: list('aspectRatios', '9:16', '0:9'),
-    quotes: {
-      toml: 'false',
-      wrong: ['"no"', '0'],
-      of: ({ service }) => 'media' in service && service.media.unquoted,
-      is: true,
-      fallback: undefined,
-    },
-    durations: list('durations', '5s', '5'),
-    'params.inputs': {
-      toml: '"files"',
-      wrong: ['"bytes"', '3'],
-      of: ({ service }) => service.primitive === 'video' && service.media.filesOnly,
-      is: true,
-      fallback: undefined,
-    },
-    'pricing.per_second': {
-      toml: '{ 4k = 0.5 }',
-      wrong: ['3', '{ 4k = -1 }', '{ 4k = 101 }', '{ 8k = 1 }', '{ }'],
-      of: ({ service }) => service.variants['4k'],
-      is: { second: 500_000_000_000n },
-    },
-    'pricing.base': {
-      toml: '1',
-      wrong: ['-1', '1_001'],
-      of: ({ service }) => service.rates.call,
-      is: 1_000_000_000_000n,
-      fallback: undefined,
-    },
-    'pricing.audio_multiplier': {
-      toml: '1.5',
-      wrong: ['0.9', '10.1', '-2', '"loud"', 'nan', 'true', '1.0000001'],
-      of: ({ service }) => service.variants['720p+audio'],
-      is: { second: 150_000_000_000n },
-      fallback: { second: 100_000_000_000n },
-    },
-    'params.model': model,
-    'params.api_base': base,
-    'params.api_key': key,
-    'params.head_timeout_ms': timeout('headMs'),
-    ...sdk,
-  },
+  );
+const MEDIA: Cases = {
+  ...NAMES,
+  ...declarations('media'),
+  ...params('service.media.upstreamModel'),
+  supported_params: list('supportedParams', 'seed', 'Not this'),
+  aspect_ratios: list('aspectRatios', '16:9', '0:9'),
+  quotes: one('service.media.unquoted', 'false', true, []),
+};
+const EDITS = { 'params.edits': 'true' };
+const HALF = { image: USD_1 / 2n };
+
+const IMAGES: Cases = {
+  ...MEDIA,
+  aspect_ratios: list('aspectRatios', '9:16', '16x9'),
+  formats: list('formats', 'png', 'bmp'),
+  resolutions: list('resolutions', '1K', '../1K'),
+  'pricing.generation': { ...rate('image', '1', USD_1), ...required },
+  'pricing.resolutions': one(
+    'service.variants',
+    '{ 1K = 0.5 }',
+    { '1K': HALF },
+    ['3', '{ 1K = -1 }', '{ "1 K" = 1 }', '{ constructor = 1 }'],
+    { fallback: {} },
+  ),
+  'pricing.variants': one(
+    'service.variants',
+    '{ "1K/high" = 0.5 }',
+    { '1K/high': HALF },
+    [
+      '3',
+      '{ "1K/high" = -1 }',
+      '{ "1K" = 1 }',
+      '{ "edit/high" = 1 }',
+      '{ "1K/best" = 1 }',
+      '{ "constructor/high" = 1 }',
+    ],
+    { fallback: {} },
+  ),
+  'pricing.prompt': part('prompt'),
+  'pricing.edit': one('service.variants.edit', '0.5', HALF, [], { with: EDITS }),
+  'pricing.input_image': one('service.variants.edit', '0.5', { image: 30_000_000_000n, input_image: USD_1 / 2n }, [], {
+    with: EDITS,
+  }),
+  'params.wire': one('service.media.imageApi.wire', '"tollgate"', 'tollgate', ['"smtp"']),
+  'params.edits': one('service.media.imageApi.edits', 'true', true, []),
+  'params.body': one('service.media.imageApi.body', '"json"', 'json', [], { fallback: 'multipart', with: EDITS }),
+  'params.first_event_timeout_ms': firstEventTimeout,
+};
+
+const VIDEOS: Cases = {
+  ...MEDIA,
+  durations: list('durations', '5s', '5'),
+  'params.inputs': one('service.media.filesOnly', '"files"', true, ['"bytes"']),
+  'pricing.per_second': one(
+    'service.variants.4k',
+    '{ 4k = 0.5 }',
+    { second: USD_1 / 2n },
+    ['3', '{ 4k = -1 }', '{ 4k = 101 }', '{ 8k = 1 }', '{ }'],
+    required,
+  ),
+  'pricing.base': rate('call', '1', USD_1),
+  'pricing.audio_multiplier': one(
+    'service.variants.720p+audio',
+    '1.5',
+    { second: 150_000_000_000n },
+    ['0.9', '10.1', '-2', '"loud"', 'nan', 'true', '1.0000001'],
+    { fallback: { second: 100_000_000_000n } },
+  ),
+};
+
+/** Every option of every kind of block is set by one case. */
+export const CASES: Readonly<Record<BlockTable, Cases>> = {
+  models: MODELS,
+  tools: TOOLS,
+  agents: AGENTS,
+  images: IMAGES,
+  videos: VIDEOS,
 };

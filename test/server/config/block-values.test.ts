@@ -1,14 +1,14 @@
 import { confinesPackages } from '../../../scripts/test-tiers.ts';
 import { describe, expect, test } from 'vitest';
 import { BLOCKS, readOffers } from '../../../src/server/config/blocks.ts';
-import type { OptionTable } from '../../../src/server/config/option.ts';
+import type { Option, OptionTable } from '../../../src/server/config/option.ts';
 import { type ConfigReading, readTable } from '../../../src/server/config/reading.ts';
 import type { Service } from '../../../src/server/config/service.ts';
 import { parseToml, type Table } from '../../../src/server/config/toml.ts';
 import { loadProviderFile } from '../../../src/providers/proxy/provider-file.ts';
 import { ConfigError, type ConfigProblem } from '../../../src/server/config/problem.ts';
-import type { Case } from './block-case.ts';
-import { CASES } from './block-cases.ts';
+import { type Case, CASES } from './block-cases.ts';
+import { valuesOfFormat } from './format-values.ts';
 import { block, type BlockTable } from './load.ts';
 
 const ROUTER = '[router]\nurl = "https://r.example"\napi_key = "k"\n';
@@ -83,27 +83,36 @@ test.each(offered)('%s.%s is in the block that is written for its service', (tab
   expect(offersOf({ [table]: [made] })).toEqual([service]);
 });
 
+const valueAt = (config: unknown, path: string): unknown =>
+  path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Record<string, unknown> | null | undefined)?.[name], config);
+
 describe.each(all.filter(([, option]) => !option.startsWith(refused)))('%s.%s', (table, option, one) => {
   const written = (value: string | null) => blockWith(table, option, one, value);
+  const { takes } = { ...BLOCKS[table].offer, ...BLOCKS[table].target }[option] as Option<unknown>;
 
   test('is set by the file', () => {
-    expect(one.of(load(written(one.toml)))).toEqual(one.is);
+    expect(valueAt(load(written(one.toml)), one.at)).toEqual(one.is);
   });
 
   test('has its default without it, or is missed', () => {
     const absent =
       option === 'endpoint' && table === 'tools' ? block(table, { endpoint: null, command: '"x"' }) : written(null);
     const usable = option === 'command' || option === 'params.sdk' ? block(table) : absent;
-    if ('fallback' in one) expect(one.of(load(usable))).toEqual(one.fallback);
+    if (one.required !== true) expect(valueAt(load(usable), one.at)).toEqual(one.fallback);
     else expect(problemsOf(usable)).toMatchObject([{ key: `${table}[0].${option}`, wrong: 'is missing' }]);
   });
 
-  test.each(one.wrong)('refuses %s with line and key', (wrong) => {
-    const problems = problemsOf(written(wrong));
-    expect(problems.length).toBeGreaterThan(0);
-    const [problem] = problems;
-    expect(problem!.line).toBeGreaterThan(3);
-    expect(problem!.key.startsWith(`${table}[0].${option}`)).toBe(true);
-    expect(problem!.right).not.toBe('');
-  });
+  test.each([...(valuesOfFormat(takes)?.wrong ?? []), ...(one.wrong ?? [])])(
+    'refuses %s with line and key',
+    (wrong) => {
+      const problems = problemsOf(written(wrong));
+      expect(problems.length).toBeGreaterThan(0);
+      const [problem] = problems;
+      expect(problem!.line).toBeGreaterThan(3);
+      expect(problem!.key.startsWith(`${table}[0].${option}`)).toBe(true);
+      expect(problem!.right).not.toBe('');
+    },
+  );
 });

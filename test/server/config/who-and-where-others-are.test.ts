@@ -6,6 +6,11 @@ import { load, problemsOf } from './load.ts';
 const SOLANA = '8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm';
 const EVM = '0x52908400098527886E0F7030069857D2E4169EE7';
 
+test('wallets sign in at the address that clients use', () => {
+  const file = '[server]\npublic_url = "https://gate.example:8402/"\n[sign_in]\ndomains = ["a.example"]';
+  expect(load(file).signIn.domains).toEqual(['a.example', 'gate.example:8402']);
+});
+
 test.each([
   SOLANA,
   EVM,
