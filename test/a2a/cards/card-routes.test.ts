@@ -43,7 +43,7 @@ test('a client that has the card is told so, in each form by itself', async () =
         304,
         '',
         modern,
-        'A2A-Version',
+        'A2A-Version, Authorization, x-api-key',
       ]);
     }
     expect((await gateway.get(path, '1.0', { 'if-none-match': plain })).status).toBe(200);
