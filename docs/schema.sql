@@ -19,6 +19,7 @@ CREATE TABLE account_limits (
   weekly_since BIGINT,
   monthly_since BIGINT,
   ever_since BIGINT,
+  allowed_services TEXT,
   PRIMARY KEY (account, subject)
 );
 

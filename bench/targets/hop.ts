@@ -50,7 +50,7 @@ async function tunnel(): Promise<Send> {
     server,
     authenticate: () => ({
       account: 'tollgate:local:bench',
-      key: { hash: 'bench', label: 'bench', development: false, allowedServices: null },
+      key: { hash: 'bench', label: 'bench', development: false, access: null },
       wallet: null,
     }),
     identity: createIdentity({ seed: '07'.repeat(32) }),

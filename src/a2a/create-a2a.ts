@@ -35,7 +35,7 @@ import type { SendAdapterDeps } from './send/sent-message.ts';
 import { tellAgent } from './push/own-webhook.ts';
 
 interface A2aOptions {
-  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'lookUp'>;
+  readonly pipeline: Pick<Pipeline, 'prepare' | 'run' | 'admit' | 'visitor' | 'lookUp'>;
   readonly catalog: Catalog;
   readonly tasks: Tasks;
   /** Stores large results, so that a repeat of their message gets them again. Default: large results are not kept. */
@@ -209,7 +209,8 @@ export function createA2a(options: A2aOptions): A2a {
       keepAlive: createKeepAlive(options.keepAliveMs ?? KEEP_ALIVE_MS),
       onError: options.onError,
     }),
-    addCards: (app) => addCardRoutes(app, { catalog, cards, origin: options.origin, bridged, namesBelow }),
+    addCards: (app) =>
+      addCardRoutes(app, { catalog, cards, origin: options.origin, visitor: pipeline.visitor, bridged, namesBelow }),
     target: createAgentTarget({ ...sendAdapterDeps, catalog }),
     poll: createPoll({ ...taskDeps, onError: options.onUnseen }),
     endTask: createEndTask({ ...taskDeps, notify: push.notify, onError: options.onUnseen }),

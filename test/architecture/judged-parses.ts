@@ -4,12 +4,12 @@
  */
 export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   'rows of our database and texts that we signed or sealed: written by this program': {
-    'server/accounts/budgets': 1,
+    'server/accounts/budgets': 2,
     'billing/analytics/call-facts': 1,
     'gateway/auth/administrators/admin-keys': 1,
     'gateway/auth/client-secrets': 1,
     'gateway/auth/credential': 1,
-    'gateway/auth/key-store': 2,
+    'gateway/auth/key-store': 1,
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,
     'a2a/protocol/agent-tasks': 2,

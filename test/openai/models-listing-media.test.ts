@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { parseRates } from '#billing';
 import type { MediaFacts, Primitive } from '#config';
 import { createCatalog, type Offer } from '#catalog';
+import { anonymousAt } from '#accounts';
 import { createServer } from '#http';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
 import { LIMITS } from './support/gateway.ts';
@@ -50,7 +51,8 @@ async function list(offers: readonly Offer[], url = '/models?type=all') {
     compliance: () => 1,
   };
   const admit = async () => Promise.reject(new Error('the pages of this test are public'));
-  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit }));
+  const visitor = (_headers: object, address: string) => anonymousAt(address);
+  await server.register(modelsRoutes({ catalog, health, registry: { locate: () => null }, admit, visitor }));
   return (await server.inject({ url })).json<{
     image_models: unknown[];
     video_models: unknown[];

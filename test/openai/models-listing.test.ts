@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createCatalog, type Offer } from '#catalog';
+import { anonymousAt } from '#accounts';
 import { createServer } from '#http';
 import type { OfferStats } from '../../src/server/catalog/health/offer-figures.ts';
 import { modelsRoutes } from '../../src/openai/models/models-routes.ts';
@@ -34,6 +35,7 @@ const offers: readonly Offer[] = [
 const catalog = createCatalog();
 catalog.replace('test', offers);
 const admit = async () => Promise.reject(new Error('the pages of this test are public'));
+const visitor = (_headers: object, address: string) => anonymousAt(address);
 const server = createServer({ limits: LIMITS, onError: () => {} });
 const health = {
   failing: () => false,
@@ -45,7 +47,7 @@ const connected = new Set<string>();
 const registry = {
   locate: (provider: string) => (connected.has(provider) ? ({ kind: 'here', connection: 'x' } as const) : null),
 };
-const ready = server.register(modelsRoutes({ catalog, health, registry, admit }), { prefix: '/api/v1' });
+const ready = server.register(modelsRoutes({ catalog, health, registry, admit, visitor }), { prefix: '/api/v1' });
 afterEach(() => catalog.replace('test', offers));
 
 const get = async (path: string, headers: Record<string, string> = {}) => {

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
+import type { Caller } from '#accounts';
+import { authorise, type Pipeline } from '#call';
 import type { Catalog } from '#catalog';
-import { hasTagged } from '#http';
+import { addressOf, hasTagged } from '#http';
 import { readVersion, VERSION_HEADER, versionQuery } from '../wire/protocol.ts';
 import type { BridgedAgent, Cards } from './cards.ts';
 import { NO_ORIGIN, type CardOrigin, type CardPage } from './card-pages.ts';
@@ -13,6 +15,8 @@ interface CardRoutesDeps {
   readonly bridged: (service: string) => Promise<BridgedAgent | null>;
   /** A few names that begin with `prefix` and can be called as agents. */
   readonly namesBelow: (prefix: string) => readonly string[];
+  /** Finds who asks: a key that may not call everything sees only the cards of what it may call. */
+  readonly visitor: Pipeline['visitor'];
   /** The origin for the cards of a request; null if no origin is known. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
@@ -44,7 +48,7 @@ const CARD = {
  */
 export function addCardRoutes(
   app: FastifyInstance,
-  { catalog, cards, origin, bridged, namesBelow }: CardRoutesDeps,
+  { catalog, cards, origin, visitor, bridged, namesBelow }: CardRoutesDeps,
 ): void {
   // The name of a service may contain slashes, so a route cannot match the end of the path. A constraint does it.
   if (!app.hasConstraintStrategy(CONSTRAINT)) app.addConstraintStrategy(cardConstraint());
@@ -56,7 +60,11 @@ export function addCardRoutes(
       return found;
     };
 
-    const own = (request: FastifyRequest) => cards.own(catalog, versionOf(request), originOf(request));
+    const visitorOf = (request: FastifyRequest) => visitor(request.headers, addressOf(request));
+    const own = async (request: FastifyRequest) => {
+      const { key } = await visitorOf(request);
+      return cards.own(catalog, key?.access ?? null, versionOf(request), originOf(request));
+    };
 
     for (const [index, url] of [...CARD_FILES, ...CARD_FILES.map((file) => `/api/v1${file}`)].entries()) {
       scope.route({
@@ -70,17 +78,27 @@ export function addCardRoutes(
           hide: index > 0,
           response: { 200: CARD },
         },
-        handler: (request, reply) => send(request, reply, own(request)),
+        handler: async (request, reply) => send(request, reply, await own(request)),
       });
     }
 
-    const cardOf = async (service: string, asked: Parameters<Cards['bridged']>[0]): Promise<CardPage> => {
+    const cardOf = async (
+      service: string,
+      asked: Parameters<Cards['bridged']>[0],
+      caller: Pick<Caller, 'key'>,
+    ): Promise<CardPage> => {
       try {
-        return await cards.card({ ...asked, offers: catalog.resolve(service, 'agent').offers });
+        const { service: name, offers } = catalog.resolve(service, 'agent');
+        authorise(caller, name);
+        return await cards.card({ ...asked, offers });
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
         const found = await bridged(service);
-        if (found !== null) return cards.bridged(asked, found);
+        if (found !== null) {
+          const of = found.offers[0]!.service;
+          authorise(caller, of, found.primitive === 'tool' ? found.name.slice(of.length + 1) : null);
+          return cards.bridged(asked, found);
+        }
         throw new GatewayError('not_found', `${error.message}${hintAt(asked.origin.url, namesBelow(`${service}/`))}`);
       }
     };
@@ -94,11 +112,15 @@ export function addCardRoutes(
         handler: async (request, reply) => {
           const path = request.params['*'];
           const service = path.slice(0, Math.max(0, path.lastIndexOf('/.well-known/')));
-          if (service === '') return send(request, reply, own(request));
+          if (service === '') return send(request, reply, await own(request));
           return send(
             request,
             reply,
-            await cardOf(service, { service, version: versionOf(request), origin: originOf(request) }),
+            await cardOf(
+              service,
+              { service, version: versionOf(request), origin: originOf(request) },
+              await visitorOf(request),
+            ),
           );
         },
       });
@@ -124,7 +146,7 @@ function send(request: FastifyRequest, reply: FastifyReply, { body, etag, modifi
   if (modifiedAt !== null) void reply.header('last-modified', new Date(modifiedAt).toUTCString());
   void reply.headers({
     etag,
-    vary: 'A2A-Version',
+    vary: 'A2A-Version, Authorization, x-api-key',
     'cache-control': 'public, max-age=300',
     // Clients in browsers read the card from other origins. It contains no secrets.
     'access-control-allow-origin': '*',

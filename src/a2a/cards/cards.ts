@@ -1,4 +1,5 @@
 import type { Primitive } from '#config';
+import { type Access, offersWithin } from '#accounts';
 import type { Catalog, Offer } from '#catalog';
 import type { ServiceDescription } from '#bridge';
 import type { A2aVersion } from '../wire/protocol.ts';
@@ -54,8 +55,13 @@ export interface Cards {
   extended(request: CardRequest, card: unknown): AgentCard;
   /** Signs a card if the operator named its origin. Otherwise returns the card unchanged. */
   signed(card: object, origin: CardOrigin): object;
-  /** The gateway's own card. */
-  own(catalog: Pick<Catalog, 'offers' | 'version'>, version: A2aVersion, origin: CardOrigin): CardPage;
+  /** The gateway's own card, with the agents that `access` allows; null for all. */
+  own(
+    catalog: Pick<Catalog, 'offers' | 'version'>,
+    access: Access | null,
+    version: A2aVersion,
+    origin: CardOrigin,
+  ): CardPage;
 }
 
 interface CardRequest {
@@ -177,9 +183,12 @@ export function createCards(options: CardsOptions): Cards {
       });
     },
 
-    own: (catalog, version, origin) =>
-      pages.page(`own ${catalog.version()}`, version, origin, () =>
-        ownCard(catalog.offers('agent'), { url: `${origin.url}/a2a`, version: ownVersion, auth, x402 }),
-      ),
+    own(catalog, access, version, origin) {
+      const offers = offersWithin(catalog, access).offers('agent');
+      const which = access === null ? '' : JSON.stringify(offers.map(({ service }) => service));
+      return pages.page(`own ${catalog.version()} ${which}`, version, origin, () =>
+        ownCard(offers, { url: `${origin.url}/a2a`, version: ownVersion, auth, x402 }),
+      );
+    },
   };
 }

@@ -109,8 +109,10 @@ async function agentIn(
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
   // A key that is limited to some agents can list the tasks of only one agent at a time.
-  if (operation === 'list' && !caller.key?.allowedServices) return null;
-  const names = [...new Set(catalog.offers('agent').map(({ service }) => service))];
+  if (operation === 'list' && !caller.key?.access) return null;
+  const access = caller.key?.access;
+  const all = [...new Set(catalog.offers('agent').map(({ service }) => service))];
+  const names = access ? all.filter((name) => access.allows(name, null)) : all;
   if (names.length === 1) return names[0]!;
   if (names.length === 0) throw unknownAgent('(none)');
   throw whichAgent(names);

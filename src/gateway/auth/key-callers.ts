@@ -166,7 +166,7 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
       hash: record.hash,
       label: record.label,
       development: record.development,
-      allowedServices: record.allowedServices,
+      access: limits.access,
       ...(record.member === null ? {} : { member: record.member }),
       ...(hasRestriction(record) ? { restricted: true } : {}),
     },

@@ -1,9 +1,12 @@
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import {
+  type CallRules,
+  callRulesOf,
   inTurn,
   type MinuteRates,
   LIMIT_RESETS,
   type SpendLimit,
+  patternsToText,
   USUAL_PERCENTAGES,
   type LimitsOf,
   createCarriedSums,
@@ -16,7 +19,7 @@ import { createKey, type KeyKind } from './api-key.ts';
 export type LimitSetter = 'operator' | 'account';
 
 /** A stored API key. Times are epoch milliseconds. The key's text is not stored and cannot be recovered. */
-export interface KeyRecord extends SpendLimit, MinuteRates {
+export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
   /** SHA-256 of the key's text in hex: the key's public identifier. */
   readonly hash: string;
   readonly account: string;
@@ -34,8 +37,6 @@ export interface KeyRecord extends SpendLimit, MinuteRates {
    * USUAL_PERCENTAGES, unless percentages are given with the change or were set before.
    */
   readonly limitNotify: readonly number[] | null;
-  /** Names of the services that the key may use. null: all. */
-  readonly allowedServices: readonly string[] | null;
 }
 
 /** A key with the limits of its account. */
@@ -51,9 +52,9 @@ export type KeyChanges = Partial<
     | 'disabled'
     | 'expiresAt'
     | 'limitNotify'
-    | 'allowedServices'
     | Exclude<keyof SpendLimit, 'carried'>
     | keyof MinuteRates
+    | keyof CallRules
   >
 >;
 
@@ -152,7 +153,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         expiresAt,
         limit,
         limitReset,
-        textOf(others.allowedServices ?? null),
+        patternsToText(others.allowedServices ?? null),
         others.limitSoft ? 1 : 0,
         textOf(others.limitNotify ?? (becomesSoft(others) ? USUAL_PERCENTAGES : null)),
         others.requestsPerMinute ?? null,
@@ -182,6 +183,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
           ...row,
           requests_per_minute: row['account_requests']!,
           tokens_per_minute: row['account_tokens']!,
+          allowed_services: row['account_services']!,
         }))
         .map((row) => carryingLimitsOf(account, row, sums, at));
       return { ...(await carrying(rows[0]!, at)), ofAccount: await Promise.all(ofAccount) };
@@ -199,7 +201,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.expiresAt, null),
         ...set(changes.limit, null),
         ...set(changes.limitReset, null),
-        ...set(changes.allowedServices === undefined ? undefined : textOf(changes.allowedServices), null),
+        ...set(changes.allowedServices === undefined ? undefined : patternsToText(changes.allowedServices), null),
         ...set(changes.limitSoft === undefined ? undefined : Number(changes.limitSoft), 0),
         ...notifyParams(changes),
         ...set(changes.requestsPerMinute, null),
@@ -246,8 +248,7 @@ const set = (value: Value | undefined, none: Value): Value[] => (value === undef
 const notifyParams = (changes: KeyChanges): Value[] =>
   becomesSoft(changes) ? [2, textOf(USUAL_PERCENTAGES)] : set(changes.limitNotify && textOf(changes.limitNotify), null);
 
-const textOf = (list: readonly (string | number)[] | null): string | null =>
-  list === null ? null : JSON.stringify(list);
+const textOf = (list: readonly number[] | null): string | null => (list === null ? null : JSON.stringify(list));
 
 const numberOf = (value: Value): number | null => (value === null ? null : Number(value));
 
@@ -269,7 +270,6 @@ function recordOf(row: Row): KeyRecord {
     limitNotify: row['limit_notify'] === null ? null : (JSON.parse(row['limit_notify'] as string) as number[]),
     requestsPerMinute: numberOf(row['requests_per_minute']!),
     tokensPerMinute: numberOf(row['tokens_per_minute']!),
-    allowedServices:
-      row['allowed_services'] === null ? null : (JSON.parse(row['allowed_services'] as string) as string[]),
+    ...callRulesOf(row),
   };
 }

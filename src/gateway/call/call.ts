@@ -165,6 +165,11 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly lacks?: (offer: Offer) => readonly string[];
   /** The name of the method, if its protocol's table makes it free; default null, a billed call. */
   readonly free?: string | null;
+  /**
+   * A free call of a server of tools that may be made by whoever may use all of the server, not just some of its tools.
+   * Default: whoever may use one tool.
+   */
+  readonly whole?: boolean;
   /** Id of the pending call that this one continues, a call of the same caller; default none. */
   readonly continues?: string | null;
   /**

@@ -183,9 +183,9 @@ export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidR
     const { caller } = asked;
     const { account } = caller;
     const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
-    const allowedServices = caller.key?.allowedServices ?? null;
+    const access = caller.key?.access ?? null;
     for (let { key } = repeats; ;) {
-      const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, allowedServices };
+      const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, access };
       const beginning = await idempotency.begin(use);
       if (beginning.kind === 'new') return runKept(asked, use);
       if (beginning.kind !== 'replay') {

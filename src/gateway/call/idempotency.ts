@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { DatabaseError, loadStatements, type Database, type Step } from '#store';
 import { GatewayError } from '#errors';
-import type { Caller } from '#accounts';
+import type { Access, Caller } from '#accounts';
+import { authorise } from './prepare.ts';
 
 /** One use of an idempotency key, by its stored name. Each account has its own keys. See storedNames. */
 interface IdempotentUse {
@@ -38,13 +39,13 @@ export type Beginning =
 export interface Idempotency {
   /**
    * Takes the key for this call in one atomic step, or returns the state of a key that is in use. Rejects with
-   * GatewayError `permission_denied` if the key was used for a service outside `allowedServices`. null or absent: all
+   * GatewayError `permission_denied` if the key was used for something outside `access`. null or absent: all
    * services are allowed. `other`: see storedNames.
    */
   begin(
     use: IdempotentUse & {
       readonly bodyHash: string;
-      readonly allowedServices?: readonly string[] | null;
+      readonly access?: Access | null;
       readonly other?: StoredNames['other'];
     },
   ): Promise<Beginning>;
@@ -132,13 +133,13 @@ export function createIdempotency(database: Database, options: IdempotencyOption
     }));
 
   /**
-   * The services that contributed to the reply of a call. Calls that an agent made do not count. Tools of a model call
+   * The calls that contributed to the reply of a call. Calls that an agent made do not count. Tools of a model call
    * count, because the request itself names them.
    */
-  const servicesOf = async (callId: string): Promise<readonly string[]> => {
+  const calledIn = async (callId: string): Promise<readonly CallDetail[]> => {
     const details = await detailsOf(callId);
     const isRun = details.some(({ own, primitive }) => own && primitive === 'model');
-    return details.filter(({ own }) => own || isRun).map(({ service }) => service);
+    return details.filter(({ own }) => own || isRun);
   };
 
   /** The row of the same key under its other name, if the same caller asked for it; null otherwise. */
@@ -150,19 +151,14 @@ export function createIdempotency(database: Database, options: IdempotencyOption
     return details.some(({ own, key: asker }) => own && asker === askedBy) ? row : null;
   };
 
-  const beginningOf = async (
-    row: Row,
-    bodyHash: string,
-    at: number,
-    allowedServices: readonly string[] | null,
-  ): Promise<Beginning> => {
+  const beginningOf = async (row: Row, bodyHash: string, at: number, access: Access | null): Promise<Beginning> => {
     if (row['body_hash'] !== bodyHash) return { kind: 'conflict' };
     const isRunning = row['state'] === 'running' && (row['expires_at'] as bigint) > at;
-    if (allowedServices !== null) {
-      const services = await servicesOf(row['call_id'] as string);
+    if (access !== null) {
+      const called = await calledIn(row['call_id'] as string);
       // A call that costs nothing has no record while it runs. Its id is left out, as its service is not known.
-      if (isRunning && services.length === 0) return { kind: 'running', callId: null };
-      refuseOthers(allowedServices, services);
+      if (isRunning && called.length === 0) return { kind: 'running', callId: null };
+      refuseOthers(access, called);
     }
     if (row['state'] === 'running') return { kind: isRunning ? 'running' : 'lost', callId: row['call_id'] as string };
     if (row['body'] === null) return { kind: 'unkept', callId: row['call_id'] as string };
@@ -175,7 +171,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
   };
 
   return {
-    async begin({ account, key, bodyHash, callId, allowedServices = null, other = null }) {
+    async begin({ account, key, bodyHash, callId, access = null, other = null }) {
       // The holder may free the key between the two statements. Then neither a new nor an old row is found, so try
       // again.
       for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
@@ -185,14 +181,14 @@ export function createIdempotency(database: Database, options: IdempotencyOption
         if ((await database.query(SQL.takeIdempotency, [...params, other?.key ?? null])).length > 0)
           return { kind: 'new' };
         const before = other === null ? null : await underOtherName(account, other, at);
-        if (before !== null) return beginningOf(before, bodyHash, at, allowedServices);
+        if (before !== null) return beginningOf(before, bodyHash, at, access);
         const [taken, found] = await database.batch([
           { statement: SQL.beginIdempotency, params },
           { statement: SQL.findIdempotency, params: [account, key] },
         ]);
         if (taken?.length) return { kind: 'new' };
         const row = found?.[0];
-        if (row) return beginningOf(row, bodyHash, at, allowedServices);
+        if (row) return beginningOf(row, bodyHash, at, access);
       }
       return { kind: 'running', callId: null };
     },
@@ -239,6 +235,7 @@ export function createIdempotency(database: Database, options: IdempotencyOption
 interface CallDetail {
   readonly primitive: string;
   readonly service: string;
+  readonly operation?: string;
   readonly key?: string | null;
 }
 
@@ -249,12 +246,13 @@ type OtherName = NonNullable<StoredNames['other']>;
  * Refuses a kept reply to an API key that is limited to other services, even if another key of the account made the
  * call. Also refuses a reply without a recorded call.
  */
-function refuseOthers(allowed: readonly string[], services: readonly string[]): void {
-  const other = services.find((service) => !allowed.includes(service));
-  if (services.length > 0 && other === undefined) return;
+function refuseOthers(access: Access, called: readonly CallDetail[]): void {
+  for (const { service, operation } of called)
+    authorise({ key: { access } }, service, operation ?? null, 'Idempotency-Key');
+  if (called.length > 0) return;
   throw new GatewayError(
     'permission_denied',
-    `This API key may not use ${other ?? 'what this idempotency key was used for'}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
+    `This API key may not use what this idempotency key was used for. It is limited to: ${access}`,
     { param: 'Idempotency-Key' },
   );
 }

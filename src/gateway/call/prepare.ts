@@ -1,5 +1,6 @@
 import { after } from '#wire';
 import { GatewayError } from '#errors';
+import { printable } from '#security';
 import {
   costAtMost,
   formatUsd,
@@ -22,7 +23,7 @@ import {
   serviceTiersOf,
   type Health,
 } from '#catalog';
-import type { Caller, OwnKeys } from '#accounts';
+import type { Access, OwnKeys } from '#accounts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
 import type { PromptPrefix } from './affinity.ts';
@@ -174,7 +175,7 @@ function present(
   request: CallRequest,
   targets: readonly Resolved[],
 ): readonly Resolved[] | Promise<readonly Resolved[]> {
-  for (const { service } of targets) authorise(request.caller, service);
+  authoriseAll(request, targets);
   const all = offersOf(targets);
   const arrival = options.arrivals.waitFor(all);
   if (arrival === null) return targets;
@@ -379,19 +380,29 @@ function lendable(candidates: readonly Candidate[], budget: MicroUsd | null): Mi
 
 const max = (one: MicroUsd, other: MicroUsd): MicroUsd => (one > other ? one : other);
 
+function authoriseAll({ caller, primitive, operation, free, whole }: CallRequest, targets: readonly Resolved[]): void {
+  const access = caller.key?.access;
+  if (!access) return;
+  // Whoever may call one tool of a server may also ask it for its list.
+  const any = primitive === 'tool' && Boolean(free) && whole !== true;
+  for (const { service } of targets)
+    if (!any || !access.reaches(service)) authorise(caller, service, operation ?? null);
+}
+
 /**
- * Throws GatewayError `permission_denied` for a service that the caller's key may not use. `prepare` checks this for
- * every call. Use this function for requests that are answered without a call.
+ * Throws GatewayError `permission_denied` for a service, or its tool `operation`, that the caller's key may not use.
+ * `prepare` checks this for every call. Use this function for requests that are answered without a call.
  */
-export function authorise(caller: Pick<Caller, 'key'>, service: string): void {
-  const allowed = caller.key?.allowedServices;
-  if (allowed && !allowed.includes(service)) {
-    throw new GatewayError(
-      'permission_denied',
-      `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
-      {
-        param: 'model',
-      },
-    );
-  }
+export function authorise(
+  { key }: { readonly key: { readonly access: Access | null } | null },
+  service: string,
+  operation: string | null = null,
+  param = 'model',
+): void {
+  const access = key?.access;
+  if (!access || access.allows(service, operation)) return;
+  const what = operation === null ? service : `the tool ${printable(operation)} of ${service}`;
+  throw new GatewayError('permission_denied', `This API key may not use ${what}. It is limited to: ${access}`, {
+    param,
+  });
 }

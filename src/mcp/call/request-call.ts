@@ -118,6 +118,7 @@ export function requestCall<R, D extends ReplyPiece>(
     adapter,
     operation: tool,
     free: billed ? null : message.method,
+    ...(request.rule.whole ? { whole: true } : {}),
     facts: () => factsOf(mcpRequest),
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),

@@ -8,7 +8,14 @@ import { ERROR, modernStatusOf } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools, declaresTasks } from '../request/extension.ts';
 import { keepTask, type KeepTaskDeps } from '../tasks/keep-task.ts';
-import { type ListForm, isListMethod, type ListMethod, listInTurns, readableList } from '../shapes/lists.ts';
+import {
+  type Admits,
+  type ListForm,
+  isListMethod,
+  type ListMethod,
+  listInTurns,
+  readableList,
+} from '../shapes/lists.ts';
 import type { EraTranslator, McpEnd, McpResponse, ServerFacts, McpRequest } from '../request/mcp-request.ts';
 
 export interface UpstreamAdapterDeps {
@@ -90,8 +97,16 @@ export class UpstreamAdapter implements GeneratedAdapter<McpResponse | null> {
     if (!isListMethod(message.method)) return end;
     const tasks = client === 'modern' && facts.era === 'modern';
     const decorateTools = (result: string) => decorate(tasks ? result : withoutTaskTools(result), offer, mcpRequest);
-    return toReadableList(end, message.method, client === 'modern' ? 'modern' : 'legacy', decorateTools);
+    const form = client === 'modern' ? 'modern' : 'legacy';
+    return toReadableList(end, message.method, form, decorateTools, admitsFor(mcpRequest, offer));
   }
+}
+
+/** The elements of a list that the caller's key may use; undefined for all. */
+function admitsFor({ caller, message }: McpRequest, { service }: Offer): Admits | undefined {
+  const access = caller.key?.access;
+  if (!access) return undefined;
+  return message.method === 'tools/list' ? (tool) => access.allows(service, tool) : () => access.allows(service, null);
 }
 
 /** An answer that a translator could not parse is a failure of its server. */
@@ -120,6 +135,7 @@ async function toReadableList(
   method: ListMethod,
   form: ListForm,
   decorateTools: (list: string) => string,
+  admits: Admits | undefined,
 ): Promise<McpEnd> {
   if (end.result === null) return end;
   const { message: _parsed, ...answer } = end.result;
@@ -132,7 +148,9 @@ async function toReadableList(
   try {
     if (method === 'tools/list') refuseTooMany(listText);
     const decorated = method === 'tools/list' ? decorateTools(listText) : listText;
-    list = isLarge ? await inTurns(listInTurns(method, form, decorated)) : readableList(method, form, decorated);
+    list = isLarge
+      ? await inTurns(listInTurns(method, form, decorated, admits))
+      : readableList(method, form, decorated, admits);
   } catch (error) {
     throw readable(error);
   }

@@ -77,6 +77,8 @@ interface SearchOptions<T> {
   readonly limit: number;
   /** The order of matches with the same score. Two with the same name differ in `value`. */
   readonly order: (a: Match<T>, b: Match<T>) => number;
+  /** Whether a tool may be found. Default: every tool. */
+  readonly admits?: (value: T, name: string) => boolean;
 }
 
 /** Most words of a query. Further words are ignored. */
@@ -91,7 +93,7 @@ const STEPS_PER_TURN = 150_000;
 export async function searchTools<T>(
   query: string,
   searched: Iterable<Searched<T>>,
-  { limit, order }: SearchOptions<T>,
+  { limit, order, admits }: SearchOptions<T>,
 ): Promise<readonly Match<T>[]> {
   const words = [...new Set(wordsOf(query))].slice(0, QUERY_WORDS_MAX);
   const pace = createPace(STEPS_PER_TURN);
@@ -120,7 +122,7 @@ export async function searchTools<T>(
       for (const [i, ofWord] of places.entries()) addScores(scores, ofWord, { rarity: rarities[i]!, lengths, mean });
       for (let i = 0; i < names.length; i++) {
         const [name, score] = [names[i]!, scores[i]!];
-        if (score === 0) continue;
+        if (score === 0 || admits?.(value, name) === false) continue;
         if (offered === null) best.offer({ value, name, score });
         else offered.set(name, Math.max(score, offered.get(name) ?? 0));
       }

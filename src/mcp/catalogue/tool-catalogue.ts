@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Access } from '#accounts';
 import { type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins, byPrice } from '#catalog';
 import { fetchLists, type FetchDeps, type FetchLimits, type ListedItem } from './fetch-lists.ts';
 import { KINDS, type ListKind } from '../wire/own-messages.ts';
@@ -14,6 +15,8 @@ interface FindOptions {
   readonly limit: number;
   /** Services to search; null for all. */
   readonly services: readonly string[] | null;
+  /** Finds only tools that this allows; null or absent for all. */
+  readonly access?: Access | null;
 }
 
 /** A change in the lists of a service. */
@@ -197,9 +200,9 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     },
     since: (name) => Math.min(...(groups.get(name) ?? []).map(({ createdAt }) => createdAt)),
     service,
-    find(query, { limit, services }) {
+    find(query, { limit, services, access = null }) {
       sync();
-      return findTools(query, limit, (services ?? names).values().map(service));
+      return findTools(query, { limit, access }, (services ?? names).values().map(service));
     },
     stale: ({ id }) => void refresher.stale(id),
     renewed: ({ id }) => refresher.stale(id),
@@ -267,12 +270,13 @@ function roomOf(
 /** The tools of the services that match a query best, at most `limit`. */
 async function findTools(
   query: string,
-  limit: number,
+  { limit, access }: { readonly limit: number; readonly access: Access | null },
   services: Iterable<ServiceListing | null>,
 ): Promise<readonly FoundTool[]> {
   const matches = await searchTools(query, searchedOf(services), {
     limit,
     order: (a, b) => compare(a.value.service, b.value.service) || compare(a.name, b.name),
+    ...(access === null ? {} : { admits: ({ service }, name) => access.allows(service, name) }),
   });
   return matches.map(({ value, name }) => ({ ...firstWith(value, name), service: value.service }));
 }

@@ -71,11 +71,12 @@ const PAGE: Readonly<Record<ListForm, Shape>> = {
 };
 
 /**
- * The result (JSON text) of a request for a list, in the form that clients read. An element that nobody can read, and
- * the second of two with one name, is left out. Throws RawJsonError if a member is there twice.
+ * The result (JSON text) of a request for a list, in the form that clients read. An element that nobody can read, the
+ * second of two with one name, and one whose key `admits` refuses, is left out. Throws RawJsonError if a member is
+ * there twice.
  */
-export function readableList(method: ListMethod, form: ListForm, written: string): Readable {
-  const work = listInTurns(method, form, written);
+export function readableList(method: ListMethod, form: ListForm, written: string, admits?: Admits): Readable {
+  const work = listInTurns(method, form, written, admits);
   for (;;) {
     const { done, value } = work.next();
     if (done) return value;
@@ -87,6 +88,7 @@ export function* listInTurns(
   method: ListMethod,
   form: ListForm,
   written: string,
+  admits?: Admits,
 ): Generator<void, Readable, undefined> {
   const value = JSON.parse(written) as JsonObject;
   const { member } = LISTS[method];
@@ -106,6 +108,10 @@ export function* listInTurns(
     if (index % ITEMS_AT_ONCE === 0) yield;
     const item = page.text.slice(span.start, span.end);
     const key = keyOf(method, items[index]);
+    if (admits?.(key) === false) {
+      isShorter = changed = true;
+      continue;
+    }
     const read = key !== null && seen.has(key) ? DOUBLE : readableItem(method, form, item, items[index]);
     if ('fault' in read) isShorter = true;
     else if (key !== null) seen.add(key);
@@ -120,6 +126,9 @@ export function* listInTurns(
     : [{ start, end, text: `[${readableItems.map(({ text: one }) => one).join()}]` }];
   return { text: splice(page.text, edits) };
 }
+
+/** Whether a caller may use the element with this key; null for an element without one. */
+export type Admits = (key: string | null) => boolean;
 
 /** Elements that are read in one turn of the event loop: a few milliseconds. */
 const ITEMS_AT_ONCE = 1_000;

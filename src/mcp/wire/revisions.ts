@@ -95,6 +95,8 @@ export interface MethodRule {
   readonly inputRequired?: true;
   /** The result carries `ttlMs` and `cacheScope` (modern). */
   readonly cacheable?: true;
+  /** Asks for something else than tools, so whoever may use just some tools of a server may not use it. */
+  readonly whole?: true;
   /** May be posted with neither session nor envelope, because nothing is kept beyond its one answer. */
   readonly bare?: true;
 }
@@ -111,8 +113,8 @@ const bare = { bare: true } as const;
 const cacheable = { cacheable: true } as const;
 
 const CALL: MethodRule = { billing: 'billed', answered: 'upstream', nameParam: 'name', inputRequired: true, ...bare };
-const READ: MethodRule = { ...upstream, nameParam: 'uri', inputRequired: true, ...cacheable, ...bare };
-const GET_PROMPT: MethodRule = { ...upstream, nameParam: 'name', inputRequired: true, ...bare };
+const READ: MethodRule = { ...upstream, nameParam: 'uri', inputRequired: true, whole: true, ...cacheable, ...bare };
+const GET_PROMPT: MethodRule = { ...upstream, nameParam: 'name', inputRequired: true, whole: true, ...bare };
 const OF_TASK: MethodRule = { ...upstream, nameParam: 'taskId' };
 const LIST: MethodRule = { ...upstream, ...cacheable, ...bare };
 
@@ -125,7 +127,7 @@ const COMMON = {
   'resources/read': READ,
   'prompts/list': LIST,
   'prompts/get': GET_PROMPT,
-  'completion/complete': { ...upstream, ...bare },
+  'completion/complete': { ...upstream, whole: true, ...bare },
 } satisfies Record<string, MethodRule>;
 
 /**
@@ -146,8 +148,8 @@ export const LEGACY_METHODS: MethodTable = table({
   ...COMMON,
   initialize: gateway,
   ping: { ...gateway, ...bare },
-  'resources/subscribe': upstream,
-  'resources/unsubscribe': upstream,
+  'resources/subscribe': { ...upstream, whole: true },
+  'resources/unsubscribe': { ...upstream, whole: true },
   'logging/setLevel': upstream,
 });
 

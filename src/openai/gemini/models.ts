@@ -1,6 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
+import { type Access, offersWithin } from '#accounts';
+import { addressOf, createFreshPage, MUST_BE, sendPage, tagPage, type TaggedPage } from '#http';
 import { dropOldest } from '#wire';
 import { byService, type Catalog, type Offer } from '#catalog';
 import { contextDeclared } from '#config';
@@ -13,12 +14,12 @@ import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './addres
 import { GEMINI_ERROR, toGeminiError } from './errors.ts';
 import { modelInAddress } from './request-form.ts';
 
-export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError'> {
+export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError' | 'pipeline'> {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
 }
 
 /** The same as at the lists in the form of OpenAI's API, which have the same addresses below `/v1`. */
-const VARY = 'anthropic-version, x-goog-api-key';
+const VARY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
 /** Google's API has 50 models on a page, and at most 1000. */
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 1_000;
@@ -35,7 +36,7 @@ interface ModelPageQuery {
 const isListElsewhere = (path: string): boolean =>
   !path.startsWith('/api/v1beta/') && /\/v1(?:alpha|beta)\/models$/.test(path);
 
-export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): FastifyPluginAsync {
+export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDeps): FastifyPluginAsync {
   const pages = new Map<string, () => TaggedPage>();
   const wire = { toError: toGeminiError };
   const common = {
@@ -44,10 +45,12 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
   } as const;
   const described = { tags: ['Models'], security: [] };
 
-  function pageAt({ pageSize = PAGE_SIZE, pageToken }: ModelPageQuery): TaggedPage {
+  function pageAt({ pageSize = PAGE_SIZE, pageToken }: ModelPageQuery, access: Access | null): TaggedPage {
     const offset = offsetOf(pageToken);
     const key = `${offset} ${pageSize}`;
-    const make = () => pageOf(byService(catalog.offers('model')).filter(isCallable), offset, pageSize);
+    const make = () =>
+      pageOf(byService(offersWithin(catalog, access).offers('model')).filter(isCallable), offset, pageSize);
+    if (access !== null) return tagPage(make());
     const page = pages.get(key) ?? createFreshPage(make, { version: catalog.version, now, freshMs: Infinity });
     pages.delete(key);
     pages.set(key, page);
@@ -70,7 +73,10 @@ export function modelRoutes({ catalog, now, onError }: GeminiModelsDeps): Fastif
           response: { 200: listSchema, default: GEMINI_ERROR },
         },
       },
-      (request, reply) => sendPage(request, reply.header('vary', VARY), pageAt(request.query)),
+      async (request, reply) => {
+        const { key } = await pipeline.visitor(request.headers, addressOf(request));
+        return sendPage(request, reply.header('vary', VARY), pageAt(request.query, key?.access ?? null));
+      },
     );
     app.get(
       `${GEMINI_PREFIX}/models/:model`,

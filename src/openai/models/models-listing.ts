@@ -32,8 +32,6 @@ export interface ListingOf {
   readonly offset: number;
   /** Most entries of `data`; null for all. */
   readonly limit: number | null;
-  /** Names that the caller's key may use; null for all. */
-  readonly services: readonly string[] | null;
   /** The address of the listing, for the link to its next page. Default: that of the public list. */
   readonly path?: string;
   /** Kinds of output: `data` has all models that make one of them. Default: `data` has chat models. */
@@ -43,9 +41,9 @@ export interface ListingOf {
 /** The page of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
-  { type, filter, offset, limit, services, path = '/api/v1/models', modalities }: ListingOf,
+  { type, filter, offset, limit, path = '/api/v1/models', modalities }: ListingOf,
 ): PageMembers & { readonly total_count: number } {
-  const offered = (primitive: Primitive) => servicesOf(catalog, primitive, services);
+  const offered = (primitive: Primitive) => byService(catalog.offers(primitive));
   const models = filter !== 'agents';
   const agents = filter === 'agents' || (filter === null && type === null);
   const listed = models ? listedOf(offered, type, modalities) : [];
@@ -101,16 +99,6 @@ const entriesOf = createPageEntries(viewEntry);
 const servicesOfPage = createPageEntries(viewService);
 const imagesOfPage = createPageEntries(viewImageModel);
 const videosOfPage = createPageEntries(viewVideoModel);
-
-/** The offers of a primitive, grouped by service. If `services` is not null, only of these services. */
-function servicesOf(
-  catalog: Pick<Catalog, 'offers'>,
-  primitive: Primitive,
-  services: readonly string[] | null,
-): readonly (readonly Offer[])[] {
-  const all = byService(catalog.offers(primitive));
-  return services === null ? all : all.filter(([first]) => services.includes(first!.service));
-}
 
 function nextPage(
   path: string,
@@ -250,7 +238,7 @@ export function viewAnthropicModels(
   { after_id: after, before_id: before, limit }: AnthropicPage,
 ) {
   const isModel = (name: string) => catalog.knows(name, 'model');
-  const models = servicesOf(catalog, 'model', null).filter(canChat);
+  const models = byService(catalog.offers('model')).filter(canChat);
   const place = (id: string, param: string) => {
     const alias = aliasOf(id, isModel);
     const at = models.findIndex(([first]) => [id, alias].includes(aliasOf(first!.service, isModel)));

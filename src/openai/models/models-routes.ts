@@ -1,5 +1,15 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
-import { clientNetworkOf, dialectOf, ListedPages, sendPage, tagPage, type TaggedPage } from '#http';
+import {
+  addressOf,
+  clientNetworkOf,
+  dialectOf,
+  ListedPages,
+  type PageMembers,
+  sendPage,
+  tagPage,
+  type TaggedPage,
+} from '#http';
+import { type Access, offersWithin } from '#accounts';
 import { MODELS_ERROR } from '#http/error-schemas';
 import { GatewayError } from '#errors';
 import type { Pipeline } from '#call';
@@ -37,25 +47,35 @@ import {
 } from './media-models.ts';
 import { modelOfAlias } from '../translated/service-names.ts';
 
-interface ModelsDeps extends ModelPagesDeps {
-  readonly admit: Pipeline['admit'];
-}
+interface ModelsDeps extends ModelPagesDeps, Pick<Pipeline, 'admit' | 'visitor'> {}
 
 /**
  * `GET /models`, the pages of one model and its providers, and the list of what a key may call. All except that list
- * are public. Register it under `/api/v1`.
+ * are public; with a key that may not call everything, lists have only what it may call. Register it under `/api/v1`.
  */
-export function modelsRoutes({ admit, ...deps }: ModelsDeps): FastifyPluginAsync {
+export function modelsRoutes({ admit, visitor, ...deps }: ModelsDeps): FastifyPluginAsync {
   const pages = createModelPages(deps);
+  const askerOf: AskerOf = async (request) => {
+    const { account, key } = await visitor(request.headers, addressOf(request));
+    const access = key?.access ?? null;
+    return { name: access === null ? clientNetworkOf(request) : account, access };
+  };
   return async (app) => {
-    listRoutes(app, pages);
-    kindRoutes(app, pages);
+    listRoutes(app, pages, askerOf);
+    kindRoutes(app, pages, askerOf);
     await app.register(async (own) => listOfKeyRoute(own, pages, admit));
     entryRoutes(app, pages);
   };
 }
 
-function listRoutes(app: FastifyInstance, pages: ModelPages): void {
+/** The account or the network that asks for a list, and what it may call; null for everything. */
+interface Asker {
+  readonly name: string;
+  readonly access: Access | null;
+}
+type AskerOf = (request: FastifyRequest) => Promise<Asker>;
+
+function listRoutes(app: FastifyInstance, pages: ModelPages, askerOf: AskerOf): void {
   app.get<{ Querystring: ListingQuery & AnthropicPage }>(
     '/models',
     {
@@ -63,7 +83,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         summary: 'List models',
         operationId: 'listModels',
         description:
-          'Everything that can be called, with providers and prices, in one answer. No credential is needed. ' +
+          'Everything that can be called, with providers and prices, in one answer. No credential is needed; with a key that may not call everything, the list has only what it may call. ' +
           '`data` has chat models; `output_modalities` selects others. Below `/v1` it has the models of all kinds, as in OpenAI’s API. ' +
           'As a chat model an agent of `agents` is called `a2a/<name>`, a tool of a service in `tools` is called `mcp/<name>/<tool>`.',
         tags: ['Models'],
@@ -76,10 +96,10 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
     },
     async (request, reply) => {
       void reply.header('vary', VARY);
-      const network = clientNetworkOf(request);
+      const asker = await askerOf(request);
       const page = await (isAnthropic(request)
-        ? pages.anthropicList(request.query, network)
-        : pages.list(listAsked(request), network));
+        ? pages.anthropicList(request.query, asker)
+        : pages.list(listAsked(request), asker));
       return sendPage(request, reply, page);
     },
   );
@@ -104,12 +124,12 @@ function listRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: countSchema },
       },
     },
-    ({ query }) => ({ data: { count: pages.count(query) } }),
+    async (request) => ({ data: { count: pages.count(request.query, await askerOf(request)) } }),
   );
 }
 
 /** The lists of models of one kind, in the shape of OpenRouter's API. */
-function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
+function kindRoutes(app: FastifyInstance, pages: ModelPages, askerOf: AskerOf): void {
   const described = { tags: ['Models'], security: [] };
   app.get(
     '/images/models',
@@ -122,7 +142,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: imageModelsSchema },
       },
     },
-    async (request, reply) => sendPage(request, reply, await pages.listOf('image', clientNetworkOf(request))),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('image', await askerOf(request))),
   );
   app.get<{ Params: NameParts }>(
     '/images/models/:author/:slug/endpoints',
@@ -149,7 +169,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: videoModelsSchema },
       },
     },
-    async (request, reply) => sendPage(request, reply, await pages.listOf('video', clientNetworkOf(request))),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('video', await askerOf(request))),
   );
   app.get(
     '/embeddings/models',
@@ -162,7 +182,7 @@ function kindRoutes(app: FastifyInstance, pages: ModelPages): void {
         response: { 200: embeddingModelsSchema },
       },
     },
-    async (request, reply) => sendPage(request, reply, await pages.listOf('embedding', clientNetworkOf(request))),
+    async (request, reply) => sendPage(request, reply, await pages.listOf('embedding', await askerOf(request))),
   );
 }
 
@@ -182,7 +202,7 @@ function listOfKeyRoute(app: FastifyInstance, pages: ModelPages, admit: Pipeline
     },
     async (request, reply) => {
       const { account, key } = admissionOf(request).caller;
-      const page = await pages.listOfKey(request.query, key?.allowedServices ?? null, account);
+      const page = await pages.listOfKey(request.query, { name: account, access: key?.access ?? null });
       return sendPage(request, reply, page);
     },
   );
@@ -265,7 +285,7 @@ const nameOf = ({ author, slug }: NameParts): string => `${author}/${slug}`;
 const ENDPOINTS = '/endpoints';
 
 /** The headers by which clients of other APIs get the list in their own form. */
-const VARY = 'anthropic-version, x-goog-api-key';
+const VARY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
 
 const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic-version'] !== undefined;
 
@@ -284,17 +304,17 @@ interface ListingQuery {
 }
 
 /**
- * Pages about models, each with its tag. Lists are made in turns with those of others, by `asker`: an account or a
- * network. Pages of one model throw GatewayError if nobody offers the model.
+ * Pages about models, each with its tag. Lists are made in turns with those of others. Pages of one model throw
+ * GatewayError if nobody offers the model.
  */
 interface ModelPages {
-  list(query: ListingQuery, asker: string): Promise<TaggedPage>;
-  /** The list of a key: only what is in `services`; null for a key that may use all. */
-  listOfKey(query: ListingQuery, services: readonly string[] | null, asker: string): Promise<TaggedPage>;
+  list(query: ListingQuery, asker: Asker): Promise<TaggedPage>;
+  /** The same at the address for keys. */
+  listOfKey(query: ListingQuery, asker: Asker): Promise<TaggedPage>;
   /** The list in the shape of Anthropic's API. */
-  anthropicList(query: AnthropicPage, asker: string): Promise<TaggedPage>;
+  anthropicList(query: AnthropicPage, asker: Asker): Promise<TaggedPage>;
   /** How many entries `data` of a listing has. */
-  count(query: Pick<ListingQuery, 'type' | 'filter' | 'output_modalities'>): unknown;
+  count(query: Pick<ListingQuery, 'type' | 'filter' | 'output_modalities'>, asker: Asker): unknown;
   entry(name: string): TaggedPage;
   /** The entry as the member `data` of an object. */
   wrappedEntry(name: string): TaggedPage;
@@ -302,7 +322,7 @@ interface ModelPages {
   /** The offers of a model. */
   endpoints(name: string): TaggedPage;
   /** The lists of other kinds of models, in the shape of OpenRouter's API. */
-  listOf(kind: 'image' | 'video' | 'embedding', asker: string): Promise<TaggedPage>;
+  listOf(kind: 'image' | 'video' | 'embedding', asker: Asker): Promise<TaggedPage>;
   imageEndpoints(name: string): TaggedPage;
 }
 
@@ -347,29 +367,33 @@ function createModelPages({ catalog, ...healthSources }: ModelPagesDeps): ModelP
     return catalog.resolve(name, kind).offers;
   };
 
+  /** A list of what the asker may call. `key`: of the page that everybody may get; null if nobody else asks for it. */
+  const pageFor = (
+    { name, access }: Asker,
+    key: string | null,
+    view: (permitted: Pick<Catalog, 'offers'>) => PageMembers,
+  ): Promise<TaggedPage> => {
+    const make = () => view(offersWithin(catalog, access));
+    return key === null || access !== null ? lists.once(name, make) : lists.page(key, name, make);
+  };
+  const listingPage = (of: ListingOf, asker: Asker): Promise<TaggedPage> =>
+    pageFor(asker, JSON.stringify(Object.values(of)), (permitted) => viewListing(permitted, of));
+
   return {
-    async list(query, asker) {
-      const of = listingOf(query);
-      return lists.page(JSON.stringify(Object.values(of)), asker, () =>
-        viewListing(catalog, { ...of, services: null }),
-      );
-    },
-    async listOfKey(query, services, asker) {
-      const of = { ...listingOf(query), path: LIST_OF_KEY };
-      const make = () => viewListing(catalog, { ...of, services });
-      return services === null ? lists.page(JSON.stringify(Object.values(of)), asker, make) : lists.once(asker, make);
-    },
-    async anthropicList(query, asker) {
-      const make = () => viewAnthropicModels(catalog, query);
+    list: async (query, asker) => listingPage(listingOf(query), asker),
+    listOfKey: async (query, asker) => listingPage({ ...listingOf(query), path: LIST_OF_KEY }, asker),
+    anthropicList(query, asker) {
       const isFirst = query.after_id === undefined && query.before_id === undefined;
-      return isFirst ? lists.page(`anthropic ${query.limit ?? ''}`, asker, make) : lists.once(asker, make);
+      const key = isFirst ? `anthropic ${query.limit ?? ''}` : null;
+      return pageFor(asker, key, ({ offers }) => viewAnthropicModels({ ...catalog, offers }, query));
     },
-    count: (query) => viewListing(catalog, { ...listingOf(query), limit: 0, services: null }).total_count,
+    count: (query, { access }) =>
+      viewListing(offersWithin(catalog, access), { ...listingOf(query), limit: 0 }).total_count,
     entry: (name) => tagPage(viewEntry(offersOfAny(name))),
     wrappedEntry: (name) => tagPage({ data: viewEntry(offersOfAny(name)) }),
     anthropicEntry: (name) => tagPage(viewAnthropicModel(offersOf(modelOfAlias(name, isModel)), isModel)),
     endpoints: (name) => tagPage(viewEndpoints(offersOfAny(name), healthSources)),
-    listOf: (kind, asker) => lists.page(kind, asker, () => LISTS[kind](catalog)),
+    listOf: (kind, asker) => pageFor(asker, kind, LISTS[kind]),
     imageEndpoints: (name) => tagPage(viewImageEndpoints(catalog.resolve(name, 'image').offers)),
   };
 }

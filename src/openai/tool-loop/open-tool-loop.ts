@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { type MicroUsd, cost, costAtMost } from '#billing/amounts';
 import type { Config } from '#config';
-import { requestedModels, type Pipeline, type Runs } from '#call';
+import { authorise, requestedModels, type Pipeline, type Runs } from '#call';
 import { type Catalog, resolveAny, type Offer } from '#catalog';
 import type { TargetAdapter } from '#bridge';
 import type { SentRequest } from '../chat/request/altered-headers.ts';
@@ -56,9 +56,7 @@ export function openToolLoop(
   toCall({ ...body, max_cost: null }, context);
 
   return async (callId, gone) => {
-    const resolved = await resolveServerTools(tools, deps.toolsOf);
-    for (const { service } of resolved.named.values())
-      authorise(context, deps.catalog.resolve(service, 'tool').service);
+    const resolved = await resolveServerTools(tools, toolsFor(context, deps));
     const first: ChatBody = { ...body, tools: [...resolved.all] };
     const budget = runBudget(first, {
       catalog: deps.catalog,
@@ -105,19 +103,18 @@ class LatestTurn implements SentRequest {
 }
 
 /**
- * Refuses a service that the key may not use. Without this check, its tools would be refused only after the first
- * turn was paid.
+ * The tools that the caller's key may use. Rejects for a service of which it may use none: otherwise its tools would be
+ * refused only after the first turn was paid.
  */
-function authorise({ caller }: ChatContext, service: string): void {
-  const allowed = caller.key?.allowedServices;
-  if (!allowed || allowed.includes(service)) return;
-  throw new GatewayError(
-    'permission_denied',
-    `This API key may not use ${service}. It is limited to: ${allowed.slice(0, 20).join(', ')}`,
-    {
-      param: 'tools',
-    },
-  );
+function toolsFor({ caller }: ChatContext, { catalog, toolsOf }: ToolLoopDeps): ToolLoopDeps['toolsOf'] {
+  const access = caller.key?.access;
+  if (!access) return toolsOf;
+  return async (name) => {
+    const all = await toolsOf(name);
+    const { service } = catalog.resolve(name, 'tool');
+    if (!access.reaches(service)) authorise(caller, service, null, 'tools');
+    return all.filter((tool) => access.allows(service, tool.name));
+  };
 }
 
 const invalid = (message: string, param: string) => new GatewayError('invalid_request', message, { param });

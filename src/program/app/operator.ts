@@ -115,7 +115,7 @@ const ADMIN_PREFIX = { prefix: '/admin/v1' };
 /** The market's pages, and the pages of providers. */
 async function mountMarket(protocols: Protocols): Promise<void> {
   const { server, catalog, health, registry, database, networks, now } = protocols;
-  const { admit } = protocols.pipeline;
+  const { admit, visitor } = protocols.pipeline;
   const { listings } = protocols.mcp;
   const { identity, keys } = protocols;
   const earnings = createEarnings(database);
@@ -123,7 +123,7 @@ async function mountMarket(protocols: Protocols): Promise<void> {
   const { payoutRules } = protocols;
   const pages = {
     nonces: nonceRoutes(protocols),
-    models: modelsRoutes({ catalog, health, registry, admit }),
+    models: modelsRoutes({ catalog, health, registry, admit, visitor }),
     market: marketRoutes({ catalog, health, registry, listings, now }),
     ofProviders: ownPages({
       admit,

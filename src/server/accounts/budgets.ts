@@ -1,4 +1,5 @@
 import type { MicroUsd, Budget, BudgetUse } from '#billing';
+import type { Row } from '#store';
 import type { MinuteRates, CallerBudget } from './caller.ts';
 
 /** A budget of an account or member: the most that it may spend in each period. */
@@ -14,8 +15,14 @@ export interface BudgetRule {
   readonly carried?: CarriedUse;
 }
 
+/** Rules of what a key, or each key of a member, may call. */
+export interface CallRules {
+  /** Patterns of services and tools, see Access. null: everything. */
+  readonly allowedServices: readonly string[] | null;
+}
+
 /** Limits beyond those of single keys. */
-export interface AccountLimits extends MinuteRates {
+export interface AccountLimits extends MinuteRates, CallRules {
   /** At most one for each value of `limitReset`. */
   readonly budgets: readonly BudgetRule[];
 }
@@ -37,7 +44,23 @@ export interface LimitsOf {
   readonly limits: AccountLimits;
 }
 
-export const NO_LIMITS: AccountLimits = { budgets: [], requestsPerMinute: null, tokensPerMinute: null };
+export const NO_LIMITS: AccountLimits = {
+  budgets: [],
+  requestsPerMinute: null,
+  tokensPerMinute: null,
+  allowedServices: null,
+};
+
+/** The rules in a row of `api_keys` or of `account_limits`. */
+export const callRulesOf = (row: Row): CallRules => ({
+  allowedServices: patternsFromText(row['allowed_services'] as string | null),
+});
+
+const patternsFromText = (text: string | null): CallRules['allowedServices'] =>
+  text === null ? null : (JSON.parse(text) as readonly string[]);
+
+export const patternsToText = (patterns: CallRules['allowedServices']): string | null =>
+  patterns === null ? null : JSON.stringify(patterns);
 
 /** The default percentages for notices. */
 export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];

@@ -1,6 +1,7 @@
 import { dropOldest } from '#wire';
+import { type Access, accessOf } from './access.ts';
 import type { Caller, AccountRates, CallerBudget, MinuteRates } from './caller.ts';
-import { ownerOfLimits, budgetAt, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
+import { ownerOfLimits, budgetAt, type CallRules, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
 import type { LimitsStore } from './limits-store.ts';
 
 /** The longest time that this gateway may still use limits which another gateway has changed. */
@@ -77,14 +78,15 @@ export function createLimitedAccounts(
   };
 }
 
-/** The budgets and rates of a caller, and the time until which they are valid. */
+/** The budgets, the rates and the access of a caller, and the time until which they are valid. */
 interface CallerLimits {
   readonly parts: Pick<Caller, 'budgets' | 'rates'>;
+  readonly access: Access | null;
   /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
   readonly until: number;
 }
 
-type LimitedKey = SpendLimit & MinuteRates & { readonly hash: string };
+type LimitedKey = SpendLimit & MinuteRates & CallRules & { readonly hash: string };
 
 /** Combines the limits of a key with those of its account and its member (`ofAccount`). */
 export function callerLimits(
@@ -109,6 +111,7 @@ export function callerLimits(
       ...(budgets.length === 0 ? {} : { budgets }),
       ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
     },
+    access: accessOf(key?.allowedServices ?? null, ...ofAccount.map(({ limits }) => limits.allowedServices)),
     until,
   };
 }

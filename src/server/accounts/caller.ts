@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Budget } from '#billing';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
+import type { Access } from './access.ts';
 
 /**
  * The caller: one account, and the credential of the request. A caller with neither key nor wallet has an access token.
@@ -90,8 +91,8 @@ export interface CallerKey {
   readonly label: string;
   /** Keys of the development account. */
   readonly development: boolean;
-  /** Service names the key may use; null for all. */
-  readonly allowedServices: readonly string[] | null;
+  /** The rules of the key and of its member; null if it may call everything. */
+  readonly access: Access | null;
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**

@@ -1,7 +1,9 @@
+export { type Access, offersWithin } from './access.ts';
 export { DEVELOPMENT_ACCOUNT, callerCaip10, parseAccountId, providerIdOf, subjectAccount } from './account-id.ts';
 export {
   type AccountLimits,
   type BudgetRule,
+  type CallRules,
   LIMIT_RESETS,
   type LimitsOf,
   type LimitsSubject,
@@ -10,7 +12,9 @@ export {
   USUAL_PERCENTAGES,
   budgetName,
   budgetsFromText,
+  callRulesOf,
   ownerOfLimits,
+  patternsToText,
 } from './budgets.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
 export {

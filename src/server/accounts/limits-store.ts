@@ -4,7 +4,9 @@ import {
   budgetName,
   budgetsFromText,
   budgetsToText,
+  callRulesOf,
   NO_LIMITS,
+  patternsToText,
   type AccountLimits,
   type BudgetRule,
   type LimitsOf,
@@ -42,7 +44,7 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', ['listLimits', '
 export function limitsSteps(
   account: string,
   subject: LimitsSubject,
-  { budgets, requestsPerMinute, tokensPerMinute }: Partial<AccountLimits>,
+  { budgets, requestsPerMinute, tokensPerMinute, allowedServices }: Partial<AccountLimits>,
   { at, role = null }: { readonly at: number; readonly role?: MemberRole | null | undefined },
 ): readonly Step[] {
   const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
@@ -57,6 +59,7 @@ export function limitsSteps(
     budgets?.some(({ notify }) => notify.length > 0) ? 1 : 0,
     role,
     at,
+    ...set(allowedServices === undefined ? undefined : patternsToText(allowedServices), null),
   ];
   return [
     { statement: SQL.changeLimits, params },
@@ -108,7 +111,7 @@ export function createLimitsStore(
 
 /**
  * The limits in a row, with the sums that are carried to its budgets in the periods at `at`. `row` has `subject`,
- * `rules`, the two rates and the time columns of `account_limits`.
+ * `rules`, the two rates, the rules of calls and the time columns of `account_limits`.
  */
 export async function carryingLimitsOf(account: string, row: Row, sums: CarriedSums, at: number): Promise<LimitsOf> {
   const subject = row['subject'] as string;
@@ -123,6 +126,7 @@ export async function carryingLimitsOf(account: string, row: Row, sums: CarriedS
       budgets: await Promise.all(budgets),
       requestsPerMinute: rate('requests_per_minute'),
       tokensPerMinute: rate('tokens_per_minute'),
+      ...callRulesOf(row),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import type { MemberRole } from './caller.ts';
 import { inTurn, isLabelTaken, LABELS_TURN, nameOf } from './consumer-store.ts';
-import type { BudgetRule } from './budgets.ts';
+import type { AccountLimits } from './budgets.ts';
 import { limitsSteps, type LimitsStore } from './limits-store.ts';
 
 /** The roles of members, from the fewest rights to the most. */
@@ -51,8 +51,8 @@ export interface MemberStore {
   add(member: Omit<AccountMember, 'createdAt'>): Promise<AccountMember | null>;
   /**
    * null, and nothing changes, if there is no such member, or if the change would leave the account without an owner.
-   * `budgets` replace the member's budgets, which its keys share. The keys of a viewer are refused at once here, and
-   * within a second on other gateways.
+   * `limits` replace those of the member that they name, which its keys share. The keys of a viewer are refused at once
+   * here, and within a second on other gateways.
    */
   change(
     account: string,
@@ -60,7 +60,7 @@ export interface MemberStore {
     changes: {
       readonly role?: MemberRole | undefined;
       readonly name?: string | undefined;
-      readonly budgets?: readonly BudgetRule[] | undefined;
+      readonly limits?: Partial<AccountLimits> | undefined;
     },
   ): Promise<AccountMember | null>;
   /**
@@ -130,21 +130,22 @@ export function createMemberStore(
       const [row] = await inTurn(database, `members of ${account}`, [{ statement: SQL.insertMember, params }]);
       return row ? memberOf(row) : null;
     },
-    async change(account, member, { role, name, budgets }) {
+    async change(account, member, { role, name, limits: limited = {} }) {
       const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
-      await limits.prepare(account, member, budgets ?? []);
+      const hasLimits = Object.keys(limited).length > 0;
+      await limits.prepare(account, member, limited.budgets ?? []);
       try {
         const [, changed, owned] = await database.batch([
           { statement: SQL.touchMembers, params: [account] },
           { statement: SQL.changeMember, params: [account, member, ...set(role), ...set(name)] },
           { statement: SQL.listKeysOfMember, params: [account, member] },
-          ...(budgets === undefined ? [] : limitsSteps(account, member, { budgets }, { at: now(), role })),
+          ...(hasLimits ? limitsSteps(account, member, limited, { at: now(), role }) : []),
         ]);
         for (const { hash } of owned!) keys.memberChanged(hash as string);
         return changed![0] ? memberOf(changed![0]) : null;
       } finally {
         // Listeners are notified after a failure too: the commit may have happened although its response was lost.
-        if (budgets !== undefined) limits.changed(account);
+        if (hasLimits) limits.changed(account);
       }
     },
     async remove(account, member) {

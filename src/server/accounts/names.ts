@@ -1,3 +1,4 @@
+export { PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from './access.ts';
 export {
   ACCOUNT_ID_PATTERN,
   DEVELOPMENT_ACCOUNT,

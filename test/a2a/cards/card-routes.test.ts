@@ -17,7 +17,7 @@ test.each([
   expect(reply.status).toBe(200);
   expect(Object.fromEntries(reply.headers)).toMatchObject({
     etag: expect.stringMatching(/^"[\w-]{22}"$/) as unknown,
-    vary: 'A2A-Version',
+    vary: 'A2A-Version, Authorization, x-api-key',
     'cache-control': 'public, max-age=300',
     'content-type': 'application/json; charset=utf-8',
     'access-control-allow-origin': '*',
@@ -43,7 +43,7 @@ test('a client that has the card is told so, in each form by itself', async () =
         304,
         '',
         modern,
-        'A2A-Version',
+        'A2A-Version, Authorization, x-api-key',
       ]);
     }
     expect((await gateway.get(path, '1.0', { 'if-none-match': plain })).status).toBe(200);

@@ -39,7 +39,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     primitive: 'model',
     caller: {
       account: 'tollgate:local:dev',
-      key: { hash: 'h'.repeat(64), label: 'laptop', development: true, allowedServices: null },
+      key: { hash: 'h'.repeat(64), label: 'laptop', development: true, access: null },
       wallet: null,
     },
     requestId: 'req-1',

@@ -161,7 +161,7 @@ test('the services of a key are chosen from those of the gateway', async () => {
   await page.goto('/dashboard/keys');
   await page.getByRole('button', { name: 'New key' }).first().click();
   await page.getByLabel('Name', { exact: true }).fill('agent');
-  const field = page.getByRole('combobox', { name: 'Services' });
+  const field = page.getByRole('combobox', { name: 'Services and tools' });
   const offered = `[...document.querySelectorAll('datalist option')].map((each) => each.value)`;
   await expect.poll(() => page.evaluate<string[]>(offered)).toContain(MODEL);
   await field.fill(MODEL);

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { Access } from '../../../src/server/accounts/access.ts';
 import { describe, expect, it } from 'vitest';
 import { createKey } from '../../../src/gateway/auth/api-key.ts';
 import { createKeyStore, type KeyStore, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
@@ -49,7 +50,7 @@ describe('authentication', () => {
         hash: record.hash,
         label: 'robot',
         development: true,
-        allowedServices: ['m/one'],
+        access: new Access([['m/one']]),
         restricted: true,
       },
       wallet: null,

@@ -27,14 +27,14 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   ).toEqual([[ORG, '']]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
-  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7 };
+  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7, allowedServices: null };
   expect(await limits.change(ORG, bob, set)).toEqual(set);
   // Two changes at once: neither undoes the other.
   await Promise.all([
     limits.change(ORG, 'account', { budgets: [budget] }),
     limits.change(ORG, 'account', { requestsPerMinute: 9 }),
   ]);
-  const both = { budgets: [budget], requestsPerMinute: 9, tokensPerMinute: null };
+  const both = { budgets: [budget], requestsPerMinute: 9, tokensPerMinute: null, allowedServices: null };
   expect(await limits.get(ORG, 'account')).toEqual(both);
   expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({
     ...both,
@@ -117,24 +117,24 @@ it.each(ENGINES)('a role and the budgets that come with it are changed together 
     },
     { keys, limits, now },
   );
-  await expect(failing.change(ORG, bob, { role: 'member', budgets })).rejects.toThrow();
+  await expect(failing.change(ORG, bob, { role: 'member', limits: { budgets } })).rejects.toThrow();
   expect(await members.find(ORG, bob)).toMatchObject({ role: 'viewer' });
   expect(told.splice(0)).toEqual([ORG]);
 
-  expect(await members.change(ORG, bob, { role: 'member', budgets })).toMatchObject({ role: 'member' });
+  expect(await members.change(ORG, bob, { role: 'member', limits: { budgets } })).toMatchObject({ role: 'member' });
   expect((await limits.get(ORG, bob)).budgets).toEqual(budgets);
   expect(told.splice(0)).toEqual([ORG]);
   // What is not given stays.
   await members.change(ORG, bob, { role: 'admin' });
   expect((await limits.get(ORG, bob)).budgets).toEqual(budgets);
-  await members.change(ORG, bob, { budgets: [] });
+  await members.change(ORG, bob, { limits: { budgets: [] } });
   expect(await limits.limitsOf(ORG)).toEqual([]);
 
   // The last owner stays one, with the budgets as they were.
-  expect(await members.change(ORG, ann, { role: 'admin', budgets })).toBeNull();
+  expect(await members.change(ORG, ann, { role: 'admin', limits: { budgets } })).toBeNull();
   // Somebody who was removed on another gateway in the meantime has nothing left, for the day it is added again.
   await members.remove(ORG, bob);
-  expect(await members.change(ORG, bob, { role: 'member', budgets })).toBeNull();
+  expect(await members.change(ORG, bob, { role: 'member', limits: { budgets } })).toBeNull();
   await limits.change(ORG, bob, { budgets });
   expect(await limits.limitsOf(ORG)).toEqual([]);
 });

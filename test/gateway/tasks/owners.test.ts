@@ -47,7 +47,7 @@ describe.each(ENGINES)('tasks on %s', (engine) => {
 
   it('are seen by a restricted key only where that key began them; the account sees them', async () => {
     const tasks = await world();
-    const key = { hash: 'k1', label: 'k', development: false, allowedServices: null };
+    const key = { hash: 'k1', label: 'k', development: false, access: null };
     const ofKey = ownerOf({ account: 'alice', key: { ...key, restricted: true }, wallet: null });
     const other = ownerOf({ account: 'alice', key: { ...key, hash: 'k2', restricted: true }, wallet: null });
     await tasks.begin(newTask('k1s', ofKey), null);

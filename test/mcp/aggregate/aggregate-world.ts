@@ -1,3 +1,4 @@
+import { accessOf } from '../../../src/server/accounts/access.ts';
 import { createAggregate, type Aggregate, type AggregateOptions } from '../../../src/mcp/own/aggregate/aggregate.ts';
 import { parseMessage, type RequestMessage } from '../../../src/gateway/json-rpc/message.ts';
 import { serveRaw, startCatalogue, toolOffer, type CatalogueWorld } from '../catalogue/catalogue-world.ts';
@@ -54,9 +55,9 @@ const MEMBERS: Readonly<Record<string, keyof Lists>> = {
 
 export const ANYONE = { key: null } as const;
 
-/** A caller whose key may use these services. */
-export const keyFor = (...allowedServices: readonly string[]) => ({
-  key: { hash: 'h', label: '', development: false, allowedServices },
+/** A caller whose key is limited to these patterns. */
+export const keyFor = (...patterns: readonly string[]) => ({
+  key: { hash: 'h', label: '', development: false, access: accessOf(patterns) },
 });
 
 export function request(method: string, params: object | string): RequestMessage {

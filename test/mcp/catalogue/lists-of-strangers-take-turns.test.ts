@@ -152,7 +152,7 @@ test('a search of many tools, the names of what it finds and the tools of a chat
   // A page needs the names of its own services alone.
   const tables = createTables(catalogue);
   const options = { method: 'prompts/list', form: 'modern', after: null } as const;
-  expect((await mergedPage(names, tables, options)).items).toHaveLength(200);
+  expect((await mergedPage({ services: names, access: null }, tables, options)).items).toHaveLength(200);
   expect(names.map((service) => tables.tableOf(service)!.work('prompts'))).toEqual([
     0,
     ...names.slice(1).map(() => ITEMS),

@@ -153,7 +153,7 @@ async function startGateway(
       if (name === undefined) throw new GatewayError('unauthorized', 'Missing API key');
       // `Bearer alice_one` is a restricted key of alice.
       const [account, of] = name.split('_') as [string, string?];
-      const key = of === undefined ? null : { hash: of, label: of, development: false, allowedServices: null };
+      const key = of === undefined ? null : { hash: of, label: of, development: false, access: null };
       return { account: `tollgate:local:${account}`, key: key && { ...key, restricted: true }, wallet: null };
     },
     limiter: createLocalLimiter({ now }),

@@ -49,7 +49,8 @@ describe('the commands of the administration, beside a gateway', () => {
       'monthly',
       '--allow',
       'a/b',
-      'c/d',
+      'c/*',
+      '--allow=-c/d',
     ]);
     expect(made.stdout).toMatch(/^svc-sk-v2-[1-9A-HJ-NP-Za-km-z]+\n/);
     const [key] = (await json('key', 'list', 'acme')) as { hash: string }[];
@@ -57,7 +58,7 @@ describe('the commands of the administration, beside a gateway', () => {
       name: 'laptop',
       limit: 5,
       limit_reset: 'monthly',
-      allowed_services: ['a/b', 'c/d'],
+      allowed_services: ['a/b', 'c/*', '-c/d'],
       disabled: false,
     });
     const prefix = key!.hash.slice(0, 8);

@@ -1,4 +1,6 @@
 import { GatewayError } from '#errors';
+import type { CallRules } from '#accounts';
+import { PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
 
@@ -60,6 +62,40 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
     if (error instanceof MoneyError) throw new GatewayError('invalid_request', error.message, { param, cause: error });
     throw error;
   }
+}
+
+/** The rules of a key or of a member in a body. */
+export interface CallRulesBody {
+  readonly allowed_services?: readonly string[] | null;
+}
+
+/** The schema of these rules in a body. `whose`: whom they limit. */
+export const callRulesProperties = (whose: string) =>
+  ({
+    allowed_services: {
+      type: ['array', 'null'],
+      minItems: 1,
+      maxItems: PATTERNS_MAX,
+      uniqueItems: true,
+      items: { type: 'string', minLength: 1, maxLength: PATTERN_CHARACTERS_MAX },
+      description: `What ${whose} may call; null is everything. \`files\` is a service with all that it has, \`files/read\` one tool of it, \`files/*\` all its tools; a name behind a minus is taken away, wherever it stands.`,
+    },
+  }) as const;
+
+/** The schema of these rules in answers. */
+export const callRulesView = {
+  allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
+} as const;
+
+export const viewCallRules = ({ allowedServices }: CallRules) => ({ allowed_services: allowedServices });
+
+/** Reads the rules that a body changes. Throws GatewayError `invalid_request` for a wrong pattern. */
+export function parseCallRules({ allowed_services: patterns }: CallRulesBody): Partial<CallRules> {
+  if (patterns === undefined) return {};
+  const fault = patterns && patternsFault(patterns);
+  if (!fault) return { allowedServices: patterns };
+  const param = fault.at === null ? 'allowed_services' : `allowed_services[${fault.at}]`;
+  throw new GatewayError('invalid_request', `${param} ${fault.text}`, { param });
 }
 
 /** The schema of the operator's name of a payment. */

@@ -5,11 +5,20 @@ import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, NewKeyFields } from 
 import type { MemberStore } from '#accounts';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
 import { objectOf, titled, dataOf, listOf, type PageRange } from '../route-schemas.ts';
-import { documentedUsd, parseUsdField, parseTime } from './body-fields.ts';
+import {
+  callRulesProperties,
+  callRulesView,
+  documentedUsd,
+  parseCallRules,
+  parseTime,
+  parseUsdField,
+  type CallRulesBody,
+  viewCallRules,
+} from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
 /** The validated body of a request that creates or changes a key. */
-export interface KeyBody {
+export interface KeyBody extends CallRulesBody {
   readonly name?: string;
   readonly label?: string;
   readonly limit?: number | null;
@@ -19,7 +28,6 @@ export interface KeyBody {
   readonly requests_per_minute?: number | null;
   readonly tokens_per_minute?: number | null;
   readonly expires_at?: string | null;
-  readonly allowed_services?: readonly string[] | null;
   readonly disabled?: boolean;
 }
 
@@ -73,14 +81,7 @@ const keyBodyProperties = {
     description: 'Date and time with time zone (RFC 3339) from which the key is refused; null is never.',
     [DOCUMENTED]: { format: 'date-time' },
   },
-  allowed_services: {
-    type: ['array', 'null'],
-    minItems: 1,
-    maxItems: 100,
-    uniqueItems: true,
-    items: { type: 'string', minLength: 1, maxLength: 256 },
-    description: 'Names of the services that the key may use; null is all.',
-  },
+  ...callRulesProperties('the key'),
 } as const;
 
 /** The schema of the body that creates a key. A body is needed, so that no key without limits is made by a slip. */
@@ -180,7 +181,7 @@ export const keySchema = titled(
       created_at: { type: 'string' },
       updated_at: { type: 'null', description: 'Not kept.' },
       expires_at: { type: ['string', 'null'] },
-      allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
+      ...callRulesView,
       development: { type: 'boolean', description: 'A key for play money.' },
       ...otherClientsSchema,
     },
@@ -228,7 +229,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     created_at: new Date(record.createdAt).toISOString(),
     updated_at: null,
     expires_at: record.expiresAt === null ? null : new Date(record.expiresAt).toISOString(),
-    allowed_services: record.allowedServices,
+    ...viewCallRules(record),
     development: record.development,
     ...FOR_OTHER_CLIENTS,
   };
@@ -251,8 +252,7 @@ export function parseKeyBody(body: KeyBody, now: number): KeyChanges {
   if (body.tokens_per_minute !== undefined) changes.tokensPerMinute = body.tokens_per_minute;
   if (body.expires_at !== undefined)
     changes.expiresAt = body.expires_at === null ? null : parseExpiry(body.expires_at, now);
-  if (body.allowed_services !== undefined) changes.allowedServices = body.allowed_services;
-  return changes;
+  return { ...changes, ...parseCallRules(body) };
 }
 
 function parseExpiry(text: string, now: number): number {
@@ -274,7 +274,7 @@ function parseExpiry(text: string, now: number): number {
    them. */
 
 export interface KeysDeps extends KeyViewDeps {
-  /** Whether a service of this name is offered. A key can be limited to services. */
+  /** Whether a service of this name is offered. A key can be limited to services and tools. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly members: Pick<MemberStore, 'find'>;
@@ -334,9 +334,18 @@ export async function createKey(
   const fields = parseKeyBody(body, deps.now());
   const made = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
   if (!made) throw await whyNoKey(account, member, members);
-  const missing = (made.record.allowedServices ?? []).filter((service) => !offers(service));
-  const warnings = missing.map((service) => `No service has the name ${service} at the moment. Check the name`);
+  const missing = (made.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
+  const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
   return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
+}
+
+/** Whether a pattern names one service, or a tool of one, that nobody offers. */
+function namesNothing(pattern: string, offers: KeysDeps['offers']): boolean {
+  const name = pattern.replace(/^-/, '');
+  if (name.endsWith('*') || offers(name)) return false;
+  for (let slash = name.indexOf('/'); slash !== -1; slash = name.indexOf('/', slash + 1))
+    if (offers(name.slice(0, slash))) return false;
+  return true;
 }
 
 async function whyNoKey(account: string, member: string | null, members: KeysDeps['members']): Promise<GatewayError> {

@@ -15,6 +15,7 @@ import {
 import { localAccount } from '#accounts/names';
 import { dataOf, listOf, objectOf, titled, pageSchema, type PageRange } from '../route-schemas.ts';
 import { labelTaken, readCustomersLabel } from './label.ts';
+import { callRulesProperties, type CallRulesBody, parseCallRules } from './body-fields.ts';
 import { limitsBodySchema, parseLimits, type LimitsBody } from './limits.ts';
 import {
   addMember,
@@ -40,7 +41,7 @@ interface OwnMembersDeps extends MembersDeps {
 interface MemberParams {
   readonly member: string;
 }
-interface ChangesBody extends Pick<LimitsBody, 'budgets'> {
+interface ChangesBody extends Pick<LimitsBody, 'budgets'>, CallRulesBody {
   readonly role?: MemberRole;
   readonly name?: string;
 }
@@ -188,14 +189,19 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
   const schema = {
     summary: 'Change a member',
     description:
-      'Changes only the given fields: the role, the name, and what the keys of the member may spend. `budgets` replaces the list. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'Changes only the given fields: the role, the name, and what the keys of the member may spend and call. `budgets` and `allowed_services` replace the lists. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     params: memberParams(),
     body: {
       type: 'object',
       additionalProperties: false,
       examples: [{ role: 'admin', budgets: [{ limit: 20, limit_reset: 'monthly' }] }],
-      properties: { role: roleProperty, name: nameProperty, budgets: limitsBodySchema.properties.budgets },
+      properties: {
+        role: roleProperty,
+        name: nameProperty,
+        budgets: limitsBodySchema.properties.budgets,
+        ...callRulesProperties("each of the member's keys, besides the key's own rules"),
+      },
     },
     response: { 200: dataOf(memberSchema) },
   };
@@ -208,15 +214,17 @@ function changeMember(app: FastifyInstance, deps: OwnMembersDeps, callerOf: Call
       await requireFullRights(deps.keys, caller, OF_MEMBERS);
       const before = await findMember(account, request.params.member, deps);
       const { role, name, budgets } = request.body;
+      const rules = parseCallRules(request.body);
+      const limits = { ...(budgets === undefined ? {} : parseLimits({ budgets })), ...rules };
       refuseBelow(caller, before.role, role);
-      if (caller.member?.account === before.member && budgets !== undefined && caller.member.role !== 'owner')
+      const limited = Object.keys(limits).length > 0;
+      if (caller.member?.account === before.member && limited && caller.member.role !== 'owner')
         throw new GatewayError(
           'permission_denied',
-          'You cannot change your own budgets. Ask another admin or an owner',
+          'You cannot change your own budgets and rules. Ask another admin or an owner',
         );
-      const limits = budgets === undefined ? {} : parseLimits({ budgets });
       await requireFreshSignature(caller, deps.nonces);
-      const changes = { role, name: name?.trim() || undefined, budgets: limits.budgets };
+      const changes = { role, name: name?.trim() || undefined, limits };
       const changed = await deps.members.change(account, before.member, changes);
       if (changed === null) return refuseChange(account, before.member, deps);
       const [data] = await viewMembers(account, [changed], deps);

@@ -15,6 +15,7 @@ import { type KeyStore, requireRole } from '#auth/keys';
 import { ACCOUNT_ID_PATTERN, parseAccountId, toCaip10 } from '#accounts/names';
 import { ADMINISTRATION, objectOf, titled, dataOf, listOf } from '../route-schemas.ts';
 import type { FindKeyUsage } from './key-usage.ts';
+import { callRulesView, viewCallRules } from './body-fields.ts';
 import { limitsSchema, viewLimits, type LimitsDeps } from './limits.ts';
 import { accountParams, findAccount, type AdminAccountsDeps, type AccountParams } from './admin-accounts.ts';
 
@@ -75,6 +76,7 @@ export const memberSchema = titled(
     keys: { type: 'integer', description: 'Keys of the member.' },
     usage_monthly: { type: 'number', description: 'USD that these keys have spent in this UTC month.' },
     budgets: limitsSchema.properties['budgets']!,
+    ...callRulesView,
   }),
 );
 
@@ -102,6 +104,7 @@ export async function viewMembers(account: string, members: readonly AccountMemb
         keys: own.length,
         usage_monthly: toUsdNumber(spent),
         budgets,
+        ...viewCallRules(set),
       };
     }),
   );

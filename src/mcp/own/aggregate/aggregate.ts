@@ -59,7 +59,7 @@ export function createAggregate({
   const tables = createTables(catalogue, onShared);
   const info = { name: 'tollgate', title: 'tollgate', version };
 
-  const tooMany = async (scope: Scope) => (await countTools(scope.services, catalogue, findAbove)) > findAbove;
+  const tooMany = async (scope: Scope) => (await countTools(scope.services, scope, catalogue, findAbove)) > findAbove;
 
   const asksIn = (scope: Scope) => bridged.kinds(admitsIn(scope));
 
@@ -79,7 +79,7 @@ export function createAggregate({
       const isIncomplete = method === 'tools/list' && (await tooMany(scope));
       const { items, nextCursor } = isIncomplete
         ? { items: OWN_TOOLS, nextCursor: null }
-        : await mergedPage(scope.services, tables, { method, form: modern ? 'modern' : 'legacy', after });
+        : await mergedPage(scope, tables, { method, form: modern ? 'modern' : 'legacy', after });
       const asks = method === 'tools/list' && after === null ? askToolTexts(asksIn(scope), !isIncomplete) : [];
       const members = {
         [LISTS[method].member]: `[${[...items, ...asks].join()}]`,
@@ -94,7 +94,9 @@ export function createAggregate({
     uriOf(exposed, scope) {
       const split = splitUri(exposed);
       const service = split && tables.service(split.slug);
-      return service && scope.includes(service) ? { service, uri: split.uri } : null;
+      return service && scope.includes(service) && (scope.access?.allows(service, null) ?? true)
+        ? { service, uri: split.uri }
+        : null;
     },
     exposeUri: (service, uri) => exposeUri(tables.slug(service), uri),
     discoverResult: () => discoverResult(info),

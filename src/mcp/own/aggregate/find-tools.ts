@@ -43,11 +43,11 @@ export async function findTools(
 
   const among = services ? new Set(services as readonly string[]) : null;
   const names = among ? scope.services.filter((name) => among.has(name)) : scope.services;
-  const searched = await countTools(names, deps.catalogue);
+  const searched = await countTools(names, scope, deps.catalogue);
   const matches =
     query.trim() === ''
-      ? listed(names, limit, deps.catalogue)
-      : await deps.catalogue.find(query, { limit, services: names });
+      ? listed(names, scope, limit, deps.catalogue)
+      : await deps.catalogue.find(query, { limit, services: names, access: scope.access });
   const tools: string[] = [];
   let characters = 0;
   const pace = createPace(WORK.turn);
@@ -90,9 +90,10 @@ function renderBridged(entry: BridgedEntry, bridged: BridgedSearch): string {
   return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: bridged.price(entry), call });
 }
 
-/** The first tools of the services, sorted by name in each service. */
+/** The first tools of the services that the caller may call, sorted by name in each service. */
 function listed(
   services: readonly string[],
+  { access }: Pick<Scope, 'access'>,
   limit: number,
   catalogue: Pick<ToolCatalogue, 'service'>,
 ): readonly FoundTool[] {
@@ -100,8 +101,8 @@ function listed(
   for (const service of services) {
     if (matches.length >= limit) break;
     const tools = catalogue.service(service)?.tools;
-    for (const name of [...(tools?.keys() ?? [])].sort().slice(0, limit - matches.length))
-      matches.push({ service, ...tools!.get(name)! });
+    const names = [...(tools?.keys() ?? [])].filter((name) => access?.allows(service, name) ?? true);
+    for (const name of names.sort().slice(0, limit - matches.length)) matches.push({ service, ...tools!.get(name)! });
   }
   return matches;
 }

@@ -1,7 +1,8 @@
 import { createPace, membersOf, splice, withMembers } from '#wire';
 import { viewToolCallPrice } from '#catalog';
+import type { Access } from '#accounts';
 import { type ListForm, type ListMethod, LISTS } from '../../shapes/lists.ts';
-import { type ServiceTable, type Tables, WORK } from './tables.ts';
+import { type Scope, type ServiceTable, type Tables, WORK } from './tables.ts';
 import { writeMeta } from '../../catalogue/decorate.ts';
 import type { ServiceTool } from '../../catalogue/tool-catalogue.ts';
 import { createUriEdits } from './uri-edits.ts';
@@ -18,11 +19,11 @@ const PAGE_SIZE = 200;
 const PAGE_CHARACTERS = 1024 * 1024;
 
 /**
- * One page of a list over services, sorted by slug and then by exposed name. `services` may be in any order. Names are
- * made for the services up to the end of the page, in turns.
+ * One page of a list over services, with what the caller may call, sorted by slug and then by exposed name. `services`
+ * may be in any order. Names are made for the services up to the end of the page, in turns.
  */
 export async function mergedPage(
-  services: readonly string[],
+  { services, access }: Pick<Scope, 'services' | 'access'>,
   tables: Pick<Tables, 'tableOf' | 'slug'>,
   { method, form, after }: PageOptions,
 ): Promise<MergedPage> {
@@ -38,7 +39,7 @@ export async function mergedPage(
     const table = tables.tableOf(service);
     if (table === null) continue;
     await pace(WORK.name * table.work(kind));
-    for (const [key, render] of entriesOf(table, method, form)) {
+    for (const [key, render] of entriesOf(table, method, form, access)) {
       if (after && slug === after.slug && key <= after.key) continue;
       const full = items.length === PAGE_SIZE || characters >= PAGE_CHARACTERS;
       if (full) return { items, nextCursor: toCursor(last!) };
@@ -59,18 +60,20 @@ interface PageOptions {
   readonly after: Position | null;
 }
 
-/** The elements that a client of this form can read. */
+/** The elements that a client of this form can read and may call. */
 function* entriesOf(
   table: ServiceTable,
   method: ListMethod,
   form: ListForm,
+  access: Access | null,
 ): Generator<readonly [string, () => string]> {
   if (method === 'tools/list')
     for (const [name, one] of table.tools) {
       const text = one.tool.texts[form];
+      if (access && !access.allows(table.service, one.tool.name)) continue;
       if (text !== null) yield [name, () => renderTool(table, name, text, one)];
     }
-  else {
+  else if (access === null || access.allows(table.service, null)) {
     const { member, key } = LISTS[method];
     for (const [name, { texts }] of table[member]) {
       const text = texts[form];

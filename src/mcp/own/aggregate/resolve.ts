@@ -144,10 +144,19 @@ function* candidates(
   kind: 'tools' | 'prompts',
   { scope, tables, asks }: Here,
 ): Generator<string> {
-  if (first) yield* first[kind].keys();
-  for (const service of scope.services)
-    if (service !== first?.service) yield* tables.tableOf(service)?.[kind].keys() ?? [];
+  if (first) yield* namesOf(first, kind, scope);
+  for (const service of scope.services) {
+    const table = service === first?.service ? null : tables.tableOf(service);
+    if (table) yield* namesOf(table, kind, scope);
+  }
   if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((bridgedKind) => ASK[bridgedKind])];
+}
+
+/** The names of a kind that the caller may use. */
+function* namesOf(table: ServiceTable, kind: 'tools' | 'prompts', { access }: Scope): Generator<string> {
+  if (access === null) return yield* table[kind].keys();
+  if (kind === 'prompts') return yield* access.allows(table.service, null) ? table.prompts.keys() : [];
+  for (const [name, { tool }] of table.tools) if (access.allows(table.service, tool.name)) yield name;
 }
 
 function resolveUri(exposed: unknown, here: Here, rewrite: (uri: string) => string): RequestDestination {

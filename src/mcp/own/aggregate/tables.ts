@@ -1,4 +1,4 @@
-import type { Caller } from '#accounts';
+import type { Access, Caller } from '#accounts';
 import { createPace } from '#wire';
 import type { ListedItem } from '../../catalogue/fetch-lists.ts';
 import type { ServiceListing, ServiceTool, ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
@@ -167,9 +167,13 @@ function ordered<T>(entries: readonly (readonly [string, T])[]): ReadonlyMap<str
   return new Map(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }
 
-/** How many tools services have together; more than `enough` need not be counted. Many services take several turns. */
+/**
+ * How many tools services have together that the caller may call; more than `enough` need not be counted. Many services
+ * take several turns.
+ */
 export async function countTools(
   services: readonly string[],
+  { access }: Pick<Scope, 'access'>,
   catalogue: Pick<ToolCatalogue, 'service'>,
   enough: number = Infinity,
 ): Promise<number> {
@@ -179,19 +183,24 @@ export async function countTools(
     if (tools > enough) break;
     const service = catalogue.service(name);
     await pace(WORK.service + (service?.mergeWork ?? 0) * WORK.merged);
-    tools += service?.toolCount ?? 0;
+    if (access === null || !service) {
+      tools += service?.toolCount ?? 0;
+      continue;
+    }
+    await pace(service.toolCount);
+    for (const tool of service.tools.keys()) if (access.allows(name, tool)) tools++;
   }
   return tools;
 }
 
-/** The services that the caller may use and that the address selects, in no particular order. */
+/** The services of which the caller may use something and that the address selects, in no particular order. */
 export interface Scope {
   readonly services: readonly string[];
   includes(service: string): boolean;
   /** Whether the address selects a service, an agent or a model with this full name. */
   selects(name: string): boolean;
-  /** Whether the caller's key may use a service. */
-  allows(service: string): boolean;
+  /** The rules of the caller's key; null if it may call everything. */
+  readonly access: Access | null;
 }
 
 /** Most names in `?services=`. Further names are ignored. */
@@ -203,12 +212,10 @@ const SELECTED_MAX = 256;
  * error, because a client's address must stay valid while providers come and go.
  */
 export function scopeOf(all: readonly string[], caller: Pick<Caller, 'key'>, selection: string | null): Scope {
-  const allowed = caller.key?.allowedServices ?? null;
+  const access = caller.key?.access ?? null;
   const selected = selection === null ? null : new Set(selection.split(',', SELECTED_MAX).map((name) => name.trim()));
-  const rights = allowed && new Set(allowed);
   const selects = (name: string) => !selected || selected.has(name);
-  const allows = (service: string) => !rights || rights.has(service);
-  if (!selected && !rights) return { services: all, includes: () => true, selects, allows };
-  const includes = (service: string) => selects(service) && allows(service);
-  return { services: all.filter(includes), includes, selects, allows };
+  if (!selected && !access) return { services: all, includes: () => true, selects, access };
+  const includes = (service: string) => selects(service) && (access === null || access.reaches(service));
+  return { services: all.filter(includes), includes, selects, access };
 }

@@ -1,4 +1,5 @@
 import type { Primitive } from '#config';
+import type { Access } from '#accounts';
 import { type Catalog, type Offer, viewToolCallPrice } from '#catalog';
 import type { TargetAdapter, TargetAdapters } from '#bridge';
 import { getOrInsert, ownTurn } from '#wire';
@@ -181,6 +182,6 @@ export function createBridgedSearch({ targets, catalog }: BridgedSearchDeps): Br
  * Whether the address selects an entry (by its full name) and the caller's key allows it (by the name of its service).
  */
 export const admitsIn =
-  ({ selects, allows }: { selects(name: string): boolean; allows(service: string): boolean }) =>
+  ({ selects, access }: { selects(name: string): boolean; readonly access: Access | null }) =>
   ({ kind, name }: BridgedEntry): boolean =>
-    selects(fullName(kind, name)) && allows(name);
+    selects(fullName(kind, name)) && (access === null || access.allows(name, null));

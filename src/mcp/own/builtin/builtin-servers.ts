@@ -5,6 +5,7 @@ import { printable } from '#security';
 import { eitherOf } from '#billing/amounts';
 import { ownerOf } from '#tasks';
 import type { Caller } from '#accounts';
+import { authorise } from '#call';
 import type { Catalog } from '#catalog';
 import type { TargetAdapters } from '#bridge';
 import type { ToolCatalogue } from '../../catalogue/tool-catalogue.ts';
@@ -190,8 +191,7 @@ function primitiveServer(
   if (bridged === null) return null;
   const { kind, name } = bridged;
   const { service: resolved, offers } = offersOf(catalog, kind, name);
-  if (key?.allowedServices && !key.allowedServices.includes(resolved))
-    throw new GatewayError('permission_denied', `This API key may not use ${resolved}`, { param: 'model' });
+  authorise({ key }, resolved);
   const { displayName, description } = offers[0]!;
   const info = { name: fullName(kind, name), title: displayName, version };
   const tool = BRIDGED_TOOL[kind];

@@ -333,8 +333,8 @@ function addList(
       const query = { primitive: 'video', service: null, after, limit, pageNames: PAGE_NAMES } as const;
       const caller = callerOf(request);
       const page = await tasks.list(ownerOf(caller), query);
-      const allowed = caller.key?.allowedServices ?? null;
-      const visible = page.tasks.filter(({ service }) => allowed === null || allowed.includes(service));
+      const access = caller.key?.access;
+      const visible = access ? page.tasks.filter(({ service }) => access.allows(service, null)) : page.tasks;
       const data = await Promise.all(visible.map(async (task) => openaiVideo(task, await videos.view(task))));
       return {
         object: 'list',

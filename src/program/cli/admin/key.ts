@@ -42,6 +42,7 @@ A key is shown once, when it is made; afterwards it is named by the first charac
 Examples:
   tollgate key create acme --name laptop --limit 5 --limit-reset monthly
   tollgate key create acme --allow openai/gpt-4o-mini --expires 2030-01-31T12:00:00Z
+  tollgate key create acme --allow 'files/*' --allow=-files/delete
   tollgate key list acme
   tollgate key disable acme 3f9a1c`;
 
@@ -90,7 +91,10 @@ function createCommand(paint: Paint): Command {
       .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset')
       .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices(LIMIT_RESETS))
       .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
-      .option('--allow <service...>', 'services that it may use; all without this')
+      .option(
+        '--allow <pattern...>',
+        'services and tools that it may call, such as files, files/read or files/*; everything without this',
+      )
       .option('--development', 'a key for play money, which production refuses'),
   ).action((account: string, flags: CreateFlags) => {
     // Checked before anything is opened, so that a wrong command changes nothing.

@@ -12,6 +12,7 @@ import { createServer as createGatewayServer } from '../../../../src/server/http
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
 import { createCards, type CardsOptions } from '../../../../src/a2a/cards/cards.ts';
 import { createCardOrigin } from '../../../../src/a2a/cards/card-pages.ts';
+import { anonymousAt } from '#accounts';
 import { addCardRoutes } from '../../../../src/a2a/cards/card-routes.ts';
 import { CARD_BYTES_MAX, CARD_REQUEST_HEADERS, type FetchCard } from '../../../../src/a2a/cards/fetch-card.ts';
 import type { SignBytes } from '../../../../src/a2a/cards/sign-card.ts';
@@ -140,6 +141,7 @@ export async function startGateway({
     catalog,
     cards,
     bridged: async () => null,
+    visitor: (_headers, address) => anonymousAt(address),
     namesBelow: (prefix) =>
       catalog
         .offers('agent')

@@ -150,7 +150,7 @@ describe('what is sensitive', () => {
   });
 
   it('needs none of a caller with an API key', async () => {
-    const key = { hash: 'h', label: 'l', development: false, allowedServices: null };
+    const key = { hash: 'h', label: 'l', development: false, access: null };
     await requireFreshSignature({ account: 'a', key, wallet: null }, { use: () => Promise.reject(new Error('asked')) });
   });
 });

@@ -91,8 +91,29 @@ test('a key that may not use the service of a tool is told before anything is pa
   model.says({ text: 'never' });
   const response = await world.chat(ask(), { authorization: `Bearer ${key}` });
   expect(response.status).toBe(403);
-  expect((await whole(response)).error).toMatchObject({ type: 'permission_denied', param: 'tools' });
+  expect((await whole(response)).error).toMatchObject({ type: 'permission_denied', param: 'tools[0].service' });
   expect(model.asked).toEqual([]);
+});
+
+test('a key that may use some tools of a service shows the model these alone', async () => {
+  const key = await world.limitedKey(['test/model', 'kit', '-kit/long']);
+  model.says({ text: 'ok' });
+  const response = await world.chat(ask({ tools: [{ type: 'mcp', service: 'kit' }] }), {
+    authorization: `Bearer ${key}`,
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  const names = (model.asked[0]! as unknown as { tools: { function: { name: string } }[] }).tools.map(
+    (tool) => tool.function.name,
+  );
+  expect(names).not.toContain('kit__long');
+  expect(names.length).toBeGreaterThan(0);
+
+  const named = await world.chat(ask({ tools: [{ type: 'mcp', service: 'kit', allowed_tools: ['long'] }] }), {
+    authorization: `Bearer ${key}`,
+  });
+  expect(named.status).toBe(400);
+  expect((await whole(named)).error).toMatchObject({ param: 'tools[0].allowed_tools[0]' });
 });
 
 test('the default budget is bounded, and never less than a turn', async () => {

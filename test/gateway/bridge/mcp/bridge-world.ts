@@ -22,6 +22,7 @@ import { createServer } from '#http';
 import { type CallEvent, type ContentResult, contentResultOf, type Part, partOf, type TargetRequest } from '#bridge';
 import { NO_PAYMENTS } from '#payments';
 import type { Caller } from '#accounts';
+import { accessOf } from '../../../../src/server/accounts/access.ts';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
@@ -265,8 +266,8 @@ export interface Said {
 const accountOf = (name: string) => `tollgate:local:${name}`;
 
 function callerOf(name: string, { allowed }: WorldOptions): Caller {
-  const allowedServices = allowed?.[name];
-  const key = allowedServices ? { hash: name, label: name, development: false, allowedServices } : null;
+  const access = accessOf(allowed?.[name] ?? null);
+  const key = access ? { hash: name, label: name, development: false, access } : null;
   return { account: accountOf(name), key, wallet: null };
 }
 

@@ -11,7 +11,7 @@ interface KeyDraft {
   readonly reset: '' | 'daily' | 'weekly' | 'monthly';
   /** `YYYY-MM-DD`. Empty means never. */
   readonly expires: string;
-  /** One name per line. Empty means all services. */
+  /** One pattern per line. Empty means everything. */
   readonly services: string;
 }
 
@@ -28,6 +28,12 @@ export const draftOf = (key: ApiKey): KeyDraft => ({
   services: (key.allowed_services ?? []).join('\n'),
 });
 
+/** The patterns of a field that has one on each line; null for none, which means everything. */
+export const patternsOf = (text: string): string[] | null => {
+  const lines = linesOf(text);
+  return lines.length === 0 ? null : lines;
+};
+
 const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
 
 /** The body of the request that creates the key. `faultOf` reports a limit that isn't a number. */
@@ -37,7 +43,7 @@ export const bodyOf = ({ label, limit, reset, expires, services }: KeyDraft) => 
   limit_reset: limit.trim() === '' || reset === '' ? null : reset,
   // The end of that day.
   expires_at: expires === '' ? null : new Date(Date.parse(`${expires}T00:00:00Z`) + 86_400_000).toISOString(),
-  allowed_services: linesOf(services).length === 0 ? null : linesOf(services),
+  allowed_services: patternsOf(services),
 });
 
 export const limitFault = ({ limit }: KeyDraft): string | null =>

@@ -73,7 +73,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
             ? 'All'
             : key.allowed_services.length === 1
               ? key.allowed_services[0]
-              : `${key.allowed_services.length} services`}
+              : `${key.allowed_services.length} patterns`}
         </span>
       ),
     },

@@ -5,7 +5,7 @@ import { Button } from '../../../ui/button.tsx';
 import { Field } from '../../../ui/field.tsx';
 
 /**
- * The services that a key may call. `value` has one name per line, empty for all services. Names are chosen from the
+ * The patterns of what a key may call. `value` has one per line, empty for everything. Names are chosen from the
  * services of this gateway; others can be typed, because a provider may connect later.
  */
 export function ServiceNames({
@@ -31,13 +31,17 @@ export function ServiceNames({
     <div className="grid gap-2">
       <div className="flex items-end gap-2">
         <Field
-          label="Services"
-          hint={names.length === 0 ? 'All. Add names to allow only these.' : 'The key may call only these.'}
+          label="Services and tools"
+          hint={
+            names.length === 0
+              ? 'Everything. Add names to allow only these.'
+              : 'files is a service, files/read one tool, files/* all its tools, -files/delete is taken away.'
+          }
           className="grow"
           list={id}
           autoComplete="off"
           spellCheck={false}
-          placeholder="Choose a service, or type its name"
+          placeholder="Choose a service, or type a pattern"
           value={typed}
           error={error}
           onChange={({ target, nativeEvent }) => {
@@ -65,7 +69,7 @@ export function ServiceNames({
         </datalist>
       </div>
       {names.length > 0 && (
-        <ul aria-label="Services that the key may call" className="flex flex-wrap gap-2">
+        <ul aria-label="What may be called" className="flex flex-wrap gap-2">
           {names.map((name) => (
             <li
               key={name}

@@ -5,6 +5,8 @@ import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
+import { patternsOf } from '../keys/key-fields.tsx';
+import { ServiceNames } from '../keys/service-names.tsx';
 import { useAct } from './act.ts';
 import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
 
@@ -88,6 +90,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
   const [name, setName] = useState(of.name);
   const [role, setRole] = useState(of.role);
   const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
+  const [services, setServices] = useState((of.allowed_services ?? []).join('\n'));
   const [sure, setSure] = useState(false);
   const act = useAct(onDone);
   const params = { path: { member: of.account } };
@@ -98,6 +101,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
       ...(name.trim() === of.name ? {} : { name: name.trim() }),
       ...(role === of.role ? {} : { role }),
       ...budgetsBody(draft, of.budgets),
+      ...(services === (of.allowed_services ?? []).join('\n') ? {} : { allowed_services: patternsOf(services) }),
     };
     if (Object.keys(body).length === 0) return onDone();
     act.mutate({
@@ -116,6 +120,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
         onChange={({ target }) => setRole(target.value as Role)}
       />
       <BudgetFields draft={draft} onChange={setDraft} />
+      <ServiceNames value={services} error={null} onChange={setServices} />
       {act.error !== null && <ErrorNote error={act.error} />}
       {sure ? (
         <div className="flex flex-wrap items-center justify-between gap-3 rounded-lg bg-bad-wash px-4 py-3">

@@ -1,0 +1,138 @@
+/** Most patterns of a list, and most characters of one. */
+export const PATTERNS_MAX = 100;
+export const PATTERN_CHARACTERS_MAX = 256;
+
+/**
+ * Rules of what a key may call, as lists of patterns. A call is allowed if each list allows it. A list allows what at
+ * least one of its patterns covers and none with a minus does, in whatever order they stand. A pattern covers:
+ *
+ * - `files`: the service of this name with all that it has,
+ * - `files/read`: the tool `read` of the service `files`, or the service of this name,
+ * - `files/*`: all that has a name that begins with `files/`, so each tool of `files`, but not its prompts.
+ */
+export class Access {
+  readonly #lists: readonly CompiledList[];
+
+  constructor(lists: readonly (readonly string[])[]) {
+    this.#lists = lists.map(compile);
+  }
+
+  /** `operation`: the name of a tool; null for a service as a whole, such as a model, an agent or a resource. */
+  allows(service: string, operation: string | null): boolean {
+    return this.#lists.every(({ more, less }) => covers(more, service, operation) && !covers(less, service, operation));
+  }
+
+  /** Whether the service, or at least one tool that it may have, is allowed. */
+  reaches(service: string): boolean {
+    return this.#lists.every(
+      ({ more, less }) =>
+        (covers(more, service, null) && !covers(less, service, null)) || (opens(more, service) && !ends(less, service)),
+    );
+  }
+
+  /** The patterns, for an error. */
+  toString(): string {
+    const shown = this.#lists.map(({ patterns }) => patterns.slice(0, SHOWN_MAX).join(', '));
+    return shown.join(', and its member to: ');
+  }
+}
+
+const SHOWN_MAX = 20;
+
+interface Offered {
+  readonly service: string;
+}
+
+/** A catalogue with the offers of services of which something is allowed; `access` null: all. */
+export function offersWithin<P extends string, T extends Offered>(
+  catalog: { offers(primitive?: P): readonly T[] },
+  access: Access | null,
+): { offers(primitive?: P): readonly T[] } {
+  if (access === null) return catalog;
+  const permits = (primitive?: P) => (offer: Offered) =>
+    primitive === 'tool' ? access.reaches(offer.service) : access.allows(offer.service, null);
+  return { offers: (primitive) => catalog.offers(primitive).filter(permits(primitive)) };
+}
+
+/** The rules of all these lists together. null in a list, and null as the result: everything is allowed. */
+export function accessOf(...lists: readonly (readonly string[] | null)[]): Access | null {
+  const limiting = lists.filter((list) => list !== null);
+  return limiting.length === 0 ? null : new Access(limiting);
+}
+
+/** Says what is wrong with a list of patterns, as words that follow its name, and where. null for a right one. */
+export function patternsFault(
+  patterns: readonly string[],
+): { readonly at: number | null; readonly text: string } | null {
+  for (const [at, pattern] of patterns.entries()) {
+    const text = patternFault(pattern);
+    if (text !== null) return { at, text };
+  }
+  if (patterns.some((pattern) => !pattern.startsWith(MINUS))) return null;
+  return { at: null, text: 'takes away without giving anything. Add "*" for everything else' };
+}
+
+function patternFault(pattern: string): string | null {
+  const name = pattern.startsWith(MINUS) ? pattern.slice(1) : pattern;
+  const example = 'such as files, files/read, files/* or -files/delete';
+  if (name === '' || name.startsWith('/')) return `must name a service or its tool, ${example}`;
+  if (name.startsWith(MINUS)) return `must begin with one "-" at most, ${example}`;
+  if (name.endsWith('/')) return `must not end in "/". Write ${pattern}* for all tools of ${name.slice(0, -1)}`;
+  if (name.slice(0, -1).includes(ANY)) return `may have a "*" only at its end, ${example}`;
+  return name.trim() === name ? null : `must not begin or end with a space, ${example}`;
+}
+
+const MINUS = '-';
+const ANY = '*';
+
+interface CompiledPatterns {
+  readonly exact: ReadonlySet<string>;
+  /** All that stands before a "/" of an exact pattern: the services of which it may name a tool. */
+  readonly above: ReadonlySet<string>;
+  /** The patterns with a "*", without it. */
+  readonly beginnings: readonly string[];
+}
+
+interface CompiledList {
+  readonly patterns: readonly string[];
+  readonly more: CompiledPatterns;
+  readonly less: CompiledPatterns;
+}
+
+const compile = (patterns: readonly string[]): CompiledList => ({
+  patterns,
+  more: compiled(patterns.filter((pattern) => !pattern.startsWith(MINUS))),
+  less: compiled(patterns.filter((pattern) => pattern.startsWith(MINUS)).map((pattern) => pattern.slice(1))),
+});
+
+function compiled(patterns: readonly string[]): CompiledPatterns {
+  const exact = new Set<string>();
+  const above = new Set<string>();
+  const beginnings: string[] = [];
+  for (const pattern of patterns) {
+    if (pattern.endsWith(ANY)) {
+      beginnings.push(pattern.slice(0, -1));
+      continue;
+    }
+    exact.add(pattern);
+    for (let at = pattern.indexOf('/'); at !== -1; at = pattern.indexOf('/', at + 1)) above.add(pattern.slice(0, at));
+  }
+  return { exact, above, beginnings };
+}
+
+function covers({ exact, beginnings }: CompiledPatterns, service: string, operation: string | null): boolean {
+  if (exact.has(service)) return true;
+  const name = operation === null ? service : `${service}/${operation}`;
+  return (operation !== null && exact.has(name)) || beginnings.some((beginning) => name.startsWith(beginning));
+}
+
+/** Whether the patterns cover a tool that the service may have. */
+function opens({ exact, above, beginnings }: CompiledPatterns, service: string): boolean {
+  if (exact.has(service) || above.has(service)) return true;
+  const tools = `${service}/`;
+  return beginnings.some((beginning) => tools.startsWith(beginning) || beginning.startsWith(tools));
+}
+
+/** Whether the patterns cover every tool that the service may have. */
+const ends = ({ exact, beginnings }: CompiledPatterns, service: string): boolean =>
+  exact.has(service) || beginnings.some((beginning) => `${service}/`.startsWith(beginning));

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { escrowOf } from '#billing';
+import { ENDPOINTS, NATIVE_PEER, PEER, type PeerDoor } from './peers/routes.ts';
+import { startPeerProvider, type PeerProvider } from './peers/peer-provider.ts';
+import { peerServices } from './peers/services.ts';
+import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
+
+// A key may call what its patterns say, whatever the primitive and whatever the route. One table, every route.
+
+type Named = typeof PEER | typeof NATIVE_PEER | 'the tool do';
+const namedBy = ({ primitive, service }: PeerDoor): Named =>
+  primitive === 'tool' ? 'the tool do' : ((service ?? PEER) as Named);
+
+const TABLE: readonly { readonly patterns: readonly string[]; readonly allows: readonly Named[] }[] = [
+  { patterns: [`${PEER}/do`], allows: ['the tool do'] },
+  { patterns: [`${PEER}/*`], allows: ['the tool do'] },
+  { patterns: [PEER], allows: [PEER, 'the tool do'] },
+  { patterns: [PEER, `-${PEER}/do`], allows: [PEER] },
+  { patterns: [`-${PEER}/d*`, PEER], allows: [PEER] },
+  { patterns: ['peer/*', `-${PEER}`], allows: [NATIVE_PEER] },
+  { patterns: ['*', `-${PEER}/*`], allows: [PEER, NATIVE_PEER] },
+  { patterns: ['peer/*'], allows: [PEER, NATIVE_PEER, 'the tool do'] },
+];
+
+let provider: PeerProvider;
+let spine: Spine;
+beforeAll(async () => {
+  provider = await startPeerProvider();
+  spine = await startSpine({ toml: UNHURRIED + peerServices(provider) });
+  // The tools of the aggregate are known once the server was asked.
+  await vi.waitFor(async () => expect(await toolsAt(spine.key, '/mcp')).toContain('peer_all__do'), 60_000);
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  await provider.close();
+});
+
+async function rpc(key: string, path: string, method: string, params: object = {}) {
+  const response = await fetch(spine.origin + path, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${key}` },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }),
+  });
+  return (await response.json()) as {
+    readonly result?: { readonly tools?: readonly { readonly name: string }[]; readonly structuredContent?: object };
+    readonly error?: { readonly code: number; readonly message: string };
+  };
+}
+
+async function toolsAt(key: string, path: string): Promise<readonly string[]> {
+  return (await rpc(key, path, 'tools/list')).result!.tools!.map(({ name }) => name);
+}
+
+let tenants = 0;
+describe.each(TABLE)('$patterns', ({ patterns, allows }) => {
+  const may = (named: Named) => allows.includes(named);
+
+  test.each(ENDPOINTS)('$name', async (door) => {
+    const { account, key } = await spine.tenant(`access-${(tenants += 1)}`, '1', { allowedServices: patterns });
+    const [calls, before] = [provider.calls(), await spine.app.ledger.balance(escrowOf(account))];
+    const outcome = await door.call({ origin: spine.origin, key, text: `complete ${tenants}` });
+    if (may(namedBy(door)))
+      return expect(outcome).toMatchObject({
+        kind: 'answered',
+        said: expect.stringContaining('did complete') as string,
+      });
+    expect(outcome.kind).not.toBe('answered');
+    expect(outcome.raw).toMatch(/This API key may not use (?:the tool do of )?peer\/|There is no tool ask_/);
+    expect(provider.calls()).toBe(calls);
+    expect(await spine.app.ledger.balance(escrowOf(account))).toEqual(before);
+  });
+
+  test('lists have what may be called, and nothing else', async () => {
+    const { key } = await spine.tenant(`access-${(tenants += 1)}`, '1', { allowedServices: patterns });
+    const headers = { authorization: `Bearer ${key}` };
+    const has = (names: readonly string[], name: string, named: Named) =>
+      expect(names.includes(name), `${name} of ${names.join()}`).toBe(may(named));
+
+    has(await toolsAt(key, '/mcp'), 'peer_all__do', 'the tool do');
+    has(await toolsAt(key, '/mcp'), 'ask_agent', PEER);
+    const own = await rpc(key, `/mcp/${PEER}`, 'tools/list');
+    if (may('the tool do')) expect(own.result!.tools).toMatchObject([{ name: 'do' }]);
+    else expect(own.result?.tools ?? []).toEqual([]);
+    const asked = await rpc(key, `/mcp/a2a/${PEER}`, 'tools/list');
+    expect(asked.error?.code ?? null).toBe(may(PEER) ? null : -32012);
+    for (const query of ['do', '']) {
+      const found = await rpc(key, '/mcp', 'tools/call', { name: 'find_tools', arguments: { query } });
+      const { tools, searched } = found.result!.structuredContent as {
+        tools: { name: string }[];
+        searched: number;
+      };
+      has(
+        tools.map(({ name }) => name),
+        'peer_all__do',
+        'the tool do',
+      );
+      expect(searched).toBe(may('the tool do') ? 1 : 0);
+    }
+
+    const listed = async (query: string, member: string) => {
+      const page = (await (await fetch(`${spine.origin}/api/v1/models${query}`, { headers })).json()) as object;
+      return (page as Record<string, { id: string }[]>)[member]!.map(({ id }) => id);
+    };
+    for (const list of ['', '/user']) {
+      has(await listed(list, 'data'), PEER, PEER);
+      has(await listed(list, 'data'), NATIVE_PEER, NATIVE_PEER);
+      has(await listed(list, 'agents'), PEER, PEER);
+      expect((await listed(list, 'tools')).includes(PEER)).toBe(may('the tool do') || may(PEER));
+      has(await listed(`${list}?type=image`, 'image_models'), PEER, PEER);
+      has(await listed(`${list}?type=video`, 'video_models'), PEER, PEER);
+    }
+    for (const kind of ['images', 'videos']) {
+      const page = (await (await fetch(`${spine.origin}/api/v1/${kind}/models`, { headers })).json()) as {
+        data: { id: string }[];
+      };
+      has(
+        page.data.map(({ id }) => id),
+        PEER,
+        PEER,
+      );
+    }
+    const gemini = await fetch(`${spine.origin}/api/v1beta/models`, { headers });
+    const { models } = (await gemini.json()) as { models: { name: string }[] };
+    has(
+      models.map(({ name }) => name),
+      `models/${PEER}`,
+      PEER,
+    );
+
+    const card = await fetch(`${spine.origin}/.well-known/agent-card.json`, { headers });
+    const { skills } = (await card.json()) as { skills: { id: string }[] };
+    has(
+      skills.map(({ id }) => id),
+      PEER,
+      PEER,
+    );
+    for (const [service, named] of [
+      [PEER, PEER],
+      [`model/${NATIVE_PEER}`, NATIVE_PEER],
+      [`mcp/${PEER}/do`, 'the tool do'],
+    ] as const) {
+      const { status } = await fetch(`${spine.origin}/a2a/${service}/.well-known/agent-card.json`, { headers });
+      expect([service, status]).toEqual([service, may(named) ? 200 : 403]);
+    }
+  });
+});
+
+test('a key without patterns, and nobody at all, see everything', async () => {
+  for (const headers of [{}, { authorization: `Bearer ${spine.key}` }, { authorization: 'Bearer svc-sk-unknown' }]) {
+    const { data } = (await (await fetch(`${spine.origin}/api/v1/models`, { headers })).json()) as { data: object[] };
+    expect(data.map((one) => (one as { id: string }).id)).toEqual(expect.arrayContaining([PEER, NATIVE_PEER]));
+  }
+});
