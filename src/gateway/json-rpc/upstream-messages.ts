@@ -302,8 +302,8 @@ export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, requestId: RequestId
   id === requestId || (typeof requestId === 'number' && id === String(requestId));
 
 /**
- * Throws UpstreamFailure for a response whose id is not `requestId`. Such a response is malformed, and nothing is charged
- * for it. An error may have no id if the server could not read the request.
+ * Throws UpstreamFailure for a response whose id is not `requestId`. Such a response is malformed, and nothing is
+ * charged for it. An error may have no id if the server could not read the request.
  */
 export function refuseOtherAnswer(response: ResponseMessage, requestId: RequestId, status: number | null): void {
   const { id, idText, error } = response;

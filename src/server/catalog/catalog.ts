@@ -254,8 +254,8 @@ const ENDPOINTS: readonly (readonly [Primitive, string, (name: string) => string
 ];
 
 /**
- * Text for an error: the route for a name that belongs to another kind of model than `primitive`; empty if no model has the
- * name.
+ * Text for an error: the route for a name that belongs to another kind of model than `primitive`; empty if no model has
+ * the name.
  */
 export function otherEndpoint(name: string, requested: Primitive, catalog: Pick<Catalog, 'knows'>): string {
   const endpoint = ENDPOINTS.find(([primitive]) => primitive !== requested && catalog.knows(name, primitive));

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { completion, startTranscripts, type TranscriptUpstream } from './support/transcript-upstream.ts';
 
-// Pictures as clients write them, in a message to a model as an agent: its provider gets what it can read. Those of chat
-// wires are in test/corpus.
+// Pictures as clients write them, in a message to a model as an agent: its provider gets what it can read. Those of
+// chat wires are in test/corpus.
 
 const CHAT = 'acme/chat';
 let upstream: TranscriptUpstream;
