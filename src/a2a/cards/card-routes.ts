@@ -51,9 +51,9 @@ export function addCardRoutes(
 
   void app.register(async (scope) => {
     const originOf = (request: FastifyRequest): CardOrigin => {
-      const found = origin(request);
-      if (!found) throw new GatewayError('invalid_request', NO_ORIGIN, { param: 'Host' });
-      return found;
+      const cardOrigin = origin(request);
+      if (!cardOrigin) throw new GatewayError('invalid_request', NO_ORIGIN, { param: 'Host' });
+      return cardOrigin;
     };
 
     const own = (request: FastifyRequest) => cards.own(catalog, versionOf(request), originOf(request));
@@ -74,14 +74,14 @@ export function addCardRoutes(
       });
     }
 
-    const cardOf = async (service: string, asked: Parameters<Cards['bridged']>[0]): Promise<CardPage> => {
+    const cardOf = async (service: string, request: Parameters<Cards['bridged']>[0]): Promise<CardPage> => {
       try {
-        return await cards.card({ ...asked, offers: catalog.resolve(service, 'agent').offers });
+        return await cards.card({ ...request, offers: catalog.resolve(service, 'agent').offers });
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
-        const found = await bridged(service);
-        if (found !== null) return cards.bridged(asked, found);
-        throw new GatewayError('not_found', `${error.message}${hintAt(asked.origin.url, namesBelow(`${service}/`))}`);
+        const agent = await bridged(service);
+        if (agent !== null) return cards.bridged(request, agent);
+        throw new GatewayError('not_found', `${error.message}${hintAt(request.origin.url, namesBelow(`${service}/`))}`);
       }
     };
 
