@@ -141,8 +141,8 @@ export function createA2a(options: A2aOptions): A2a {
   const bridgeOf = (service: string): Bridge | null => {
     if (isAgent(service)) return null;
     const { a2a: _, ...others } = options.targets();
-    const found = targetOf(others, service);
-    return found?.target.has(found.name) ? { service, ...found } : null;
+    const target = targetOf(others, service);
+    return target?.target.has(target.name) ? { service, ...target } : null;
   };
   /** The names of all agents, and of all models and tools that can be called as agents. */
   function* allNames(): Generator<string> {

@@ -91,14 +91,14 @@ export async function* readAgent(
 
 /** The answers in the pieces of one read, together. If a piece cannot be read, those before it come first. */
 function* inOrder<T>(pieces: readonly T[], read: (piece: T) => AgentSaid | null): Iterable<readonly AgentSaid[]> {
-  const said: AgentSaid[] = [];
+  const messages: AgentSaid[] = [];
   try {
     for (const piece of pieces) {
       const one = read(piece);
-      if (one !== null) said.push(one);
+      if (one !== null) messages.push(one);
     }
   } finally {
-    if (said.length > 0) yield said;
+    if (messages.length > 0) yield messages;
   }
 }
 
@@ -140,8 +140,8 @@ function errorOf(value: unknown, reply: UpstreamReply, text: string): JsonRpcErr
   const { details, code } = error;
   const message = error['message'].slice(0, MESSAGE_CHARS_MAX);
   for (const detail of Array.isArray(details) ? (details as unknown[]).slice(0, DETAILS_MAX) : []) {
-    const named = isObject(detail) ? BY_REASON.get(detail['reason']) : undefined;
-    if (named !== undefined) return { code: named, message, data: details };
+    const reasonCode = isObject(detail) ? BY_REASON.get(detail['reason']) : undefined;
+    if (reasonCode !== undefined) return { code: reasonCode, message, data: details };
   }
   if (typeof code === 'number' && errorNameOf(code) !== null) return { code, message };
   if (status >= 500 || status === 429) throw refused();

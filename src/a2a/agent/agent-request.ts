@@ -47,9 +47,9 @@ const RUN_KEY = 'tollgate/run';
  * The request of an operation to an agent. If client and agent speak the same version over JSON-RPC, the parameters are
  * forwarded unchanged. Throws A2aError if the agent has no such operation.
  */
-export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
-  const { operation, version, params, requestId, extensions = null, run = null } = asked;
-  const paramsText = asked.paramsText ?? JSON.stringify(params);
+export function agentRequest(link: Link, agentCall: AgentRequest): UpstreamRequest {
+  const { operation, version, params, requestId, extensions = null, run = null } = agentCall;
+  const paramsText = agentCall.paramsText ?? JSON.stringify(params);
   const method = methodOf(link.version, operation);
   if (method === null || (link.binding === 'bare' && operation !== 'send'))
     throw new A2aError('UnsupportedOperation', 'The A2A version of the agent does not have this operation');
@@ -65,15 +65,15 @@ export function agentRequest(link: Link, asked: AgentRequest): UpstreamRequest {
   const post = (body: string): UpstreamRequest => ({ ...base, method: 'POST', path: link.path, body });
   /** The parameters with what only the gateway may set: the tenant, the webhook and the run. */
   const withOwn = (text: string, value: unknown): string => {
-    const named = withTenant(text, value, link);
+    const withLink = withTenant(text, value, link);
     return withRun(
-      asked.webhook === undefined ? named : withOwnWebhook(link.version, named, asked.webhook),
+      agentCall.webhook === undefined ? withLink : withOwnWebhook(link.version, withLink, agentCall.webhook),
       params,
       run,
     );
   };
   const envelope = (text: string): string =>
-    `{"jsonrpc":"2.0","id":${JSON.stringify(asked.id)},"method":"${method}","params":${text}}`;
+    `{"jsonrpc":"2.0","id":${JSON.stringify(agentCall.id)},"method":"${method}","params":${text}}`;
   if (version === link.version && link.binding === 'jsonrpc') return post(envelope(withOwn(paramsText, params)));
   const translated = translateParams(operation, version, link.version, exactValue(paramsText, params));
   const text = withOwn(JSON.stringify(translated), translated);

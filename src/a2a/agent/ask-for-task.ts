@@ -44,11 +44,11 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
       : setTimeout(() => exchange.abort(broken('the agent does not answer', null)), timeoutMs);
   try {
     const reply = await exchange.head;
-    for await (const said of readAgent(link, id, reply, replyBytesMax)) {
-      if (said.kind === 'error') return said;
-      const event = readEvent(link.version, said.value);
+    for await (const agentReply of readAgent(link, id, reply, replyBytesMax)) {
+      if (agentReply.kind === 'error') return agentReply;
+      const event = readEvent(link.version, agentReply.value);
       if (event === null || event.taskId !== taskId) throw broken('the agent answered with another task', reply.status);
-      return { kind: 'task', value: exactValue(said.text, said.value), event };
+      return { kind: 'task', value: exactValue(agentReply.text, agentReply.value), event };
     }
     throw broken('the agent ended its answer without any content', reply.status);
   } finally {
@@ -63,8 +63,8 @@ export async function askOfTask(ask: AskOfTask, operation: 'get' | 'cancel', tim
 export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { readonly kind: 'task' }) | null> {
   for (const operation of ['cancel', 'get'] as const) {
     try {
-      const shown = await askOfTask(ask, operation, ANSWER_MS);
-      if (shown.kind === 'task') return isTerminal(shown.event.state) ? shown : null;
+      const task = await askOfTask(ask, operation, ANSWER_MS);
+      if (task.kind === 'task') return isTerminal(task.event.state) ? task : null;
     } catch {
       return null;
     }
@@ -74,8 +74,8 @@ export async function cancelAtAgent(ask: AskOfTask): Promise<(TaskShown & { read
 
 /** Bytes of a task as its agent shows it; 0 if the agent does not show it. Rejects with UpstreamFailure. */
 export async function bytesOfTask(ask: AskOfTask): Promise<number> {
-  const shown = await askOfTask(ask, 'get', ANSWER_MS);
-  return shown.kind === 'task' ? Buffer.byteLength(JSON.stringify(shown.value)) : 0;
+  const task = await askOfTask(ask, 'get', ANSWER_MS);
+  return task.kind === 'task' ? Buffer.byteLength(JSON.stringify(task.value)) : 0;
 }
 
 interface TaskBeforeDeps {
@@ -100,9 +100,14 @@ export async function taskBefore(
   if (facts.streaming) return null;
   try {
     const ask = { send, link, taskId: task.taskId, id: requestId, requestId, replyBytesMax: deps.replyBytesMax };
-    const shown = await askOfTask(ask, 'get', ANSWER_MS);
-    if (shown.kind === 'error' || isTerminal(shown.event.state)) return null;
-    return translateResult('send', link.version, '1.0', link.version === '1.0' ? { task: shown.value } : shown.value);
+    const current = await askOfTask(ask, 'get', ANSWER_MS);
+    if (current.kind === 'error' || isTerminal(current.event.state)) return null;
+    return translateResult(
+      'send',
+      link.version,
+      '1.0',
+      link.version === '1.0' ? { task: current.value } : current.value,
+    );
   } catch (error) {
     if (error instanceof UpstreamFailure) return null;
     throw error;

@@ -50,10 +50,10 @@ const BARE_PATH = '/a2a';
 export function chooseLink({ agent }: Pick<Offer, 'agent'>, facts: CardFacts, client: A2aVersion): Link {
   const rpcPath = agent?.rpcPath ?? null;
   if (facts.bare) return { version: '1.0', binding: 'bare', path: rpcPath ?? BARE_PATH, tenant: null };
-  const found = facts.jsonRpc.find(({ version }) => version === client);
+  const endpoint = facts.jsonRpc.find(({ version }) => version === client);
   const rest = facts.rest.find(({ version }) => version === '1.0');
-  if (!found && client === '1.0' && rest) return { ...rest, binding: 'rest' };
-  const other = found ?? facts.jsonRpc[0];
+  if (!endpoint && client === '1.0' && rest) return { ...rest, binding: 'rest' };
+  const other = endpoint ?? facts.jsonRpc[0];
   if (other) return { ...other, path: rpcPath ?? other.path, binding: 'jsonrpc' };
   if (rest) return { ...rest, binding: 'rest' };
   return { version: facts.versions[0] ?? '0.3', binding: 'jsonrpc', path: rpcPath ?? '', tenant: null };

@@ -39,13 +39,13 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
     primitive: 'agent',
     has: (name) => catalog.knows(name, 'agent'),
     list(limit) {
-      const found = new Map<string, { name: string; displayName: string; description: string }>();
+      const agents = new Map<string, { name: string; displayName: string; description: string }>();
       for (const { service, displayName, description } of catalog.offers('agent')) {
-        const known = found.get(service);
+        const known = agents.get(service);
         if (!known || (known.description === '' && description !== ''))
-          found.set(service, { name: service, displayName, description });
+          agents.set(service, { name: service, displayName, description });
       }
-      return [...found.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
+      return [...agents.values()].sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, limit);
     },
     async toCall(name, ask, { caller, requestId, traceparent, wantsReceipt }) {
       const { service } = resolveAgent(catalog, name, 'model');
@@ -112,9 +112,9 @@ export function createAgentTarget(deps: AgentTargetDeps): TargetAdapter {
 function messageOf({ turns, contextId, taskId }: TargetRequest): JsonObject {
   const last = turns.at(-1)!;
   const before = contextId === null && taskId === null ? turns.slice(0, -1) : [];
-  const said = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
+  const text = before.map(({ role, parts }) => `${role}: ${wordsOf(parts)}`).join('\n');
   const parts: Part[] = [
-    ...(said === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${said}\n\nNow:` }]),
+    ...(text === '' ? [] : [{ kind: 'text' as const, text: `The conversation so far:\n${text}\n\nNow:` }]),
     ...last.parts,
   ];
   return {

@@ -48,7 +48,7 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
       // Many agents repeat the text of their artifact in their last message.
       const repeated =
         parts.length > 0 && parts.every(({ kind }) => kind === 'text') && artifacts.repeats(textOf(parts));
-      return repeated ? [] : lines.of(`message ${boundedName(message['messageId'])}`, parts);
+      return repeated ? [] : lines.textOf(`message ${boundedName(message['messageId'])}`, parts);
     }
     const text = wordsOf(parts);
     if (isTerminal(state)) failure = text;
@@ -56,10 +56,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
   }
 
   const readArtifact = (added: NewParts | null): CallEvent[] =>
-    added === null ? [] : lines.of(`artifact ${added.artifactId}`, added.parts);
+    added === null ? [] : lines.textOf(`artifact ${added.artifactId}`, added.parts);
 
-  function readArtifacts(shown: JsonObject): CallEvent[] {
-    const all: unknown = shown['artifacts'];
+  function readArtifacts(content: JsonObject): CallEvent[] {
+    const all: unknown = content['artifacts'];
     return Array.isArray(all) ? all.flatMap((artifact: unknown) => readArtifact(artifacts.whole(artifact))) : [];
   }
 
@@ -69,10 +69,10 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
    */
   function skipHeld(): CallEvent[] {
     if (held === null) return [];
-    const shown = held;
+    const heldTask = held;
     held = null;
-    const added = readArtifacts(shown);
-    const { message } = isObject(shown['status']) ? shown['status'] : {};
+    const added = readArtifacts(heldTask);
+    const { message } = isObject(heldTask['status']) ? heldTask['status'] : {};
     if (isObject(message)) isNewMessage(message['messageId']);
     if (task?.output !== true) return added;
     lines.restart();
@@ -85,10 +85,13 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
       const first = !begun;
       begun = true;
       const before = skipHeld();
-      const { message, task: shown, statusUpdate, artifactUpdate } = event;
+      const { message, task: taskEvent, statusUpdate, artifactUpdate } = event;
       if (isObject(message)) {
         facts.take(message, message['taskId']);
-        return [...before, ...lines.of(`message ${boundedName(message['messageId'])}`, fromA2aParts(message['parts']))];
+        return [
+          ...before,
+          ...lines.textOf(`message ${boundedName(message['messageId'])}`, fromA2aParts(message['parts'])),
+        ];
       }
       if (isObject(statusUpdate)) {
         facts.take(statusUpdate, statusUpdate['taskId']);
@@ -99,18 +102,18 @@ export function createAnswerReader(task: Pick<Task, 'output'> | null): AnswerRea
         const { artifact, append } = artifactUpdate;
         return [...before, ...readArtifact(artifacts.piece(artifact, append === true))];
       }
-      if (!isObject(shown)) return before;
-      facts.take(shown, shown['id']);
-      if (first && task !== null && !isOver(shown)) {
-        held = shown;
+      if (!isObject(taskEvent)) return before;
+      facts.take(taskEvent, taskEvent['id']);
+      if (first && task !== null && !isOver(taskEvent)) {
+        held = taskEvent;
         return before;
       }
-      return [...before, ...readArtifacts(shown), ...readStatus(shown['status'])];
+      return [...before, ...readArtifacts(taskEvent), ...readStatus(taskEvent['status'])];
     },
     rest() {
-      const shown = held;
+      const heldTask = held;
       held = null;
-      return shown === null ? [] : [...readArtifacts(shown), ...readStatus(shown['status'])];
+      return heldTask === null ? [] : [...readArtifacts(heldTask), ...readStatus(heldTask['status'])];
     },
     end({ outcome }, error) {
       const base = facts.all();
@@ -161,7 +164,7 @@ function createPartLines() {
   let afterText = false;
   let lineEnded = false;
   return {
-    of: (from: string, parts: readonly Part[]): CallEvent[] =>
+    textOf: (from: string, parts: readonly Part[]): CallEvent[] =>
       parts.map((part) => {
         const apart = part.kind === 'text' && afterText && !lineEnded && source !== from;
         source = from;
@@ -209,14 +212,14 @@ const REMEMBERED_MAX = 20_000;
 const NAME_CHARS_MAX = 256;
 
 function createShownArtifacts(): ShownArtifacts {
-  const shown = new Map<string, ShownParts>();
+  const artifacts = new Map<string, ShownParts>();
 
   function take(artifact: JsonObject, append: boolean): NewParts & { readonly before: ShownParts } {
     const artifactId = boundedName(artifact['artifactId']);
     const parts = fromA2aParts(artifact['parts']);
-    const before = shown.get(artifactId) ?? NOTHING;
-    if (shown.has(artifactId) || shown.size < REMEMBERED_MAX)
-      shown.set(artifactId, withParts(append ? before : NOTHING, parts));
+    const before = artifacts.get(artifactId) ?? NOTHING;
+    if (artifacts.has(artifactId) || artifacts.size < REMEMBERED_MAX)
+      artifacts.set(artifactId, withParts(append ? before : NOTHING, parts));
     return { artifactId, parts, before };
   }
 
@@ -229,7 +232,7 @@ function createShownArtifacts(): ShownArtifacts {
     },
     repeats(text) {
       if (text.length >= COMPARED_MAX) return false;
-      const texts = [...shown.values()].map((one) => one.text);
+      const texts = [...artifacts.values()].map((one) => one.text);
       return texts.includes(text) || texts.join('\n') === text;
     },
   };

@@ -63,7 +63,7 @@ export async function runBridged(
     throw new A2aError('UnsupportedOperation', `${service} cannot continue a task. Send the message without a taskId`);
   const exact = exactValue(ask.paramsText, ask.params);
   const { message } = translateParams('send', ask.version, '1.0', exact) as { readonly message: JsonObject };
-  const asked: TargetRequest = {
+  const targetRequest: TargetRequest = {
     turns: [{ role: 'user', parts: fromA2aParts(message['parts']) }],
     arguments: null,
     contextId: null,
@@ -82,7 +82,7 @@ export async function runBridged(
       taskId: null,
       async open(callId, gone) {
         const { caller, requestId, traceparent, wantsReceipt } = ask;
-        const plain = await target.toCall(name, asked, { caller, requestId, traceparent, wantsReceipt });
+        const plain = await target.toCall(name, targetRequest, { caller, requestId, traceparent, wantsReceipt });
         const request = {
           ...plain,
           ...(ask.payment ? { payment: ask.payment } : {}),
@@ -90,8 +90,8 @@ export async function runBridged(
         };
         return openCall(deps.pipeline, capCost(request, cap), callId, gone);
       },
-      write(opened) {
-        const answer = { deps, ask, service, opened, contextId, out };
+      write(call) {
+        const answer = { deps, ask, service, call, contextId, out };
         return ask.operation === 'stream' ? streamed(answer) : whole(answer);
       },
     },
@@ -103,12 +103,12 @@ interface BridgedAnswer {
   readonly deps: BridgedDeps;
   readonly ask: A2aRequest;
   readonly service: string;
-  readonly opened: StartedProviderCall<ContentResult, EventBatch>;
+  readonly call: StartedProviderCall<ContentResult, EventBatch>;
   readonly contextId: string;
   readonly out: ReplyWriter;
 }
 
-async function whole({ ask, opened: { call, frames }, contextId, out }: BridgedAnswer): Promise<Answered | null> {
+async function whole({ ask, call: { call, frames }, contextId, out }: BridgedAnswer): Promise<Answered | null> {
   const parts: Part[] = [];
   for await (const frame of frames) {
     if (frame.type === 'data')
@@ -142,8 +142,15 @@ async function whole({ ask, opened: { call, frames }, contextId, out }: BridgedA
   return null;
 }
 
-async function streamed({ deps, ask, service, opened, contextId, out }: BridgedAnswer): Promise<Answered | null> {
-  const { call, frames } = opened;
+async function streamed({
+  deps,
+  ask,
+  service,
+  call: startedCall,
+  contextId,
+  out,
+}: BridgedAnswer): Promise<Answered | null> {
+  const { call, frames } = startedCall;
   const { tasks, now } = deps;
   const taskId = call.id;
   const key = keyOf(service, taskId);
@@ -158,7 +165,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: BridgedA
   const large = new LargeStrings();
   /** The task without an artifact that is too large to be stored. Its message says how to get the answer. */
   const withoutAnswer = ({ status, ...task }: ReturnType<typeof taskOf>, charged: boolean): string => {
-    const message = said(taskId, contextId, charged ? REPEAT : NOT_STORED);
+    const message = statusMessage(taskId, contextId, charged ? REPEAT : NOT_STORED);
     return JSON.stringify({ ...task, artifacts: [], status: { message, ...status } });
   };
   const send = (event: JsonObject) => out.event(JSON.stringify(translateEvent('1.0', ask.version, event)));
@@ -212,7 +219,7 @@ async function streamed({ deps, ask, service, opened, contextId, out }: BridgedA
           const added = partsOf(event);
           if (!begun && (added.length > 0 || event.type === 'progress')) await begin();
           if (event.type === 'progress')
-            await send(status(WORKING, event.text === null ? null : said(taskId, contextId, event.text)));
+            await send(status(WORKING, event.text === null ? null : statusMessage(taskId, contextId, event.text)));
           for (const part of added) await sendPart(part);
         }
       if (frame.type !== 'settled') continue;
@@ -221,24 +228,24 @@ async function streamed({ deps, ask, service, opened, contextId, out }: BridgedA
       for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
       const charged = wasCharged(frame);
-      const message = state === 'completed' ? null : said(taskId, contextId, end.error ?? 'The work failed');
+      const message = state === 'completed' ? null : statusMessage(taskId, contextId, end.error ?? 'The work failed');
       const { last, unnoted } = await finish(state, message, charged);
-      const told = (event: JsonObject) =>
+      const toText = (event: JsonObject) =>
         withReceipt(withCost(JSON.stringify(translateEvent('1.0', ask.version, event)), call.id, frame), ask.payment);
       const tell = () =>
-        out.result(told({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(end) } }));
+        out.result(toText({ statusUpdate: { ...(last['statusUpdate'] as JsonObject), ...metadataOf(end) } }));
       if (end.finish === 'failed' || unnoted === null) await tell();
       if (end.finish === 'failed') return null;
       // The stored snapshot has no room for the artifact.
       return unnoted === null
         ? taskAgain(taskId, charged)
-        : { text: { text: told({ task: unnoted }), large }, taskId, charged, over: true, tell };
+        : { text: { text: toText({ task: unnoted }), large }, taskId, charged, over: true, tell };
     }
     return null;
   } catch (error) {
     if (!begun) throw error;
     const { message } = toGatewayError(error);
-    const { last } = await finish('failed', said(taskId, contextId, message), false);
+    const { last } = await finish('failed', statusMessage(taskId, contextId, message), false);
     await out.result(JSON.stringify(translateEvent('1.0', ask.version, last)));
     return null;
   }
@@ -250,7 +257,7 @@ const REPEAT =
 const NOT_STORED = 'The answer was too large to be stored.';
 const WORKING = 'TASK_STATE_WORKING';
 
-const said = (taskId: string, contextId: string, text: string): JsonObject => ({
+const statusMessage = (taskId: string, contextId: string, text: string): JsonObject => ({
   messageId: randomUUID(),
   taskId,
   contextId,

@@ -8,12 +8,12 @@ export function fromA2aParts(parts: unknown): readonly Part[] {
 
 function fromPart({ text, raw, url, data, mediaType, filename, ...rest }: JsonObject): readonly Part[] {
   if (typeof text === 'string') return [{ kind: 'text', text }];
-  const of = {
+  const facts = {
     mediaType: typeof mediaType === 'string' ? mediaType : null,
     name: typeof filename === 'string' ? filename : null,
   };
-  if (typeof raw === 'string') return [{ kind: 'file', ...of, url: null, bytes: raw }];
-  if (typeof url === 'string') return [{ kind: 'file', ...of, url, bytes: null }];
+  if (typeof raw === 'string') return [{ kind: 'file', ...facts, url: null, bytes: raw }];
+  if (typeof url === 'string') return [{ kind: 'file', ...facts, url, bytes: null }];
   return data === undefined || rest['kind'] !== undefined ? [] : [{ kind: 'data', data }];
 }
 

@@ -117,34 +117,34 @@ type Plain = string | number | boolean | readonly Plain[] | { readonly [key: str
  * one would bypass the gateway. undefined if nothing is left.
  */
 export function plainParams(value: unknown): { readonly [key: string]: Plain } | undefined {
-  let left = VALUES_MAX;
+  let remaining = VALUES_MAX;
 
   const read = (one: unknown): Plain | undefined => {
-    if (left-- <= 0) return undefined;
+    if (remaining-- <= 0) return undefined;
     if (typeof one === 'string')
       return one !== '' && one.length <= PARAM_TEXT_MAX && one.isWellFormed() && !isAddress(one) ? one : undefined;
     if (typeof one === 'boolean') return one;
     if (typeof one === 'number') return Number.isFinite(one) ? one : undefined;
     if (Array.isArray(one)) {
-      const kept = one
-        .slice(0, left)
+      const values = one
+        .slice(0, remaining)
         .map(read)
         .filter((element) => element !== undefined);
-      return kept.length > 0 ? kept : undefined;
+      return values.length > 0 ? values : undefined;
     }
     return typeof one === 'object' && one !== null ? readObject(one as Readonly<Record<string, unknown>>) : undefined;
   };
 
   const readObject = (one: Readonly<Record<string, unknown>>): { readonly [key: string]: Plain } | undefined => {
-    const kept: [string, Plain][] = [];
+    const members: [string, Plain][] = [];
     for (const key of Object.keys(one)) {
-      if (left <= 0) break;
+      if (remaining <= 0) break;
       if (key === '' || key.length > KEY_MAX || !key.isWellFormed() || PROTOTYPE_KEYS.has(key) || isAddress(key))
         continue;
       const plain = read(one[key]);
-      if (plain !== undefined) kept.push([key, plain]);
+      if (plain !== undefined) members.push([key, plain]);
     }
-    return kept.length > 0 ? Object.fromEntries(kept) : undefined;
+    return members.length > 0 ? Object.fromEntries(members) : undefined;
   };
 
   return typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -215,6 +215,6 @@ export function elementsOfValue(value: unknown, countMax: number): readonly unkn
 }
 
 function distinct(value: unknown, countMax: number, read: (element: unknown) => string | null): readonly string[] {
-  const found = elementsOfValue(value, countMax).map(read);
-  return [...new Set(found.filter((text) => text !== null))];
+  const values = elementsOfValue(value, countMax).map(read);
+  return [...new Set(values.filter((text) => text !== null))];
 }

@@ -45,10 +45,10 @@ export function createCardPages({ sign, bytesMax = 16 * 1024 * 1024, date = Date
   const sizeOf = (key: string, { body }: CardPage) => key.length * 2 + body.byteLength;
 
   function write(card: AgentCard, version: A2aVersion, { url, known }: CardOrigin): CardPage {
-    const shown = version === '1.0' ? card : withLegacyMembers(card);
+    const view = version === '1.0' ? card : withLegacyMembers(card);
     // The card gets two signatures. Verifiers that know only 1.0 check only the members of 1.0; others check all
     // members.
-    const signed = sign && known ? signCard(shown, sign, url, shown === card ? [] : [card]) : shown;
+    const signed = sign && known ? signCard(view, sign, url, view === card ? [] : [card]) : view;
     const body = Buffer.from(JSON.stringify(signed));
     return {
       body,

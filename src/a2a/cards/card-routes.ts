@@ -55,9 +55,9 @@ export function addCardRoutes(
 
   void app.register(async (scope) => {
     const originOf = (request: FastifyRequest): CardOrigin => {
-      const found = origin(request);
-      if (!found) throw new GatewayError('invalid_request', NO_ORIGIN, { param: 'Host' });
-      return found;
+      const cardOrigin = origin(request);
+      if (!cardOrigin) throw new GatewayError('invalid_request', NO_ORIGIN, { param: 'Host' });
+      return cardOrigin;
     };
 
     const visitorOf = (request: FastifyRequest) => visitor(request.headers, addressOf(request));
@@ -84,22 +84,22 @@ export function addCardRoutes(
 
     const cardOf = async (
       service: string,
-      asked: Parameters<Cards['bridged']>[0],
+      request: Parameters<Cards['bridged']>[0],
       caller: Pick<Caller, 'key'>,
     ): Promise<CardPage> => {
       try {
         const { service: name, offers } = catalog.resolve(service, 'agent');
         authorise(caller, name);
-        return await cards.card({ ...asked, offers });
+        return await cards.card({ ...request, offers });
       } catch (error) {
         if (!(error instanceof GatewayError) || error.code !== 'not_found') throw error;
-        const found = await bridged(service);
-        if (found !== null) {
-          const of = found.offers[0]!.service;
-          authorise(caller, of, found.primitive === 'tool' ? found.name.slice(of.length + 1) : null);
-          return cards.bridged(asked, found);
+        const agent = await bridged(service);
+        if (agent !== null) {
+          const name = agent.offers[0]!.service;
+          authorise(caller, name, agent.primitive === 'tool' ? agent.name.slice(name.length + 1) : null);
+          return cards.bridged(request, agent);
         }
-        throw new GatewayError('not_found', `${error.message}${hintAt(asked.origin.url, namesBelow(`${service}/`))}`);
+        throw new GatewayError('not_found', `${error.message}${hintAt(request.origin.url, namesBelow(`${service}/`))}`);
       }
     };
 

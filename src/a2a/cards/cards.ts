@@ -40,7 +40,7 @@ export interface Cards {
    */
   facts(offer: Offer): Promise<CardFacts>;
   /** The offer whose agent's card the card of a service shows: the first with a card, else the first of all. */
-  shown(offers: readonly Offer[]): Promise<Offer>;
+  preferred(offers: readonly Offer[]): Promise<Offer>;
   /**
    * The gateway's card of a service. Its content is from the first agent with a card. It says streaming if every agent
    * streams. A failure of an agent never makes it reject.
@@ -104,7 +104,7 @@ export function createCards(options: CardsOptions): Cards {
   return {
     facts: async (offer) => (await cardOf(offer))?.facts ?? DEFAULT_FACTS,
 
-    async shown(offers) {
+    async preferred(offers) {
       const cards = await cardsOf(offers);
       const at = cards.findIndex((card) => card !== null);
       return offers[Math.max(at, 0)]!;

@@ -69,8 +69,8 @@ function readReply({ status, body }: CardReply, basePath: string | null): KnownC
   const content = readContent(card);
   if (typeof membersOfValue(card)['name'] !== 'string') return 'is not an agent card, because it has no name';
   const facts = readCard(card, basePath);
-  const kept = JSON.stringify([content, facts]);
-  return { content, facts, hash: createHash('sha256').update(kept).digest('base64url'), bytes: kept.length * 2 };
+  const text = JSON.stringify([content, facts]);
+  return { content, facts, hash: createHash('sha256').update(text).digest('base64url'), bytes: text.length * 2 };
 }
 
 /** The path of an endpoint; null behind a tunnel, where only the provider's proxy knows it. */

@@ -51,12 +51,12 @@ const TENANT_MAX = 256;
 export function readCard(card: unknown, basePath: string | null): CardFacts {
   const members = membersOfValue(card);
   const capabilities = membersOfValue(members['capabilities']);
-  const found = [...modernInterfaces(members), ...legacyInterfaces(members)].flatMap((entry) =>
+  const endpoints = [...modernInterfaces(members), ...legacyInterfaces(members)].flatMap((entry) =>
     readInterface(entry, basePath),
   );
   const pick = (binding: string) =>
     distinct(
-      found
+      endpoints
         .filter((entry) => entry.binding === binding)
         .map(({ version, path, tenant }) => ({ version, path, tenant })),
     );
@@ -70,7 +70,7 @@ export function readCard(card: unknown, basePath: string | null): CardFacts {
     typeof members['name'] === 'string';
   return {
     versions: spoken
-      ? [...new Set(found.filter(({ binding }) => CARRIED.has(binding)).map(({ version }) => version))]
+      ? [...new Set(endpoints.filter(({ binding }) => CARRIED.has(binding)).map(({ version }) => version))]
       : DEFAULT_FACTS.versions,
     jsonRpc: spoken ? jsonRpc : DEFAULT_FACTS.jsonRpc,
     rest,

@@ -80,8 +80,8 @@ function extensionsOf(
   if (x402)
     ours.push({ uri: X402_EXTENSION, description: 'A client without a balance can pay for each task separately' });
   if (price) ours.push({ uri: PRICING_EXTENSION, description: 'What a call costs', params: { ...price } });
-  const kept = theirs.filter(({ uri }) => !uri.startsWith(X402_FAMILY) && uri !== PRICING_EXTENSION);
-  const extensions = [...new Map([...kept, ...ours].map((extension) => [extension.uri, extension])).values()];
+  const passing = theirs.filter(({ uri }) => !uri.startsWith(X402_FAMILY) && uri !== PRICING_EXTENSION);
+  const extensions = [...new Map([...passing, ...ours].map((extension) => [extension.uri, extension])).values()];
   return extensions.length > 0 ? { extensions } : {};
 }
 

@@ -46,11 +46,11 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
     'push-delete': deps.push,
     card: deps.card,
   };
-  return async (asked, reply, gone) => {
+  return async (request, reply, gone) => {
     try {
-      const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
-      if (service === null) return await listTasks(deps.taskDeps, asked, reply, gone);
-      const ask = { ...asked, service };
+      const service = request.service === '' ? await agentIn(deps, request) : request.service;
+      if (service === null) return await listTasks(deps.taskDeps, request, reply, gone);
+      const ask = { ...request, service };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
       if (bridged !== null && ask.operation === 'card') throw noExtendedCard(ask.version, ask.service);
@@ -91,8 +91,8 @@ async function agentIn(
 ): Promise<string | null> {
   const message = params['message'];
   for (const holder of [params['metadata'], isObject(message) ? message['metadata'] : undefined]) {
-    const named = isObject(holder) ? holder[AGENT_KEY] : undefined;
-    if (typeof named === 'string' && named !== '') return named;
+    const agent = isObject(holder) ? holder[AGENT_KEY] : undefined;
+    if (typeof agent === 'string' && agent !== '') return agent;
   }
   const { tenant } = params;
   if (typeof tenant === 'string' && tenant !== '') return tenant;
@@ -102,10 +102,10 @@ async function agentIn(
       ? (params['taskId'] ?? params['id'])
       : params['id'];
   if (typeof taskId === 'string' && taskId !== '') {
-    const found = await tasks.findAll('agent', taskId, ownerOf(caller));
+    const matches = await tasks.findAll('agent', taskId, ownerOf(caller));
     // Agents choose the ids of their tasks, so two agents can use the same id.
-    if (found.length > 1) throw whichAgent(found.map(({ service }) => service));
-    if (found.length === 1) return found[0]!.service;
+    if (matches.length > 1) throw whichAgent(matches.map(({ service }) => service));
+    if (matches.length === 1) return matches[0]!.service;
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId } });
   }
   // A key that is limited to some agents can list the tasks of only one agent at a time.

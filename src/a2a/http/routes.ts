@@ -127,8 +127,8 @@ function createAnswerRequest(
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<void> {
   const { limits, payments } = deps;
   return async (request, reply) => {
-    const asked = readVersionOf(request);
-    const address = addressOf(request, prefix, saysVersion(request) ? (asked.version ?? null) : null, deps.isService);
+    const version = readVersionOf(request);
+    const address = addressOf(request, prefix, saysVersion(request) ? (version.version ?? null) : null, deps.isService);
     const gone = new AbortController();
     const sink = createHttpSink(
       reply,
@@ -142,7 +142,7 @@ function createAnswerRequest(
       binding: address.kind === 'rpc' ? 'jsonrpc' : 'rest',
       idText: 'null',
       bare: false,
-      version: asked.version ?? '1.0',
+      version: version.version ?? '1.0',
       operation: null,
     };
     let payment: PaymentAttempt | null = null;

@@ -156,7 +156,7 @@ export const pendingEnd = (cut: string | null): ReplyEnd<A2aResult> => ({
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {
   /** Counts the bytes of an event of the agent. */
-  hear(said: { readonly text: string; readonly large: LargeStrings | null }): void;
+  hear(part: { readonly text: string; readonly large: LargeStrings | null }): void;
   /** Bytes received so far. */
   readonly bytes: number;
   /** The work so far. `bytesOut`: bytes of output, by default those received. */
@@ -182,19 +182,19 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
 
 /**
  * The bytes of output against which the reported use of a finished task is checked. If the received bytes do not
- * explain the report, `shown` gives the bytes of the whole task. There are two reasons for that: the last event may be
- * a bare status after output that another request received, or a task without the history that holds its output.
+ * explain the report, `shownBytes` gives the bytes of the whole task. There are two reasons for that: the last event may
+ * be a bare status after output that another request received, or a task without the history that holds its output.
  */
 export async function bytesBehind(
   offer: PricedByUse,
   event: A2aEvent,
-  heard: number,
-  shown: () => Promise<number>,
+  receivedBytes: number,
+  shownBytes: () => Promise<number>,
 ): Promise<number> {
-  if (offer.priceCap === null || !isTerminal(event.state)) return heard;
-  const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: heard };
+  if (offer.priceCap === null || !isTerminal(event.state)) return receivedBytes;
+  const work: MeasuredWork = { elapsedMs: Number.MAX_SAFE_INTEGER, bytesIn: 0, bytesOut: receivedBytes };
   const { flags } = clampReportedUsage(readReportedUsage(event.usage), offer, work);
-  if (!flags.includes('usage_implausible')) return heard;
-  const whole = await shown().catch(() => 0);
-  return event.kind === 'task' ? Math.max(heard, whole) : heard + whole;
+  if (!flags.includes('usage_implausible')) return receivedBytes;
+  const whole = await shownBytes().catch(() => 0);
+  return event.kind === 'task' ? Math.max(receivedBytes, whole) : receivedBytes + whole;
 }

@@ -60,7 +60,8 @@ export function taskMoney(
 ): { readonly generation: JsonObject | null; readonly receipt: string | null } {
   const first = cost?.calls[0];
   if (cost === null || first === undefined) return { generation: began === null ? null : { id: began }, receipt: null };
-  const sum = (of: (call: CallCost) => bigint) => formatUsd(cost.calls.reduce((all, call) => all + of(call), 0n));
+  const sum = (amountOf: (call: CallCost) => bigint) =>
+    formatUsd(cost.calls.reduce((all, call) => all + amountOf(call), 0n));
   const runs = cost.calls.some(({ runCost }) => runCost !== undefined);
   return {
     generation: {
@@ -102,9 +103,9 @@ function withPaid(text: string, members: Readonly<Record<string, string>>): stri
   const { inside } = holderIn(text);
   const status = inside.get('status');
   const message = status && text[status.start] === '{' ? membersOf(text, status.start).get('message') : undefined;
-  const told =
+  const paid =
     message && text[message.start] === '{' ? inMetadata(text, message, membersOf(text, message.start), members) : text;
-  return withMetadata(told, members);
+  return withMetadata(paid, members);
 }
 
 /**
@@ -168,6 +169,6 @@ function inMetadata(
   if (metadata && text[metadata.start] === '{') return splice(text, [withMembers(text, metadata, members)]);
   const set = Object.entries(members).filter(([, value]) => value !== null);
   if (set.length === 0) return text;
-  const made = `{${set.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
-  return splice(text, [withMembers(text, holder, { metadata: made })]);
+  const costMembers = `{${set.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+  return splice(text, [withMembers(text, holder, { metadata: costMembers })]);
 }

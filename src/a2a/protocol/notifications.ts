@@ -43,7 +43,7 @@ export function createPushRelay({ webhooks, generationOf, onError }: PushRelayOp
   const deliverAll = async (key: TaskKey, events: WaitingEvent[]) => {
     while (events.length > 0) {
       if (!(await webhooks.has(key))) return void events.splice(0);
-      for (let left = events.length; left > 0 && events.length > 0; left -= 1) {
+      for (let remaining = events.length; remaining > 0 && events.length > 0; remaining -= 1) {
         const event = notificationOf(...events[0]!);
         if (event !== null) await webhooks.deliver(key, event.priced(await generationOf(key, event.ended)));
         events.shift();
@@ -207,10 +207,12 @@ const SHORT_MEMBERS: Readonly<Record<EventKind, readonly string[] | null>> = {
 function shortened({ kind, value }: EventValue): EventValue | null {
   const members = SHORT_MEMBERS[kind];
   if (members === null) return null;
-  const kept = Object.fromEntries(members.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])));
+  const subset = Object.fromEntries(
+    members.flatMap((name) => (value[name] === undefined ? [] : [[name, value[name]]])),
+  );
   const { metadata } = value;
   const generation = isObject(metadata) ? (metadata['tollgate/generation'] as JsonObject | undefined) : undefined;
-  return withGeneration({ kind, value: { ...kept, status: withoutMessage(value['status']) } }, generation ?? null);
+  return withGeneration({ kind, value: { ...subset, status: withoutMessage(value['status']) } }, generation ?? null);
 }
 
 function withoutMessage(status: unknown): JsonObject {

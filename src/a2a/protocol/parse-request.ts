@@ -89,10 +89,10 @@ export function parseRequest(
   address: Address,
   limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>,
 ): ParsedRequest {
-  const asked = readVersionOf(request);
-  if (asked.version === undefined) {
+  const reading = readVersionOf(request);
+  if (reading.version === undefined) {
     const idText = address.kind === 'rpc' ? idOfBody(request.body) : 'null';
-    throw new Misread(new A2aError('VersionNotSupported', asked.fault), idText, '1.0');
+    throw new Misread(new A2aError('VersionNotSupported', reading.fault), idText, '1.0');
   }
   if (address.kind === 'none')
     throw new GatewayError(
@@ -107,7 +107,7 @@ export function parseRequest(
   }
   const text = textOf(request.body, limits);
   if (address.kind === 'rest') return parseRest(address, text, request.query);
-  return parseRpc(address.service, text, saysVersion(request) ? asked.version : null);
+  return parseRpc(address.service, text, saysVersion(request) ? reading.version : null);
 }
 
 function textOf(body: unknown, limits: Pick<Config['limits'], 'jsonDepthMax' | 'jsonKeysMax'>): string {
@@ -132,10 +132,10 @@ function parseRest(
       throw new A2aError('ParseError', messageFault(text).message);
     }
   }
-  const paramsOf = (given: unknown): JsonObject => {
+  const paramsOf = (value: unknown): JsonObject => {
     const input = {
       query: query as Readonly<Record<string, unknown>>,
-      body: isObject(given) ? withCanonicalNames(given, text) : given,
+      body: isObject(value) ? withCanonicalNames(value, text) : value,
     };
     const params = version === '0.3' ? legacyRestParams(match, input) : restParams(match, input);
     if (typeof params === 'string') throw new A2aError('InvalidParams', params);
@@ -181,8 +181,8 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
   const { method, params: sent = EMPTY, members, text: envelope } = message;
   // A2A has no notifications, and its official servers answer a request without an id.
   const idText = message.kind === 'request' ? message.idText : 'null';
-  const found = version === null ? findMethod(method) : null;
-  const spoken = found?.version ?? version ?? '0.3';
+  const match = version === null ? findMethod(method) : null;
+  const spoken = match?.version ?? version ?? '0.3';
   const operation = operationOf(spoken, method);
   if (operation === null) {
     const other = findMethod(method);
@@ -303,10 +303,10 @@ export function readAddress(
       ? { kind: 'rpc', service: '' }
       : { kind: 'verb', service: '', version: version ?? '0.3', allowed: POST };
   const known = whole !== null && isService(whole);
-  const named: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
+  const address: Address | null = posted && known ? { kind: 'rpc', service: whole } : null;
   // The name of this service looks like a route. The routes of other agents are tried first, so that it cannot take
   // their requests.
-  if (named !== null && !ROUTE_LIKE.test(path)) return named;
+  if (address !== null && !ROUTE_LIKE.test(path)) return address;
   const places: PathSplit[] = [];
   const unknown: PathSplit[] = [];
   for (
@@ -326,7 +326,7 @@ export function readAddress(
       if ('operation' in match) return { kind: 'rest', service, version: one, match };
       if (match.allowed.length > 0) wrong ??= { kind: 'verb', service, version: one, allowed: match.allowed };
     }
-  if (named !== null) return named;
+  if (address !== null) return address;
   if (wrong !== null) return wrong;
   if (known) return { kind: 'verb', service: whole, version: version ?? '0.3', allowed: POST };
   // An address below an agent that looks like a route of HTTP+JSON is a misspelt route, not the name of another agent.

@@ -88,7 +88,7 @@ export function createReplyWriter({
   // Clients of 0.3 that asked for a stream can read errors only as events.
   const failsInEvent = version === '0.3' && !rest && operation !== null && isStreaming(operation);
   const streams = operation !== null && isStreaming(operation);
-  const around = <S extends string | MarkedText>(said: S): S => editText(said, aroundText);
+  const around = <S extends string | MarkedText>(text: S): S => editText(text, aroundText);
   // Version 0.3 has its own form of results on HTTP+JSON.
   const form = bare ? 'bare' : rest && version === '0.3' && operation !== null ? 'rest-0.3' : 'result';
   const formedText = (text: string): string => {
@@ -117,9 +117,9 @@ export function createReplyWriter({
     async event(text, headers) {
       if (!begun && headers) head = headers;
       begun = true;
-      const said = editText(around(text), (plain) => eventText(plain));
-      if (typeof said === 'string') return answer.events(Buffer.from(said));
-      for (const piece of said.large.piecesOf(said.text))
+      const frame = editText(around(text), (plain) => eventText(plain));
+      if (typeof frame === 'string') return answer.events(Buffer.from(frame));
+      for (const piece of frame.large.piecesOf(frame.text))
         for (const slice of slicesOf(piece)) {
           await answer.events(slice);
           await nextTurn();
@@ -144,8 +144,8 @@ export function createReplyWriter({
       return client && { client, around: { ...text, headers: { ...moreHeaders(), ...type } } };
     },
     async fail(thrown) {
-      const told = worthTelling(thrown);
-      if (told !== null) onError(told);
+      const fault = worthTelling(thrown);
+      if (fault !== null) onError(fault);
       const target = { version, binding: rest ? binding : 'jsonrpc', bare, idText } as const;
       const { status, headers, text } = toA2aError(thrown, target);
       await fail(status, headers, text, rest ? JSON.stringify(errorValue(thrown, target)) : text);

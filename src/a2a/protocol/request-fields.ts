@@ -152,9 +152,9 @@ function renameAt(value: unknown, path: readonly string[], names: ReadonlyMap<st
 }
 
 function renameIn(object: JsonObject, names: ReadonlyMap<string, string>, at: string): JsonObject {
-  const found = Object.keys(object).filter((key) => names.has(key));
-  if (found.length === 0) return object;
-  const both = found.find((key) => Object.hasOwn(object, names.get(key)!));
+  const keys = Object.keys(object).filter((key) => names.has(key));
+  if (keys.length === 0) return object;
+  const both = keys.find((key) => Object.hasOwn(object, names.get(key)!));
   if (both !== undefined) {
     const [param, path] = [names.get(both)!, at === '' ? '' : `${at}.`];
     throw new A2aError('InvalidParams', `${path}${both} and ${path}${param} are the same field: send only ${param}`, {
@@ -176,9 +176,9 @@ export function refusePrivateFiles({ message }: JsonObject): void {
     const { url, file } = part;
     const { uri, fileWithUri } = isObject(file) ? file : NO_FILE;
     const addresses = { url, 'file.uri': uri, 'file.fileWithUri': fileWithUri };
-    const found = Object.entries(addresses).find(([, address]) => isPrivate(address));
-    if (found === undefined) continue;
-    const param = `message.parts[${index}].${found[0]}`;
+    const address = Object.entries(addresses).find(([, address]) => isPrivate(address));
+    if (address === undefined) continue;
+    const param = `message.parts[${index}].${address[0]}`;
     throw new A2aError('InvalidParams', `${param} must name a host of the public internet`, { param });
   }
 }

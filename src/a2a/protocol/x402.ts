@@ -36,11 +36,11 @@ export async function paidMessage(
   if (!payments.open || !isObject(message) || !isObject(metadata) || !KEYS.some((key) => Object.hasOwn(metadata, key)))
     return { caller, payment: null, params, paramsText };
   const rest = Object.fromEntries(Object.entries(metadata).filter(([key]) => !KEYS.includes(key)));
-  const said: JsonObject = { ...message, metadata: rest };
-  const stripped = { params: { ...params, message: said }, paramsText: withoutPayment(paramsText) };
+  const plain: JsonObject = { ...message, metadata: rest };
+  const stripped = { params: { ...params, message: plain }, paramsText: withoutPayment(paramsText) };
   const payload = metadata[X402.payload];
   if (payload === undefined || metadata[X402.status] === REJECTED) return { caller, payment: null, ...stripped };
-  const { messageId: _id, ...same } = said;
+  const { messageId: _id, ...same } = plain;
   const payment = paymentOf(payload, `message.metadata["${X402.payload}"]`, () =>
     hash('sha256', JSON.stringify([service, { ...params, message: same }])),
   );
@@ -75,7 +75,7 @@ export function splitExtensions(extensions: string | null): { readonly theirs: s
 export interface PaymentTasks {
   /** The task that answers a message without enough money, as JSON text of a result of send in the client's version. */
   unpaid(
-    of: {
+    details: {
       readonly ask: Pick<A2aRequest, 'caller' | 'payment' | 'version'>;
       readonly service: string;
       readonly contextId: string | null;

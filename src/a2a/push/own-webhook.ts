@@ -122,9 +122,9 @@ export function ownWebhookRoutes(options: OwnWebhookOptions): FastifyPluginAsync
     const own = offer(address.offerId);
     let observation: Observation | null = null;
     if (own !== null) {
-      const told = own.priceCap === null ? 0 : Buffer.byteLength(JSON.stringify(value));
-      const shown = async () => (await poll(task, AbortSignal.timeout(POLL_MS), true))?.bytes ?? 0;
-      observation = observationOf(own, event, task.output, await bytesBehind(own, event, told, shown));
+      const ownBytes = own.priceCap === null ? 0 : Buffer.byteLength(JSON.stringify(value));
+      const taskBytes = async () => (await poll(task, AbortSignal.timeout(POLL_MS), true))?.bytes ?? 0;
+      observation = observationOf(own, event, task.output, await bytesBehind(own, event, ownBytes, taskBytes));
     }
     if (observation !== null) await tasks.saw(key, observation);
     notify(key, { version }, withoutMoney(value));
@@ -157,9 +157,9 @@ export function ownWebhookRoutes(options: OwnWebhookOptions): FastifyPluginAsync
         try {
           if (!(await receive(address, request.body ?? EMPTY))) throw unknown();
         } finally {
-          const left = running.get(offerId)! - 1;
-          if (left === 0) running.delete(offerId);
-          else running.set(offerId, left);
+          const remaining = running.get(offerId)! - 1;
+          if (remaining === 0) running.delete(offerId);
+          else running.set(offerId, remaining);
         }
         return reply.code(204).send();
       },
@@ -229,8 +229,8 @@ export async function tellAgent({ pipeline, catalog, cards, ownWebhook }: TellAg
   });
   const requestId = `tell-${task.taskId.slice(0, 64)}`;
   const tell = async (send: Send): Promise<ReplyEnd<null>> => {
-    const asked = { operation: 'push-set', version: link.version, params, id: requestId, requestId } as const;
-    const reply = await send(agentRequest(link, asked)).head;
+    const request = { operation: 'push-set', version: link.version, params, id: requestId, requestId } as const;
+    const reply = await send(agentRequest(link, request)).head;
     for await (const _said of readAgent(link, requestId, reply, REPLY_BYTES_MAX)) break;
     return FREE;
   };

@@ -48,12 +48,16 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
     key: TaskKey,
     owner: TaskOwner,
     version: A2aVersion,
-    asked: PushConfig,
+    newConfig: PushConfig,
     path: string,
   ): Promise<KeptConfig> => {
-    checkConfig(asked, path);
+    checkConfig(newConfig, path);
     // A client of 0.3 that names no id has only one configuration and means it.
-    const config = { ...asked, id: asked.id ?? (version === '0.3' ? key.taskId : randomUUID()), taskId: key.taskId };
+    const config = {
+      ...newConfig,
+      id: newConfig.id ?? (version === '0.3' ? key.taskId : randomUUID()),
+      taskId: key.taskId,
+    };
     if (!(await webhooks.set(key, owner, toWebhook(version, config))))
       throw new A2aError(
         'InvalidParams',
@@ -78,23 +82,23 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
   const find = async (key: TaskKey, owner: TaskOwner, id: string | null): Promise<KeptConfig> => {
     const all = await webhooks.list(key, owner);
     // A request of 0.3 may name no id. A configuration that was made without an id has the id of its task.
-    const found =
+    const webhook =
       id === null ? (all.find(({ name }) => name === key.taskId) ?? all[0]) : all.find(({ name }) => name === id);
-    if (!found)
+    if (!webhook)
       throw new A2aError('TaskNotFound', 'There is no such push notification configuration', {
         metadata: { taskId: key.taskId },
       });
-    return configOf(key, found);
+    return configOf(key, webhook);
   };
 
   const results = {
     'push-set': async (key, owner, { version, params }) => {
-      const asked = readPushConfig(version, params);
-      if (typeof asked === 'string')
-        throw new A2aError('InvalidParams', asked, { param: /^[\w.[\]]+/.exec(asked)?.[0] });
+      const config = readPushConfig(version, params);
+      if (typeof config === 'string')
+        throw new A2aError('InvalidParams', config, { param: /^[\w.[\]]+/.exec(config)?.[0] });
       return shownConfig(
         version,
-        await set(key, owner, version, asked, version === '1.0' ? '' : 'pushNotificationConfig.'),
+        await set(key, owner, version, config, version === '1.0' ? '' : 'pushNotificationConfig.'),
       );
     },
     'push-get': async (key, owner, { version, params }) =>
@@ -116,13 +120,13 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
   } satisfies Record<PushOperation, (key: TaskKey, owner: TaskOwner, ask: A2aRequest) => Promise<unknown>>;
 
   return {
-    async answer(ask, out, told) {
+    async answer(ask, out, onSet) {
       const key = keyOf(ask.service, taskIdIn(ask));
       const owner = ownerOf(ask.caller);
       const task = await tasks.find(key, owner);
       if (task === null) throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: key.taskId } });
       const result = await results[ask.operation as PushOperation](key, owner, ask);
-      if (ask.operation === 'push-set') await told(task);
+      if (ask.operation === 'push-set') await onSet(task);
       await out.result(JSON.stringify(result));
     },
 
@@ -139,8 +143,10 @@ export function createPushConfigs({ webhooks, tasks, allowPrivate }: PushConfigs
   };
 }
 
-const isSame = (kept: KeptConfig, { url, token, authentication }: PushConfig): boolean =>
-  kept.url === url && kept.token === token && JSON.stringify(kept.authentication) === JSON.stringify(authentication);
+const isSame = (config: KeptConfig, { url, token, authentication }: PushConfig): boolean =>
+  config.url === url &&
+  config.token === token &&
+  JSON.stringify(config.authentication) === JSON.stringify(authentication);
 
 const INLINE_PATHS = {
   '0.3': 'configuration.pushNotificationConfig.',
@@ -190,7 +196,7 @@ const shownConfig = (version: A2aVersion, { authentication, ...config }: KeptCon
   });
 
 function configOf({ taskId }: TaskKey, { name, url, notes }: Webhook): KeptConfig {
-  const said = JSON.parse(notes) as Pick<PushConfig, 'token' | 'authentication'> | null;
-  const { token = null, authentication = null } = isObject(said) ? said : {};
+  const secret = JSON.parse(notes) as Pick<PushConfig, 'token' | 'authentication'> | null;
+  const { token = null, authentication = null } = isObject(secret) ? secret : {};
   return { id: name, taskId, url, token, authentication };
 }

@@ -50,7 +50,7 @@ export class AgentStream {
   /** Created on first use, because most messages are answered at once and need no signal. */
   #ending: AbortSignal | null = null;
   /** An event of the task was returned for the client. */
-  #told = false;
+  #isReported = false;
   /** The reason why the push notification configuration was not stored; null if it was stored. */
   #unkept: string | null = null;
   #place: StreamSlot | null = null;
@@ -75,7 +75,7 @@ export class AgentStream {
   ask({ push }: CardFacts): UpstreamExchange {
     const { ask, call, deps } = this.#message;
     const { offer, link, operation, send } = this.#options;
-    const { version, params, paramsText, requestId, extensions, left } = ask;
+    const { version, params, paramsText, requestId, extensions, clientGone } = ask;
     const exchange = send(
       agentRequest(link, {
         operation,
@@ -90,14 +90,14 @@ export class AgentStream {
       }),
     );
     this.#forget = deps.streams.add(() => {
-      if (!this.#told) return;
+      if (!this.#isReported) return;
       this.#stopping.abort(new Error('the gateway stops'));
       exchange.abort(this.#stopping.signal.reason as Error);
     });
     // Two steps, because V8 puts a function that is assigned directly to a property into the old heap (decision 91).
     const unread = () => this.#onlyListen(exchange);
     this.#unread = unread;
-    left?.addEventListener('abort', unread, { once: true });
+    clientGone?.addEventListener('abort', unread, { once: true });
     return exchange;
   }
 
@@ -109,7 +109,7 @@ export class AgentStream {
    * the stream is closed, and looks at the task find its end.
    */
   #onlyListen(exchange: UpstreamExchange): void {
-    if (!this.#told || this.#place !== null || this.#options.operation !== 'stream') return;
+    if (!this.#isReported || this.#place !== null || this.#options.operation !== 'stream') return;
     const { deps, call } = this.#message;
     this.#place = deps.places.take(call.caller.account);
     const end = () => exchange.abort(new Error('nobody reads the stream'));
@@ -121,21 +121,21 @@ export class AgentStream {
    * Handles an event of the agent. Returns the text for the client, the end of the call, or null if no more is read.
    * Throws UpstreamFailure.
    */
-  async heard(said: AgentSaid, status: number): Promise<string | ReplyEnd<A2aResult> | null> {
+  async receive(reply: AgentSaid, status: number): Promise<string | ReplyEnd<A2aResult> | null> {
     const { ask, deps, measuring } = this.#message;
     const { offer, link, operation } = this.#options;
-    if (said.kind === 'error') {
-      if (this.task === null) return refusedEnd(translateError(link.version, ask.version, said.error));
-      return ask.waits ? null : pendingEnd(`The agent ended the stream: ${said.error.message}`);
+    if (reply.kind === 'error') {
+      if (this.task === null) return refusedEnd(translateError(link.version, ask.version, reply.error));
+      return ask.waits ? null : pendingEnd(`The agent ended the stream: ${reply.error.message}`);
     }
-    measuring.hear(said);
-    const event = readEvent(link.version, said.value);
+    measuring.hear(reply);
+    const event = readEvent(link.version, reply.value);
     if (event === null) throw broken('the agent answered with neither a message nor a task', status);
     const text =
       link.version === ask.version && link.binding !== 'bare'
-        ? said.text
-        : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(said.text, said.value)));
-    const result = { text, large: said.large, event, error: null, cut: null };
+        ? reply.text
+        : JSON.stringify(translateResult(operation, link.version, ask.version, exactValue(reply.text, reply.value)));
+    const result = { text, large: reply.large, event, error: null, cut: null };
     // A message is the answer only if no task has begun. In the stream of a task, the end of the task is the answer.
     if (event.kind === 'message' && this.task === null) return toEnd(offer, result, this.#message.sofar(true));
     const first = this.task === null;
@@ -146,9 +146,9 @@ export class AgentStream {
       if (ended !== null) return ended;
     }
     update(task, event);
-    this.#told = true;
-    if (ask.left?.aborted) this.#unread();
-    const tell = () => deps.notify(task.key, link, valueToNotify(link.version, said));
+    this.#isReported = true;
+    if (ask.clientGone?.aborted) this.#unread();
+    const tell = () => deps.notify(task.key, link, valueToNotify(link.version, reply));
     if (isTerminal(event.state)) return this.#over(task, result, tell);
     tell();
     if (this.#unkept !== null) return pendingEnd(this.#unkept);
@@ -191,7 +191,7 @@ export class AgentStream {
    * of an answer.
    */
   waitsDespite(error: unknown): boolean {
-    return this.#told && this.#message.ask.waits && !this.ending.aborted && !isTooLarge(error);
+    return this.#isReported && this.#message.ask.waits && !this.ending.aborted && !isTooLarge(error);
   }
 
   /** The end of a failed call. Throws if no task is known. */
@@ -203,7 +203,7 @@ export class AgentStream {
       const answered = { callId: call.id, contextId: ask.contextId, later: ask.later };
       return tooLargeEnd(offer, ask.version, answered, error, measuring.work().elapsedMs);
     }
-    if (!this.#told) throw onceOnly(error);
+    if (!this.#isReported) throw onceOnly(error);
     const reason: unknown = signal.aborted ? signal.reason : null;
     // The operator has ended the call, and its task with it.
     if (reason instanceof GatewayError && reason.code === 'call_ended') throw reason;
@@ -220,7 +220,7 @@ export class AgentStream {
   over(): void {
     this.#forget();
     // A client that leaves from here on must not take a place that nobody gives back.
-    this.#message.ask.left?.removeEventListener('abort', this.#unread);
+    this.#message.ask.clientGone?.removeEventListener('abort', this.#unread);
     this.#place?.leave();
   }
 }

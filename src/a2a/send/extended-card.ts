@@ -28,7 +28,7 @@ export async function showExtendedCard(
   reply: ReplyWriter,
 ): Promise<void> {
   const { service, offers } = resolveAgent(catalog, ask.service);
-  const offer = await cards.shown(offers);
+  const offer = await cards.preferred(offers);
   const facts = await cards.facts(offer);
   if (!facts.extended) throw noExtendedCard(ask.version, service);
   const origin = ask.origin();
@@ -36,11 +36,11 @@ export async function showExtendedCard(
   const link = chooseLink(offer, facts, ask.version);
   const { caller, requestId, version } = ask;
   const fetchCard = async (send: Send): Promise<ReplyEnd<A2aResult | null>> => {
-    const asked = { operation: 'card', version: link.version, params: {}, id: requestId, requestId } as const;
-    const reply = await send(agentRequest(link, asked)).head;
-    for await (const said of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
-      if (said.kind === 'error') return refusedEnd(translateError(link.version, version, said.error));
-      const card = cards.extended({ service: ask.service, offers, version, origin }, said.value);
+    const request = { operation: 'card', version: link.version, params: {}, id: requestId, requestId } as const;
+    const reply = await send(agentRequest(link, request)).head;
+    for await (const agentReply of readAgent(link, requestId, reply, CARD_BYTES_MAX)) {
+      if (agentReply.kind === 'error') return refusedEnd(translateError(link.version, version, agentReply.error));
+      const card = cards.extended({ service: ask.service, offers, version, origin }, agentReply.value);
       const text = JSON.stringify(cards.signed(translateResult('card', '1.0', version, card) as object, origin));
       return { ...FREE, finishReason: null, result: { ...NO_RESULT, text } };
     }

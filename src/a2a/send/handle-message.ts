@@ -56,14 +56,14 @@ interface PendingMessage<O extends StartedCall> {
   /** Called with the task that a repeat of the message is shown, before it is shown. Default: nothing. */
   repeated?(taskId: string): Promise<void>;
   /** Writes the answer. Resolves with the answer for repeats, or null if a repeat is executed again. */
-  write(opened: O): Promise<Answered | null>;
+  write(call: O): Promise<Answered | null>;
 }
 
 /**
  * Sends a message once, even if the client repeats it, and writes its answer. Throws an error only before anything was
  * written.
  */
-export type HandleMessage = <O extends StartedCall>(asked: PendingMessage<O>, out: ReplyWriter) => Promise<void>;
+export type HandleMessage = <O extends StartedCall>(message: PendingMessage<O>, out: ReplyWriter) => Promise<void>;
 
 const AGAIN = 'tollgate/task';
 
@@ -90,7 +90,7 @@ export const taskAgain = (taskId: string, charged: boolean): Answered => ({
 
 const WRITTEN = async () => {};
 
-const kept = (body: Uint8Array | null, charged: boolean): ResponseRecord => ({
+const record = (body: Uint8Array | null, charged: boolean): ResponseRecord => ({
   kept: () => ({ status: 200, headers: {}, body }),
   charged,
 });
@@ -107,9 +107,9 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
       // A client that disconnects does not cancel its task.
       gone: NEVER_ABORTED,
       open,
-      async write(opened, isKept) {
-        const answered = await write(opened);
-        if (answered && isKept) return keep(ask, opened.id, answered, out);
+      async write(call, isKept) {
+        const answered = await write(call);
+        if (answered && isKept) return keep(ask, call.id, answered, out);
         await answered?.tell?.();
         return null;
       },
@@ -129,7 +129,7 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
     out: ReplyWriter,
   ): Promise<ResponseRecord> {
     const { text, taskId, charged, over, tell = WRITTEN } = answered;
-    const shown = () => kept(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
+    const taskRecord = () => record(taskId === null ? null : Buffer.from(JSON.stringify({ [AGAIN]: taskId })), charged);
     const isLarge = text !== null && charsOf(text) > OWN_TURN_BYTES;
     // It was just written to the client, in this turn.
     if (isLarge) await ownTurn();
@@ -141,17 +141,17 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
         .catch(onError);
       // The end goes out only after the file is written. Otherwise a client could repeat the message before its file
       // exists.
-      return { ...(isKept === true ? kept(null, charged) : shown()), end: () => void tell().catch(onError) };
+      return { ...(isKept === true ? record(null, charged) : taskRecord()), end: () => void tell().catch(onError) };
     }
     if (isLarge) await ownTurn();
     await tell();
     const whole = pieces && wholePiece(pieces, KEPT_BYTES_MAX[charged ? 'charged' : 'free']);
-    return whole === null ? shown() : kept(whole, charged);
+    return whole === null ? taskRecord() : record(whole, charged);
   }
 
   /** Answers a repeat with the file of a large result. False if no file is kept in the form of this binding. */
-  async function repeatLarge({ caller }: A2aRequest, by: TakenKey, out: ReplyWriter): Promise<boolean> {
-    const reply = await largeReplies?.find(caller.account, by, out.form);
+  async function repeatLarge({ caller }: A2aRequest, key: TakenKey, out: ReplyWriter): Promise<boolean> {
+    const reply = await largeReplies?.find(caller.account, key, out.form);
     const body = reply ? out.body() : null;
     if (body === null) return false;
     await reply!.writeTo(body.client, body.around);
@@ -170,11 +170,11 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
     out: ReplyWriter,
   ): RepeatKey {
     const { caller } = ask;
-    const { named, bodyHash } = identityOf(ask, messageId);
+    const { identity, bodyHash } = identityOf(ask, messageId);
     /** Tasks that the same message began before, and that its sender answered or canceled. */
     const before: string[] = [];
     // Gateways of earlier versions stored the caller's run where null is.
-    const key = () => `a2a ${hash('sha256', JSON.stringify([service, null, named, ...before])).slice(0, 40)}`;
+    const key = () => `a2a ${hash('sha256', JSON.stringify([service, null, identity, ...before])).slice(0, 40)}`;
     return {
       key: key(),
       bodyHash,
@@ -185,14 +185,14 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
         before.push(answered);
         return key();
       },
-      async taken(by) {
-        const callId = by.kind === 'conflict' ? null : by.callId;
+      async taken(takenKey) {
+        const callId = takenKey.kind === 'conflict' ? null : takenKey.callId;
         const task = callId === null ? null : await tasks.ofCall(callId, ownerOf(caller));
         if (task !== null) await repeated(task.taskId);
-        if (await repeatLarge(ask, by, out)) return;
+        if (await repeatLarge(ask, takenKey, out)) return;
         // The answer can be missing because its gateway died, or because newer answers displaced it. A task that the
         // message began can still be shown.
-        if (task === null) throw repeatError(by.kind);
+        if (task === null) throw repeatError(takenKey.kind);
         await show(ask, task.taskId, out);
       },
     };
@@ -207,8 +207,8 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
     const reply: unknown = JSON.parse(text);
     const again = isObject(reply) ? reply[AGAIN] : undefined;
     const event = typeof again === 'string' ? null : readEvent(ask.version, reply);
-    const shown = typeof again === 'string' ? again : event?.kind === 'task' ? event.taskId : null;
-    if (shown !== null) await repeated(shown);
+    const taskId = typeof again === 'string' ? again : event?.kind === 'task' ? event.taskId : null;
+    if (taskId !== null) await repeated(taskId);
     await (typeof again === 'string' ? show(ask, again, out) : out.result(text));
   }
 
@@ -235,13 +235,13 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
 function identityOf(
   { caller, payment, version, params }: A2aRequest,
   messageId: string,
-): { readonly named: unknown; readonly bodyHash: string } {
+): { readonly identity: unknown; readonly bodyHash: string } {
   const { message } = params;
-  const { metadata: _metadata, ...said } = message as JsonObject;
-  const words = hash('sha256', JSON.stringify([version, said]));
+  const { metadata: _metadata, ...content } = message as JsonObject;
+  const words = hash('sha256', JSON.stringify([version, content]));
   if (caller.paying && payment)
-    return { named: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
-  return { named: [messageId, taskIdOf(message), idIn(message, 'contextId'), words], bodyHash: words };
+    return { identity: paymentKey(payment), bodyHash: hash('sha256', JSON.stringify([version, payment.request])) };
+  return { identity: [messageId, taskIdOf(message), idIn(message, 'contextId'), words], bodyHash: words };
 }
 
 const taskIdOf = (message: unknown): string | null => idIn(message, 'taskId');
@@ -253,14 +253,14 @@ function idIn(message: unknown, name: string): string | null {
 
 function repeatError(kind: TakenKey['kind']): GatewayError {
   const { code, retryAfterS } = idempotencyError(kind);
-  const said = {
+  const text = {
     conflict: 'This payment was already used for another message. Make a new payment',
     running: 'The message with this messageId is still being answered. Read its task, or send the message again later',
     unkept:
       'The answer to this message is not stored, because it was too long or newer answers replaced it. To run the message again, send it with a new messageId',
     lost: 'This message was charged once, but has no answer that could be repeated: its agent answered with an error after it had made calls, or its gateway stopped. To run it again, send it with a new messageId',
   }[kind];
-  return new GatewayError(code, said, {
+  return new GatewayError(code, text, {
     param: kind === 'conflict' ? 'message' : 'message.messageId',
     ...(retryAfterS === undefined ? {} : { retryAfterS }),
   });

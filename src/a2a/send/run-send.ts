@@ -49,13 +49,13 @@ export type RunSend = (ask: A2aRequest, out: ReplyWriter, gone: AbortSignal) => 
  * Throws an error only before anything was written.
  */
 export function createRunSend(deps: RunSendDeps): RunSend {
-  return async (asked, out, gone) => {
-    const fields = readSend(asked.version, asked.params);
+  return async (request, out, gone) => {
+    const fields = readSend(request.version, request.params);
     if (typeof fields === 'string')
       throw new A2aError('InvalidParams', fields, { param: /^[\w.[\]]+/.exec(fields)?.[0] });
-    if (fields.pushConfig !== null) deps.push.check(asked, fields.pushConfig);
+    if (fields.pushConfig !== null) deps.push.check(request, fields.pushConfig);
     const { pushConfig } = fields;
-    const { ask, taskId } = withoutUnpaid(deps, asked, fields);
+    const { ask, taskId } = withoutUnpaid(deps, request, fields);
     const { service } = resolveAgent(deps.catalog, ask.service);
     const task = taskId === null ? null : await deps.tasks.find(keyOf(service, taskId), ownerOf(ask.caller));
     if (taskId !== null && task === null)
@@ -68,11 +68,11 @@ export function createRunSend(deps: RunSendDeps): RunSend {
         messageId: fields.messageId,
         contextId: fields.contextId ?? task?.contextId ?? null,
         taskId: task?.taskId ?? null,
-        open: (callId, signal) => open(deps, { ask, fields, task, service, left: gone }, callId, signal),
-        write: (opened) => write(deps, ask, opened, out),
+        open: (callId, signal) => open(deps, { ask, fields, task, service, clientGone: gone }, callId, signal),
+        write: (call) => write(deps, ask, call, out),
         ...(pushConfig === null
           ? {}
-          : { repeated: (shown: string) => deps.push.keep(ask, service, shown, pushConfig) }),
+          : { repeated: (knownTask: string) => deps.push.keep(ask, service, knownTask, pushConfig) }),
       },
       out,
     );
@@ -86,7 +86,7 @@ interface ParsedMessage {
   readonly task: Task | null;
   readonly service: string;
   /** Aborts when the client disconnects. */
-  readonly left: AbortSignal;
+  readonly clientGone: AbortSignal;
 }
 
 interface StartedMessage extends StartedProviderCall<A2aResult, EventTexts> {
@@ -95,7 +95,7 @@ interface StartedMessage extends StartedProviderCall<A2aResult, EventTexts> {
 
 async function open(
   deps: RunSendDeps,
-  { ask, fields, task, service, left }: ParsedMessage,
+  { ask, fields, task, service, clientGone }: ParsedMessage,
   callId: string,
   gone: CancelSignal,
 ): Promise<StartedMessage> {
@@ -108,7 +108,7 @@ async function open(
     later: task?.live === true,
     covered,
     waits: false,
-    left,
+    clientGone,
     ...pushOf(deps, ask, fields),
   });
   // The context exists at one provider only, so the message goes to the same offer.
@@ -129,8 +129,8 @@ async function write(
       for (const { text } of frame.data.events) {
         const large = adapter.large.isIn(text) ? adapter.large : null;
         const priced = begun || call.free !== null ? text : withCost(text, call.id, null);
-        const shown = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
-        await out.event(shown, begun || call.free !== null ? undefined : costHeaders(call.id, null));
+        const answerText = withLarge(begun ? priced : withReceipt(priced, ask.payment), large);
+        await out.event(answerText, begun || call.free !== null ? undefined : costHeaders(call.id, null));
         large?.forget(text);
         begun = true;
       }
@@ -163,14 +163,14 @@ async function writeEnd(
   }
   const over = event?.kind === 'message' || isTerminal(event?.state ?? null);
   const { payment, wantsReceipt } = ask;
-  let shown: string;
-  if (call.free === null) shown = withReceipt(withCost(text, call.id, over ? settled : null), payment);
+  let answerText: string;
+  if (call.free === null) answerText = withReceipt(withCost(text, call.id, over ? settled : null), payment);
   else {
     // The task's first message paid for this one too.
     const cost = over && taskId !== null ? await tasks.costOf(keyOf(call.service, taskId), beganBy) : null;
-    shown = withTaskCost(text, null, cost, wantsReceipt);
+    answerText = withTaskCost(text, null, cost, wantsReceipt);
   }
-  const whole = withLarge(shown, large);
+  const whole = withLarge(answerText, large);
   const tell = () => out.result(whole, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
   const charged = over ? wasCharged(settled) : mayCost(call);
   if (event?.kind === 'task' || event?.kind === 'message')
@@ -202,20 +202,20 @@ function withoutUnpaid(
   ask: A2aRequest,
   { taskId }: SendParams,
 ): { readonly ask: A2aRequest; readonly taskId: string | null } {
-  const meant = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
-  if (meant === undefined) return { ask, taskId };
+  const goesOn = taskId === null ? undefined : unpaid.goesOnWith(ask.caller.account, taskId);
+  if (goesOn === undefined) return { ask, taskId };
   const { message, ...rest } = ask.params;
-  const { taskId: _unpaid, contextId, ...said } = message as Record<string, unknown>;
+  const { taskId: _unpaid, contextId, ...others } = message as Record<string, unknown>;
   const params = {
     message: {
-      ...said,
-      ...(meant === null ? {} : { taskId: meant }),
+      ...others,
+      ...(goesOn === null ? {} : { taskId: goesOn }),
       // An unpaid task without a context used its own id as the context.
       ...(contextId === undefined || contextId === taskId ? {} : { contextId }),
     },
     ...rest,
   };
-  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: meant };
+  return { ask: { ...ask, params, paramsText: JSON.stringify(params) }, taskId: goesOn };
 }
 
 /**
@@ -229,10 +229,10 @@ async function refuseForeignTasks(
   ids: readonly string[],
 ): Promise<void> {
   const owner = ownerOf(caller);
-  const found = await Promise.all(
+  const matches = await Promise.all(
     [...new Set(ids)].map(async (id) => ({ id, task: await tasks.find(keyOf(service, id), owner) })),
   );
-  const missing = found.find(({ task }) => task === null);
+  const missing = matches.find(({ task }) => task === null);
   if (missing)
     throw new A2aError('TaskNotFound', 'Task not found', { metadata: { taskId: missing.id.slice(0, ID_CHARS_MAX) } });
 }

@@ -77,11 +77,14 @@ async function* startAttempt(
       reading: for await (const batch of readAgentBatches(link, call.id, reply, deps.replyBytesMax, large)) {
         const texts: EventText[] = [];
         try {
-          for (const said of batch) {
-            const step = await adapter.heard(said, reply.status);
+          for (const agentReply of batch) {
+            const step = await adapter.receive(agentReply, reply.status);
             if (step === null) break reading;
             if (typeof step !== 'string') return step;
-            texts.push({ text: step, value: said.kind === 'result' && step === said.text ? said.value : undefined });
+            texts.push({
+              text: step,
+              value: agentReply.kind === 'result' && step === agentReply.text ? agentReply.value : undefined,
+            });
           }
         } finally {
           // Whatever comes after them, they come first.
@@ -150,14 +153,14 @@ async function* waitForTask(
 async function poll(message: SentMessage, task: RunningTask, send: Send): Promise<ReplyEnd<A2aResult> | string | null> {
   const { deps, measuring } = message;
   const { offer, link, key } = task;
-  const shown = await askOfTask(message.asking(task, send), 'get');
-  if (shown.kind === 'error') {
-    if (shown.error.code === A2A_ERRORS.TaskNotFound.code) return message.lost(key, shown.error);
-    if (UNSHOWN.has(shown.error.code)) throw new A2aError('UnsupportedOperation', shown.error.message);
+  const current = await askOfTask(message.asking(task, send), 'get');
+  if (current.kind === 'error') {
+    if (current.error.code === A2A_ERRORS.TaskNotFound.code) return message.lost(key, current.error);
+    if (UNSHOWN.has(current.error.code)) throw new A2aError('UnsupportedOperation', current.error.message);
     return null;
   }
-  const { event } = shown;
-  const text = message.textOf(link, shown.value);
+  const { event } = current;
+  const text = message.textOf(link, current.value);
   const result = { text, event, error: null, cut: null };
   if (isTerminal(event.state)) return message.over(task, result, Math.max(measuring.bytes, Buffer.byteLength(text)));
   if (event.state !== task.state || (event.output && !task.gave)) {

@@ -71,7 +71,7 @@ export interface SendRequest extends Pick<
    */
   readonly waits: boolean;
   /** Aborts when the client of a stream disconnects. The call goes on. */
-  readonly left?: AbortSignal;
+  readonly clientGone?: AbortSignal;
   /** The client asked for push notifications. The gateway sends them, not the agent. */
   readonly pushes: boolean;
   /** Called once, after the task of the message is stored and before the client sees it. */
@@ -154,7 +154,7 @@ export class SentMessage {
     if (ask.taskId !== null && taskId !== ask.taskId) throw broken('the agent answered with another task', null);
     const key = keyOf(offer.service, taskId);
     const { id, caller, candidates, startedAt } = this.call;
-    const { price, estimate: most } = candidates.find(({ offer: { id: of } }) => of === offer.id)!;
+    const { price, estimate: most } = candidates.find(({ offer: { id: offerId } }) => offerId === offer.id)!;
     const begun = await deps.tasks.begin(
       {
         ...key,
@@ -232,8 +232,8 @@ export class SentMessage {
     const { deps, call } = this;
     const { version, later, covered } = this.ask;
     const ended = await cancelAtAgent(this.asking(task, detached));
-    const { bytes: heard } = this.measuring;
-    const bytes = Math.max(heard, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
+    const { bytes: receivedBytes } = this.measuring;
+    const bytes = Math.max(receivedBytes, ended === null ? 0 : Buffer.byteLength(JSON.stringify(ended.value)));
     if (ended !== null && ended.event.state !== 'canceled' && reason !== 'too_large') {
       const { event, value } = ended;
       return this.over(task, { text: this.textOf(link, value), event, error: null, cut: null }, bytes);

@@ -69,8 +69,8 @@ export function createFanOut<Item, End>(): FanOut<Item, End> {
     end: (end) => finish({ end }),
     fail: (error) => finish({ error }),
     join() {
-      const reader = new Reader<Item, End>(wake, (left) => {
-        readers.delete(left);
+      const reader = new Reader<Item, End>(wake, (onLeave) => {
+        readers.delete(onLeave);
         fan.readers = readers.size;
         wake();
       });
@@ -90,20 +90,20 @@ class Reader<Item, End> implements FanReader<Item, End> {
   bytes = 0;
   #queue: { readonly item: Item; readonly bytes: number }[] = [];
   #over: Over<End> | null = null;
-  #given: 'all' | 'behind' | 'stopped' = 'all';
+  #state: 'all' | 'behind' | 'stopped' = 'all';
   #wake: (() => void) | null = null;
   readonly #read: () => void;
-  readonly #left: (reader: Reader<Item, End>) => void;
+  readonly #onLeave: (reader: Reader<Item, End>) => void;
 
-  constructor(read: () => void, left: (reader: Reader<Item, End>) => void) {
+  constructor(read: () => void, onLeave: (reader: Reader<Item, End>) => void) {
     this.#read = read;
-    this.#left = left;
+    this.#onLeave = onLeave;
   }
 
   give(item: Item, bytes: number): void {
-    if (this.#given !== 'all') return;
+    if (this.#state !== 'all') return;
     if (this.bytes > BEHIND_BYTES) {
-      this.#given = 'behind';
+      this.#state = 'behind';
       this.#queue = [];
     } else {
       this.#queue.push({ item, bytes });
@@ -118,14 +118,14 @@ class Reader<Item, End> implements FanReader<Item, End> {
   }
 
   stop(): void {
-    this.#given = 'stopped';
+    this.#state = 'stopped';
     this.#queue = [];
     this.#wake?.();
   }
 
   async next(): Promise<FanOutStep<Item, End>> {
     for (;;) {
-      if (this.#given !== 'all') return this.#given;
+      if (this.#state !== 'all') return this.#state;
       const next = this.#queue.shift();
       if (next) {
         this.bytes -= next.bytes;
@@ -141,13 +141,13 @@ class Reader<Item, End> implements FanReader<Item, End> {
   }
 
   keep(choose: (waiting: readonly Item[]) => readonly boolean[]): void {
-    const wanted = choose(this.#queue.map(({ item }) => item));
-    this.#queue = this.#queue.filter((_one, index) => wanted[index]!);
+    const choice = choose(this.#queue.map(({ item }) => item));
+    this.#queue = this.#queue.filter((_one, index) => choice[index]!);
     this.bytes = this.#queue.reduce((sum, { bytes }) => sum + bytes, 0);
     this.#read();
   }
 
   leave(): void {
-    this.#left(this);
+    this.#onLeave(this);
   }
 }

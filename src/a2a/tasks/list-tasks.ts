@@ -61,7 +61,7 @@ export async function listTasks(
     const group = page.tasks.slice(from, from + AT_ONCE);
     const full = chars > LIST_CHARS_MAX;
     const seen = await Promise.all(
-      group.map((task) => (full ? notedTask(task) : shown(deps, ask, task, historyLength, gone))),
+      group.map((task) => (full ? notedTask(task) : showList(deps, ask, task, historyLength, gone))),
     );
     const texts = seen.map((task, index) => {
       const text = JSON.stringify(includeArtifacts ? task : withoutArtifacts(task as JsonObject));
@@ -80,7 +80,7 @@ const LIST_CHARS_MAX = 16 * 1024 * 1024;
 /** A bound for one task, because several tasks are requested at the same time. */
 const SHOWN_BYTES_MAX = 8 * 1024 * 1024;
 
-async function shown(
+async function showList(
   deps: RunTaskDeps,
   { caller, requestId, version }: A2aRequest,
   task: Task,
@@ -124,8 +124,8 @@ async function shown(
 
 const SHOW_MS = 10_000;
 
-function withoutArtifacts(shown: JsonObject): JsonObject {
-  const { artifacts: _artifacts, ...task } = shown;
+function withoutArtifacts(content: JsonObject): JsonObject {
+  const { artifacts: _artifacts, ...task } = content;
   return task;
 }
 

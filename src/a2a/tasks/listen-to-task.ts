@@ -134,12 +134,12 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     if (gone.aborted) stop();
     try {
       if (late) {
-        const shown = await catchUp(ask, task, reply, gone);
-        if (shown === null) return;
+        const current = await catchUp(ask, task, reply, gone);
+        if (current === null) return;
         reader.keep((waiting) =>
           undeliveredEvents(
             ask.version,
-            shown,
+            current,
             waiting.map((text) => JSON.parse(textOf(text)) as unknown),
           ),
         );
@@ -173,24 +173,20 @@ const inVersion = (error: NonNullable<A2aResult['error']>, from: A2aVersion, to:
  * it has the output of some of them. Status events are always sent, because a status may be repeated. Of an artifact's
  * parts, those are dropped with which the shown artifact ends. All values are in `version`.
  */
-export function undeliveredEvents(
-  version: A2aVersion,
-  shown: unknown,
-  waiting: readonly unknown[],
-): readonly boolean[] {
+export function undeliveredEvents(version: A2aVersion, task: unknown, waiting: readonly unknown[]): readonly boolean[] {
   const events = waiting.map((value) => eventOf(version, value));
-  const wanted = events.map((event) => event?.kind === 'status' || event?.kind === 'artifact');
+  const isUpdate = events.map((event) => event?.kind === 'status' || event?.kind === 'artifact');
   const updates = events.flatMap((event, index) => {
     const artifact = event?.kind === 'artifact' ? event.value['artifact'] : undefined;
     if (!isObject(artifact)) return [];
     return [{ index, id: artifact['artifactId'], text: textOf(artifact), appends: event!.value['append'] === true }];
   });
-  for (const [id, of] of Map.groupBy(updates, (update) => update.id)) {
-    const told = toldOf(artifactIn(shown, id), of);
+  for (const [id, group] of Map.groupBy(updates, (update) => update.id)) {
+    const count = toldOf(artifactIn(task, id), group);
     // An update without parts may be repeated, and may say that it is the last.
-    for (const { index, text } of of.slice(0, told)) if (text !== '') wanted[index] = false;
+    for (const { index, text } of group.slice(0, count)) if (text !== '') isUpdate[index] = false;
   }
-  return wanted;
+  return isUpdate;
 }
 
 interface Update {
@@ -199,30 +195,30 @@ interface Update {
 }
 
 /** How many of the updates, from the first on, the shown artifact has already. null: it is not shown. */
-function toldOf(shown: string | null, updates: readonly Update[]): number {
-  if (shown === null) return 0;
-  let told = 0;
+function toldOf(text: string | null, updates: readonly Update[]): number {
+  if (text === null) return 0;
+  let count = 0;
   // Updates up to the next one that replaces the artifact make one text.
   for (let from = 0, next; from < updates.length; from = next) {
     next = updates.findIndex(({ appends }, index) => index > from && !appends);
     if (next === -1) next = updates.length;
     const texts = updates.slice(from, next).map(({ text }) => text);
-    const found = updates[from]!.appends ? beginningAtEndOf(shown, texts) : beginningThatIs(shown, texts);
-    if (found > 0) told = from + found;
+    const start = updates[from]!.appends ? beginningAtEndOf(text, texts) : beginningThatIs(text, texts);
+    if (start > 0) count = from + start;
   }
-  return told;
+  return count;
 }
 
 /** The most texts, from the first on, that together are `whole`; 0 if none are. */
 function beginningThatIs(whole: string, texts: readonly string[]): number {
-  let found = 0;
+  let end = 0;
   let at = 0;
   for (const [index, text] of texts.entries()) {
     if (!whole.startsWith(text, at)) break;
     at += text.length;
-    if (at === whole.length) found = index + 1;
+    if (at === whole.length) end = index + 1;
   }
-  return found;
+  return end;
 }
 
 /** The most texts, from the first on, with which together `whole` ends; 0 if none. In linear time. */
@@ -250,8 +246,8 @@ function beginningAtEndOf(whole: string, texts: readonly string[]): number {
 function artifactIn(task: unknown, id: unknown): string | null {
   const artifacts = isObject(task) ? task['artifacts'] : undefined;
   if (!Array.isArray(artifacts)) return null;
-  const found: unknown = artifacts.find((one) => isObject(one) && one['artifactId'] === id);
-  return isObject(found) ? textOf(found) : null;
+  const artifact: unknown = artifacts.find((one) => isObject(one) && one['artifactId'] === id);
+  return isObject(artifact) ? textOf(artifact) : null;
 }
 
 /** Parts as one text. Adjacent texts are joined, because some agents join them too. */

@@ -102,14 +102,15 @@ export async function showTask(
 ): Promise<void> {
   const params: JsonObject = { id: taskId };
   const events = ask.operation === 'stream' || ask.operation === 'subscribe' || ask.operation === 'send';
-  const shown: ReplyWriter = !events
+  const writer: ReplyWriter = !events
     ? reply
     : {
         ...reply,
         // In 1.0 the result of a send is wrapped, and the result of a get is not.
-        result: (said) => reply.result(ask.version === '1.0' ? editText(said, (text) => `{"task":${text}}`) : said),
+        result: (content) =>
+          reply.result(ask.version === '1.0' ? editText(content, (text) => `{"task":${text}}`) : content),
       };
-  return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, shown, gone);
+  return runTask(deps, { ...ask, operation: 'get', params, paramsText: JSON.stringify(params) }, writer, gone);
 }
 
 /** Shows a task that no agent stores, from its stored snapshot, which has the form of 1.0. */

@@ -80,13 +80,13 @@ async function* startAttempt(
   const key = keyOf(service, taskId);
   const streams = isStreaming(operation);
   let gave = output;
-  const heard = measureWork(offer, '');
-  let told = false;
+  const measuring = measureWork(offer, '');
+  let isReported = false;
   const began = beganBy({ notes, taskId });
   const large = ask.takesLarge ? { strings: new LargeStrings(), bytesMax: filesBytesMax } : undefined;
   /** The text with the cost of the task. A stream has it in its first event and in its last. */
   const priced = async (text: string, ended: boolean): Promise<string> => {
-    if (ask.polls || (told && !ended)) return text;
+    if (ask.polls || (isReported && !ended)) return text;
     return withTaskCost(text, began, ended ? await tasks.costOf(key, beganBy) : null, ask.wantsReceipt === true);
   };
   let forget = () => {};
@@ -97,40 +97,43 @@ async function* startAttempt(
     );
     if (streams)
       forget = open.add(() => {
-        if (told) exchange.abort(new Error('the gateway stops'));
+        if (isReported) exchange.abort(new Error('the gateway stops'));
       });
     const reply = await exchange.head;
-    for await (const said of readAgent(link, requestId, reply, replyBytesMax, large)) {
-      if (said.kind === 'error') {
+    for await (const agentReply of readAgent(link, requestId, reply, replyBytesMax, large)) {
+      if (agentReply.kind === 'error') {
         // An agent that no longer knows a task does no more work on it and is paid nothing.
-        const lost = said.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
+        const lost =
+          agentReply.error.code === A2A_ERRORS.TaskNotFound.code && (begunIn === null || begunIn === link.version);
         if (lost && live) await tasks.saw(key, { state: 'failed', end: 'free' });
-        return refusedEnd(translateError(link.version, version, said.error));
+        return refusedEnd(translateError(link.version, version, agentReply.error));
       }
-      const event = readEvent(link.version, said.value);
+      const event = readEvent(link.version, agentReply.value);
       if (event === null || (event.kind === 'message' && !streams) || !isOfTask(event, taskId))
         throw broken('the agent answered with another task', reply.status);
-      heard.hear(said);
+      measuring.hear(agentReply);
       const asking = { link, taskId, id: requestId, requestId, replyBytesMax, send };
       const observation = live
-        ? observationOf(offer, event, gave, await bytesBehind(offer, event, heard.bytes, () => bytesOfTask(asking)))
+        ? observationOf(offer, event, gave, await bytesBehind(offer, event, measuring.bytes, () => bytesOfTask(asking)))
         : null;
       if (observation) await tasks.saw(key, observation);
       gave ||= event.output;
-      if (live) notify(key, link, valueToNotify(link.version, said));
+      if (live) notify(key, link, valueToNotify(link.version, agentReply));
       const asSaid =
         link.version === version
-          ? said.text
-          : JSON.stringify(translateResult(operation, link.version, version, exactValue(said.text, said.value)));
+          ? agentReply.text
+          : JSON.stringify(
+              translateResult(operation, link.version, version, exactValue(agentReply.text, agentReply.value)),
+            );
       const text = await priced(asSaid, !live || isTerminal(event.state));
-      const result: A2aResult = { text, large: said.large, event, error: null, cut: null };
+      const result: A2aResult = { text, large: agentReply.large, event, error: null, cut: null };
       if (!streams || isTerminal(event.state)) return { ...FREE, finishReason: event.state, result };
-      told = true;
+      isReported = true;
       yield eventTexts([{ text, value: undefined }]);
     }
     return OVER;
   } catch (error) {
-    if (told && open.ended) return OVER;
+    if (isReported && open.ended) return OVER;
     if (ask.polls && live && !gave && error instanceof UpstreamFailure && error.tooLarge)
       await tasks.saw(key, { state: null, end: null, output: true });
     throw onceOnly(error);

@@ -97,8 +97,8 @@ const NAMED: Partial<Record<ErrorCode, A2aErrorName>> = { not_found: 'TaskNotFou
 export const A2A_GATEWAY_ERRORS = eachError(
   ({ jsonRpc, canonical, rpcStatus = 200, status, protocolStatus = status }, code) => {
     const name = NAMED[code] ?? errorNameOf(jsonRpc);
-    const named = name === null ? { code: jsonRpc, reason: code.toUpperCase() } : A2A_ERRORS[name];
-    return { code: named.code, rpcStatus, status: protocolStatus, canonical, reason: named.reason };
+    const error = name === null ? { code: jsonRpc, reason: code.toUpperCase() } : A2A_ERRORS[name];
+    return { code: error.code, rpcStatus, status: protocolStatus, canonical, reason: error.reason };
   },
 );
 

@@ -48,12 +48,12 @@ export function readEvent(version: A2aVersion, whole: unknown): A2aEvent | null 
 export const isOfTask = ({ kind, taskId }: A2aEvent, id: string): boolean =>
   taskId === id || (kind === 'message' && taskId === null);
 
-function hasOutput({ kind, value }: EventValue, state: TaskState | null, said: unknown): boolean {
+function hasOutput({ kind, value }: EventValue, state: TaskState | null, content: unknown): boolean {
   const { artifact, artifacts } = value;
   if (kind === 'message') return true;
   if (kind === 'artifact') return hasParts(artifact);
   return (
-    (state === 'input-required' && hasParts(said)) ||
+    (state === 'input-required' && hasParts(content)) ||
     (kind === 'task' && Array.isArray(artifacts) && artifacts.some(hasParts))
   );
 }

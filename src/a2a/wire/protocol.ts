@@ -15,18 +15,18 @@ export type VersionReading =
  * with VersionNotSupported.
  */
 export function readVersion(header: unknown, query?: unknown): VersionReading {
-  const asked = textOf(header) || textOf(query);
-  if (asked === '') return { version: '0.3' };
-  const version = versionOf(asked);
+  const text = textOf(header) || textOf(query);
+  if (text === '') return { version: '0.3' };
+  const version = versionOf(text);
   return version === null
-    ? { fault: `A2A version ${shown(asked)} is not supported here: use ${A2A_VERSIONS.join(' or ')}` }
+    ? { fault: `A2A version ${quote(text)} is not supported here: use ${A2A_VERSIONS.join(' or ')}` }
     : { version };
 }
 
 /** The version in a text such as `1.0` or `0.3.0`; null for any other text. */
 export function versionOf(text: unknown): A2aVersion | null {
-  const found = typeof text === 'string' ? /^(\d{1,4}\.\d{1,4})(?:\.\d{1,9})?$/.exec(text.trim())?.[1] : undefined;
-  return A2A_VERSIONS.find((version) => version === found) ?? null;
+  const match = typeof text === 'string' ? /^(\d{1,4}\.\d{1,4})(?:\.\d{1,9})?$/.exec(text.trim())?.[1] : undefined;
+  return A2A_VERSIONS.find((version) => version === match) ?? null;
 }
 
 /** Reads a repeated value as one value if all its copies are equal. */
@@ -41,7 +41,7 @@ function textOf(value: unknown): string {
   return [...texts].join(', ');
 }
 
-const shown = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
+const quote = (text: string): string => JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);
 
 /** The query parameter with the version, its name in any case; undefined if it is absent. `query` is decoded. */
 export function versionQuery({ query }: { readonly query: unknown }): unknown {
@@ -108,8 +108,8 @@ const BY_NAME: ReadonlyMap<string, { readonly version: A2aVersion; readonly oper
 
 /** The operation of a method in this version; null if the version has no such method. */
 export function operationOf(version: A2aVersion, method: string): A2aOperation | null {
-  const found = BY_NAME.get(method);
-  return found?.version === version ? found.operation : null;
+  const operation = BY_NAME.get(method);
+  return operation?.version === version ? operation.operation : null;
 }
 
 /**

@@ -61,8 +61,8 @@ interface RestMiss {
 export function matchRest(version: A2aVersion, verb: string, path: string): RestMatch | RestMiss {
   const allowed = new Set<RestVerb>();
   for (const { route, pattern } of PATTERNS[version]) {
-    const found = path.length <= PATH_CHARS_MAX ? pattern.exec(path) : null;
-    const ids = found === null ? null : decoded({ ...found.groups });
+    const match = path.length <= PATH_CHARS_MAX ? pattern.exec(path) : null;
+    const ids = match === null ? null : decoded({ ...match.groups });
     if (ids === null) continue;
     if (route.verb === verb) return { operation: route.operation, ids };
     allowed.add(route.verb);
@@ -116,8 +116,8 @@ const integer: Reader = (value) => (/^-?\d{1,9}$/.test(value) ? Number(value) : 
 const boolean: Reader = (value) => (value === 'true' ? true : value === 'false' ? false : undefined);
 /** Reads a state by its name in 1.0, its name in 0.3, or its number. Section 11.5 itself writes `status=working`. */
 const state: Reader = (value) => {
-  const found = stateOf(/^\d$/.test(value) ? Number(value) : value);
-  return found === 'unknown' && value !== 'TASK_STATE_UNSPECIFIED' ? undefined : stateName(found);
+  const taskState = stateOf(/^\d$/.test(value) ? Number(value) : value);
+  return taskState === 'unknown' && value !== 'TASK_STATE_UNSPECIFIED' ? undefined : stateName(taskState);
 };
 
 const QUERY: Readonly<Partial<Record<A2aOperation, Readonly<Record<string, Reader>>>>> = {
@@ -151,9 +151,9 @@ export function restParams({ operation, ids }: RestMatch, { query = {}, body }: 
     if (proto !== name && Object.hasOwn(query, name) && Object.hasOwn(query, proto))
       return `${proto} and ${name} are the same field: send only ${name}`;
     if (value === undefined || value === '') continue;
-    const found = typeof value === 'string' ? read(value) : undefined;
-    if (found === undefined) return `${name} must be ${EXPECTED.get(read)}, once`;
-    fromQuery[name] = found;
+    const result = typeof value === 'string' ? read(value) : undefined;
+    if (result === undefined) return `${name} must be ${EXPECTED.get(read)}, once`;
+    fromQuery[name] = result;
   }
   const { tenant, id, configId } = ids;
   const owned = operation.startsWith('push-')
@@ -204,8 +204,8 @@ function queryOf(operation: A2aOperation, params: JsonObject): string {
     if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
       query.set(name, String(value));
   }
-  const found = query.toString();
-  return found === '' ? '' : `?${found}`;
+  const search = query.toString();
+  return search === '' ? '' : `?${search}`;
 }
 
 const isId = (value: unknown): value is string =>

@@ -78,8 +78,8 @@ function partTo10(part: unknown): unknown {
   };
 }
 
-const isKind = (kind: unknown, wanted: string, content: unknown): boolean =>
-  (kind === wanted || !isSet(kind)) && content !== undefined;
+const isKind = (kind: unknown, kindName: string, content: unknown): boolean =>
+  (kind === kindName || !isSet(kind)) && content !== undefined;
 
 function unwrapped(data: unknown, others: JsonObject): JsonObject {
   const { metadata } = others;

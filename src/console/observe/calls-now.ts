@@ -17,16 +17,16 @@ const ESCAPED = /\\(.)/g;
  * longest wait comes first; providers without attempts are left out.
  */
 export function readCallsNow(text: string): readonly CallsNow[] {
-  const found = new Map<string, { of: Map<string, string>; figures: Map<string, number> }>();
+  const rows = new Map<string, { labels: Map<string, string>; figures: Map<string, number> }>();
   for (const [, name = '', labels = '', value] of text.matchAll(LINE)) {
-    const known = found.get(labels) ?? { of: labelsIn(labels), figures: new Map<string, number>() };
+    const known = rows.get(labels) ?? { labels: labelsIn(labels), figures: new Map<string, number>() };
     known.figures.set(name, Number(value));
-    found.set(labels, known);
+    rows.set(labels, known);
   }
-  return [...found.values()]
-    .map(({ of, figures }) => ({
-      provider: of.get('gen_ai_provider_name') ?? '',
-      service: of.get('gen_ai_request_model') ?? '',
+  return [...rows.values()]
+    .map(({ labels, figures }) => ({
+      provider: labels.get('gen_ai_provider_name') ?? '',
+      service: labels.get('gen_ai_request_model') ?? '',
       inFlight: figures.get('in_flight') ?? 0,
       waiting: figures.get('waiting') ?? 0,
       oldestWaitS: figures.get('oldest_wait_seconds') ?? 0,

@@ -48,10 +48,10 @@ interface FundMetrics {
  */
 export function createFundMetrics({ registry, figures, now }: FundMetricsOptions): FundMetrics {
   // One query for all gauges of a scrape. The gauges are read in several turns of the event loop.
-  let asked: Promise<FundFigures | null> | null = null;
-  const read = (samples: (of: FundFigures) => readonly Sample[]) => async () => {
-    const found = await (asked ??= figures().catch(() => null));
-    return found === null ? [] : samples(found);
+  let reading: Promise<FundFigures | null> | null = null;
+  const read = (samples: (funds: FundFigures) => readonly Sample[]) => async () => {
+    const funds = await (reading ??= figures().catch(() => null));
+    return funds === null ? [] : samples(funds);
   };
   const age = (open: OpenFunds | undefined) => (open === undefined ? 0 : Math.max(0, now() - open.oldest) / 1_000);
   const count = (open: OpenFunds | undefined) => open?.count ?? 0;
@@ -93,24 +93,24 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
   gauges(registry, ['network'], [late], 'max');
   gauges(registry, ['network'], [['tollgate_chain_answers', '1 while the chain answers this gateway', answers]], 'min');
   gauges(registry, ['network'], waiting, 'max');
-  return { scraped: () => void (asked = null) };
+  return { scraped: () => void (reading = null) };
 }
 
 /** One sample for each chain with a known value. */
 const ofChains =
-  (value: (chain: FundFigures['chains'][number]) => bigint | number | boolean | null) => (of: FundFigures) =>
-    of.chains.flatMap((chain): Sample[] => {
-      const found = value(chain);
-      return found === null ? [] : [[{ network: chain.network }, Number(found)]];
+  (value: (chain: FundFigures['chains'][number]) => bigint | number | boolean | null) => (funds: FundFigures) =>
+    funds.chains.flatMap((chain): Sample[] => {
+      const amount = value(chain);
+      return amount === null ? [] : [[{ network: chain.network }, Number(amount)]];
     });
 
 const openOf = ({ open }: FundFigures, network: string, kind: OpenFunds['kind']) =>
   open.find((one) => one.network === network && one.kind === kind);
 
-const ofDeposits = (value: (open: OpenFunds | undefined) => number) => (of: FundFigures) =>
-  of.chains.flatMap(({ network }) =>
-    DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(of, network, kind))]),
+const ofDeposits = (value: (open: OpenFunds | undefined) => number) => (funds: FundFigures) =>
+  funds.chains.flatMap(({ network }) =>
+    DEPOSITS.map(([kind, label]): Sample => [{ network, kind: label }, value(openOf(funds, network, kind))]),
   );
 
-const ofWithdrawals = (value: (open: OpenFunds | undefined) => number) => (of: FundFigures) =>
-  of.chains.map(({ network }): Sample => [{ network }, value(openOf(of, network, 'withdrawals'))]);
+const ofWithdrawals = (value: (open: OpenFunds | undefined) => number) => (funds: FundFigures) =>
+  funds.chains.map(({ network }): Sample => [{ network }, value(openOf(funds, network, 'withdrawals'))]);

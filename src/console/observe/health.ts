@@ -142,10 +142,10 @@ export function createDatabaseCheck({
   keepMs = 1_000,
 }: DatabaseCheckOptions): () => Promise<string> {
   let running: Promise<string> | null = null;
-  let found = { state: 'ok', at: -Infinity };
+  let result = { state: 'ok', at: -Infinity };
   let problem: 'database' | 'ledger' | null = null;
 
-  const look = async (): Promise<string> => {
+  const check = async (): Promise<string> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<never>((_resolve, reject) => {
       timer = setTimeout(
@@ -166,13 +166,13 @@ export function createDatabaseCheck({
     const before = problem;
     problem = state === 'ok' ? null : isOfLedger(reason) ? 'ledger' : 'database';
     if (problem !== before) onChange(problem, reason);
-    found = { state, at: performance.now() };
+    result = { state, at: performance.now() };
     return state;
   };
 
   return async () => {
-    if (performance.now() - found.at < keepMs) return found.state;
-    running ??= look().finally(() => {
+    if (performance.now() - result.at < keepMs) return result.state;
+    running ??= check().finally(() => {
       running = null;
     });
     return running;

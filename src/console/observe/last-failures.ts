@@ -11,7 +11,7 @@ export interface ServiceFailure {
   readonly status: number | null;
   readonly reason: string;
   /** The first words of the service; null without any. */
-  readonly said: string | null;
+  readonly replyText: string | null;
 }
 
 /** An attempt that failed, and where. */
@@ -27,7 +27,7 @@ export interface LastFailures {
   /** Of all offers, or of those of the provider with this id or name. The newest first. */
   all(provider: string | null): readonly FailedAttemptAt[];
   /** The newest first. */
-  of(offer: Pick<Offer, 'id'>): readonly ServiceFailure[];
+  failuresOf(offer: Pick<Offer, 'id'>): readonly ServiceFailure[];
 }
 
 const KEPT = 20;
@@ -37,34 +37,34 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const ATTEMPT_BYTES = 200;
 
 export function createLastFailures(now: () => number): LastFailures {
-  const kept = new Map<string, { readonly offer: Offer; readonly attempts: readonly ServiceFailure[] }>();
+  const failures = new Map<string, { readonly offer: Offer; readonly attempts: readonly ServiceFailure[] }>();
   let bytes = 0;
   const drop = (id: string): readonly ServiceFailure[] => {
-    const attempts = kept.get(id)?.attempts ?? [];
-    kept.delete(id);
+    const attempts = failures.get(id)?.attempts ?? [];
+    failures.delete(id);
     for (const one of attempts) bytes -= bytesOf(one);
     return attempts;
   };
   return {
     sink: {
-      attemptFailed({ requestId }, offer, { attributedTo, status, message, replyText: said }) {
+      attemptFailed({ requestId }, offer, { attributedTo, status, message, replyText: replyText }) {
         // What an account did is no matter of the provider.
         if (attributedTo === 'account') return;
         const { id } = offer;
-        const newest = { at: now(), requestId, status, reason: message, said };
+        const newest = { at: now(), requestId, status, reason: message, replyText };
         const attempts = [newest, ...drop(id)].slice(0, KEPT);
-        kept.set(id, { offer, attempts });
+        failures.set(id, { offer, attempts });
         for (const one of attempts) bytes += bytesOf(one);
-        for (const oldest of kept.keys()) {
+        for (const oldest of failures.keys()) {
           if (bytes <= BYTES_MAX) break;
           drop(oldest);
         }
       },
     },
-    of: ({ id }) => kept.get(id)?.attempts ?? [],
-    all: (asked) =>
-      [...kept.values()]
-        .filter(({ offer: { provider } }) => asked === null || asked === provider.id || asked === provider.name)
+    failuresOf: ({ id }) => failures.get(id)?.attempts ?? [],
+    all: (filter) =>
+      [...failures.values()]
+        .filter(({ offer: { provider } }) => filter === null || filter === provider.id || filter === provider.name)
         .flatMap(({ offer: { provider, service }, attempts }) =>
           attempts.map((attempt) => ({ ...attempt, provider: provider.name, service })),
         )
@@ -72,5 +72,5 @@ export function createLastFailures(now: () => number): LastFailures {
   };
 }
 
-const bytesOf = ({ requestId, reason, said }: ServiceFailure): number =>
-  ATTEMPT_BYTES + 2 * (requestId.length + reason.length + (said?.length ?? 0));
+const bytesOf = ({ requestId, reason, replyText }: ServiceFailure): number =>
+  ATTEMPT_BYTES + 2 * (requestId.length + reason.length + (replyText?.length ?? 0));

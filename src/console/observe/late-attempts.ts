@@ -27,10 +27,10 @@ const TEXT =
  * once a minute for each service, which names the provider that lets it wait longest.
  */
 export function watchLateAttempts({ running, logger, headTimeoutMs, now }: LateAttemptsOptions): { close(): void } {
-  const told = new Map<string, number>();
+  const reports = new Map<string, number>();
   const timeoutOf = ({ offer: { endpoint } }: OfferAttempts): number =>
     (endpoint.kind === 'direct' ? endpoint.timeouts?.headMs : null) ?? headTimeoutMs;
-  const look = () => {
+  const check = () => {
     const at = now();
     const late = new Map<string, OfferAttempts>();
     for (const place of running.places()) {
@@ -40,10 +40,10 @@ export function watchLateAttempts({ running, logger, headTimeoutMs, now }: LateA
       if (other === null || place.oldest.waitsSince < other.waitsSince) late.set(service, place);
     }
     for (const [service, place] of late) {
-      if (at - (told.get(service) ?? -Infinity) < EVERY_MS) continue;
-      told.delete(service);
-      told.set(service, at);
-      dropOldest(told, REMEMBERED_MAX);
+      if (at - (reports.get(service) ?? -Infinity) < EVERY_MS) continue;
+      reports.delete(service);
+      reports.set(service, at);
+      dropOldest(reports, REMEMBERED_MAX);
       const { offer, waiting, oldest } = place;
       logger.warn(
         {
@@ -57,7 +57,7 @@ export function watchLateAttempts({ running, logger, headTimeoutMs, now }: LateA
       );
     }
   };
-  const timer = setInterval(look, Math.max(100, Math.min(LOOK_MS_MAX, headTimeoutMs / 8)));
+  const timer = setInterval(check, Math.max(100, Math.min(LOOK_MS_MAX, headTimeoutMs / 8)));
   timer.unref();
   return { close: () => clearInterval(timer) };
 }

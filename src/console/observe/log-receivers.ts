@@ -98,9 +98,9 @@ export function createLogExport(
     unreported += lines;
     if (performance.now() - toldAt < TOLD_MS) return;
     toldAt = performance.now();
-    const told = unreported;
+    const count = unreported;
     unreported = 0;
-    options.onLost?.({ lines: told, reason });
+    options.onLost?.({ lines: count, reason });
   };
 
   /**

@@ -93,7 +93,7 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
   // each series of an offer.
   const providers = new Map<Labels, Map<string, HistogramSeries>>();
   const ofProviderWell = (method: string, offer: Offer): HistogramSeries => {
-    const { labels } = offers.of(offer);
+    const { labels } = offers.seriesOf(offer);
     let methods = providers.get(labels);
     if (!methods) providers.set(labels, (methods = new Map<string, HistogramSeries>()));
     let series = methods.get(method);
@@ -102,7 +102,7 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
   };
   const ofProviderFailed = (method: string, offer: Offer, errorType: string, durationMs: number) =>
     ofProvider.observe(
-      { ...labelsOfMethod(method, offers.of(offer).labels), error_type: errorType },
+      { ...labelsOfMethod(method, offers.seriesOf(offer).labels), error_type: errorType },
       durationMs / 1000,
     );
 
@@ -164,15 +164,15 @@ function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => Hist
   const counted = { own: 0, strange: 0 };
   return (method, call, { operation }, offer) => {
     const tool = call.operation === null ? null : (operation ?? OTHER);
-    const found = targets.get(offer.id)?.get(method)?.get(tool);
-    if (found) return found;
+    const series = targets.get(offer.id)?.get(method)?.get(tool);
+    if (series) return series;
     const own = offers.isOwn(offer.id);
     const full = own ? counted.own >= OWN_TARGETS_MAX : counted.strange >= STRANGE_TARGETS_MAX;
     const shared = own ? `${OTHER} ${offer.id} ${method}` : `${OTHER} ${method}`;
-    const made = full ? rests.get(shared) : undefined;
-    if (made) return made;
+    const rest = full ? rests.get(shared) : undefined;
+    if (rest) return rest;
     const labels = {
-      ...labelsOfMethod(method, offers.of(offer).labels),
+      ...labelsOfMethod(method, offers.seriesOf(offer).labels),
       ...(full && !own ? { gen_ai_request_model: OTHER, gen_ai_provider_name: OTHER } : {}),
       ...(tool === null ? {} : { gen_ai_tool_name: full ? OTHER : tool }),
     };

@@ -77,7 +77,7 @@ export interface Metrics {
   /** The lock of a running call was lost in a crash of the database, and made again with the call's end. */
   lockLost(): void;
   /** A request was refused by the rate limit of requests or of tokens. */
-  rateLimited(of: 'requests' | 'tokens'): void;
+  rateLimited(limit: 'requests' | 'tokens'): void;
   /** The body of a request was refused, because it does not fit into the memory for bodies or is too slow. */
   bodyRefused(why: 'account' | 'network' | 'gateway' | 'slow'): void;
   /** A provider's proxy connected, registered, was refused or left. */
@@ -133,7 +133,7 @@ function showRunning(
     const at = elapsed();
     const samples = new Map<Labels, number>();
     for (const place of running?.places() ?? []) {
-      const { labels } = offers.of(place.offer);
+      const { labels } = offers.seriesOf(place.offer);
       samples.set(labels, join(samples.get(labels) ?? 0, one(place, at)));
     }
     return [...samples];
@@ -217,7 +217,7 @@ function ofProcess(
       time.observe(batch.durationMs / 1000);
     },
     lockLost: () => lost.inc(),
-    rateLimited: (of) => limited.inc({ of }),
+    rateLimited: (limit) => limited.inc({ of: limit }),
     bodyRefused: (why) => bodies.inc({ why }),
     tunnelEvent: (event) => events.inc({ event }),
     reloaded: (outcome) => reloads.inc({ outcome }),
@@ -297,7 +297,7 @@ function createCallMetrics(
       const { resolution } = outcome;
       lockStates[resolution?.state ?? 'none'].inc();
       if (!offer) return;
-      const one = offers.of(offer);
+      const one = offers.seriesOf(offer);
       countTimes(offers, call.candidates[0]?.offer ?? offer, offer, outcome);
       if (!resolution) return;
       const { settlement, end } = resolution;
@@ -308,15 +308,15 @@ function createCallMetrics(
 }
 
 /** Counts the time of a call at its first offer, which it asked for, and that of its last attempt at `offer`. */
-function countTimes(offers: OfferSeries, asked: Offer, offer: Offer, outcome: CallOutcome): void {
+function countTimes(offers: OfferSeries, requested: Offer, offer: Offer, outcome: CallOutcome): void {
   const [code] = statusOf(outcome);
   const seconds = outcome.durationMs / 1000;
-  if (code === null) offers.of(asked).request.observe(seconds);
-  else offers.failed(asked, labelOfError(code), seconds);
+  if (code === null) offers.seriesOf(requested).request.observe(seconds);
+  else offers.failed(requested, labelOfError(code), seconds);
   const { lastAttempt, firstByteMs } = outcome;
   if (lastAttempt === null) return;
   const { errorType, beganMs, durationMs } = lastAttempt;
-  const { duration, firstToken } = offers.of(offer);
+  const { duration, firstToken } = offers.seriesOf(offer);
   if (errorType === null) duration.observe(durationMs / 1000);
   else offers.attemptEnded(offer, labelOfError(errorType), durationMs / 1000);
   if (firstByteMs !== null) firstToken.observe(Math.max(0, firstByteMs - beganMs) / 1000);
@@ -359,7 +359,7 @@ function createTaskMetrics(
     concluded({ task, providerName, usage, settlement, flags }) {
       const { offerId: id, primitive, service, provider } = task;
       const offer = { id, primitive, service, provider: { id: provider, name: providerName } };
-      offers.settled(offers.of(offer), usage, settlement);
+      offers.settled(offers.seriesOf(offer), usage, settlement);
       offers.flagged(offer, flags);
     },
   };

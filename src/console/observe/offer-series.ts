@@ -62,7 +62,7 @@ interface OneOffer extends MoneySeries {
 
 /** Metrics by offer. */
 export interface OfferSeries {
-  of(offer: CountedOffer): OneOffer;
+  seriesOf(offer: CountedOffer): OneOffer;
   /** Whether the offer is the operator's own. Each of those has its own series, however many there are. */
   readonly isOwn: (offerId: string) => boolean;
   moneyOf(labels: Labels): MoneySeries;
@@ -129,34 +129,35 @@ export function createOfferSeries(registry: Registry, isOwn: (offerId: string) =
 
   const series = new Map<string, OneOffer>();
   let strangers = 0;
-  const of = (offer: CountedOffer): OneOffer => {
-    const found = series.get(offer.id);
-    if (found) return found;
+  const ofOffer = (offer: CountedOffer): OneOffer => {
+    const known = series.get(offer.id);
+    if (known) return known;
     const own = isOwn(offer.id);
     const full = !own && strangers >= STRANGERS_MAX;
     const key = full ? `${OTHER} ${offer.primitive}` : offer.id;
-    let made = series.get(key);
-    if (!made) {
-      made = seriesOf({
+    let created = series.get(key);
+    if (!created) {
+      created = seriesOf({
         gen_ai_operation_name: OPERATIONS[offer.primitive],
         gen_ai_request_model: full ? OTHER : offer.service,
         gen_ai_provider_name: full ? OTHER : offer.provider.name,
       });
-      series.set(key, made);
+      series.set(key, created);
       if (!own && !full) strangers += 1;
     }
-    return made;
+    return created;
   };
 
   return {
-    of,
+    seriesOf: ofOffer,
     isOwn,
     moneyOf,
-    failed: (offer, type, seconds) => request.observe({ ...ofRequest(of(offer).labels), error_type: type }, seconds),
-    attemptEnded: (offer, type, seconds) => duration.observe({ ...of(offer).labels, error_type: type }, seconds),
-    attemptFailed: (offer, blame) => attempts.inc({ ...of(offer).labels, blame }),
+    failed: (offer, type, seconds) =>
+      request.observe({ ...ofRequest(ofOffer(offer).labels), error_type: type }, seconds),
+    attemptEnded: (offer, type, seconds) => duration.observe({ ...ofOffer(offer).labels, error_type: type }, seconds),
+    attemptFailed: (offer, blame) => attempts.inc({ ...ofOffer(offer).labels, blame }),
     flagged(offer, raised) {
-      for (const flag of raised) flags.inc({ ...of(offer).labels, flag });
+      for (const flag of raised) flags.inc({ ...ofOffer(offer).labels, flag });
     },
     settled(one, usage, { charged: cost, fee, shortfall: lost }, money = one) {
       if (usage?.prompt !== undefined) one.input.observe(Number(promptTokens(usage)));

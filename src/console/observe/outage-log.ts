@@ -4,17 +4,17 @@ import type { Logger } from './logger.ts';
 /** Logs what fails again and again while something is away: a service, the database, a chain, a collector. */
 export interface OutageLog {
   /**
-   * Writes the line at once, and then at most one each ten minutes, with the number of lines that were left out. `of`
-   * is what is away. The lines that are left out are written at `rest`, by default `debug`.
+   * Writes the line at once, and then at most one each ten minutes, with the number of lines that were left out.
+   * `subject` is what is away. The lines that are left out are written at `rest`, by default `debug`.
    */
   failed(
-    of: string,
+    subject: string,
     fields: Readonly<Record<string, unknown>>,
     text: string,
     levels?: { readonly first?: 'warn' | 'error'; readonly rest?: 'info' | 'debug' },
   ): void;
   /** Writes one line of level `info` if a failure was written and this is the first success since. */
-  works(of: string, fields: Readonly<Record<string, unknown>>, text: string): void;
+  works(subject: string, fields: Readonly<Record<string, unknown>>, text: string): void;
 }
 
 interface Outage {
@@ -22,7 +22,7 @@ interface Outage {
   writtenAt: number;
   leftOut: number;
   /** A failure was written, and no success since. */
-  told: boolean;
+  isReported: boolean;
 }
 
 const EVERY_MS = 10 * 60_000;
@@ -33,9 +33,9 @@ const REMEMBERED_MAX = 10_000;
 export function createOutageLog(logger: Logger, elapsed: () => number): OutageLog {
   const outages = new Map<string, Outage>();
   return {
-    failed(of, fields, text, { first = 'warn', rest = 'debug' } = {}) {
+    failed(subject, fields, text, { first = 'warn', rest = 'debug' } = {}) {
       const at = elapsed();
-      const known = outages.get(of);
+      const known = outages.get(subject);
       if (known && at - known.writtenAt < EVERY_MS) {
         known.leftOut++;
         if (logger.isLevelEnabled(rest)) logger[rest](fields, text);
@@ -43,16 +43,16 @@ export function createOutageLog(logger: Logger, elapsed: () => number): OutageLo
       }
       const leftOut = known?.leftOut ?? 0;
       // Inserted anew, so that the oldest is dropped first.
-      outages.delete(of);
-      outages.set(of, { writtenAt: at, leftOut: 0, told: true });
+      outages.delete(subject);
+      outages.set(subject, { writtenAt: at, leftOut: 0, isReported: true });
       dropOldest(outages, REMEMBERED_MAX);
       logger[first](leftOut === 0 ? fields : { ...fields, left_out: leftOut }, text);
     },
-    works(of, fields, text) {
-      const known = outages.get(of);
-      if (!known?.told) return;
+    works(subject, fields, text) {
+      const known = outages.get(subject);
+      if (!known?.isReported) return;
       // What fails and works in turns is not logged at each turn: the next failure is left out until its time.
-      known.told = false;
+      known.isReported = false;
       logger.info(known.leftOut === 0 ? fields : { ...fields, left_out: known.leftOut }, text);
       known.leftOut = 0;
     },

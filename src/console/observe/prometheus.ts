@@ -167,10 +167,10 @@ export function gauges(
     const labelNames = [...shared, ...own];
     const gauge = new Gauge({ name, help, labelNames, aggregator, registers: [], collect: refresh });
     async function refresh(): Promise<void> {
-      const found = await read();
+      const reading = await read();
       gauge.reset();
-      if (typeof found === 'number') gauge.set(found);
-      else for (const [labels, value] of found) gauge.set(labels, value);
+      if (typeof reading === 'number') gauge.set(reading);
+      else for (const [labels, value] of reading) gauge.set(labels, value);
     }
     registry.registerMetric(gauge);
   }
@@ -228,7 +228,7 @@ export function counterSeries(counter: prom.Counter, labels: Labels): CounterSer
         return;
       }
       counter.inc(labels, value);
-      record = recordOf<CounterRecord>(counter, labels, ({ value: kept }) => typeof kept === 'number');
+      record = recordOf<CounterRecord>(counter, labels, ({ value: current }) => typeof current === 'number');
     },
   };
 }
@@ -270,8 +270,8 @@ function recordOf<R extends { readonly labels: Labels }>(
   isOne: (record: R) => boolean,
 ): R | null {
   const { hashMap } = metric as { readonly hashMap?: Readonly<Record<string, R>> };
-  const found = Object.values(hashMap ?? {}).find((record) => sameLabels(record.labels, labels));
-  return found && isOne(found) ? found : null;
+  const record = Object.values(hashMap ?? {}).find((record) => sameLabels(record.labels, labels));
+  return record && isOne(record) ? record : null;
 }
 
 function sameLabels(one: Labels, other: Labels): boolean {

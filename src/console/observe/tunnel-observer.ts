@@ -4,8 +4,8 @@ import type { Metrics } from './metrics.ts';
 
 /** Logs and counts events of providers' proxies: connect, register, leave. */
 export function createTunnelObserver(logger: Logger, metrics: Pick<Metrics, 'tunnelEvent'>): TunnelObserver {
-  const told = tellLog(logger);
-  const counted = Object.entries(told).map(([event, tell]) => [
+  const log = tellLog(logger);
+  const counted = Object.entries(log).map(([event, tell]) => [
     event,
     (...args: readonly unknown[]) => {
       metrics.tunnelEvent(event);

@@ -24,8 +24,8 @@ export const dataOf = (data: object) => derived(data, 'Reply', objectOf({ data }
 export const listOf = (items: object) => derived(items, 'List', objectOf({ data: { type: 'array', items } }));
 
 /** An answer that is made of a schema with a name has a name too. */
-const derived = <T extends object>(of: object, ending: string, schema: T): T =>
-  'title' in of && typeof of.title === 'string' ? titled(of.title + ending, schema) : schema;
+const derived = <T extends object>(source: object, ending: string, schema: T): T =>
+  'title' in source && typeof source.title === 'string' ? titled(source.title + ending, schema) : schema;
 
 /** The tag and the credential of the operator's routes, for their schemas. */
 export const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] } as const;

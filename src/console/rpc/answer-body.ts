@@ -43,8 +43,8 @@ export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
     if (entry.kind === 'refused') return plain(replyText(entry.idText, refused(entry)));
     const { idText, method } = entry.message;
     const run = () => dispatch(entry.message, context);
-    const asked = { idText, billed: isBilled(method), run };
-    const { bytes, status, headers } = await createHeldReplies(hold, Infinity).replyTo(asked);
+    const job = { idText, billed: isBilled(method), run };
+    const { bytes, status, headers } = await createHeldReplies(hold, Infinity).replyTo(job);
     return { pieces: [bytes], status, headers };
   }
 
@@ -63,7 +63,7 @@ export function createAnswerBody(options: RpcAnswerOptions): AnswerBody {
       return { pieces: [Buffer.from(replyText('null', NO_CREDENTIAL))], status, headers };
     }
     const replies = await runBatch(entries, {
-      kept: createHeldReplies(hold, replyBytesMax),
+      held: createHeldReplies(hold, replyBytesMax),
       gone: context.gone,
       isBilled,
       run: (message, place) => dispatch(message, { ...context, requestId: idOf(context.requestId, place) }),
@@ -128,7 +128,7 @@ const CONCURRENCY = 8;
 type CallMessage = Extract<BatchEntry, { kind: 'call' }>['message'];
 
 interface BatchOptions {
-  readonly kept: HeldReplies;
+  readonly held: HeldReplies;
   readonly gone: AbortSignal;
   isBilled(method: string): boolean;
   run(message: CallMessage, place: number): Promise<Outcome>;
@@ -141,7 +141,7 @@ interface BatchOptions {
  */
 export async function runBatch(
   entries: readonly BatchEntry[],
-  { kept, gone, isBilled, run }: BatchOptions,
+  { held, gone, isBilled, run }: BatchOptions,
 ): Promise<Buffer[]> {
   const replies: (Buffer | null)[] = entries.map(() => null);
   let place = 0;
@@ -154,11 +154,11 @@ export async function runBatch(
       turn = turn.then(() => nextTurn());
       await turn;
       if (gone.aborted) return;
-      const asked =
+      const job =
         entry.kind === 'refused'
           ? { idText: entry.idText, billed: false, run: async () => refused(entry) }
           : { idText: entry.message.idText, billed: isBilled(entry.message.method), run: () => run(entry.message, at) };
-      replies[at] = (await kept.replyTo(asked)).bytes;
+      replies[at] = (await held.replyTo(job)).bytes;
     }
   };
   await Promise.all(Array.from({ length: Math.min(CONCURRENCY, entries.length) }, work));
@@ -180,7 +180,7 @@ interface EntryJob {
 /** The replies of one HTTP request, which stay in memory until the client has read them. */
 interface HeldReplies {
   /** The reply to one entry: its outcome, or an error if it was not run or if its reply is too large to send. */
-  replyTo(asked: EntryJob): Promise<Outcome & { readonly bytes: Buffer }>;
+  replyTo(job: EntryJob): Promise<Outcome & { readonly bytes: Buffer }>;
 }
 
 /**
@@ -188,29 +188,32 @@ interface HeldReplies {
  * a billed entry is always sent, so without room such an entry must not begin.
  */
 export function createHeldReplies(hold: ReplyHold, bytesMax: number): HeldReplies {
-  let kept = 0;
+  let bytes = 0;
   let full = false;
 
-  const told = (idText: string, outcome: Outcome) => ({ ...outcome, bytes: Buffer.from(replyText(idText, outcome)) });
+  const toReply = (idText: string, outcome: Outcome) => ({
+    ...outcome,
+    bytes: Buffer.from(replyText(idText, outcome)),
+  });
   const keep = <R extends { readonly bytes: Buffer }>(reply: R): R => {
-    kept += reply.bytes.byteLength;
-    hold.mustKeep(kept);
+    bytes += reply.bytes.byteLength;
+    hold.mustKeep(bytes);
     return reply;
   };
   return {
     async replyTo({ idText, billed, run }) {
-      const refuse = (error: GatewayError) => keep(told(idText, errorOf(toRpcFault(error))));
-      if (full || kept >= bytesMax) return refuse(notRun());
+      const refuse = (error: GatewayError) => keep(toReply(idText, errorOf(toRpcFault(error))));
+      if (full || bytes >= bytesMax) return refuse(notRun());
       if (billed && hold.shareIsFull()) return refuse(noRoom());
       const outcome = await run();
       if (outcome.text.length > OWN_TURN_BYTES) await ownTurn();
-      const reply = told(idText, outcome);
+      const reply = toReply(idText, outcome);
       if (!billed && reply.bytes.byteLength > ALWAYS_TOLD_BYTES) {
-        if (kept + reply.bytes.byteLength > bytesMax) {
+        if (bytes + reply.bytes.byteLength > bytesMax) {
           full = true;
           return refuse(tooLarge());
         }
-        if (!hold.fits(kept + reply.bytes.byteLength)) return refuse(noRoom());
+        if (!hold.fits(bytes + reply.bytes.byteLength)) return refuse(noRoom());
       }
       return keep(reply);
     },

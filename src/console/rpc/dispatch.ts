@@ -95,12 +95,12 @@ interface Given {
 export function createDispatch({ methods, ask, discover }: DispatchOptions): Dispatch {
   const server = new JSONRPCServer<Given>({ errorListener: () => {} });
   // Every outcome is a result for the library, because it would send the message of a thrown error to the client.
-  server.applyMiddleware(async (next, request, given) => {
+  server.applyMiddleware(async (next, request, context) => {
     try {
-      return await next(request, given);
+      return await next(request, context);
     } catch (error) {
       const fault = toRpcFault(error);
-      if (fault.error.code === CODE.internal && !given.context.gone.aborted) given.context.report(error);
+      if (fault.error.code === CODE.internal && !context.context.gone.aborted) context.context.report(error);
       return createJSONRPCSuccessResponse(PLACE, errorOf(fault));
     }
   });

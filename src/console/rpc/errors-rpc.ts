@@ -59,11 +59,11 @@ const termsOf = (status: number, body: JsonObject): JsonObject =>
  */
 export function fromHttpError(status: number, headers: Readonly<Record<string, string>>, text: string): RpcFault {
   const body = parse(text);
-  const said = isObject(body['error']) ? body['error'] : body;
-  const code = codeOf(status, [said['type'], said['code']]);
+  const error = isObject(body['error']) ? body['error'] : body;
+  const code = codeOf(status, [error['type'], error['code']]);
   const message =
-    typeof said['message'] === 'string' ? said['message'] : `The endpoint answered with HTTP status ${status}`;
-  const param = typeof said['param'] === 'string' ? said['param'] : undefined;
+    typeof error['message'] === 'string' ? error['message'] : `The endpoint answered with HTTP status ${status}`;
+  const param = typeof error['param'] === 'string' ? error['param'] : undefined;
   const seconds = Number(headers['retry-after']);
   return faultOf(
     code,
@@ -101,10 +101,10 @@ function faultOf(
 /** Finds the error code by type and then by status, because two codes share a type on HTTP. */
 function codeOf(status: number, words: readonly unknown[]): ErrorCode {
   const all: readonly ErrorCode[] = ERROR_CODES;
-  const named = all.filter((code) => words.includes(HTTP_ERRORS[code].type));
+  const codes = all.filter((code) => words.includes(HTTP_ERRORS[code].type));
   return (
-    named.find((code) => HTTP_ERRORS[code].status === status) ??
-    named[0] ??
+    codes.find((code) => HTTP_ERRORS[code].status === status) ??
+    codes[0] ??
     all.find((code) => HTTP_ERRORS[code].status === status) ??
     (status < 500 ? 'invalid_request' : 'internal')
   );

@@ -98,10 +98,10 @@ function copied(carried: Carried): Record<string, string | string[]> {
 }
 
 function flat(headers: Readonly<Record<string, unknown>>): Record<string, string> {
-  const found: Record<string, string> = {};
+  const result: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers))
-    if (value !== undefined) found[name] = Array.isArray(value) ? value.join(', ') : String(value);
-  return found;
+    if (value !== undefined) result[name] = Array.isArray(value) ? value.join(', ') : String(value);
+  return result;
 }
 
 /**
@@ -174,10 +174,10 @@ export const hasCredential = (carried: Carried): boolean =>
 
 /** The headers of the route's reply that are passed on to the client. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {
-  const told: Record<string, string> = {};
+  const result: Record<string, string> = {};
   for (const name of OUTWARD) {
     const value = headers[name];
-    if (value !== undefined) told[name] = value;
+    if (value !== undefined) result[name] = value;
   }
-  return told;
+  return result;
 }

@@ -15,7 +15,7 @@ function page(words: Words, url: string): RpcMethod {
     route: { verb: 'GET', url: API + url },
     described: 'query',
     answers: 'http',
-    toInner: (asked) => ({ verb: 'GET', path: API + url + queryOf(paramsOf(asked)) }),
+    toInner: (request) => ({ verb: 'GET', path: API + url + queryOf(paramsOf(request)) }),
   };
 }
 
@@ -25,10 +25,10 @@ function page(words: Words, url: string): RpcMethod {
  */
 const withoutFiles = (method: RpcMethod): RpcMethod => ({
   ...method,
-  toInner(asked) {
-    if (paramsOf(asked)['format'] === 'csv')
+  toInner(request) {
+    if (paramsOf(request)['format'] === 'csv')
       throw badParams(`${method.name} gives no files over JSON-RPC: GET ${method.route.url}?format=csv`, 'format');
-    return method.toInner(asked);
+    return method.toInner(request);
   },
 });
 
@@ -50,7 +50,10 @@ function pageOf(words: Words, { before, after = '', described }: Address, param:
     ...(described === undefined ? {} : { describedAt: API + described }),
     params: [param],
     answers: 'http',
-    toInner: (asked) => ({ verb: 'GET', path: API + before + pathOf(paramsOf(asked)[param.name], param.name) + after }),
+    toInner: (request) => ({
+      verb: 'GET',
+      path: API + before + pathOf(paramsOf(request)[param.name], param.name) + after,
+    }),
   };
 }
 
@@ -66,10 +69,10 @@ function post(words: Words, url: string): RpcMethod {
     route: { verb: 'POST', url: path },
     described: 'body',
     answers: 'http',
-    toInner(asked) {
-      if (paramsOf(asked)['stream'] === true)
+    toInner(request) {
+      if (paramsOf(request)['stream'] === true)
         throw badParams(`${words.name} does not stream over JSON-RPC: leave stream out, or POST ${path}`, 'stream');
-      return { verb: 'POST', path, body: paramsWithout(asked, ['_meta']) };
+      return { verb: 'POST', path, body: paramsWithout(request, ['_meta']) };
     },
   };
 }
@@ -95,20 +98,20 @@ const NAMING: Readonly<Record<'service' | 'agent', InterpretedFieldsAt>> = {
 
 /** The message to a JSON-RPC route at `path`, or at the name from `param` below it. */
 function toEndpoint(
-  asked: RequestMessage,
+  request: RequestMessage,
   method: string,
   path: string,
   param: 'service' | 'agent',
   without: readonly string[],
 ) {
-  const params = paramsOf(asked);
+  const params = paramsOf(request);
   const fault = ambiguousKeyAt(params, NAMING[param], 'params.');
   if (fault !== null) throw badParams(fault.message, fault.param);
   const { [param]: name } = params;
   return {
     verb: 'POST' as const,
     path: name === undefined ? path : `${path}/${pathOf(name, param)}`,
-    body: `{"jsonrpc":"2.0","id":${asked.idText},"method":${JSON.stringify(method)},"params":${paramsWithout(asked, [param, ...without])}}`,
+    body: `{"jsonrpc":"2.0","id":${request.idText},"method":${JSON.stringify(method)},"params":${paramsWithout(request, [param, ...without])}}`,
   };
 }
 
@@ -127,14 +130,14 @@ function mcp(words: Words, params: readonly Param[] = []): RpcMethod {
     route: { verb: 'POST', url: '/mcp' },
     params: [SERVICE, ...params],
     answers: 'wire',
-    toInner(asked) {
-      const meta = paramsOf(asked)['_meta'];
+    toInner(request) {
+      const meta = paramsOf(request)['_meta'];
       if (isObject(meta) && Object.hasOwn(meta, ENVELOPE))
         throw badParams(
           `The envelope of an MCP revision is for POST /mcp: leave ${ENVELOPE} out of _meta here`,
           `_meta["${ENVELOPE}"]`,
         );
-      return toEndpoint(asked, words.name, '/mcp', 'service', []);
+      return toEndpoint(request, words.name, '/mcp', 'service', []);
     },
   };
 }
@@ -163,8 +166,8 @@ function a2a(words: Words, version: '0.3' | '1.0', params: readonly Param[] = []
     route: { verb: 'POST', url: '/a2a' },
     params: [AGENT, ...params],
     answers: 'wire',
-    toInner: (asked) => ({
-      ...toEndpoint(asked, method, '/a2a', 'agent', ['_meta']),
+    toInner: (request) => ({
+      ...toEndpoint(request, method, '/a2a', 'agent', ['_meta']),
       headers: { 'a2a-version': version },
     }),
   };

@@ -32,7 +32,7 @@ export interface RpcMethod {
   /** The format of the route's answer: an HTTP result, or JSON-RPC. */
   readonly answers: 'http' | 'wire';
   /** Throws GatewayError `invalid_request`. */
-  toInner(asked: RequestMessage): InnerRequest;
+  toInner(request: RequestMessage): InnerRequest;
 }
 
 /** The only method that no route answers. */
@@ -82,18 +82,18 @@ export const PAYMENT = 'x402/payment';
  * `caps`: the values of its `x-max-cost`. Throws GatewayError `invalid_request`.
  */
 export function ownHeaders(
-  asked: RequestMessage,
+  request: RequestMessage,
   header: string | null,
   caps: readonly string[] = [],
 ): Record<string, string> {
-  const meta = paramsOf(asked)['_meta'];
-  const said = isObject(meta) ? meta : EMPTY;
-  const key = said[KEY] === undefined ? header : parseIdempotencyKey(said[KEY]);
+  const meta = paramsOf(request)['_meta'];
+  const fields = isObject(meta) ? meta : EMPTY;
+  const key = fields[KEY] === undefined ? header : parseIdempotencyKey(fields[KEY]);
   return {
     ...(key === null ? {} : { 'idempotency-key': key }),
-    ...capHeader(said[MAX_COST_META], caps),
-    ...(said[RECEIPT] === true ? { 'x-receipt': '1' } : {}),
-    ...paymentOf(said[PAYMENT]),
+    ...capHeader(fields[MAX_COST_META], caps),
+    ...(fields[RECEIPT] === true ? { 'x-receipt': '1' } : {}),
+    ...paymentOf(fields[PAYMENT]),
   };
 }
 

@@ -40,11 +40,11 @@ export function outcomeOfHttp({ status, headers, text, bytes }: InnerReply): Out
   // A payment that may not be settled yet is an error, although its status is a success.
   if (status < 200 || status > 299 || isPending(status, text)) return errorOf(fromHttpError(status, headers, text));
   const type = headers['content-type'] ?? '';
-  const told = { status: 200, headers: toldOf(headers) };
-  if (isJson(type)) return { kind: 'result', text: withCost(text, headers), ...told };
-  if (type.startsWith('text/') || type === '') return { kind: 'result', text: JSON.stringify(text), ...told };
+  const base = { status: 200, headers: toldOf(headers) };
+  if (isJson(type)) return { kind: 'result', text: withCost(text, headers), ...base };
+  if (type.startsWith('text/') || type === '') return { kind: 'result', text: JSON.stringify(text), ...base };
   const file = JSON.stringify({ content_type: type, base64: bytes.toString('base64') });
-  return { kind: 'result', text: withCost(file, headers), ...told };
+  return { kind: 'result', text: withCost(file, headers), ...base };
 }
 
 const isPending = (status: number, text: string) =>
@@ -58,16 +58,16 @@ const isJson = (type: string) => /^application\/(?:[\w.-]+\+)?json\b/i.test(type
  */
 export function outcomeOfWire({ status, headers, text }: InnerReply): Outcome {
   const members = membersIn(text);
-  const told = toldOf(headers);
+  const passed = toldOf(headers);
   const result = members?.get('result');
-  if (result) return { kind: 'result', text: text.slice(result.start, result.end), status: 200, headers: told };
+  if (result) return { kind: 'result', text: text.slice(result.start, result.end), status: 200, headers: passed };
   const error = members?.has('jsonrpc') ? members.get('error') : undefined;
   if (error)
     return {
       kind: 'error',
       text: text.slice(error.start, error.end),
       status: KEPT_STATUSES.has(status) ? status : 200,
-      headers: told,
+      headers: passed,
     };
   if (status >= 400) return errorOf(fromHttpError(status, headers, text));
   return errorOf({ error: { code: CODE.internal, message: 'The endpoint gave no answer' }, status: 200, headers: {} });
@@ -85,20 +85,20 @@ function membersIn(text: string): Members | null {
 /** Adds the cost facts from the route's headers to `_meta` of a result that is an object. */
 function withCost(text: string, headers: Readonly<Record<string, string>>): string {
   const { 'x-generation-id': id, 'x-cost-usd': cost, 'x-receipt': receipt, 'payment-response': payment } = headers;
-  const told: (readonly [string, string])[] = [];
+  const entries: (readonly [string, string])[] = [];
   if (id !== undefined)
-    told.push([
+    entries.push([
       'tollgate/generation',
       JSON.stringify({ id, ...(cost === undefined ? {} : { cost, currency: 'USDC' }) }),
     ]);
-  if (receipt !== undefined) told.push(['tollgate/receipt', JSON.stringify(receipt)]);
-  if (payment !== undefined) told.push(['x402/payment-response', Buffer.from(payment, 'base64').toString()]);
-  const members = told.length > 0 ? membersIn(text) : null;
+  if (receipt !== undefined) entries.push(['tollgate/receipt', JSON.stringify(receipt)]);
+  if (payment !== undefined) entries.push(['x402/payment-response', Buffer.from(payment, 'base64').toString()]);
+  const members = entries.length > 0 ? membersIn(text) : null;
   if (members === null) return text;
   const meta = members.get('_meta');
-  if (meta && text[meta.start] === '{') return splice(text, [withMembers(text, meta, Object.fromEntries(told))]);
-  const made = `{${told.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
-  return splice(text, [withMembers(text, { start: 0, end: text.length }, { _meta: made })]);
+  if (meta && text[meta.start] === '{') return splice(text, [withMembers(text, meta, Object.fromEntries(entries))]);
+  const object = `{${entries.map(([key, value]) => `${JSON.stringify(key)}:${value}`).join(',')}}`;
+  return splice(text, [withMembers(text, { start: 0, end: text.length }, { _meta: object })]);
 }
 
 /** An error reply for a request without a readable id. */

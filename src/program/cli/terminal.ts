@@ -56,12 +56,12 @@ export interface FailedCall {
 
 /** Calls that failed, as a table. It names the providers if the calls do. */
 export function failureTable(failures: readonly FailedCall[], paint: Paint): string {
-  const named = failures.some(({ provider }) => provider !== undefined);
+  const hasProvider = failures.some(({ provider }) => provider !== undefined);
   return table(
-    ['WHEN', ...(named ? ['PROVIDER'] : []), 'SERVICE', 'STATUS', 'REQUEST', 'WHY', 'ITS WORDS'],
+    ['WHEN', ...(hasProvider ? ['PROVIDER'] : []), 'SERVICE', 'STATUS', 'REQUEST', 'WHY', 'ITS WORDS'],
     failures.map((each) => [
       each.at.slice(0, 19),
-      ...(named ? [each.provider ?? '-'] : []),
+      ...(hasProvider ? [each.provider ?? '-'] : []),
       each.service,
       each.status === null ? '-' : String(each.status),
       each.request_id,

@@ -43,7 +43,7 @@ export function keygenCommand(program: string): Command {
 
 function describe(wallet: Wallet, out: string): string {
   const paint = painter();
-  const shown = facts(
+  const text = facts(
     [
       ['address', wallet.address],
       ['account', wallet.accountId],
@@ -54,7 +54,7 @@ function describe(wallet: Wallet, out: string): string {
   );
   return `${paint('green', '✓')} ${out} holds a new wallet. Only you can read it, and nobody can restore it: keep a copy in a safe place.
 
-${shown}
+${text}
 
 To call with it instead of an API key:
   curl -H "SIGN-IN-WITH-X: $(${OWN_NAME} siwx --keypair ${shellWord(out)} --chain-id ${wallet.chainId} --domain <host>)" \\

@@ -15,7 +15,7 @@ export type GameStep =
       readonly words: string | null;
     };
 
-type Game = (said: string, run: CroupierRun | null) => AsyncGenerator<GameStep, void, undefined>;
+type Game = (text: string, run: CroupierRun | null) => AsyncGenerator<GameStep, void, undefined>;
 
 const TOOLBOX = 'demo/toolbox';
 const SAGE = 'demo/sage';
@@ -30,8 +30,8 @@ const DICE = /(?<![\w.])\d{0,3}d\d{1,4}(?:[+-]\d{1,6})?(?!\w)/i;
 export function createGame(around: Surroundings): Game {
   const rollDice = createTools(around).find(({ definition }) => definition.name === 'roll_dice')!.run;
 
-  return async function* play(said, run) {
-    const dice = DICE.exec(said.slice(0, HEARD_MAX))?.[0];
+  return async function* play(text, run) {
+    const dice = DICE.exec(text.slice(0, HEARD_MAX))?.[0];
     if (dice === undefined) {
       yield {
         kind: 'over',
@@ -101,9 +101,9 @@ const COMMENT_TOKENS_MAX = 64;
  * beside it is not on this machine.
  */
 export function readRun(metadata: unknown): CroupierRun | null {
-  const said = isObject(metadata) ? metadata['tollgate/run'] : undefined;
-  if (!isObject(said)) return null;
-  const { token, url: base } = said;
+  const run = isObject(metadata) ? metadata['tollgate/run'] : undefined;
+  if (!isObject(run)) return null;
+  const { token, url: base } = run;
   if (typeof token !== 'string' || !TOKEN.test(token) || typeof base !== 'string') return null;
   const url = URL.parse(base);
   return url !== null && url.protocol === 'http:' && LOOPBACK.test(url.hostname)

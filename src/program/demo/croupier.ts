@@ -68,11 +68,11 @@ export function createCroupier(around: Surroundings): Croupier {
     try {
       await stream(reply, response);
     } catch (error) {
-      const told = isLegacy
+      const rpcError = isLegacy
         ? LegacyJsonRpcTransportHandler.mapToLegacyJSONRPCError(error)
         : JsonRpcTransportHandler.mapToJSONRPCError(error);
       if (response.headersSent) response.destroy();
-      else refuse(response, request['id'], told);
+      else refuse(response, request['id'], rpcError);
     }
   };
   return { card: croupierCard, answer };
@@ -84,9 +84,9 @@ export function createCroupier(around: Surroundings): Croupier {
  */
 class CroupierHandler extends DefaultRequestHandler {
   readonly #tasks: CroupierTasks;
-  constructor(...given: [AgentCard, CroupierTasks, ReturnType<typeof createCroupierExecutor>, CroupierTasks]) {
-    super(...given);
-    this.#tasks = given[1];
+  constructor(...args: [AgentCard, CroupierTasks, ReturnType<typeof createCroupierExecutor>, CroupierTasks]) {
+    super(...args);
+    this.#tasks = args[1];
   }
 
   override async sendMessage(params: SendMessageRequest, context: ServerCallContext) {
@@ -209,10 +209,10 @@ function createCroupierExecutor(around: Surroundings, tasks: CroupierTasks): Age
         append = true;
       };
       try {
-        const said = userMessage.parts
+        const text = userMessage.parts
           .flatMap(({ content }) => (content?.$case === 'text' ? [content.value] : []))
           .join('\n');
-        for await (const step of game(said, readRun(userMessage.metadata))) {
+        for await (const step of game(text, readRun(userMessage.metadata))) {
           if (!playing.has(taskId)) return;
           tell(step);
         }

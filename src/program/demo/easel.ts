@@ -72,8 +72,8 @@ async function pictureOf(entry: string | File | null, param: string): Promise<Rg
 const SEED_MAX = 2_147_483_647;
 
 /** Returns the seed of a request if it is 0 or more. Otherwise, also for -1, returns a new random seed. */
-const seedOf = (given: unknown): number =>
-  Number.isInteger(given) && (given as number) >= 0 ? (given as number) : randomInt(SEED_MAX - IMAGES_MAX);
+const seedOf = (value: unknown): number =>
+  Number.isInteger(value) && (value as number) >= 0 ? (value as number) : randomInt(SEED_MAX - IMAGES_MAX);
 
 /** Bytes that are always the same for the same prompt and seed. */
 const chanceOf = (prompt: string, seed: number): Buffer =>

@@ -30,12 +30,12 @@ export function toPng({ width, height, pixels }: Rgba): Buffer {
 }
 
 function chunk(type: string, data: Buffer): Buffer {
-  const named = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const typed = Buffer.concat([Buffer.from(type, 'latin1'), data]);
   const length = Buffer.alloc(4);
   length.writeUInt32BE(data.byteLength);
   const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(named));
-  return Buffer.concat([length, named, sum]);
+  sum.writeUInt32BE(crc32(typed));
+  return Buffer.concat([length, typed, sum]);
 }
 
 /** Bytes per pixel for each colour type of the file: grey, RGB, palette, grey with alpha, RGB with alpha. */
@@ -94,24 +94,24 @@ function unfilter(rows: Buffer, row: number, height: number, bytes: number): Buf
     const filter = rows[y * (row + 1)];
     for (let x = 0; x < row; x += 1) {
       const at = y * row + x;
-      const left = x < bytes ? 0 : plain[at - bytes]!;
+      const before = x < bytes ? 0 : plain[at - bytes]!;
       const above = y === 0 ? 0 : plain[at - row]!;
       const corner = x < bytes || y === 0 ? 0 : plain[at - row - bytes]!;
-      const taken =
-        [0, left, above, (left + above) >> 1, filter === 4 ? paeth(left, above, corner) : 0][filter ?? 0] ?? 0;
-      plain[at] = rows[y * (row + 1) + 1 + x]! + taken;
+      const predicted =
+        [0, before, above, (before + above) >> 1, filter === 4 ? paeth(before, above, corner) : 0][filter ?? 0] ?? 0;
+      plain[at] = rows[y * (row + 1) + 1 + x]! + predicted;
     }
   }
   return plain;
 }
 
-function paeth(left: number, above: number, corner: number): number {
-  const guess = left + above - corner;
-  const [ofLeft, ofAbove, ofCorner] = [left, above, corner].map((one) => Math.abs(guess - one)) as [
+function paeth(before: number, above: number, corner: number): number {
+  const guess = before + above - corner;
+  const [ofLeft, ofAbove, ofCorner] = [before, above, corner].map((one) => Math.abs(guess - one)) as [
     number,
     number,
     number,
   ];
-  if (ofLeft <= ofAbove && ofLeft <= ofCorner) return left;
+  if (ofLeft <= ofAbove && ofLeft <= ofCorner) return before;
   return ofAbove <= ofCorner ? above : corner;
 }

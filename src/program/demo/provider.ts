@@ -165,12 +165,12 @@ async function stream(
   chat: ChatRequest,
   { id, created, pace }: { id: string; created: number; pace: number },
 ): Promise<void> {
-  const left = new AbortController();
-  response.once('close', () => left.abort());
+  const clientGone = new AbortController();
+  response.once('close', () => clientGone.abort());
   const choices = complete(chat, id);
   const event = async (parts: object): Promise<void> => {
     const text = `data: ${JSON.stringify({ id, object: 'chat.completion.chunk', created, model: chat.model, ...parts })}\n\n`;
-    if (!response.write(text)) await once(response, 'drain', { signal: left.signal });
+    if (!response.write(text)) await once(response, 'drain', { signal: clientGone.signal });
   };
   const choiceEvent = (index: number, delta: object, finishReason: string | null): Promise<void> =>
     event({ choices: [{ index, delta, finish_reason: finishReason }] });
@@ -181,8 +181,8 @@ async function stream(
     for (const index of choices.keys()) await choiceEvent(index, { role: 'assistant', content: '' }, null);
     const longest = Math.max(...choices.map((choice) => choice.pieces.length));
     for (let position = 0; position < longest; position += 1) {
-      left.signal.throwIfAborted();
-      if (pace > 0) await pause(pace, undefined, { signal: left.signal });
+      clientGone.signal.throwIfAborted();
+      if (pace > 0) await pause(pace, undefined, { signal: clientGone.signal });
       for (const [index, choice] of choices.entries()) {
         const piece = choice.pieces[position];
         if (piece !== undefined) await choiceEvent(index, deltaOf(piece), null);
@@ -192,7 +192,7 @@ async function stream(
     await event({ choices: [], usage: usageOf(chat, choices) });
     response.end('data: [DONE]\n\n');
   } catch (error) {
-    if (!left.signal.aborted) throw error;
+    if (!clientGone.signal.aborted) throw error;
   }
 }
 

@@ -10,16 +10,16 @@ export function composeAnswer(request: ChatRequest, choice: number): string {
   const user = request.messages.findLast((message) => message.role === 'user');
   const seen = describePictures(user?.pictures ?? []);
   if (request.model.endsWith('echo')) return [user?.text ?? '', seen].filter((part) => part !== '').join('\n');
-  const said = ownWords(user?.text ?? '')
+  const text = ownWords(user?.text ?? '')
     .slice(0, HEARD_MAX)
     .trim();
   if (request.answerSchema !== null && request.answerSchema !== ANY_OBJECT)
-    return JSON.stringify(exampleFor(request.answerSchema, said) ?? {});
-  const told = seen !== '' && said === '' ? '' : answerTo(said, request, choice);
+    return JSON.stringify(exampleFor(request.answerSchema, text) ?? {});
+  const answerText = seen !== '' && text === '' ? '' : answerTo(text, request, choice);
   const answer =
     last?.role === 'tool'
       ? `The tool answered: ${last.text.slice(0, 500)}`
-      : [seen, told].filter((part) => part !== '').join(' ');
+      : [seen, answerText].filter((part) => part !== '').join(' ');
   return request.answerSchema === null ? answer : JSON.stringify({ answer });
 }
 
@@ -29,7 +29,7 @@ const HEARD_MAX = 4000;
 
 interface Topic {
   readonly asks: RegExp;
-  answer(said: string, request: ChatRequest, choice: number): string | null;
+  answer(text: string, request: ChatRequest, choice: number): string | null;
 }
 
 const GREETINGS = ['Hello!', 'Hi there!', 'Good to meet you!', 'Welcome!'];
@@ -40,8 +40,8 @@ const TOPICS: readonly Topic[] = [
   { asks: /\bcount\b/i, answer: countUp },
   {
     asks: /\bhow (?:many|long)\b|\bcount the\b/i,
-    answer: (said) => {
-      const text = /["“:]\s*([^"”]+)/.exec(said)?.[1]?.trim();
+    answer: (question) => {
+      const text = /["“:]\s*([^"”]+)/.exec(question)?.[1]?.trim();
       return text === undefined
         ? null
         : `That is ${plural(wordsOf(text).length, 'word')} and ${plural(Array.from(text).length, 'character')}.`;
@@ -50,8 +50,8 @@ const TOPICS: readonly Topic[] = [
   { asks: /\bdice\b/i, answer: commentOn },
   {
     asks: /\d/,
-    answer: (said) => {
-      const sum = solve(said);
+    answer: (question) => {
+      const sum = solve(question);
       return sum === null ? null : `${sum.question} = ${sum.result}`;
     },
   },
@@ -74,8 +74,8 @@ const TOPICS: readonly Topic[] = [
   { asks: /\b(?:thanks|thank you|cheers)\b/i, answer: () => 'You are welcome!' },
   {
     asks: /^\W*(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening)|hola|bonjour|hallo|ciao|say (?:hi|hello))\b/i,
-    answer: (said, request, choice) =>
-      `${pick(GREETINGS, said, request.seed + choice)} I am sage, the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
+    answer: (question, request, choice) =>
+      `${pick(GREETINGS, question, request.seed + choice)} I am sage, the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
   },
   {
     asks: /\b(?:tests?|ping)\b/i,
@@ -83,21 +83,21 @@ const TOPICS: readonly Topic[] = [
   },
 ];
 
-function answerTo(said: string, request: ChatRequest, choice: number): string {
+function answerTo(text: string, request: ChatRequest, choice: number): string {
   for (const topic of TOPICS) {
-    const answer = topic.asks.test(said) ? topic.answer(said, request, choice) : null;
+    const answer = topic.asks.test(text) ? topic.answer(text, request, choice) : null;
     if (answer !== null) return answer;
   }
-  if (said === '') return `You said nothing, and that is fine. ${INVITATION}`;
+  if (text === '') return `You said nothing, and that is fine. ${INVITATION}`;
   const openings = ['You said', 'I read', 'I heard', 'Your words'];
-  const shown = said.length > 200 ? `${said.slice(0, 200).toWellFormed()}…` : said;
-  return `${pick(openings, said, request.seed + choice)}: "${shown}" (${plural(wordsOf(said).length, 'word')}, ${plural(countTokens(said), 'token')}). I am a demo with a few rules and no model behind me, so that is all I make of it. ${INVITATION}`;
+  const quote = text.length > 200 ? `${text.slice(0, 200).toWellFormed()}…` : text;
+  return `${pick(openings, text, request.seed + choice)}: "${quote}" (${plural(wordsOf(text).length, 'word')}, ${plural(countTokens(text), 'token')}). I am a demo with a few rules and no model behind me, so that is all I make of it. ${INVITATION}`;
 }
 
 const COUNT_MAX = 1000;
 
-function countUp(said: string): string | null {
-  const range = /\bcount\b(?:\s+from\s+(-?\d{1,9}))?.*?\b(?:to|until|till)\s+(-?\d{1,9})/i.exec(said);
+function countUp(text: string): string | null {
+  const range = /\bcount\b(?:\s+from\s+(-?\d{1,9}))?.*?\b(?:to|until|till)\s+(-?\d{1,9})/i.exec(text);
   if (range === null) return null;
   const from = Number(range[1] ?? 1);
   const to = Number(range[2]);

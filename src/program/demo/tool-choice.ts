@@ -13,16 +13,16 @@ interface ToolCall {
 export function chooseTools(request: ChatRequest): readonly ToolCall[] {
   if (request.tools.length === 0 || request.toolChoice === 'none' || request.messages.at(-1)?.role === 'tool')
     return [];
-  const said = ownWords(request.messages.findLast((message) => message.role === 'user')?.text ?? '').slice(0, 4000);
+  const text = ownWords(request.messages.findLast((message) => message.role === 'user')?.text ?? '').slice(0, 4000);
   const { toolChoice } = request;
-  const named =
+  const matches =
     typeof toolChoice === 'object'
       ? request.tools.filter((tool) => tool.name === toolChoice.name)
-      : request.tools.filter((tool) => isMeant(tool, said));
-  const chosen = named.length === 0 && toolChoice === 'required' ? request.tools.slice(0, 1) : named;
+      : request.tools.filter((tool) => isMeant(tool, text));
+  const chosen = matches.length === 0 && toolChoice === 'required' ? request.tools.slice(0, 1) : matches;
   return chosen
     .slice(0, request.parallelToolCalls ? undefined : 1)
-    .map((tool) => ({ name: tool.name, arguments: JSON.stringify(exampleFor(tool.parameters, said) ?? {}) }));
+    .map((tool) => ({ name: tool.name, arguments: JSON.stringify(exampleFor(tool.parameters, text) ?? {}) }));
 }
 
 // Words in tool names that don't tell which tool the user means.
@@ -45,8 +45,8 @@ const COMMON_WORDS = new Set([
 ]);
 
 /** Tells whether the user means this tool. "what is the weather in Rome?" means `get_current_weather`. */
-function isMeant(tool: Tool, said: string): boolean {
-  const text = said.toLowerCase();
+function isMeant(tool: Tool, phrase: string): boolean {
+  const text = phrase.toLowerCase();
   const words = tool.name
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
@@ -63,14 +63,14 @@ const DEPTH_MAX = 8;
  * Makes a plausible value for a JSON Schema, with words and numbers from the user's message. Follows only `$ref`s
  * inside the schema.
  */
-export function exampleFor(schema: unknown, said: string): unknown {
-  const numbers = said.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
+export function exampleFor(schema: unknown, text: string): unknown {
+  const numbers = text.match(/-?\d+(?:\.\d+)?/g)?.map(Number) ?? [];
   const make = (part: unknown, name: string, depth: number): unknown => {
     if (!isObject(part) || depth > DEPTH_MAX) return null;
     if (typeof part['$ref'] === 'string') return make(lookUp(schema, part['$ref']), name, depth + 1);
     if (Object.hasOwn(part, 'const')) return part['const'];
     if (Array.isArray(part['enum']))
-      return part['enum'].find((value) => typeof value === 'string' && mentions(said, value)) ?? part['enum'][0];
+      return part['enum'].find((value) => typeof value === 'string' && mentions(text, value)) ?? part['enum'][0];
     const alternatives = part['anyOf'] ?? part['oneOf'];
     if (Array.isArray(alternatives))
       return make(
@@ -84,12 +84,12 @@ export function exampleFor(schema: unknown, said: string): unknown {
       case 'object': {
         const properties = isObject(part['properties']) ? part['properties'] : {};
         const required = Array.isArray(part['required']) ? part['required'] : Object.keys(properties);
-        const wanted = Object.keys(properties).filter(
-          (key) => required.includes(key) || namesProperty(properties[key], key, said),
+        const names = Object.keys(properties).filter(
+          (key) => required.includes(key) || namesProperty(properties[key], key, text),
         );
         // Clients that ask for a list put it into an object, and several call the list optional there.
-        if (wanted.length === 0) wanted.push(...Object.keys(properties).filter((key) => listsObjects(properties[key])));
-        return Object.fromEntries(wanted.map((key) => [key, make(properties[key], key, depth + 1)]));
+        if (names.length === 0) names.push(...Object.keys(properties).filter((key) => listsObjects(properties[key])));
+        return Object.fromEntries(names.map((key) => [key, make(properties[key], key, depth + 1)]));
       }
       case 'array':
         return Array.from({ length: Math.min(Math.max(1, limit(part, 'minItems') ?? 1), 8) }, () =>
@@ -99,11 +99,11 @@ export function exampleFor(schema: unknown, said: string): unknown {
       case 'number':
         return exampleNumber(part, numbers);
       case 'boolean':
-        return part['default'] ?? !new RegExp(`\\b(no|not|without|off)\\b`, 'i').test(said);
+        return part['default'] ?? !new RegExp(`\\b(no|not|without|off)\\b`, 'i').test(text);
       case 'null':
         return null;
       default:
-        return exampleString(part, name, said);
+        return exampleString(part, name, text);
     }
   };
   const listsObjects = (part: unknown): boolean => {
@@ -123,46 +123,46 @@ function typeOf(schema: Readonly<Record<string, unknown>>): unknown {
 
 function lookUp(root: unknown, reference: string): unknown {
   if (!reference.startsWith('#')) return null;
-  let found = root;
+  let value = root;
   for (const step of reference.split('/').slice(1))
-    found = isObject(found) ? found[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
-  return found;
+    value = isObject(value) ? value[step.replaceAll('~1', '/').replaceAll('~0', '~')] : null;
+  return value;
 }
 
-function exampleNumber(schema: Readonly<Record<string, unknown>>, said: number[]): number {
+function exampleNumber(schema: Readonly<Record<string, unknown>>, numbers: number[]): number {
   const min = limit(schema, 'minimum') ?? (limit(schema, 'exclusiveMinimum') ?? -Infinity) + 1;
   const max = limit(schema, 'maximum') ?? (limit(schema, 'exclusiveMaximum') ?? Infinity) - 1;
   const whole = schema['type'] === 'integer';
   const fits = (value: number): boolean => value >= min && value <= max && (!whole || Number.isInteger(value));
-  const position = said.findIndex(fits);
+  const position = numbers.findIndex(fits);
   // Each number of the message is used once, so "from 3 to 5" fills two properties.
-  if (position !== -1) return said.splice(position, 1)[0] ?? 1;
+  if (position !== -1) return numbers.splice(position, 1)[0] ?? 1;
   if (typeof schema['default'] === 'number') return schema['default'];
   return fits(1) ? 1 : Number.isFinite(min) ? min : max;
 }
 
-function exampleString(schema: Readonly<Record<string, unknown>>, name: string, said: string): string {
-  const alike = likeAnExample(schema, said);
+function exampleString(schema: Readonly<Record<string, unknown>>, name: string, text: string): string {
+  const alike = likeAnExample(schema, text);
   if (alike !== null) return alike;
   if (typeof schema['default'] === 'string') return schema['default'];
   switch (schema['format']) {
     case 'date':
-      return /\d{4}-\d{2}-\d{2}/.exec(said)?.[0] ?? '2026-01-31';
+      return /\d{4}-\d{2}-\d{2}/.exec(text)?.[0] ?? '2026-01-31';
     case 'date-time':
       return '2026-01-31T12:00:00Z';
     case 'email':
-      return /[\w.+-]+@[\w.-]+\w/.exec(said)?.[0] ?? 'someone@example.com';
+      return /[\w.+-]+@[\w.-]+\w/.exec(text)?.[0] ?? 'someone@example.com';
     case 'uri':
-      return /https?:\/\/\S+/.exec(said)?.[0] ?? 'https://example.com/';
+      return /https?:\/\/\S+/.exec(text)?.[0] ?? 'https://example.com/';
   }
-  const quoted = /["“]([^"”]{1,200})["”]/.exec(said)?.[1];
+  const quoted = /["“]([^"”]{1,200})["”]/.exec(text)?.[1];
   if (quoted !== undefined) return quoted;
-  if (/query|text|prompt|question|message|input|search|content/i.test(name)) return said.slice(0, 200);
+  if (/query|text|prompt|question|message|input|search|content/i.test(name)) return text.slice(0, 200);
   // A place, as in "the weather in New York?": the capitalised words after a preposition. Without those, the last
   // capitalised words that don't begin the message.
   const place =
-    /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(said)?.[1] ??
-    [...said.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];
+    /\b(?:in|at|for|from|to|of|about)\s+((?:\p{Lu}[\p{L}'-]*\s?)+)/u.exec(text)?.[1] ??
+    [...text.matchAll(/(?<=\s)(?:\p{Lu}[\p{L}'-]+\s?)+/gu)].at(-1)?.[0];
   return place?.trim() ?? (name === '' ? 'example' : `example ${name}`);
 }
 
@@ -175,12 +175,12 @@ function limit(schema: Readonly<Record<string, unknown>>, name: string): number 
  * Tells whether the message mentions an optional property: by its name, by one of its `enum` values, or in the form of
  * one of its `examples`.
  */
-function namesProperty(property: unknown, name: string, said: string): boolean {
+function namesProperty(property: unknown, name: string, text: string): boolean {
   const allowed = isObject(property) && Array.isArray(property['enum']) ? property['enum'] : [];
   return (
-    mentions(said, name) ||
-    allowed.some((value) => typeof value === 'string' && mentions(said, value)) ||
-    likeAnExample(property, said) !== null
+    mentions(text, name) ||
+    allowed.some((value) => typeof value === 'string' && mentions(text, value)) ||
+    likeAnExample(property, text) !== null
   );
 }
 
@@ -191,7 +191,7 @@ const EXAMPLE_CHARS_MAX = 40;
  * Finds words of the message that have the form of one of the property's `examples`, with other digits. Returns null if
  * there are no such words.
  */
-function likeAnExample(property: unknown, said: string): string | null {
+function likeAnExample(property: unknown, text: string): string | null {
   const examples = isObject(property) && Array.isArray(property['examples']) ? property['examples'] : [];
   for (const example of examples.slice(0, EXAMPLES_MAX)) {
     if (typeof example !== 'string' || example.length > EXAMPLE_CHARS_MAX || !/\d/.test(example)) continue;
@@ -199,12 +199,12 @@ function likeAnExample(property: unknown, said: string): string | null {
       .split(/\d+/)
       .map((text) => RegExp.escape(text))
       .join(String.raw`\d{1,9}`);
-    const found = new RegExp(`(?<![\\w.])${form}(?![\\w.])`, 'i').exec(said);
-    if (found !== null) return found[0];
+    const match = new RegExp(`(?<![\\w.])${form}(?![\\w.])`, 'i').exec(text);
+    if (match !== null) return match[0];
   }
   return null;
 }
 
-function mentions(said: string, word: string): boolean {
-  return said.toLowerCase().includes(word.toLowerCase());
+function mentions(text: string, word: string): boolean {
+  return text.toLowerCase().includes(word.toLowerCase());
 }

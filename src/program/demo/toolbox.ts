@@ -29,12 +29,12 @@ export function createToolbox(around: Surroundings): Toolbox {
       },
     );
     for (const { definition, run } of tools) {
-      const { name, inputSchema, outputSchema, ...shown } = definition;
+      const { name, inputSchema, outputSchema, ...facts } = definition;
       const schemas = {
         inputSchema: fromJsonSchema<Record<string, unknown>>(inputSchema),
         outputSchema: fromJsonSchema(outputSchema),
       };
-      server.registerTool(name, { ...shown, ...schemas }, (args) => {
+      server.registerTool(name, { ...facts, ...schemas }, (args) => {
         try {
           const { text, data } = run(args);
           return { content: [{ type: 'text', text }], structuredContent: data };

@@ -120,7 +120,7 @@ function rollDice(args: JsonObject, { roll }: Surroundings): Said {
 
 function tellTime(args: JsonObject, { now }: Surroundings): Said {
   const zone = stringOf(args, 'zone', 'UTC');
-  const said = (options: Intl.DateTimeFormatOptions) => {
+  const format = (options: Intl.DateTimeFormatOptions) => {
     try {
       return new Intl.DateTimeFormat('en-CA', { ...options, timeZone: zone }).format(now());
     } catch {
@@ -129,9 +129,9 @@ function tellTime(args: JsonObject, { now }: Surroundings): Said {
       );
     }
   };
-  const date = said({ dateStyle: 'short' });
-  const time = said({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
-  const weekday = said({ weekday: 'long' });
+  const date = format({ dateStyle: 'short' });
+  const time = format({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+  const weekday = format({ weekday: 'long' });
   return { text: `It is ${time} on ${weekday}, ${date}, in ${zone}.`, data: { zone, date, time, weekday } };
 }
 
@@ -153,12 +153,12 @@ function weighWords(args: JsonObject): Said {
     heaviest,
     seconds_aloud: Math.ceil(all.length / WORDS_PER_SECOND),
   };
-  const of = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
-  const sizes = `${of(data.words, 'word')}, ${of(data.characters, 'character')} and ${of(data.tokens, 'token')}`;
+  const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`;
+  const sizes = `${counted(data.words, 'word')}, ${counted(data.characters, 'character')} and ${counted(data.tokens, 'token')}`;
   const rest =
     heaviest === ''
       ? ''
-      : ` Its heaviest word is "${heaviest}"; to read it aloud takes ${of(data.seconds_aloud, 'second')}.`;
+      : ` Its heaviest word is "${heaviest}"; to read it aloud takes ${counted(data.seconds_aloud, 'second')}.`;
   return { text: `The text has ${sizes}.${rest}`, data };
 }
 

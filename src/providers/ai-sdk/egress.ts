@@ -52,7 +52,7 @@ const FLOOD_MS = 5_000;
 export function createEgress({ allowPrivate }: EgressOptions): Egress {
   const Agent = loadAgent();
   const options = { allowH2: false, headersTimeout: 0, bodyTimeout: 0 } as const;
-  const named = skipInterimReplies(new Agent({ ...options, connect: { timeout: 10_000 } }));
+  const agent = skipInterimReplies(new Agent({ ...options, connect: { timeout: 10_000 } }));
   const guarded = skipInterimReplies(new Agent({ ...options, connect: createGuardedConnector({ allowPrivate }) }));
 
   function open(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, { origins, refused }: PipeOptions): void {
@@ -69,7 +69,7 @@ export function createEgress({ allowPrivate }: EgressOptions): Egress {
     if (length > BODY_BYTES_MAX) return refuse(stream, `the body has more than ${BODY_BYTES_MAX} bytes`);
     const sent = sentHeaders(headers);
     if (length > 0) sent['content-length'] = String(length);
-    (own ? named : guarded).dispatch(
+    (own ? agent : guarded).dispatch(
       {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,
@@ -100,7 +100,7 @@ export function createEgress({ allowPrivate }: EgressOptions): Egress {
       });
     },
     async close() {
-      await Promise.all([named.destroy(), guarded.destroy()]);
+      await Promise.all([agent.destroy(), guarded.destroy()]);
     },
   };
 }

@@ -12,20 +12,20 @@ export function readPaced(
   bytesMax: number,
   take: (piece: Buffer, isLast: boolean) => void,
 ): () => void {
-  let left = bytesMax;
+  let remaining = bytesMax;
   let next: NodeJS.Immediate | null = null;
   const read = () => {
     next = null;
-    if (left === 0) return;
-    const piece = pipe.read(Math.min(PIECE_BYTES, left, pipe.readableLength)) as Buffer | null;
+    if (remaining === 0) return;
+    const piece = pipe.read(Math.min(PIECE_BYTES, remaining, pipe.readableLength)) as Buffer | null;
     if (piece === null) return;
     next = setImmediate(read);
-    left -= piece.byteLength;
-    take(piece, left === 0);
+    remaining -= piece.byteLength;
+    take(piece, remaining === 0);
   };
   pipe.on('readable', () => void (next ?? read()));
   return () => {
-    left = bytesMax;
+    remaining = bytesMax;
     if (next === null) read();
   };
 }

@@ -216,15 +216,15 @@ function providerSettings({
   settings,
   secrets,
 }: Pick<SdkTarget, 'settings' | 'secrets'>): Readonly<Record<string, unknown>> {
-  const made: Record<string, unknown> = {};
+  const result: Record<string, unknown> = {};
   for (const [path, value] of Object.entries({ ...settings, ...secrets })) {
     const names = path.split('.');
     const last = names.pop()!;
-    let place = made;
+    let place = result;
     for (const name of names) place = (place[name] ??= {}) as Record<string, unknown>;
     place[last] = value;
   }
-  return made;
+  return result;
 }
 
 /** Origins that the operator wrote into the settings, such as that of `baseURL`. */

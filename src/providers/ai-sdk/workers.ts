@@ -64,17 +64,17 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     const { findWall, missingWall } = await import('./wall/find-wall.ts');
     const find = async () => {
       const readable = targets.flatMap((target) => findPackage(target).readable);
-      const found = await findWall({
+      const newWall = await findWall({
         readable: [...new Set(readable)],
         hidden,
         ...(candidates ? { candidates } : {}),
       });
-      options.tell({ text: `packages of the AI SDK run ${found.name}`, keeps: found.keeps, why: found.why });
-      return found;
+      options.tell({ text: `packages of the AI SDK run ${newWall.name}`, keeps: newWall.keeps, why: newWall.why });
+      return newWall;
     };
-    const found = await (wall ??= find());
-    if (found.why !== null && options.wall === 'required') throw missingWall(found.why);
-    return found;
+    const current = await (wall ??= find());
+    if (current.why !== null && options.wall === 'required') throw missingWall(current.why);
+    return current;
   };
   // Loaded with the first call, because most gateways have no package.
   const load = async (target: SdkTarget) => {
@@ -103,9 +103,9 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
       return shared.dispatcher;
     },
     keepOnly(targets) {
-      const kept = new Set(targets.map((target) => JSON.stringify(target)));
+      const targetKeys = new Set(targets.map((target) => JSON.stringify(target)));
       for (const [key, shared] of running) {
-        if (kept.has(key)) continue;
+        if (targetKeys.has(key)) continue;
         running.delete(key);
         void shared.stop(true);
       }
@@ -123,16 +123,16 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     let failures = 0;
     let notBefore = 0;
     let stopped = false;
-    let kept: PackageLog | null = null;
+    let packageLog: PackageLog | null = null;
 
     const connect = async (): Promise<Duplex> => {
       // Its pipe broke, and the process may go on: there is one for each package.
       worker?.kill();
       const { startWorker, createPackageLog, egress: way, around } = await load(target);
-      const said = (kept ??= createPackageLog((text) => log(target.sdk, text)));
+      const ownLog = (packageLog ??= createPackageLog((text) => log(target.sdk, text)));
       if (stopped || notBefore > performance.now())
         throw Object.assign(new Error('it failed a moment ago'), { code: PACKAGE_FAILED });
-      worker = startWorker({ target, egress: way, wall: around, log: said, times });
+      worker = startWorker({ target, egress: way, wall: around, log: ownLog, times });
       const begun = performance.now();
       const mine = worker;
       void mine.ended.then((how) => {
@@ -140,12 +140,12 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
         if (stopped) return;
         failures = performance.now() - begun > LIVED_MS ? 1 : failures + 1;
         notBefore = performance.now() + PAUSES_MS[Math.min(failures - 1, PAUSES_MS.length - 1)]!;
-        said.own(`its process ${how}`);
+        ownLog.own(`its process ${how}`);
       });
       try {
         return await mine.calls;
       } catch (error) {
-        said.own(`it cannot be used: ${(error as Error).message}`);
+        ownLog.own(`it cannot be used: ${(error as Error).message}`);
         throw error;
       }
     };

@@ -102,16 +102,19 @@ export function listPrice(
     searches,
   }: { readonly now: number; readonly markupBps: number; readonly searches?: string | undefined },
 ): ListPrice {
-  const found = entryOf(provider, model);
-  if (!found) return unpriced('the list of prices does not have it');
-  if (!isCloseMatch(model, found))
-    return unpriced(`the list of prices has only ${found.id}, which may have another price: set pricing or priced_as`);
-  const entries = entriesAt(found, now);
+  const entry = entryOf(provider, model);
+  if (!entry) return unpriced('the list of prices does not have it');
+  if (!isCloseMatch(model, entry))
+    return unpriced(`the list of prices has only ${entry.id}, which may have another price: set pricing or priced_as`);
+  const entries = entriesAt(entry, now);
   const makes = productOf(model);
-  const told = { kind: 'priced', pricedAs: found.id, contextLength: found.context_window ?? null, makes } as const;
+  const facts = { kind: 'priced', pricedAs: entry.id, contextLength: entry.context_window ?? null, makes } as const;
   const hours = makes === 'transcription' ? entries.map(({ audio_hours: price }) => price ?? 0).map(highest) : [0];
   if (Math.min(...hours) > 0)
-    return { ...told, pricing: { prompt: '0', completion: '0', per_minute: perMinute(Math.max(...hours), markupBps) } };
+    return {
+      ...facts,
+      pricing: { prompt: '0', completion: '0', per_minute: perMinute(Math.max(...hours), markupBps) },
+    };
   for (const entry of entries) {
     const foreign = unmapped(entry);
     if (foreign !== null) return unpriced(`it charges for ${foreign}, which has no price here`);
@@ -123,12 +126,12 @@ export function listPrice(
     return unpriced('the list of prices has no price for its completions');
   if (makes === 'embeddings' && (rated.base['audio'] ?? prompt) > prompt)
     return unpriced('it charges for sound at another price than text, which embeddings cannot have');
-  if (makes === 'embeddings') return { ...told, pricing: toPricing({ base: { prompt, completion: 0n }, tiers: [] }) };
+  if (makes === 'embeddings') return { ...facts, pricing: toPricing({ base: { prompt, completion: 0n }, tiers: [] }) };
   const withSearches =
     makes !== 'text' || searches === undefined || rated.base['web_search'] !== undefined
       ? rated
       : { ...rated, base: { ...rated.base, web_search: rate(Number(searches), 'web_search', markupBps) } };
-  return { ...told, pricing: toPricing(withSearches) };
+  return { ...facts, pricing: toPricing(withSearches) };
 }
 
 /** The entry of the list for a model. null if it is missing, or contradicts itself. */
@@ -264,8 +267,8 @@ function toPricing({ base, tiers }: Rated): Pricing {
  * The dearer of two prices: of each price of the list, and of what the provider itself names in USD for 1M tokens, by
  * the keys of `pricing`.
  */
-export function dearer(one: Pricing, named: Readonly<Record<string, number>>, markupBps: number): Pricing {
-  const least = Object.entries(named).map(([key, amount]) => [key, rate(amount, key, markupBps)] as const);
+export function dearer(one: Pricing, prices: Readonly<Record<string, number>>, markupBps: number): Pricing {
+  const least = Object.entries(prices).map(([key, amount]) => [key, rate(amount, key, markupBps)] as const);
   const raise = <T extends Readonly<Record<string, unknown>>>(prices: T): T => {
     const raised: Record<string, unknown> = { ...prices };
     for (const [key, bound] of least) {
@@ -310,8 +313,8 @@ export function tierPrice(pricing: Pricing, { times, cachedAsPrompt }: KnownTier
   return { ...part(pricing), tiers: above.map((tier) => ({ above: tier['above']!, ...part(tier) })) };
 }
 
-function partOf(amount: bigint, [times, by]: Fraction): bigint {
-  const part = (amount * times + by - 1n) / by;
+function partOf(amount: bigint, [times, divisor]: Fraction): bigint {
+  const part = (amount * times + divisor - 1n) / divisor;
   return part > 0n && part < LEAST ? LEAST : part;
 }
 

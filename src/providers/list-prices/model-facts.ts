@@ -41,10 +41,10 @@ const UNFIT_AT: Readonly<Partial<Record<KnownProviderName, readonly (readonly [n
 export function unfit(use: KnownProviderName, model: string, takesSound: boolean): string | null {
   const name = model.toLowerCase();
   const isSpoken = KNOWN_PROVIDERS[use].audio === true && /^(?:speech|transcription)$/.test(productOf(name));
-  const found = [...UNFIT, ...(UNFIT_AT[use] ?? [])].find(
+  const rule = [...UNFIT, ...(UNFIT_AT[use] ?? [])].find(
     ([pattern]) => pattern.test(name) && !(isSpoken && pattern === SOUND),
   );
-  if (found) return found[1];
+  if (rule) return rule[1];
   return /audio/.test(name) && !takesSound ? 'it takes sound, for which the list has no price' : null;
 }
 

@@ -48,7 +48,7 @@ export interface ProviderOffers {
 }
 
 /** Lists that providers gave last, by the path of the block. They are used if a provider does not answer. */
-export type LastLists = Map<string, { readonly of: string; readonly models: readonly ListedModel[] }>;
+export type LastLists = Map<string, { readonly source: string; readonly models: readonly ListedModel[] }>;
 
 interface OfferOptions {
   /** Epoch milliseconds. */
@@ -81,9 +81,9 @@ async function offerOf(provider: ListedProvider, { now, ask, last }: OfferOption
     if (seen.has(name) || !isWanted(provider, model.id)) continue;
     seen.add(name);
     if (seen.size % MODELS_PER_TURN === 0) await ownTurn();
-    const made = offerModel(provider, known, model, { name, now });
-    if ('why' in made) withheld.push(made);
-    else offered.push(made);
+    const offer = offerModel(provider, known, model, { name, now });
+    if ('why' in offer) withheld.push(offer);
+    else offered.push(offer);
   }
   for (const one of [...provider.only, ...Object.keys(provider.models)])
     if (names === 'provider' && !one.includes('*') && !models.some(({ id }) => id === one))
@@ -103,9 +103,9 @@ function fits(pattern: string, name: string): boolean {
   if (!name.startsWith(first)) return false;
   let at = first.length;
   for (const part of others) {
-    const found = name.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
+    const index = name.indexOf(part, at);
+    if (index === -1) return false;
+    at = index + part.length;
   }
   return name.length - last.length >= at && name.endsWith(last);
 }
@@ -127,24 +127,24 @@ async function namesOf(
 ): Promise<Pick<ProviderOffers, 'names' | 'problem'> & { readonly models: readonly ListedModel[] }> {
   if (known.lists === null) return { names: 'file', problem: null, models: provider.only.map(nameOnly) };
   // A list belongs to a key and an address.
-  const of = `${provider.use} ${provider.url} ${provider.keyVariable}`;
-  const kept = last.get(provider.path);
-  const before = kept?.of === of ? kept.models : null;
+  const source = `${provider.use} ${provider.url} ${provider.keyVariable}`;
+  const previous = last.get(provider.path);
+  const before = previous?.source === source ? previous.models : null;
   let problem: string | null = null;
   if (ask)
     try {
       const models = await listModels(provider);
-      last.set(provider.path, { of, models });
+      last.set(provider.path, { source, models });
       return { names: 'provider', problem: null, models };
     } catch (error) {
       problem = error instanceof Error ? error.message : String(error);
       if (error instanceof KeyRefused && before === null) return { names: 'none', problem, models: [] };
     }
   if (before !== null) return { names: 'provider', problem, models: before };
-  const named = [...provider.only.filter((one) => !one.includes('*')), ...Object.keys(provider.models)];
+  const names = [...provider.only.filter((one) => !one.includes('*')), ...Object.keys(provider.models)];
   const priced = known.prices === null ? [] : (findProvider({ providerId: known.prices })?.models ?? []);
   const ids = [
-    ...named,
+    ...names,
     ...priced.filter(({ id, deprecated }) => !deprecated && isName(provider, id)).map(({ id }) => id),
   ];
   return { names: 'prices', problem, models: [...new Set(ids)].map(nameOnly) };

@@ -54,11 +54,11 @@ export function answerControl(options: ControlOptions): Control {
 
   let welcome: Welcome | null = null;
   /** The router answers registrations in their order. */
-  const asked: ((answer: RegistrationAnswer) => void)[] = [];
-  const answer = (given: RegistrationAnswer) => {
+  const waiting: ((answer: RegistrationAnswer) => void)[] = [];
+  const answer = (result: RegistrationAnswer) => {
     // A router may also refuse a provider without being asked: before its services came, or later.
-    const unasked = given.kind === 'refused' ? options.answered : null;
-    (asked.shift() ?? unasked)?.(given);
+    const unasked = result.kind === 'refused' ? options.answered : null;
+    (waiting.shift() ?? unasked)?.(result);
   };
 
   async function sign({ provider, challenge }: Welcome, document: string): Promise<void> {
@@ -74,7 +74,7 @@ export function answerControl(options: ControlOptions): Control {
 
   function register(document: string, answered: (answer: RegistrationAnswer) => void): void {
     if (welcome === null) return;
-    asked.push(answered);
+    waiting.push(answered);
     sign(welcome, document).catch((error: unknown) =>
       options.broken(`the registration could not be signed: ${String(error)}`),
     );

@@ -36,7 +36,7 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
   const url = new URL(target.url);
   const base = url.pathname.replace(/\/$/, '');
   const send = url.protocol === 'https:' ? overTls : overHttp;
-  const asked = new WeakMap<object, SocketRequest>();
+  const requests = new WeakMap<object, SocketRequest>();
   // It reads the handshakes, and never listens: its connections are streams of the tunnel.
   const server = createServer();
   server.on('upgrade', (handshake, inner, head) => open(handshake, inner, head));
@@ -44,7 +44,7 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
   server.on('clientError', (_error, inner) => inner.destroy());
 
   function open({ headers, socket }: IncomingMessage, inner: Duplex, head: Buffer): void {
-    const { stream, path, rest } = asked.get(socket)!;
+    const { stream, path, rest } = requests.get(socket)!;
     const sent = Object.fromEntries(
       SENT.flatMap((name) => (headers[name] === undefined ? [] : [[name, headers[name]]])),
     );
@@ -70,9 +70,9 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
     upstream.on('response', (answer) => {
       isAnswered = true;
       begin(stream, answer);
-      const said = new FirstWords();
-      answer.on('data', (chunk: Buffer) => said.add(chunk));
-      answer.once('end', () => refused({ status: answer.statusCode ?? 0, said: said.line, requestId }));
+      const words = new FirstWords();
+      answer.on('data', (chunk: Buffer) => words.add(chunk));
+      answer.once('end', () => refused({ status: answer.statusCode ?? 0, replyText: words.line, requestId }));
       answer.pipe(inner);
     });
     upstream.on('upgrade', (answer, wire, first) => {
@@ -94,7 +94,7 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
 
   return (stream, _headers, rest) => {
     if (leavesBase(rest)) return refuse(stream, 'unknown_service');
-    asked.set(stream, { stream, path: upstreamPath(base, rest), rest });
+    requests.set(stream, { stream, path: upstreamPath(base, rest), rest });
     server.emit('connection', stream);
   };
 }

@@ -32,7 +32,7 @@ interface ForwardOptions {
 export interface UpstreamRefusal {
   readonly status: number;
   /** Its first words, in one line. */
-  readonly said: string;
+  readonly replyText: string;
   /** The `x-request-id` that the upstream got. */
   readonly requestId: string | null;
 }
@@ -65,8 +65,8 @@ export function createForward({ target, isModel, dispatcher, fresh, failed, refu
           ? () => fresh.dispatch(sent, exchange)
           : null;
       const requestId = headers['x-request-id'];
-      const told = { failed, refused, requestId: typeof requestId === 'string' ? requestId : null };
-      const exchange = new RequestAdapter(stream, body, told, again);
+      const report = { failed, refused, requestId: typeof requestId === 'string' ? requestId : null };
+      const exchange = new RequestAdapter(stream, body, report, again);
       dispatcher.dispatch(sent, exchange);
     });
   };
@@ -163,7 +163,7 @@ function requestHeaders(
 
 function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeaders {
   // A header with several lines is a list, which the type of Node does not show.
-  const named = [headers.connection ?? []].flat().flatMap((line) =>
+  const names = [headers.connection ?? []].flat().flatMap((line) =>
     line
       .toLowerCase()
       .split(',')
@@ -171,7 +171,7 @@ function replyHeaders(status: number, headers: Http1Headers): OutgoingHttpHeader
   );
   const reply: OutgoingHttpHeaders = { ':status': status };
   for (const name in headers) {
-    if (NOT_RETURNED.has(name) || name.startsWith(OURS) || named.includes(name)) continue;
+    if (NOT_RETURNED.has(name) || name.startsWith(OURS) || names.includes(name)) continue;
     reply[name] = headers[name];
   }
   return reply;
@@ -211,13 +211,13 @@ function firstWords(text: string): string {
 class RequestAdapter implements Dispatcher.DispatchHandler {
   readonly #stream: ServerHttp2Stream;
   readonly #body: Buffer | Readable | null;
-  readonly #told: FailureReport;
+  readonly #report: FailureReport;
   #status = 0;
-  readonly #said = new FirstWords();
+  readonly #firstWords = new FirstWords();
   #controller: Dispatcher.DispatchController | null = null;
   /** Bytes of the reply's body that have not arrived. */
   #bytesLeft = Infinity;
-  #left = false;
+  #isGone = false;
   #ended = false;
   /** Sends the request a second time; null once it was used, and for a request that must not be repeated. */
   #again: (() => void) | null;
@@ -225,13 +225,13 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
   constructor(
     stream: ServerHttp2Stream,
     body: Buffer | Readable | null,
-    told: FailureReport,
+    report: FailureReport,
     again: (() => void) | null,
   ) {
     this.#again = again;
     this.#stream = stream;
     this.#body = body;
-    this.#told = told;
+    this.#report = report;
     const leave = () => this.#leave();
     stream.on('aborted', leave);
     stream.on('close', leave);
@@ -240,12 +240,12 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    if (this.#left) controller.abort(CANCELLED);
+    if (this.#isGone) controller.abort(CANCELLED);
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: Http1Headers): void {
     // Replies such as 100 Continue are only for this proxy.
-    if (status < 200 || this.#left) return;
+    if (status < 200 || this.#isGone) return;
     this.#bytesLeft = bodyLengthOf(headers);
     this.#status = status;
     try {
@@ -258,28 +258,28 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytesLeft -= chunk.byteLength;
-    if (this.#status >= ERROR) this.#said.add(chunk);
-    if (!this.#left && !this.#stream.write(chunk) && this.#bytesLeft > 0) controller.pause();
+    if (this.#status >= ERROR) this.#firstWords.add(chunk);
+    if (!this.#isGone && !this.#stream.write(chunk) && this.#bytesLeft > 0) controller.pause();
   }
 
   onResponseEnd(): void {
     this.#ended = true;
-    const { refused, requestId } = this.#told;
-    if (this.#status >= ERROR) refused?.({ status: this.#status, said: this.#said.line, requestId });
-    if (!this.#left) this.#stream.end();
+    const { refused, requestId } = this.#report;
+    if (this.#status >= ERROR) refused?.({ status: this.#status, replyText: this.#firstWords.line, requestId });
+    if (!this.#isGone) this.#stream.end();
     if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    if (this.#again !== null && !this.#left && wasUnread(error)) {
+    if (this.#again !== null && !this.#isGone && wasUnread(error)) {
       const again = this.#again;
       this.#again = null;
       return again();
     }
     this.#ended = true;
-    if (this.#left) return;
+    if (this.#isGone) return;
     const failure = this.#classify(error);
-    this.#told.failed(failure, error, this.#told.requestId);
+    this.#report.failed(failure, error, this.#report.requestId);
     if (this.#stream.headersSent) breakOff(this.#stream);
     else refuse(this.#stream, failure);
   }
@@ -292,8 +292,8 @@ class RequestAdapter implements Dispatcher.DispatchHandler {
 
   /** The gateway cancelled the call, or the tunnel is lost. */
   #leave(): void {
-    if (this.#ended || this.#left) return;
-    this.#left = true;
+    if (this.#ended || this.#isGone) return;
+    this.#isGone = true;
     this.#controller?.abort(CANCELLED);
     if (this.#body !== null && !Buffer.isBuffer(this.#body)) this.#body.destroy();
   }

@@ -41,7 +41,7 @@ interface Coming {
   readonly services: readonly ServiceConfig[];
   readonly document: string;
   readonly prepared: PreparedUpstreams | null;
-  readonly told: PromiseWithResolvers<OfferingOutcome>;
+  readonly outcome: PromiseWithResolvers<OfferingOutcome>;
 }
 
 /**
@@ -65,7 +65,7 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     services = next.services;
     document = next.document;
     next.prepared?.commit();
-    next.told.resolve({ kind: 'registered', raised });
+    next.outcome.resolve({ kind: 'registered', raised });
   }
 
   async function registerOn(connection: RouterConnection): Promise<void> {
@@ -86,7 +86,7 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     next.prepared?.discard();
     for (const { key, wrong, right } of answer.problems) log.error({ key, wrong, right }, 'the router refused');
     log.error({ why: answer.message }, 'the router refused the new services: the old ones stay in use');
-    next.told.resolve(answer);
+    next.outcome.resolve(answer);
   }
 
   function register(): void {
@@ -100,21 +100,21 @@ export function createOffering({ services: first, prepare, log, waitMs }: Offeri
     await registering;
     coming?.prepared?.discard();
     coming = null;
-    const wanted: Coming = {
+    const offering: Coming = {
       services: next,
       document: documentOf(next),
       prepared: prepare(next),
-      told: Promise.withResolvers(),
+      outcome: Promise.withResolvers(),
     };
     // The router does not learn addresses and keys, so it need not be asked about them.
-    if (wanted.document === document) commit(wanted);
+    if (offering.document === document) commit(offering);
     else {
-      coming = wanted;
+      coming = offering;
       if (live === null) return { kind: 'waiting' };
       register();
     }
     return Promise.race([
-      wanted.told.promise,
+      offering.outcome.promise,
       pause(waitMs, undefined, { ref: false }).then((): OfferingOutcome => ({ kind: 'waiting' })),
     ]);
   }

@@ -112,9 +112,9 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
     const { name, primitive } = service;
     const failed = (failure: ProxyFailure, error: Error, requestId: string | null = null) =>
       log.warn({ service: name, primitive, failure, error, request_id: requestId }, 'the upstream failed');
-    const refused = ({ status, said, requestId }: UpstreamRefusal) =>
+    const refused = ({ status, replyText, requestId }: UpstreamRefusal) =>
       log.warn(
-        { service: name, primitive, status, said, request_id: requestId },
+        { service: name, primitive, status, said: replyText, request_id: requestId },
         'the upstream answered with an error',
       );
     const forward =
@@ -150,8 +150,11 @@ export function startUpstreams(options: UpstreamsOptions): Upstreams {
   const tableOf = (services: readonly ServiceConfig[], before: Table): Table =>
     new Map(
       services.map((config) => {
-        const kept = before.get(keyOf(config));
-        return [keyOf(config), kept && isDeepStrictEqual(kept.config.target, config.target) ? kept : open(config)];
+        const previous = before.get(keyOf(config));
+        return [
+          keyOf(config),
+          previous && isDeepStrictEqual(previous.config.target, config.target) ? previous : open(config),
+        ];
       }),
     );
 
@@ -266,10 +269,10 @@ export function createCallTable(
   find: (key: string) => Forward | null,
 ): (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void {
   return (stream, headers) => {
-    const found = parseServicePath(headers[':path'] ?? '');
-    const forward = found && find(keyOfCall(found.primitive, found.service));
-    if (!forward || !isOffered(found, headers[SOCKET_HEADER] !== undefined)) return refuse(stream, 'unknown_service');
+    const path = parseServicePath(headers[':path'] ?? '');
+    const forward = path && find(keyOfCall(path.primitive, path.service));
+    if (!forward || !isOffered(path, headers[SOCKET_HEADER] !== undefined)) return refuse(stream, 'unknown_service');
     readEmptyRequest(stream);
-    forward(stream, headers, found.rest);
+    forward(stream, headers, path.rest);
   };
 }

@@ -90,7 +90,7 @@ test('as many as come at once: the library runs them all, the endpoint eight', a
   const replies = await runBatch(
     entries.map((entry) => readEntry(JSON.stringify(entry))!),
     {
-      kept: createHeldReplies(
+      held: createHeldReplies(
         createReplyMemory({ repliesBytesMax: 1e9, replyBytesMax: 1e9 }).open('a', null),
         Infinity,
       ),

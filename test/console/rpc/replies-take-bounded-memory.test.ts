@@ -24,7 +24,7 @@ interface Batch {
 async function batch({ hold, bytesMax = 8 * MIB, replyBytes, billed }: Batch) {
   const ran: number[] = [];
   const replies = await runBatch(entries, {
-    kept: createHeldReplies(hold, bytesMax),
+    held: createHeldReplies(hold, bytesMax),
     gone: new AbortController().signal,
     isBilled: () => billed,
     async run(_message, place) {
@@ -114,7 +114,7 @@ test('one entry of a batch is begun in each turn of the event loop', async () =>
   setImmediate(count);
   const begun: number[] = [];
   await runBatch(entries, {
-    kept: createHeldReplies(memoryOf().open('a', null), MIB),
+    held: createHeldReplies(memoryOf().open('a', null), MIB),
     gone: new AbortController().signal,
     isBilled: () => false,
     async run() {

@@ -108,7 +108,7 @@ test('a provider is found by its key, unless that is the key of a gateway', asyn
     OPENAI_API_KEY: 'svc-sk-x',
     GOOGLE_API_KEY: 'k',
   };
-  expect((await findLocalProviders(env)).map(({ use, found, flag }) => [use, found, flag])).toEqual([
+  expect((await findLocalProviders(env)).map(({ use, origin: found, flag }) => [use, found, flag])).toEqual([
     ['anthropic', 'ANTHROPIC_API_KEY is set', '--with anthropic'],
     ['google', 'GOOGLE_API_KEY is set', '--with google'],
   ]);

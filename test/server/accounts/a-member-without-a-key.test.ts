@@ -14,7 +14,7 @@ const asked = (role: MemberRole | null, member: string | null) =>
     'tollgate:local:org',
     'live',
     {},
-    { member, by: 'account' },
+    { member, setter: 'account' },
   );
 
 test.each([

@@ -40,7 +40,7 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
-  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
   /** The end of the newest archive in epoch milliseconds; 0 without one. */
   readonly archivedUntil: () => Promise<number>;
@@ -205,9 +205,9 @@ type ListQuery = GenerationsQuery & { readonly format: 'json' | 'csv' };
 
 /** A CSV file always contains all calls. Throws GatewayError `invalid_request` if the query asks for a page. */
 function refusePages(url: string): void {
-  const asked = new URLSearchParams(url.split('?', 2)[1]);
+  const query = new URLSearchParams(url.split('?', 2)[1]);
   for (const param of ['cursor', 'limit'])
-    if (asked.has(param))
+    if (query.has(param))
       throw new GatewayError(
         'invalid_request',
         `${param} works only with JSON, because a CSV file always contains all calls`,

@@ -75,8 +75,8 @@ export const accountParams = objectOf({
 });
 
 /** An account in the form that the operator gets. */
-export async function viewAccount(found: FoundAccount, deps: AdminAccountsDeps) {
-  const { account, label, createdAt, state, stateReason, stateAt } = found;
+export async function viewAccount(match: FoundAccount, deps: AdminAccountsDeps) {
+  const { account, label, createdAt, state, stateReason, stateAt } = match;
   const balance = await deps.ledger.balance(escrowOf(account));
   return {
     id: account,
@@ -99,15 +99,15 @@ const ACCOUNT_IDS =
 
 /** The provider that an account is, and its earnings. null if it has never been a provider. */
 export async function viewSeller(account: string, { seller, ledger }: Pick<AdminAccountsDeps, 'seller' | 'ledger'>) {
-  const found = await seller(account);
-  if (found === null) return null;
-  const left = (await ledger.balance(earningsOf(found.provider)))?.available ?? 0n;
+  const stored = await seller(account);
+  if (stored === null) return null;
+  const remaining = (await ledger.balance(earningsOf(stored.provider)))?.available ?? 0n;
   return {
-    provider: found.provider,
-    connected: found.isConnected,
-    banned: found.isBanned,
-    earnings_micro_usdc: Number(left),
-    earnings_usd: formatUsd(left),
+    provider: stored.provider,
+    connected: stored.isConnected,
+    banned: stored.isBanned,
+    earnings_micro_usdc: Number(remaining),
+    earnings_usd: formatUsd(remaining),
   };
 }
 

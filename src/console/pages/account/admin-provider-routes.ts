@@ -189,12 +189,12 @@ export const failedFields = {
   },
 } as const;
 
-export const viewFailed = ({ at, requestId, status, reason, said }: ServiceFailure) => ({
+export const viewFailed = ({ at, requestId, status, reason, replyText }: ServiceFailure) => ({
   at: new Date(at).toISOString(),
   request_id: requestId,
   status,
   reason,
-  said,
+  said: replyText,
 });
 
 function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
@@ -216,15 +216,15 @@ async function viewProvider(
   { provider, account, name, isConnected, registeredAt, ban }: KnownProvider,
   deps: AdminProvidersDeps,
 ) {
-  const left = await earningsLeft(provider, deps);
+  const remaining = await earningsLeft(provider, deps);
   return {
     provider,
     account: account === null ? null : toCaip10(account, deps.networks),
     name,
     connected: isConnected && ban === null,
     registered_at: registeredAt === null ? null : new Date(registeredAt).toISOString(),
-    earnings_micro_usdc: Number(left),
-    earnings_usd: formatUsd(left),
+    earnings_micro_usdc: Number(remaining),
+    earnings_usd: formatUsd(remaining),
     banned: ban === null ? null : { reason: ban.reason, at: new Date(ban.at).toISOString() },
   };
 }
@@ -304,9 +304,9 @@ async function viewBan(
   state: { readonly banned: boolean; readonly changed: boolean },
   deps: AdminProvidersDeps,
 ) {
-  const left = await earningsLeft(provider, deps);
+  const remaining = await earningsLeft(provider, deps);
   const seen = await deps.isSeen(provider);
-  return { provider, ...state, seen, earnings_micro_usdc: Number(left), earnings_usd: formatUsd(left) };
+  return { provider, ...state, seen, earnings_micro_usdc: Number(remaining), earnings_usd: formatUsd(remaining) };
 }
 
 function bookPayout(app: FastifyInstance, deps: AdminProvidersDeps): void {
@@ -394,25 +394,25 @@ function listPayouts(app: FastifyInstance, deps: AdminProvidersDeps): void {
 }
 
 async function view(provider: string, reference: string, amount: bigint, deps: AdminProvidersDeps) {
-  const left = await earningsLeft(provider, deps);
+  const remaining = await earningsLeft(provider, deps);
   return {
     provider,
     reference,
     amount_micro_usdc: Number(amount),
-    earnings_micro_usdc: Number(left),
-    earnings_usd: formatUsd(left),
+    earnings_micro_usdc: Number(remaining),
+    earnings_usd: formatUsd(remaining),
   };
 }
 
 const earningsLeft = async (provider: string, { ledger }: Pick<AdminProvidersDeps, 'ledger'>) =>
   (await ledger.balance(earningsOf(provider)))?.available ?? 0n;
 
-function refusal(reason: 'insufficient' | 'used' | 'undone', left: bigint): GatewayError {
+function refusal(reason: 'insufficient' | 'used' | 'undone', remaining: bigint): GatewayError {
   switch (reason) {
     case 'insufficient':
       return new GatewayError(
         'unprocessable',
-        `The provider has ${formatUsd(left)} USD of earnings left, so a payout can be at most that`,
+        `The provider has ${formatUsd(remaining)} USD of earnings left, so a payout can be at most that`,
         { param: 'amount_usd' },
       );
     case 'used':

@@ -98,9 +98,9 @@ function createAccount(app: FastifyInstance, deps: AdminDeps): void {
     const body = request.body ?? {};
     const account = newAccountId(body, deps.networks);
     const label = readLabel(body.label ?? body.name ?? '', account);
-    const made = await deps.consumers.create(account, label);
-    if (made === null) throw labelTaken(label);
-    const { created, consumer } = made;
+    const newAccount = await deps.consumers.create(account, label);
+    if (newAccount === null) throw labelTaken(label);
+    const { created, consumer } = newAccount;
     return reply.code(created ? 201 : 200).send({ data: await viewAccount(consumer, deps) });
   });
 }
@@ -142,11 +142,11 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
     response: { 200: oneAccountSchema },
   };
   app.get<{ Params: AccountParams }>('/accounts/:id', { schema }, async ({ params }) => {
-    const found = await findAccount(params.id, deps);
+    const account = await findAccount(params.id, deps);
     const [data, totals, provider] = await Promise.all([
-      viewAccount(found, deps),
-      deps.totals(found.account),
-      viewSeller(found.account, deps),
+      viewAccount(account, deps),
+      deps.totals(account.account),
+      viewSeller(account.account, deps),
     ]);
     const { credits, usage, movements } = totals;
     return {
@@ -171,7 +171,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
 
 interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'> {
   readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
-  readonly findLocks: (asked: LocksQuery) => Promise<FoundLocks>;
+  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
 }
 
@@ -196,23 +196,23 @@ function addAdminCallRoute(app: FastifyInstance, deps: AdminCallDeps): void {
     '/calls/:id',
     { schema },
     async ({ params: { id }, query: { account } }) => {
-      const found = await deps.ledger.find(id);
-      if (found === null) refuseArchived(await deps.findArchived(id, null));
-      const record = found ?? (await findOfRequest(id, account, deps));
+      const lock = await deps.ledger.find(id);
+      if (lock === null) refuseArchived(await deps.findArchived(id, null));
+      const record = lock ?? (await findOfRequest(id, account, deps));
       return { data: await viewTree(record, deps.ledger, null, deps.networks) };
     },
   );
 }
 
 /** The newest call of the account's request. Rejects with GatewayError. */
-async function findOfRequest(id: string, named: string | undefined, deps: AdminCallDeps): Promise<LockRecord> {
-  if (named === undefined)
+async function findOfRequest(id: string, requestId: string | undefined, deps: AdminCallDeps): Promise<LockRecord> {
+  if (requestId === undefined)
     throw new GatewayError(
       'not_found',
       'There is no call with this id. If it is the x-request-id of a call, name the account that made it, too',
       { param: 'id' },
     );
-  const { account } = await findAccount(named, deps);
+  const { account } = await findAccount(requestId, deps);
   const view = (record: LockRecord) => viewCall(record, deps.networks);
   const { data, next_cursor: rest } = await findGenerations(deps.findLocks, view, account, { request: id, limit: 1 });
   const record = data.length === 0 ? null : await deps.ledger.find(data[0]!.id);

@@ -100,9 +100,9 @@ function renameAccount(app: FastifyInstance, deps: Deps): void {
     { schema, config: CREDIT },
     async ({ params, body }) => {
       const { account } = await registered(params.id, deps);
-      const given = readLabel(body.label, account);
-      const renamed = await deps.consumers.rename(account, given);
-      if (renamed === null) throw labelTaken(given);
+      const newLabel = readLabel(body.label, account);
+      const renamed = await deps.consumers.rename(account, newLabel);
+      if (renamed === null) throw labelTaken(newLabel);
       return { data: await viewAccount(renamed, deps) };
     },
   );
@@ -192,16 +192,16 @@ function closeAccount(app: FastifyInstance, deps: Deps): void {
 async function refuseSeller(deps: Deps, account: string): Promise<void> {
   const seller = await viewSeller(account, deps);
   if (seller === null) return;
-  const { provider, connected, earnings_usd: left } = seller;
+  const { provider, connected, earnings_usd: earnings } = seller;
   if (connected)
     throw new GatewayError(
       'unprocessable',
       `The account is the provider ${provider}, which is connected and sells. Ban it first, so that it earns no more`,
     );
-  if (left !== '0')
+  if (earnings !== '0')
     throw new GatewayError(
       'unprocessable',
-      `The account is the provider ${provider}, to which ${left} USD of its earnings are owed. Pay them and book the payout first`,
+      `The account is the provider ${provider}, to which ${earnings} USD of its earnings are owed. Pay them and book the payout first`,
     );
 }
 
@@ -246,6 +246,6 @@ async function take(deps: Deps, remainder: OperatorTransfer): Promise<void> {
 
 /** The account of an id. A wallet that has no row yet gets one, because a state needs it. */
 async function registered(id: string, deps: Deps) {
-  const found = await findAccount(id, deps);
-  return found.createdAt === null ? deps.consumers.ensure(found.account) : found;
+  const account = await findAccount(id, deps);
+  return account.createdAt === null ? deps.consumers.ensure(account.account) : account;
 }

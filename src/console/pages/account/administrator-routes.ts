@@ -107,12 +107,12 @@ function createKeyRoute(app: FastifyInstance, { adminKeys, now }: AdministratorD
       throw new GatewayError('invalid_request', 'expires_at must be a time in the future, with time zone (RFC 3339)', {
         param: 'expires_at',
       });
-    const made = await adminKeys.create({ label, roles, expiresAt });
-    if (made === null) throw new GatewayError('invalid_request', 'There are too many admin keys. Revoke some first');
+    const created = await adminKeys.create({ label, roles, expiresAt });
+    if (created === null) throw new GatewayError('invalid_request', 'There are too many admin keys. Revoke some first');
     return reply
       .code(201)
       .header('cache-control', 'no-store')
-      .send({ data: viewKey(made.record, now()), key: made.text });
+      .send({ data: viewKey(created.record, now()), key: created.text });
   });
 }
 

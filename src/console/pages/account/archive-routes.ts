@@ -30,7 +30,7 @@ export interface ArchiveRunView {
 
 export interface Archives {
   /** Begins an archive; `status` tells how far it is. Throws GatewayError if one is being made already. */
-  start(asked: AskedArchive): void;
+  start(request: AskedArchive): void;
   status(): Promise<{ readonly archives: readonly RegisteredArchive[]; readonly run: ArchiveRunView | null }>;
 }
 

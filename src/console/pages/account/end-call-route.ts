@@ -57,12 +57,12 @@ export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCal
     async ({ params: { id }, body, raw }) => {
       if (endCall === null)
         throw new GatewayError('unprocessable', 'No gateway runs on this database, so no call does');
-      const found = await ledger.find(id);
-      if (found !== null && found.state !== 'held')
+      const lock = await ledger.find(id);
+      if (lock !== null && lock.state !== 'held')
         throw new GatewayError('unprocessable', 'The call has ended already', { param: 'id' });
       const reason = body?.reason?.trim() ?? null;
       const { ended, silent } = await endCall({ id, by: administratorOf(raw)?.id ?? '', reason });
-      if (!ended) throw notRunning(found, silent);
+      if (!ended) throw notRunning(lock, silent);
       const record = await untilOver(ledger, id);
       if (record === null)
         throw new GatewayError('not_found', 'The call has ended. Nothing of it was billed, so it has no record');
@@ -72,13 +72,13 @@ export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCal
 }
 
 /** A free call has no lock, so it may run although the ledger does not know it. */
-function notRunning(found: LockRecord | null, silent: readonly string[]): GatewayError {
+function notRunning(record: LockRecord | null, silent: readonly string[]): GatewayError {
   if (silent.length > 0)
     return new GatewayError(
       'service_unavailable',
       `The call runs at none of the gateways that answered. These did not answer: ${silent.join(', ')}`,
     );
-  if (found === null) return new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
+  if (record === null) return new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
   return new GatewayError(
     'unprocessable',
     'No gateway is at work for this call, and no provider has a task of it: it has just ended, or its gateway has crashed, and its lock is given back when it expires',

@@ -434,18 +434,18 @@ export async function viewTree(
   receipt: ((record: LockRecord) => string | null) | null,
   networks: readonly string[],
 ): Promise<GenerationView> {
-  let left = CALLS_MAX - 1;
-  const view = async (one: LockRecord): Promise<{ readonly shown: GenerationView; readonly cost: MicroUsd }> => {
-    const under = one.lendable > 0n && left > 0 ? await ledger.children(one.id, left) : [];
-    left -= under.length;
+  let remaining = CALLS_MAX - 1;
+  const view = async (one: LockRecord): Promise<{ readonly generation: GenerationView; readonly cost: MicroUsd }> => {
+    const under = one.lendable > 0n && remaining > 0 ? await ledger.children(one.id, remaining) : [];
+    remaining -= under.length;
     const children: GenerationView[] = [];
     let cost = one.charged;
     for (const child of under) {
       const seen = await view(child);
-      children.push(seen.shown);
+      children.push(seen.generation);
       cost += seen.cost;
     }
-    return { shown: viewGeneration(one, receipt?.(one), networks, children, cost), cost };
+    return { generation: viewGeneration(one, receipt?.(one), networks, children, cost), cost };
   };
-  return (await view(record)).shown;
+  return (await view(record)).generation;
 }

@@ -89,7 +89,7 @@ const SLICES_MAX = 5;
  * requested, or empty, and still have a next page. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
-  find: (asked: LocksQuery) => Promise<FoundLocks>,
+  find: (query: LocksQuery) => Promise<FoundLocks>,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
@@ -111,7 +111,7 @@ export async function findGenerations(
   const data: CallView[] = [];
   let place: LockPlace | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
-    const found: FoundLocks = await find({
+    const page: FoundLocks = await find({
       account,
       before: place,
       from,
@@ -122,8 +122,8 @@ export async function findGenerations(
       ...(request === undefined ? {} : { holds: field('requestId', request) }),
       ...(service === undefined ? {} : { eitherHolds: field('service', service) }),
     });
-    data.push(...found.records.map(view).filter(matches));
-    place = found.next;
+    data.push(...page.records.map(view).filter(matches));
+    place = page.next;
   }
   return { data, next_cursor: place === null ? null : writeCursor(place) };
 }
@@ -216,7 +216,7 @@ const lineOf = (call: CallView): string =>
  * downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  find: (asked: LocksQuery) => Promise<FoundLocks>,
+  find: (query: LocksQuery) => Promise<FoundLocks>,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
@@ -244,11 +244,11 @@ async function* linesFrom(first: CallsPage, pageAt: (cursor: string) => Promise<
 export async function ownKey(
   keys: Pick<KeyStore, 'find'>,
   { key }: Caller,
-  asked: string | undefined,
+  keyHash: string | undefined,
   param: string,
 ): Promise<string | undefined> {
-  if (!(await isRestricted(keys, key))) return asked;
-  if (asked !== undefined && asked !== key!.hash)
+  if (!(await isRestricted(keys, key))) return keyHash;
+  if (keyHash !== undefined && keyHash !== key!.hash)
     throw new GatewayError(
       'permission_denied',
       'A key with a spending limit, a rate, an expiry or a list of services sees only its own calls',

@@ -114,7 +114,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
     return reply.code(201).send(
       await createKey(deps, caller.account, kind, request.body, {
         member: caller.member?.account ?? null,
-        by: 'account',
+        setter: 'account',
       }),
     );
   });
@@ -282,9 +282,12 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
       // refuse it, because the account has play money.
       const kind = body.development || account === DEVELOPMENT_ACCOUNT ? 'development' : 'live';
       if (kind === 'live') await refuseRate(deps, account, body);
-      const { warnings = [], ...made } = await createKey(deps, account, kind, body, { member: null, by: 'operator' });
+      const { warnings = [], ...createdKey } = await createKey(deps, account, kind, body, {
+        member: null,
+        setter: 'operator',
+      });
       const all = state === 'open' ? warnings : [...warnings, `The account is ${state}: ${UNTIL[state]}`];
-      return reply.code(201).send({ ...made, ...(all.length === 0 ? {} : { warnings: all }) });
+      return reply.code(201).send({ ...createdKey, ...(all.length === 0 ? {} : { warnings: all }) });
     },
   );
 }
@@ -294,13 +297,13 @@ function createAccountKey(app: FastifyInstance, deps: AdminKeysDeps): void {
  * that the operator set for their account.
  */
 async function refuseRate({ keyRate, limits }: AdminKeysDeps, account: string, body: KeyBody): Promise<void> {
-  const { requests_per_minute: asked = null } = body;
-  if (asked === null || asked <= keyRate()) return;
+  const { requests_per_minute: rate = null } = body;
+  if (rate === null || rate <= keyRate()) return;
   const most = Math.max(keyRate(), (await limits.get(account, 'operator')).requestsPerMinute ?? 0);
-  if (asked <= most) return;
+  if (rate <= most) return;
   throw new GatewayError(
     'unprocessable',
-    `A key of this account has at most ${most} requests per minute. Set the rate of the account first: PATCH /admin/v1/accounts/${account}/limits {"requests_per_minute":${asked}}. Each of its keys may then use it`,
+    `A key of this account has at most ${most} requests per minute. Set the rate of the account first: PATCH /admin/v1/accounts/${account}/limits {"requests_per_minute":${rate}}. Each of its keys may then use it`,
     { param: 'requests_per_minute' },
   );
 }

@@ -43,25 +43,25 @@ interface CachedUsage {
  * while. Rejects with the database's error.
  */
 export function createKeyUsage(database: UsageDatabase, now: () => number): FindKeyUsage {
-  const kept = new Map<string, CachedUsage>();
+  const cache = new Map<string, CachedUsage>();
   return (account) => {
-    const known = kept.get(account);
+    const known = cache.get(account);
     if (known && performance.now() < known.until) return known.usage;
     const begun = performance.now();
-    const found = find(database, account, now());
-    const made: CachedUsage = { usage: found.then(({ usage }) => usage), until: Infinity };
-    kept.delete(account);
-    kept.set(account, made);
-    dropOldest(kept, KEPT_MAX);
+    const reading = find(database, account, now());
+    const entry: CachedUsage = { usage: reading.then(({ usage }) => usage), until: Infinity };
+    cache.delete(account);
+    cache.set(account, entry);
+    dropOldest(cache, KEPT_MAX);
     const over = (many: boolean) => {
       const ended = performance.now();
-      made.until = many ? ended + (ended - begun) * REST_TIMES : 0;
+      entry.until = many ? ended + (ended - begun) * REST_TIMES : 0;
     };
-    found.then(
+    reading.then(
       ({ many }) => over(many),
       () => over(false),
     );
-    return made.usage;
+    return entry.usage;
   };
 }
 
@@ -81,16 +81,16 @@ async function find(database: UsageDatabase, account: string, now: number): Prom
   let rows: readonly Row[] = await database.query(SQL.keyUsage, [account, since, FEW]);
   const many = rows.reduce((sum, row) => sum + Number(row['calls']), 0) >= FEW;
   if (many) rows = await database.snapshot((query) => query(SQL.keyUsage, [account, since, ALL]));
-  const found = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
+  const sums = new Map<string, { daily: bigint; weekly: bigint; monthly: bigint }>();
   for (const row of rows) {
     const [hash = ''] = (row['budget'] as string).split(':');
-    let usage = found.get(hash);
-    if (!usage) found.set(hash, (usage = { ...NO_USAGE }));
+    let usage = sums.get(hash);
+    if (!usage) sums.set(hash, (usage = { ...NO_USAGE }));
     const begun = Number(row['day']) * DAY_MS;
     const charged = row['charged'] as bigint;
     if (begun >= day) usage.daily += charged;
     if (begun >= week) usage.weekly += charged;
     if (begun >= month) usage.monthly += charged;
   }
-  return { usage: found, many };
+  return { usage: sums, many };
 }

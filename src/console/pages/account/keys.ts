@@ -282,8 +282,8 @@ export interface KeysDeps extends KeyViewDeps {
 
 const hash = { type: 'string', description: 'The hash of the key.' } as const;
 
-/** Schema of the path parameters of a key. `of` are the parameters of its account. */
-export const keyParams = (of: Readonly<Record<string, object>> = {}) => objectOf({ ...of, hash });
+/** Schema of the path parameters of a key. `params` are the parameters of its account. */
+export const keyParams = (params: Readonly<Record<string, object>> = {}) => objectOf({ ...params, hash });
 
 export const oneKeySchema = dataOf(keySchema);
 export const keyListSchema = listOf(keySchema);
@@ -320,7 +320,7 @@ export async function listKeys(
 }
 
 /**
- * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `by` is who creates it.
+ * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `setter` is who creates it.
  * Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied` if
  * the member was removed or is a viewer.
  */
@@ -329,14 +329,14 @@ export async function createKey(
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody,
-  { member, by: limitBy }: { readonly member: string | null; readonly by: LimitSetter },
+  { member, setter: limitBy }: { readonly member: string | null; readonly setter: LimitSetter },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const made = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
-  if (!made) throw await whyNoKey(account, member, members);
-  const missing = (made.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
+  if (!created) throw await whyNoKey(account, member, members);
+  const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
-  return { key: made.text, data: await viewKey(made.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
+  return { key: created.text, data: await viewKey(created.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
 }
 
 /** Whether a pattern names one service, or a tool of one, that nobody offers. */
@@ -362,9 +362,9 @@ export async function changeKey(
   account: string,
   hash: string,
   changes: KeyChanges,
-  by: LimitSetter,
+  setter: LimitSetter,
 ): Promise<{ readonly data: KeyView }> {
-  const record = await keys.update(account, hash, changes, by);
+  const record = await keys.update(account, hash, changes, setter);
   if (!record) throw keyNotFound();
   return { data: await viewKey(record, deps) };
 }

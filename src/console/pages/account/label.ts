@@ -19,8 +19,8 @@ export function readLabel(text: string, account: string): string {
     throw refused(
       `The label has Latin letters and Cyrillic or Greek ones in one word: ${mixed}. Write each word in one script`,
     );
-  const named = parseAccountId(label.toLowerCase()) ?? parseAccountId(label);
-  if (named !== null && named !== account) throw refused(`The label ${label} is the id of another account`);
+  const accountId = parseAccountId(label.toLowerCase()) ?? parseAccountId(label);
+  if (accountId !== null && accountId !== account) throw refused(`The label ${label} is the id of another account`);
   return label;
 }
 

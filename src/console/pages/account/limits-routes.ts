@@ -63,13 +63,13 @@ const both = dataOf({
 });
 
 function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: AdmissionOf): void {
-  const shown = {
+  const schema = {
     summary: "Show your account's limits",
     description: 'Budgets and rates of all your keys together: yours, and under `operator` those of the operator.',
     tags,
     response: { 200: both },
   };
-  app.get('/limits', { config: { actsAs: 'viewer' }, schema: shown }, async (request) => {
+  app.get('/limits', { config: { actsAs: 'viewer' }, schema: schema }, async (request) => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(deps.keys, key, "see the account's limits");
     const [own, operators] = await Promise.all([
@@ -106,17 +106,17 @@ const webhookSchema = titled(
 
 function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: AdmissionOf): void {
   const { webhooks } = deps.notices;
-  const shown = {
+  const schema = {
     summary: 'Show the webhook of your budgets',
     description: 'The address that gets a notice when a budget is spent to a percentage. The secret is not shown.',
     tags,
     response: { 200: dataOf(webhookSchema) },
   };
-  app.get('/limits/webhook', { config: { actsAs: 'admin' }, schema: shown }, async (request) => {
+  app.get('/limits/webhook', { config: { actsAs: 'admin' }, schema: schema }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, { what: 'see the webhook', instead: 'ask the operator' });
-    const found = await webhooks.find(caller.account);
-    return { data: { url: found?.url ?? null, signed: found !== null && found.secret !== null } };
+    const webhook = await webhooks.find(caller.account);
+    return { data: { url: webhook?.url ?? null, signed: webhook !== null && webhook.secret !== null } };
   });
   const set = {
     summary: 'Set the webhook of your budgets',

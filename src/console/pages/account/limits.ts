@@ -115,10 +115,10 @@ export async function viewLimits(
   const budgets = limits.budgets.map(async (rule) => {
     const { id, resetsAt, carried } = budgetAt(name, rule, now());
     const { spent, locked } = withCarried(await ledger.budget(id), carried);
-    const left = rule.limit - spent - locked;
+    const remaining = rule.limit - spent - locked;
     return {
       limit: toUsdNumber(rule.limit),
-      limit_remaining: toUsdNumber(left > 0n ? left : 0n),
+      limit_remaining: toUsdNumber(remaining > 0n ? remaining : 0n),
       limit_reset: rule.limitReset,
       limit_soft: rule.limitSoft,
       limit_notify: rule.notify,
@@ -184,7 +184,7 @@ const CONFIGURE = { adminRole: 'configure' } as const;
  * in addition to the owner's limits.
  */
 export function addAdminLimitsRoutes(app: FastifyInstance, deps: AdminAccountsDeps & LimitsDeps): void {
-  const shown = {
+  const schema = {
     ...ADMINISTRATION,
     summary: "Show an account's limits",
     description:
@@ -192,7 +192,7 @@ export function addAdminLimitsRoutes(app: FastifyInstance, deps: AdminAccountsDe
     params: accountParams,
     response: { 200: oneLimitsSchema },
   };
-  app.get<{ Params: AccountParams }>(LIMITS, { schema: shown }, async ({ params }) => {
+  app.get<{ Params: AccountParams }>(LIMITS, { schema: schema }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
     return { data: await viewLimits(account, 'operator', await deps.limits.get(account, 'operator'), deps) };
   });

@@ -98,7 +98,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
       data: (await deps.members.accountsOf(account, request.query)).map((one) => viewOrganisation(one, one.label)),
     };
   });
-  const made = {
+  const schema = {
     summary: 'Create an organisation',
     description: `A new account of which your account is the owner. A label that another account has as its label or name is refused with 422. ${HOW} A wallet signs in for this with a nonce of \`/auth/nonce\`.`,
     tags,
@@ -116,23 +116,23 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
   };
   app.post<{ Body: { readonly label: string; readonly name?: string } }>(
     '/organisations',
-    { schema: made },
+    { schema: schema },
     async (request, reply) => {
       const caller = callerOf(request);
       await requireFullRights(deps.keys, caller, { what: 'create an organisation', instead: 'sign in with a wallet' });
       await requireFreshSignature(caller, deps.nonces);
       const { label, name } = request.body;
       const account = localAccount(`org-${randomBytes(8).toString('hex')}`);
-      const made = { account, label: readCustomersLabel(label, account) || account, member: caller.account };
-      const owner = await deps.members.makeOrganisation({ ...made, name: name?.trim() || caller.account });
+      const organisation = { account, label: readCustomersLabel(label, account) || account, member: caller.account };
+      const owner = await deps.members.makeOrganisation({ ...organisation, name: name?.trim() || caller.account });
       if (owner === null) {
-        if ((await deps.members.countMade(caller.account)) < ORGANISATIONS_MAX) throw labelTaken(made.label);
+        if ((await deps.members.countMade(caller.account)) < ORGANISATIONS_MAX) throw labelTaken(organisation.label);
         throw new GatewayError(
           'unprocessable',
           `You have made ${ORGANISATIONS_MAX} organisations, which is the maximum. Ask the operator for another one`,
         );
       }
-      return reply.code(201).send({ data: viewOrganisation(owner, made.label) });
+      return reply.code(201).send({ data: viewOrganisation(owner, organisation.label) });
     },
   );
 }

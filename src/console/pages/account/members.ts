@@ -62,8 +62,8 @@ export const newMemberSchema = {
   },
 } as const;
 
-export const memberParams = (of: Readonly<Record<string, object>> = {}) =>
-  objectOf({ ...of, member: { type: 'string', description: 'Account of the member, percent-encoded.' } });
+export const memberParams = (params: Readonly<Record<string, object>> = {}) =>
+  objectOf({ ...params, member: { type: 'string', description: 'Account of the member, percent-encoded.' } });
 
 export const memberSchema = titled(
   'Member',
@@ -154,9 +154,9 @@ export async function addMember(
 
 /** Finds the member of a path. Throws GatewayError `not_found`. */
 export async function findMember(account: string, text: string, { members }: Pick<MembersDeps, 'members'>) {
-  const found = await members.find(account, text);
-  if (found === null) throw new GatewayError('not_found', 'Member not found', { param: 'member' });
-  return found;
+  const member = await members.find(account, text);
+  if (member === null) throw new GatewayError('not_found', 'Member not found', { param: 'member' });
+  return member;
 }
 
 /** Throws the reason why a member could not be changed or removed: GatewayError `unprocessable` or `not_found`. */
@@ -247,9 +247,9 @@ export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsD
       refuseSpender(request, role);
       const { account } = await findAccount(params.id, deps);
       const { member } = await findMember(account, params.member, deps);
-      const found = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
-      if (found === null) return refuseChange(account, member, deps);
-      const [data] = await viewMembers(account, [found], deps);
+      const result = await deps.members.change(account, member, { role, name: name?.trim() || undefined });
+      if (result === null) return refuseChange(account, member, deps);
+      const [data] = await viewMembers(account, [result], deps);
       return { data };
     },
   );

@@ -116,11 +116,11 @@ export function addCreditRoute(app: FastifyInstance, deps: AdminAccountsDeps & O
     '/accounts/:id/credit',
     { schema, config: { adminRole: 'credit' } },
     async (request) => {
-      const found = await findAccount(request.params.id, deps);
+      const match = await findAccount(request.params.id, deps);
       const amount = amountOf(request.body);
       const reference = referenceOf(request.body);
       // An account that gets money must be in the list of accounts, so it is registered.
-      const account = found.createdAt === null ? await deps.consumers.ensure(found.account) : found;
+      const account = match.createdAt === null ? await deps.consumers.ensure(match.account) : match;
       const to = escrowOf(account.account);
       const transfer = { id: `credit:${reference}`, from: OPERATOR_TREASURY, to, amount };
       const { duplicate } = await transferOnce(deps, { ...transfer, memo: 'operator credit' }, 'credit');
@@ -179,10 +179,10 @@ export function addDebitRoute(app: FastifyInstance, deps: AdminAccountsDeps & Op
     '/accounts/:id/debit',
     { schema, config: { adminRole: 'credit' } },
     async ({ params, body }) => {
-      const found = await findAccount(params.id, deps);
+      const account = await findAccount(params.id, deps);
       const amount = amountOf(body);
       const reference = referenceOf(body);
-      const from = escrowOf(found.account);
+      const from = escrowOf(account.account);
       const { duplicate, available } = await transferOnce(
         deps,
         { id: `debit:${reference}`, from, to: OPERATOR_TREASURY, amount, memo: body.reason.trim() },
@@ -190,7 +190,7 @@ export function addDebitRoute(app: FastifyInstance, deps: AdminAccountsDeps & Op
       );
       return {
         data: {
-          account: await viewAccount(found, deps),
+          account: await viewAccount(account, deps),
           reference,
           amount_micro_usdc: Number(amount),
           balance_before_micro_usdc: Number(duplicate ? available : available + amount),

@@ -68,13 +68,13 @@ const bodySchema = {
 export function providerKeysRoutes(deps: ProviderKeysDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
-    const shown = {
+    const schema = {
       summary: 'List your keys at providers',
       description: 'Calls of models at these providers go out with your key, and the provider charges you for them.',
       tags,
       response: { 200: allSchema },
     };
-    app.get('/provider-keys', { config: { actsAs: 'admin' }, schema: shown }, async (request) => {
+    app.get('/provider-keys', { config: { actsAs: 'admin' }, schema: schema }, async (request) => {
       const { caller } = admissionOf(request);
       await requireFullRights(deps.keys, caller, { ...OF_KEYS, what: "see the account's keys at providers" });
       return { data: await view(deps, caller.account) };
@@ -119,8 +119,9 @@ export function providerKeysRoutes(deps: ProviderKeysDeps): FastifyPluginAsync {
       async (request) => {
         const { caller } = admissionOf(request);
         await requireFullRights(deps.keys, caller, OF_KEYS);
-        const named = request.params.provider;
-        const id = deps.catalogued().find(({ provider }) => isProvider(provider, named))?.provider.id ?? named;
+        const providerName = request.params.provider;
+        const id =
+          deps.catalogued().find(({ provider }) => isProvider(provider, providerName))?.provider.id ?? providerName;
         if (!(await deps.providerKeys.delete(caller.account, id)))
           throw new GatewayError('not_found', 'There is no key of yours at this provider', { param: 'provider' });
         return { data: { deleted: true } };
@@ -137,16 +138,13 @@ const takers = (deps: ProviderKeysDeps) =>
       endpoint.kind === 'direct' && endpoint.ownKeys === true ? [{ provider, address: endpoint.baseUrl }] : [],
     );
 
-const isProvider = ({ id, name }: Offer['provider'], named: string): boolean =>
-  id === named || name.toLowerCase() === named.toLowerCase();
+const isProvider = ({ id, name }: Offer['provider'], key: string): boolean =>
+  id === key || name.toLowerCase() === key.toLowerCase();
 
-function takerOf(
-  deps: ProviderKeysDeps,
-  named: string,
-): { readonly id: string; readonly addresses: readonly string[] } {
+function takerOf(deps: ProviderKeysDeps, key: string): { readonly id: string; readonly addresses: readonly string[] } {
   const all = takers(deps);
-  const found = all.filter(({ provider }) => isProvider(provider, named));
-  const [first] = found;
+  const matches = all.filter(({ provider }) => isProvider(provider, key));
+  const [first] = matches;
   if (first === undefined) {
     const names = [...new Set(all.map(({ provider }) => provider.name))].slice(0, 20);
     throw new GatewayError(
@@ -157,7 +155,7 @@ function takerOf(
       { param: 'provider' },
     );
   }
-  return { id: first.provider.id, addresses: [...new Set(found.map(({ address }) => address))] };
+  return { id: first.provider.id, addresses: [...new Set(matches.map(({ address }) => address))] };
 }
 
 async function view(deps: ProviderKeysDeps, account: string) {

@@ -126,18 +126,18 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
 }
 
 function readGroups(text: string): readonly UsageGroup[] {
-  const asked = text.split(',').map((part) => part.trim());
-  const unknown = asked.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
+  const names = text.split(',').map((part) => part.trim());
+  const unknown = names.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
   if (unknown !== undefined)
     throw new GatewayError('invalid_request', `group_by accepts ${USAGE_GROUPS.join(', ')}, with commas between them`, {
       param: 'group_by',
     });
-  return USAGE_GROUPS.filter((group) => asked.includes(group));
+  return USAGE_GROUPS.filter((group) => names.includes(group));
 }
 
-async function readUsage({ database }: OwnFiguresDeps, asked: UsageQuery) {
-  const found = await database.snapshot((query) => findUsage(query, asked));
-  if (found !== null) return found;
+async function readUsage({ database }: OwnFiguresDeps, usageQuery: UsageQuery) {
+  const usage = await database.snapshot((query) => findUsage(query, usageQuery));
+  if (usage !== null) return usage;
   throw new GatewayError(
     'invalid_request',
     `The answer would have more than ${USAGE_ROWS_MAX} rows. Request fewer days or fewer groups`,
@@ -204,10 +204,10 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
     { config: { actsAs: 'viewer' }, schema },
     async (request) => {
       const { caller } = admissionOf(request);
-      const { date, api_key_hash: asked } = request.query;
+      const { date, api_key_hash: keyHash } = request.query;
       const last = Math.floor(deps.now() / DAY_MS);
       const range = date === undefined ? { first: last - ACTIVITY_DAYS + 1, last } : dayOf(date, last);
-      const key = await ownKey(deps.keys, caller, asked, 'api_key_hash');
+      const key = await ownKey(deps.keys, caller, keyHash, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
       const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
       const { providers } = await namesOf(deps, caller, groups);
@@ -290,11 +290,11 @@ interface UsageNames {
 function viewUsage(
   rows: readonly UsageRow[],
   range: DayRange,
-  by: readonly UsageGroup[],
+  usageGroups: readonly UsageGroup[],
   names: UsageNames,
 ): readonly Readonly<Record<string, Cell>>[] {
-  const view = (row: UsageRow) => ({ ...groupsOf(row, by, names), ...viewSums(row) });
-  if (by.length !== 1 || by[0] !== 'day') return rows.map(view);
+  const view = (row: UsageRow) => ({ ...groupsOf(row, usageGroups, names), ...viewSums(row) });
+  if (usageGroups.length !== 1 || usageGroups[0] !== 'day') return rows.map(view);
   const byDay = new Map(rows.map((row) => [row.day, row]));
   return daysOf(range).map((day) => view(byDay.get(day) ?? { ...NOTHING, day }));
 }
@@ -316,15 +316,19 @@ const NOTHING: UsageRow = {
   seconds: 0,
 };
 
-function groupsOf(row: UsageRow, by: readonly UsageGroup[], { keys, providers }: UsageNames): Record<string, Cell> {
-  const found: Record<string, Cell> = {};
-  for (const group of by) {
-    if (group === 'day') found['date'] = dateOf(row.day);
-    else if (group === 'model' || group === 'primitive') found[group] = row[group];
-    else if (group === 'key') Object.assign(found, { key: row.key || null, key_label: keys.get(row.key) ?? null });
-    else Object.assign(found, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
+function groupsOf(
+  row: UsageRow,
+  usageGroups: readonly UsageGroup[],
+  { keys, providers }: UsageNames,
+): Record<string, Cell> {
+  const cells: Record<string, Cell> = {};
+  for (const group of usageGroups) {
+    if (group === 'day') cells['date'] = dateOf(row.day);
+    else if (group === 'model' || group === 'primitive') cells[group] = row[group];
+    else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
+    else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
   }
-  return found;
+  return cells;
 }
 
 function viewSums(row: UsageSums) {
@@ -361,8 +365,8 @@ function viewTotals(rows: readonly UsageRow[]) {
 }
 
 /** Writes the rows as CSV. The columns are the members of the rows. */
-function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], by: readonly UsageGroup[]): string {
-  const columns = Object.keys({ ...groupsOf(NOTHING, by, NO_NAMES), ...viewSums(NOTHING) });
+function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], usageGroups: readonly UsageGroup[]): string {
+  const columns = Object.keys({ ...groupsOf(NOTHING, usageGroups, NO_NAMES), ...viewSums(NOTHING) });
   const lines = rows.map((row) =>
     csvLine(columns.map((name) => (name === 'cost_usd' ? csvUsd(BigInt(row['cost_micro_usdc']!)) : row[name]!))),
   );

@@ -56,11 +56,11 @@ function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
     '/analytics/public',
     { schema },
     async (request, reply) => {
-      const shown = shownNow(deps);
+      const publicRange = shownNow(deps);
       const range = parseDayRange(request.query, deps.now());
-      const name = `market ${range.first} ${range.last} ${shown.until}`;
+      const name = `market ${range.first} ${range.last} ${publicRange.until}`;
       const page = await deps.pages.page(clientNetworkOf(request), name, isClosed(range.last, deps), async (query) =>
-        viewMarket(await findMarket(query, range, shown), range),
+        viewMarket(await findMarket(query, range, publicRange), range),
       );
       return sendPage(request, reply, page!, CACHE_CONTROL);
     },
@@ -83,11 +83,11 @@ function listListings(app: FastifyInstance, deps: PublicFiguresDeps): void {
     response: { 200: { description: 'The figures', ...listingsSchema } },
   };
   app.get('/analytics/service', { schema }, async (request, reply) => {
-    const shown = shownNow(deps);
+    const publicRange = shownNow(deps);
     const range = listingRange(deps);
-    const name = `listings ${range.last} ${shown.until}`;
+    const name = `listings ${range.last} ${publicRange.until}`;
     const page = await deps.pages.page(clientNetworkOf(request), name, false, async (query) =>
-      viewListings(await findListings(query, range, shown), range),
+      viewListings(await findListings(query, range, publicRange), range),
     );
     return sendPage(request, reply, page!, CACHE_CONTROL);
   });
@@ -115,19 +115,19 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
   // A name may contain slashes, encoded or not.
   app.get<{ Params: { readonly '*': string } }>('/analytics/service/*', { schema }, async (request, reply) => {
     const { primitive, service } = readListing(request.params['*']);
-    const shown = shownNow(deps);
+    const publicRange = shownNow(deps);
     const range = listingRange(deps);
     const offers = deps.catalog.offers().filter((offer) => offer.service === service);
     const providers = offers.filter((offer) => offer.primitive === primitive).map(({ provider }) => provider.id);
     const notFound = () =>
       new GatewayError('not_found', `No ${primitive} has the name ${printable(service)}`, { param: 'name' });
     // Unknown names are refused before they take a place in the queue of pages.
-    if (providers.length === 0 && !(await isCalled(deps.database.query, { primitive, service }, range, shown)))
+    if (providers.length === 0 && !(await isCalled(deps.database.query, { primitive, service }, range, publicRange)))
       throw notFound();
-    const name = `${primitive} ${range.last} ${shown.until} ${providers.join()} ${service}`;
+    const name = `${primitive} ${range.last} ${publicRange.until} ${providers.join()} ${service}`;
     const page = await deps.pages.page(clientNetworkOf(request), name, false, async (query) => {
-      const found = await findListing(query, { primitive, service, providers }, range, shown);
-      return found && viewListing(found, { primitive, service, range }, offers);
+      const listing = await findListing(query, { primitive, service, providers }, range, publicRange);
+      return listing && viewListing(listing, { primitive, service, range }, offers);
     });
     if (page === null) throw notFound();
     return sendPage(request, reply, page, CACHE_CONTROL);
@@ -211,22 +211,22 @@ export function createFigurePages(
   database: Pick<Database, 'query' | 'snapshot'>,
   rollUp: Pick<RollUp, 'parts'>,
 ): FigurePages {
-  const kept = new Map<string, CachedFigures>();
+  const cache = new Map<string, CachedFigures>();
   const making = new Map<string, Promise<TaggedPage | null>>();
   /** Pages that wait or are being made, by the network that asked for them first. */
   const places = new Shares(WAITING_MAX);
   const turns = new Map<string, (() => Promise<unknown>)[]>();
   let isMaking = false;
 
-  const isCurrent = async (found: CachedFigures): Promise<boolean> => {
+  const isCurrent = async (cached: CachedFigures): Promise<boolean> => {
     const at = performance.now();
     const { parts } = rollUp;
-    if (at < found.freshUntil && (parts === found.parts || at < found.restsUntil)) return true;
-    if (at - found.madeAt > (found.isClosed ? CLOSED_MS : OPEN_MS)) return false;
+    if (at < cached.freshUntil && (parts === cached.parts || at < cached.restsUntil)) return true;
+    if (at - cached.madeAt > (cached.isClosed ? CLOSED_MS : OPEN_MS)) return false;
     const { version } = await findState(database.query);
-    if (version !== found.version) return false;
-    found.freshUntil = at + FRESH_MS;
-    found.parts = parts;
+    if (version !== cached.version) return false;
+    cached.freshUntil = at + FRESH_MS;
+    cached.parts = parts;
     return true;
   };
 
@@ -243,9 +243,9 @@ export function createFigurePages(
     const took = madeAt - begun;
     const restsUntil = took > QUICK_MS ? madeAt + took * REST_TIMES : 0;
     const freshUntil = Math.max(madeAt + FRESH_MS, restsUntil);
-    kept.delete(name);
-    if (kept.size >= KEPT_MAX) kept.delete(kept.keys().next().value!);
-    kept.set(name, { page, version, freshUntil, restsUntil, parts, madeAt, isClosed });
+    cache.delete(name);
+    if (cache.size >= KEPT_MAX) cache.delete(cache.keys().next().value!);
+    cache.set(name, { page, version, freshUntil, restsUntil, parts, madeAt, isClosed });
     return page;
   };
 
@@ -266,8 +266,8 @@ export function createFigurePages(
 
   return {
     async page(network, name, isClosed, read) {
-      const found = kept.get(name);
-      if (found && (await isCurrent(found))) return found.page;
+      const cached = cache.get(name);
+      if (cached && (await isCurrent(cached))) return cached.page;
       const running = making.get(name);
       if (running) return running;
       if (!places.mayTake(network))
@@ -275,7 +275,7 @@ export function createFigurePages(
           retryAfterS: 2,
         });
       places.take(network);
-      const made = new Promise<TaggedPage | null>((resolve) => {
+      const page = new Promise<TaggedPage | null>((resolve) => {
         const begin = () => {
           const page = make(name, isClosed, read);
           resolve(page);
@@ -287,8 +287,8 @@ export function createFigurePages(
         making.delete(name);
         places.leave(network);
       });
-      making.set(name, made);
-      return made;
+      making.set(name, page);
+      return page;
     },
   };
 }

@@ -321,22 +321,22 @@ function viewAttempts({ successes, failures }: ListingProvider['attempts']) {
 
 /** Prices are stored by provider and name. So prices of the provider's other primitives of this name are removed. */
 function viewPrices(prices: ListingProvider['prices'], primitive: Primitive, offers: readonly Offer[]) {
-  const of = new Map<string, string | null>();
+  const byName = new Map<string, string | null>();
   const others = new Set<string>();
   for (const { primitive: other, price, variants } of offers) {
     const parts: readonly (readonly [string | null, Price])[] = [...Object.entries(variants), [null, price]];
     for (const [name, { id }] of parts) {
-      if (other === primitive) of.set(id, name);
+      if (other === primitive) byName.set(id, name);
       else others.add(id);
     }
   }
   return prices
-    .filter(({ id }) => of.has(id) || !others.has(id))
+    .filter(({ id }) => byName.has(id) || !others.has(id))
     .map(({ id, rates, from }) => ({
       from: new Date(from).toISOString(),
       pricing: ratesToUsd(ratesFromJson(JSON.parse(rates) as Record<string, string>)),
-      current: of.has(id),
-      of: of.get(id) ?? null,
+      current: byName.has(id),
+      of: byName.get(id) ?? null,
     }));
 }
 

@@ -78,7 +78,7 @@ const availableOf =
 
 /** Adds `/payments`: the books of the chains. */
 function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
-  const of = availableOf(ledger);
+  const availableIn = availableOf(ledger);
 
   app.get(
     '/payments',
@@ -118,14 +118,14 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
       const [books, open, suspense, losses, transit, fees] = await Promise.all([
         chains.books(),
         chains.open(),
-        of(SUSPENSE),
-        of(LOSSES),
-        of(TRANSIT),
-        of(FEES),
+        availableIn(SUSPENSE),
+        availableIn(LOSSES),
+        availableIn(TRANSIT),
+        availableIn(FEES),
       ]);
       const openOf = (network: string, kind: OpenMoney['kind']) => {
-        const found = open.find((one) => one.network === network && one.kind === kind);
-        return { count: found?.count ?? 0, oldest: found ? iso(found.oldest) : null };
+        const openMoney = open.find((one) => one.network === network && one.kind === kind);
+        return { count: openMoney?.count ?? 0, oldest: openMoney ? iso(openMoney.oldest) : null };
       };
       return {
         data: {
@@ -222,16 +222,16 @@ function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks 
     async (request) => {
       const { chains } = requireFunds(funds);
       const account = await accountOf(request.body.account);
-      const given = await chains.deposits.attributeOne(request.params.id, account);
-      if (given === null) throw new GatewayError('not_found', 'No deposit with this id is in suspense');
-      return { data: viewDeposit(given) };
+      const deposit = await chains.deposits.attributeOne(request.params.id, account);
+      if (deposit === null) throw new GatewayError('not_found', 'No deposit with this id is in suspense');
+      return { data: viewDeposit(deposit) };
     },
   );
 }
 
 /** Adds `/withdrawals`: withdrawals of the operator's fees. Moves between treasuries are in `/treasury/acts`. */
 function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
-  const of = availableOf(ledger);
+  const availableIn = availableOf(ledger);
 
   app.post<{ Body: AmountBody & { readonly network: string; readonly address: string } }>(
     '/withdrawals',
@@ -263,10 +263,10 @@ function addFeeWithdrawals(app: FastifyInstance, { funds, ledger }: AdminFundsDe
       const { network } = termsOf(known, request.body.network);
       const amount = amountOf(request.body);
       const id = withdrawalIdOf(OPERATOR, request.headers['idempotency-key']);
-      const lost = -(await of(LOSSES));
+      const lost = -(await availableIn(LOSSES));
       // A repeated request for the same withdrawal must get the same answer, so losses are checked only for a new one.
       const isNew = (await known.chains.withdrawalRows.find(id)) === null;
-      if (isNew && lost > 0n && (await of(FEES)) - amount < lost)
+      if (isNew && lost > 0n && (await availableIn(FEES)) - amount < lost)
         throw new GatewayError(
           'unprocessable',
           `Losses of ${formatUsd(lost)} USDC are not paid back yet. This amount of the fees cannot be withdrawn`,

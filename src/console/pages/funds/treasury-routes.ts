@@ -115,10 +115,10 @@ export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): vo
 type ActRequest = Pick<NewAct, 'kind' | 'amount'> & Partial<NewAct>;
 
 /** Requests an act. Rejects with GatewayError, also if the act itself is refused. */
-async function request(funds: Funds | null, name: string, asked: ActRequest): Promise<ReturnType<typeof viewAct>> {
+async function request(funds: Funds | null, name: string, act: ActRequest): Promise<ReturnType<typeof viewAct>> {
   const { acts } = requireFunds(funds).chains;
   const none = { network: '', bearer: null, toNetwork: null, address: null, sender: null, feeMax: 0n };
-  return answer(acts.request({ ...none, ...asked, id: hash('sha256', `treasury ${name}`), reference: name }));
+  return answer(acts.request({ ...none, ...act, id: hash('sha256', `treasury ${name}`), reference: name }));
 }
 
 const explained = (doing: Promise<TreasuryAct>): Promise<TreasuryAct> =>
@@ -226,8 +226,8 @@ function addLosses(app: FastifyInstance, funds: Funds | null): void {
       },
     },
     async ({ body }, reply) => {
-      const asked = { kind: 'make_good', amount: amountOf(body), bearer: BEARERS[body.paid_by] } as const;
-      return reply.code(201).send({ data: await request(funds, body.reference, asked) });
+      const act = { kind: 'make_good', amount: amountOf(body), bearer: BEARERS[body.paid_by] } as const;
+      return reply.code(201).send({ data: await request(funds, body.reference, act) });
     },
   );
 }

@@ -141,7 +141,7 @@ function addRequest(app: FastifyInstance, deps: WithdrawalsDeps, admissionOf: Ad
       const address = await withdrawalAddress({
         account,
         network,
-        asked: body.address,
+        address: body.address,
         wallets,
         cooldownMs: known.cooldownMs,
         now: now(),
@@ -272,7 +272,7 @@ interface AddressQuestion {
   readonly account: string;
   readonly network: string;
   /** The address as the caller wrote it. If it is undefined, the gateway chooses one. */
-  readonly asked: string | undefined;
+  readonly address: string | undefined;
   readonly wallets: Pick<Wallets, 'list'>;
   readonly cooldownMs: number;
   readonly now: number;
@@ -286,30 +286,28 @@ interface AddressQuestion {
 async function withdrawalAddress({
   account,
   network,
-  asked,
+  address,
   wallets,
   cooldownMs,
   now,
 }: AddressQuestion): Promise<string> {
   const family = familyOf(network);
-  const wanted = asked === undefined ? null : family === 'solana' ? asked : parseEvmAddress(asked);
-  if (asked !== undefined && wanted === null)
+  const parsed = address === undefined ? null : family === 'solana' ? address : parseEvmAddress(address);
+  if (address !== undefined && parsed === null)
     throw refused('address must be an EVM address: 0x and 40 hex digits, in lower case or with their checksum');
 
   const own = ownWallet(account);
   if (own !== null) {
-    const shown = shownAddress(own);
+    const text = shownAddress(own);
     if (own.family !== family || (own.network !== null && own.network !== network)) {
       const where = own.network ?? (own.family === 'eip155' ? 'EVM networks' : 'Solana');
-      throw new GatewayError(
-        'invalid_request',
-        `The wallet of this account, ${shown}, is on ${where}. Withdraw there`,
-        { param: 'network' },
-      );
+      throw new GatewayError('invalid_request', `The wallet of this account, ${text}, is on ${where}. Withdraw there`, {
+        param: 'network',
+      });
     }
-    if (wanted !== null && wanted !== own.address)
-      throw refused(`Withdrawals of this account always go to its own wallet, ${shown}. Omit address`);
-    return shown;
+    if (parsed !== null && parsed !== own.address)
+      throw refused(`Withdrawals of this account always go to its own wallet, ${text}. Omit address`);
+    return text;
   }
 
   const bound = (await wallets.list(account)).flatMap(({ wallet, boundAt }) => {
@@ -317,7 +315,7 @@ async function withdrawalAddress({
     return known?.family === family ? [{ ...known, from: boundAt + cooldownMs }] : [];
   });
   const chosen =
-    wanted === null ? (bound.length === 1 ? bound[0] : undefined) : bound.find(({ address }) => address === wanted);
+    parsed === null ? (bound.length === 1 ? bound[0] : undefined) : bound.find(({ address }) => address === parsed);
   if (!chosen) {
     const names = bound.map(shownAddress).join(', ');
     if (bound.length > 0) throw refused(`address must be one of the wallets that are bound to this account: ${names}`);

@@ -44,12 +44,12 @@ export async function readGuide(root: string): Promise<Guide> {
   // Without the folder the guide has no pages.
   const entries = await readdir(docs, { recursive: true }).catch((): string[] => []);
   const files = entries.map((entry) => entry.replaceAll('\\', '/')).toSorted();
-  const named: readonly (readonly [path: string, file: string])[] = [
+  const guideFiles: readonly (readonly [path: string, file: string])[] = [
     ...files.filter((file) => file.endsWith('.md')).map((file) => [pathOf(file), file] as const),
     ...Object.entries(BESIDE),
   ];
   const pages = new Map<string, GuidePage>();
-  for (const [path, file] of named) {
+  for (const [path, file] of guideFiles) {
     const text = await readFile(join(docs, file), 'utf8').catch(() => null);
     if (text !== null) pages.set(path, { path, file, title: titleOf(text), text });
   }
@@ -81,8 +81,8 @@ function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<s
       ([, file]) => byFile.get(file!) ?? byFile.get(`${file}/${HOME}`) ?? [],
     ),
   }));
-  const named = new Set(chapters.flatMap((chapter) => chapter.pages));
-  const others = [...pages.values()].filter((page) => page.path !== '' && !INSIDE.test(page.path) && !named.has(page));
+  const listed = new Set(chapters.flatMap((chapter) => chapter.pages));
+  const others = [...pages.values()].filter((page) => page.path !== '' && !INSIDE.test(page.path) && !listed.has(page));
   return others.length === 0 ? chapters : [...chapters, { title: 'More', pages: others }];
 }
 
@@ -121,14 +121,14 @@ export const sourceOfPage = ({ file }: GuidePage): string => file.replace(/^\.\.
  * on.
  */
 export function createAnchors(): (heading: string) => string {
-  const given = new Map<string, number>();
+  const counts = new Map<string, number>();
   return (heading) => {
     const name = plain(heading)
       .toLowerCase()
       .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
       .replaceAll(' ', '-');
-    const times = given.get(name) ?? 0;
-    given.set(name, times + 1);
+    const times = counts.get(name) ?? 0;
+    counts.set(name, times + 1);
     return times === 0 ? name : `${name}-${times}`;
   };
 }

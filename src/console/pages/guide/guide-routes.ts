@@ -30,7 +30,7 @@ const IMAGES: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'i
  */
 export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: GuideOptions): Promise<void> {
   const headers = pageHeaders(publicUrl);
-  const kept = new Map<string, Promise<GuideResponse | null>>();
+  const answers = new Map<string, Promise<GuideResponse | null>>();
   let loading: Promise<Guide> | null = null;
   const guide = () => (loading ??= import('./guide-pages.ts').then(({ readGuide }) => readGuide(ROOT)));
 
@@ -40,23 +40,23 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     key: string,
     make: () => Promise<GuideResponse | null>,
   ) => {
-    let answer = kept.get(key);
+    let answer = answers.get(key);
     if (answer === undefined) {
       answer = make();
-      kept.set(key, answer);
+      answers.set(key, answer);
       // Missing pages aren't cached, because there are endless addresses.
       void answer.then(
-        (made) => made ?? kept.delete(key),
-        () => kept.delete(key),
+        (response) => response ?? answers.delete(key),
+        () => answers.delete(key),
       );
     }
-    const made = (await answer) ?? (await missing());
-    void reply.headers(headers).headers({ etag: made.etag, 'cache-control': 'no-cache', vary: 'accept-encoding' });
-    if (made.status === 200 && hasTagged(request, made.etag)) return reply.code(304).send();
-    void reply.code(made.status).type(made.type);
-    if (made.packed === null || !/\bgzip\b/.test(request.headers['accept-encoding'] ?? ''))
-      return reply.send(made.bytes);
-    return reply.header('content-encoding', 'gzip').send(made.packed);
+    const result = (await answer) ?? (await missing());
+    void reply.headers(headers).headers({ etag: result.etag, 'cache-control': 'no-cache', vary: 'accept-encoding' });
+    if (result.status === 200 && hasTagged(request, result.etag)) return reply.code(304).send();
+    void reply.code(result.status).type(result.type);
+    if (result.packed === null || !/\bgzip\b/.test(request.headers['accept-encoding'] ?? ''))
+      return reply.send(result.bytes);
+    return reply.header('content-encoding', 'gzip').send(result.packed);
   };
   let notFound: Promise<GuideResponse> | null = null;
   const missing = () =>
@@ -64,14 +64,14 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
       answerOf(missingDocument(await guide(), version), HTML, 404),
     ));
   const page = async (path: string) => {
-    const found = (await guide()).pages.get(path);
-    if (found === undefined) return null;
+    const guidePage = (await guide()).pages.get(path);
+    if (guidePage === undefined) return null;
     const { guideDocument } = await import('./guide-document.ts');
-    return answerOf(guideDocument(await guide(), found, version), HTML);
+    return answerOf(guideDocument(await guide(), guidePage, version), HTML);
   };
   const text = async (path: string) => {
-    const found = (await guide()).sources.get(path);
-    return found ? answerOf(sourceText(found), 'text/markdown; charset=utf-8') : null;
+    const guidePage = (await guide()).sources.get(path);
+    return guidePage ? answerOf(sourceText(guidePage), 'text/markdown; charset=utf-8') : null;
   };
   const image = async (name: string) => {
     const type = IMAGES[name.split('.').at(-1)!];

@@ -15,18 +15,18 @@ const weight = ({ path }: GuidePage): number => (/^(?:decisions|changelog)/.test
 function entriesOf(page: GuidePage): readonly SearchEntry[] {
   const anchorOf = createAnchors();
   const address = addressOfPage(page);
-  const found: { readonly to: string; readonly heading: string; lines: string[] }[] = [];
+  const entries: { readonly to: string; readonly heading: string; lines: string[] }[] = [];
   let fenced = false;
   for (const line of withoutAsides(page.text).split('\n')) {
     if (line.startsWith('```')) fenced = !fenced;
     const [, level, heading] = fenced ? [] : (/^(#{1,4}) (.+)$/.exec(line) ?? []);
-    if (heading === undefined) found.at(-1)?.lines.push(line);
+    if (heading === undefined) entries.at(-1)?.lines.push(line);
     else {
       const anchor = anchorOf(heading);
-      found.push({ to: level === '#' ? address : `${address}#${anchor}`, heading: plain(heading), lines: [] });
+      entries.push({ to: level === '#' ? address : `${address}#${anchor}`, heading: plain(heading), lines: [] });
     }
   }
-  return found.map(({ to, heading, lines }) => [to, page.title, heading, textOf(lines)]);
+  return entries.map(({ to, heading, lines }) => [to, page.title, heading, textOf(lines)]);
 }
 
 /** Diagrams and comments are not searched. */

@@ -52,15 +52,15 @@ export function createEarnings(
   let last: Promise<unknown> = Promise.resolve();
   return (provider, range) => {
     const key = `${range.first} ${range.last} ${provider}`;
-    let found = running.get(key);
-    if (!found) {
-      found = last
+    let reading = running.get(key);
+    if (!reading) {
+      reading = last
         .then(() => database.snapshot((query) => add(query, provider, range, sliceCalls)))
         .finally(() => running.delete(key));
-      running.set(key, found);
-      last = found.catch(() => {});
+      running.set(key, reading);
+      last = reading.catch(() => {});
     }
-    return found;
+    return reading;
   };
 }
 

@@ -52,12 +52,12 @@ function showProvider(app: FastifyInstance, deps: MarketDeps): void {
     response: { 200: { description: 'The provider', ...dataOf(providerDetailSchema) } },
   };
   app.get<{ Params: { readonly id: string } }>('/providers/:id', { schema }, (request, reply) => {
-    const { id: asked } = request.params;
+    const { id: text } = request.params;
     // The hex digits of an EVM address may be in upper or lower case.
-    const wanted = /^0x/i.test(asked) ? asked.toLowerCase() : asked;
-    const offers = deps.catalog.offers().filter((offer) => offer.provider.id === wanted);
+    const publicKey = /^0x/i.test(text) ? text.toLowerCase() : text;
+    const offers = deps.catalog.offers().filter((offer) => offer.provider.id === publicKey);
     if (offers.length === 0)
-      throw new GatewayError('not_found', `Provider not found: ${printable(asked)}`, { param: 'id' });
+      throw new GatewayError('not_found', `Provider not found: ${printable(text)}`, { param: 'id' });
     return sendPage(request, reply, tagPage({ data: viewProviderDetail(offers, deps) }));
   });
 }

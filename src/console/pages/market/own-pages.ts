@@ -33,7 +33,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly identity: Pick<Identity, 'providerId'>;
   readonly registry: Pick<Registry, 'locate' | 'registration'>;
   readonly listings: Pick<ToolListings, 'leftOutOf'>;
-  readonly lastFailures: Pick<LastFailures, 'of'>;
+  readonly lastFailures: Pick<LastFailures, 'failuresOf'>;
   readonly earnings: FindEarnings;
   readonly payouts: Pick<Payouts, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
@@ -289,7 +289,7 @@ function viewService(
     compliance: healthSources.health.compliance(offer),
     last_hour: lastHour,
     flags,
-    last_failures: lastFailures.of(offer).map(viewFailed),
+    last_failures: lastFailures.failuresOf(offer).map(viewFailed),
     left_out: listings.leftOutOf(offer).map(viewLeftOut),
   };
 }

@@ -22,26 +22,29 @@ const DESCRIPTION =
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
-const named = (name: string, more: readonly string[] = []) => ({
+const priced = (name: string, more: readonly string[] = []) => ({
   required: [name, ...more],
   properties: { [name]: NAME },
 });
 const MEDIA = {
   anyOf: [
-    named('model'),
+    priced('model'),
     { required: ['models'], properties: { models: { type: 'array', minItems: 1, items: NAME } } },
   ],
 };
 
 /** The rules of the body by the kind of call, for the reference. The reader of the call checks them. */
 const NEEDED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
-  model: { anyOf: [['messages'], ...QUOTED.map(([, { quotedBy }]) => quotedBy)].map((more) => named('model', more)) },
+  model: { anyOf: [['messages'], ...QUOTED.map(([, { quotedBy }]) => quotedBy)].map((more) => priced('model', more)) },
   image: MEDIA,
   video: { allOf: [MEDIA, { required: ['duration'] }] },
-  tool: named('tool'),
-  agent: named('agent'),
+  tool: priced('tool'),
+  agent: priced('agent'),
 };
-const of = (primitive: string) => ({ required: ['primitive'], properties: { primitive: { const: primitive } } });
+const forPrimitive = (primitive: string) => ({
+  required: ['primitive'],
+  properties: { primitive: { const: primitive } },
+});
 
 /** `POST /quotes`: the price of a call before it is made. Register it under `/api/v1`. */
 export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): FastifyPluginAsync {
@@ -57,7 +60,9 @@ export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): Fasti
       examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
       additionalProperties: true,
       [MUST_BE]: 'a JSON object',
-      [DOCUMENTED]: { allOf: Object.entries(NEEDED).map(([primitive, needed]) => onlyIf(of(primitive), needed)) },
+      [DOCUMENTED]: {
+        allOf: Object.entries(NEEDED).map(([primitive, needed]) => onlyIf(forPrimitive(primitive), needed)),
+      },
       properties: {
         primitive: { enum: names, description: 'What is called.', [MUST_BE]: `one of ${names.join(', ')}` },
       },

@@ -41,7 +41,8 @@ export function servicesRoutes(app: FastifyInstance, deps: MarketDeps): void {
   const listOfKind = (kind: Primitive) => {
     let page = lists.get(kind);
     if (!page) {
-      const view = () => viewServiceRows((asked) => (asked === kind ? catalog.offers(asked) : []), deps);
+      const view = () =>
+        viewServiceRows((shownPrimitive) => (shownPrimitive === kind ? catalog.offers(shownPrimitive) : []), deps);
       lists.set(kind, (page = createFreshPage(() => ({ data: view() }), { version: catalog.version, now })));
     }
     return page();
@@ -145,12 +146,12 @@ const rowProperties = {
   },
 } as const;
 
-const named = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;
+const providerSchema = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;
 
 /** A service as a row of the market, with the price of its cheapest provider. */
 const serviceRowSchema = titled(
   'ServiceRow',
-  objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(named) } }),
+  objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(providerSchema) } }),
 );
 
 /** A service with the price and the health of each of its providers. */
@@ -162,7 +163,7 @@ const serviceDetailSchema = titled(
       type: 'array',
       description: 'The cheapest first',
       items: objectOf({
-        ...named,
+        ...providerSchema,
         pricing: pricingSchema,
         typical_usd: typicalUsdSchema,
         reached: { type: 'string', enum: ['direct', 'tunnel'] },

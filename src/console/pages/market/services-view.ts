@@ -123,12 +123,12 @@ function abilitiesOf(group: readonly Offer[]) {
     ...new Set(group.flatMap((offer) => list(offer) ?? [])),
   ];
   const edits = group.some(({ media }) => media?.imageApi?.edits === true);
-  const made = { model: [], tool: [], agent: [], image: ['image'], video: ['video'] } as const;
+  const outputs = { model: [], tool: [], agent: [], image: ['image'], video: ['video'] } as const;
   const { primitive } = group[0]!;
   const isMedia = primitive === 'image' || primitive === 'video';
   return {
     input_modalities: isMedia ? ['text', ...(edits ? ['image'] : [])] : all(({ model }) => model?.inputModalities),
-    output_modalities: isMedia ? made[primitive] : all(({ model }) => model?.outputModalities),
+    output_modalities: isMedia ? outputs[primitive] : all(({ model }) => model?.outputModalities),
     context_length: largest(group.map(({ model }) => (model ? contextDeclared(model) : null))),
     max_output_tokens: largest(group.map(({ model }) => model?.maxOutputTokens ?? null)),
     resolutions: all(({ media }) => media?.resolutions),

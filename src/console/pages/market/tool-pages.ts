@@ -51,11 +51,16 @@ export function createToolPages(deps: MarketDeps): (service: string | null, sche
   const fresh = (data: () => unknown) => createFreshPage(() => ({ data: data() }), { version, now: deps.now });
 
   const list = fresh(() => {
-    let left: number = LIST.all;
+    let remaining: number = LIST.all;
     return view(
       catalog.offers('tool'),
-      () => ({ max: Math.min(LIST.perService, left), descriptionMax: LIST.descriptionMax, schemas: false, all: false }),
-      (shown) => (left -= shown),
+      () => ({
+        max: Math.min(LIST.perService, remaining),
+        descriptionMax: LIST.descriptionMax,
+        schemas: false,
+        all: false,
+      }),
+      (count) => (remaining -= count),
     );
   });
 
@@ -212,26 +217,26 @@ function viewTools(
   listings: ToolListings,
   { max, descriptionMax, schemas, all }: ToolViewOptions,
 ): ServiceToolsView {
-  const found = new Map<string, readonly [ListedTool, Offer]>();
+  const byName = new Map<string, readonly [ListedTool, Offer]>();
   let known = false;
   for (const offer of byPrice(offers)) {
     const tools = listings.toolsOf(offer);
     known ||= tools !== null;
-    for (const tool of tools ?? []) if (!found.has(tool.name)) found.set(tool.name, [tool, offer]);
+    for (const tool of tools ?? []) if (!byName.has(tool.name)) byName.set(tool.name, [tool, offer]);
   }
   if (!known) return { tools: null, tools_total: 0 };
-  const shown = [...found.values()].sort(([a], [b]) => compare(a.name, b.name)).slice(0, max);
-  let left = schemas ? SCHEMAS_MAX : 0;
+  const page = [...byName.values()].sort(([a], [b]) => compare(a.name, b.name)).slice(0, max);
+  let remaining = schemas ? SCHEMAS_MAX : 0;
   return {
-    tools: shown.map(([tool, offer]) => ({
+    tools: page.map(([tool, offer]) => ({
       name: tool.name,
       title: tool.title,
       description: tool.description.slice(0, descriptionMax),
       price: viewToolCallPrice(offer, tool.name, offers),
       definition: viewDefinition(tool.definition),
-      ...(schemas ? { input_schema: (left -= tool.size) < 0 ? null : (tool.inputSchema ?? null) } : {}),
+      ...(schemas ? { input_schema: (remaining -= tool.size) < 0 ? null : (tool.inputSchema ?? null) } : {}),
     })),
-    tools_total: found.size,
+    tools_total: byName.size,
     ...(all ? { left_out: byPrice(offers).flatMap((offer) => viewLeftOutOf(offer, listings)) } : {}),
   };
 }

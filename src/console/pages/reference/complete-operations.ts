@@ -77,9 +77,13 @@ const SCHEMAS = '#/components/schemas/';
 
 /**
  * Completes every operation in place: adds an id, headers, and the errors of its wire. Removes the HEAD operation
- * beside each GET. Errors that many operations have are added to `named`.
+ * beside each GET. Errors that many operations have are added to `names`.
  */
-export function completeOperations(paths: PathTable, { payable }: CompletionOptions, named: NamedResponses): void {
+export function completeOperations(
+  paths: PathTable,
+  { payable }: CompletionOptions,
+  responseNames: NamedResponses,
+): void {
   for (const [path, operations] of Object.entries(paths)) {
     if (operations['get']) delete operations['head'];
     for (const [method, operation] of Object.entries(operations)) {
@@ -93,7 +97,7 @@ export function completeOperations(paths: PathTable, { payable }: CompletionOpti
       const statuses = statusesOf(operation, access, chapter);
       if (mayBeMissing(operation)) delete operation.requestBody?.required;
       operation.parameters = [...own, ...parametersOf(access, own)] as typeof own;
-      addResponses(operation, statuses, access, named);
+      addResponses(operation, statuses, access, responseNames);
     }
   }
 }
@@ -102,10 +106,10 @@ function addResponses(
   operation: OpenApiOperation,
   statuses: readonly DescribedStatus[],
   access: Access,
-  named: NamedResponses,
+  responseNames: NamedResponses,
 ): void {
-  const { default: given, ...responses } = operation.responses ?? {};
-  const schema = schemaOf(given) ?? { $ref: `${SCHEMAS}Error` };
+  const { default: fallback, ...responses } = operation.responses ?? {};
+  const schema = schemaOf(fallback) ?? { $ref: `${SCHEMAS}Error` };
   for (const [status, response] of Object.entries(responses)) {
     if (response.description === 'Default Response')
       response.description = status === '201' ? 'It was made.' : 'The answer.';
@@ -114,7 +118,7 @@ function addResponses(
   const family = (schema['$ref'] as string).slice(SCHEMAS.length).replace(/Error$/, '');
   const shared = (name: string, make: () => Response) => {
     const whole = `${family}${name}${KINDS[access]}`;
-    named[whole] ??= make();
+    responseNames[whole] ??= make();
     return { $ref: `#/components/responses/${whole}` } as Response;
   };
   for (const status of statuses)
@@ -158,7 +162,7 @@ function statusesOf(
 ): readonly DescribedStatus[] {
   if (access === 'billed' || access === 'spoken') return OF_BILLED;
   const open = access === 'open';
-  const named =
+  const hasName =
     parameters.some(({ in: place }) => place === 'path') ||
     parameters.some(({ name, in: place }) => place === 'query' && name === 'id');
   const money = chapter === 'Money' && requestBody !== undefined;
@@ -166,7 +170,7 @@ function statusesOf(
   const statuses: DescribedStatus[] = [400];
   if (!open) statuses.push(401, 403);
   if (money) statuses.push(402, 409);
-  if (named) statuses.push(404);
+  if (hasName) statuses.push(404);
   if (requestBody !== undefined) statuses.push(408, 413, 422);
   if (!open) statuses.push(429);
   statuses.push(500, 503);
@@ -220,31 +224,31 @@ const HEADERS_OF_BILLED: readonly Parameter[] = [
   }),
 ];
 
-const told = (description: string, type = 'string') => ({ description, schema: { type } });
+const headerOf = (description: string, type = 'string') => ({ description, schema: { type } });
 
 const RATE = Object.fromEntries(
   ['requests', 'tokens'].flatMap((what) => [
-    [`x-ratelimit-limit-${what}`, told(`Steady rate: ${what} a minute.`, 'integer')],
-    [`x-ratelimit-remaining-${what}`, told(`How many ${what} are left now.`, 'integer')],
-    [`x-ratelimit-reset-${what}`, told('Seconds until the full limit is available again.', 'integer')],
+    [`x-ratelimit-limit-${what}`, headerOf(`Steady rate: ${what} a minute.`, 'integer')],
+    [`x-ratelimit-remaining-${what}`, headerOf(`How many ${what} are left now.`, 'integer')],
+    [`x-ratelimit-reset-${what}`, headerOf('Seconds until the full limit is available again.', 'integer')],
   ]),
 );
-const ALWAYS = { 'x-request-id': told('The id of the request: yours, or a new one.') };
+const ALWAYS = { 'x-request-id': headerOf('The id of the request: yours, or a new one.') };
 const GENERATION = {
-  'x-generation-id': told('Id of the call, for `/api/v1/generation`; also of a call that failed.'),
+  'x-generation-id': headerOf('Id of the call, for `/api/v1/generation`; also of a call that failed.'),
 };
 const OF_A_CALL = {
   ...GENERATION,
-  'x-cost-usd': told(
+  'x-cost-usd': headerOf(
     'What the call itself was charged, without calls under it. Not in streams, whose last event says it.',
   ),
-  'x-provider': told('Name of the provider that served.'),
-  'x-receipt': told('Signed receipt (compact JWS), where it was asked for.'),
-  'PAYMENT-RESPONSE': told('The result of the payment that came with the request.'),
+  'x-provider': headerOf('Name of the provider that served.'),
+  'x-receipt': headerOf('Signed receipt (compact JWS), where it was asked for.'),
+  'PAYMENT-RESPONSE': headerOf('The result of the payment that came with the request.'),
 };
 const OF_ERRORS = {
-  'retry-after': told('Seconds to wait.', 'integer'),
-  'PAYMENT-REQUIRED': told('The terms: the base64 of an x402 PaymentRequired (version 2).'),
+  'retry-after': headerOf('Seconds to wait.', 'integer'),
+  'PAYMENT-REQUIRED': headerOf('The terms: the base64 of an x402 PaymentRequired (version 2).'),
 };
 
 export const SHARED_PARAMETERS = Object.fromEntries([REQUEST_ID, ...HEADERS_OF_BILLED].map((one) => [one.name, one]));
@@ -264,12 +268,12 @@ type ResponseHeaders = NonNullable<Response['headers']>;
 
 /** References to the headers of an answer that is no error. */
 function headersOf(access: Access): ResponseHeaders {
-  const named = [
+  const names = [
     ...Object.keys(ALWAYS),
     ...(access === 'open' ? [] : Object.keys(RATE)),
     ...(access === 'billed' ? Object.keys(OF_A_CALL) : access === 'spoken' ? Object.keys(GENERATION) : []),
   ];
-  return Object.fromEntries(refs('headers', named));
+  return Object.fromEntries(refs('headers', names));
 }
 
 /**
@@ -277,21 +281,21 @@ function headersOf(access: Access): ResponseHeaders {
  * and are described where they matter: naming them at each would make the document a tenth larger.
  */
 function headersOfError(access: Access, status: number | null): ResponseHeaders {
-  const named = [
+  const names = [
     ...Object.keys(ALWAYS),
     ...(access === 'billed' || access === 'spoken' ? Object.keys(GENERATION) : []),
     ...(status === 429 && access !== 'open' ? Object.keys(RATE) : []),
     ...(status === 402 ? ['PAYMENT-REQUIRED'] : []),
     ...(status !== null && [429, 503, 529].includes(status) ? ['retry-after'] : []),
   ];
-  return Object.fromEntries(refs('headers', named));
+  return Object.fromEntries(refs('headers', names));
 }
 
 /** References to the request headers that an operation takes besides those that it describes itself. */
 function parametersOf(access: Access, own: readonly Parameter[]): readonly { readonly $ref: string }[] {
-  const taken = new Set(own.map(({ name }) => name.toLowerCase()));
+  const ownNames = new Set(own.map(({ name }) => name.toLowerCase()));
   const names = [REQUEST_ID, ...(access === 'billed' || access === 'spoken' ? HEADERS_OF_BILLED : [])]
     .map(({ name }) => name)
-    .filter((name) => !taken.has(name.toLowerCase()));
+    .filter((name) => !ownNames.has(name.toLowerCase()));
   return refs('parameters', names).map(([, ref]) => ref);
 }

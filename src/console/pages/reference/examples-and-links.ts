@@ -16,7 +16,7 @@ interface Link {
 export function addExamplesAndLinks(paths: PathTable): Record<string, { readonly value: unknown }> {
   const file = new URL('./answer-examples.json', import.meta.url);
   const examples = JSON.parse(readFileSync(file, 'utf8')) as Examples;
-  const operations = Object.values(paths).flatMap((of) => Object.values(of));
+  const operations = Object.values(paths).flatMap((path) => Object.values(path));
   const ids = new Set(operations.map(({ operationId }) => operationId));
   const places = new Map<string, Record<string, unknown>[]>();
   for (const operation of operations)

@@ -64,21 +64,21 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
   let document: Promise<object> | null = null;
   const read = () => (document ??= describe(routes, options));
   let described: string | null = null;
-  let shown: { readonly model: string; readonly text: string } | null = null;
+  let example: { readonly model: string; readonly text: string } | null = null;
   server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
     if (described === null) {
-      const found = await read();
+      const services = await read();
       await ownTurn();
-      described = JSON.stringify(found);
+      described = JSON.stringify(services);
       await ownTurn();
     }
     const model = options.exampleModel() ?? EXAMPLE_MODEL;
-    if (shown?.model !== model)
-      shown = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
+    if (example?.model !== model)
+      example = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
     return reply
       .header('content-type', 'application/json; charset=utf-8')
       .header('access-control-allow-origin', '*')
-      .send(shown.text);
+      .send(example.text);
   });
   return read;
 }
@@ -129,9 +129,9 @@ async function describe(routes: DescribedRoutes, options: ReferenceOptions): Pro
   const responses: NamedResponses = {};
   nameSchemas([{ schema: ERROR }, { schema: PAYMENT_REQUIRED }], schemas);
   const document = await documentOf(routes, settings(options), (paths) => {
-    const named = nameSchemas(paths as PathTable, schemas);
-    completeOperations(named, options, responses);
-    return named;
+    const table = nameSchemas(paths as PathTable, schemas);
+    completeOperations(table, options, responses);
+    return table;
   });
   await ownTurn();
   const examples = addExamplesAndLinks(pathsOf(document));
@@ -157,8 +157,8 @@ function nameWildcard(schema: FastifySchema | undefined, url: string): { schema:
   const params: { readonly properties?: Readonly<Record<string, unknown>> } = schema?.params ?? {};
   if (!schema || !url.endsWith('/*') || !params.properties?.['*']) return { schema: schema ?? {}, url };
   const { '*': name, ...others } = params.properties;
-  const named = { ...params, required: [...Object.keys(others), 'name'], properties: { ...others, name } };
-  return { schema: { ...schema, params: named }, url: url.replace(/\*$/, ':name') };
+  const pathParams = { ...params, required: [...Object.keys(others), 'name'], properties: { ...others, name } };
+  return { schema: { ...schema, params: pathParams }, url: url.replace(/\*$/, ':name') };
 }
 
 /** The members of an OpenAPI document that are put together here. */
@@ -208,14 +208,14 @@ async function documentOf(
   await ownTurn();
   const { default: swagger } = await import('@fastify/swagger');
   let whole: OpenApiDocument | null = null;
-  const shown = routes.flatMap(({ url, method, schema = {} }) => (schema.hide ? [] : [{ url, method, schema }]));
-  for (let at = 0; at < shown.length; at += ROUTES_PER_TURN) {
+  const visible = routes.flatMap(({ url, method, schema = {} }) => (schema.hide ? [] : [{ url, method, schema }]));
+  for (let at = 0; at < visible.length; at += ROUTES_PER_TURN) {
     await ownTurn();
     const server: FastifyInstance = createServer({ exposeHeadRoutes: false });
     server.setValidatorCompiler(() => () => true);
     server.setSerializerCompiler(() => JSON.stringify);
     await server.register(swagger, options);
-    for (const route of shown.slice(at, at + ROUTES_PER_TURN)) server.route({ ...route, handler: () => null });
+    for (const route of visible.slice(at, at + ROUTES_PER_TURN)) server.route({ ...route, handler: () => null });
     await server.ready();
     await ownTurn();
     const { paths = {}, ...others } = server.swagger() as OpenApiDocument;

@@ -57,8 +57,8 @@ const ALL_OF_TYPES = Object.values(OF_TYPE).flat();
 export function portable(schema: Schema): Schema {
   const { [MUST_BE]: _shown, [DOCUMENTED]: documented = {}, ...rest } = schema;
   const { allOf: rules = [], ...words } = documented as Schema & { readonly allOf?: readonly Schema[] };
-  const said = mapInner({ ...rest, ...words }, portable);
-  return withRules(withOneType(withHiddenAlternatives(withPlainEnum(withoutBareNull(said)))), rules);
+  const result = mapInner({ ...rest, ...words }, portable);
+  return withRules(withOneType(withHiddenAlternatives(withPlainEnum(withoutBareNull(result)))), rules);
 }
 
 /** Adds rules that hold besides. They are behind two negations, where generators do not make types of them. */

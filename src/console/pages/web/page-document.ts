@@ -117,7 +117,7 @@ export function createFirstAnswers(
   server: Pick<FastifyInstance, 'inject'>,
   now: () => number = () => performance.now(),
 ): (early: readonly string[]) => Promise<FirstAnswers> {
-  const kept = new Map<string, { readonly until: number; readonly answer: Promise<unknown> }>();
+  const answers = new Map<string, { readonly until: number; readonly answer: Promise<unknown> }>();
   const ask = async (url: string): Promise<unknown> => {
     const { statusCode, body } = await server.inject({ url, headers: { accept: 'application/json' } });
     return statusCode === 200 && body.length <= ANSWER_MAX ? (JSON.parse(body) as unknown) : null;
@@ -125,13 +125,13 @@ export function createFirstAnswers(
   return async (early) => {
     const [first, ...rest] = early;
     if (first === undefined) return { early };
-    let found = kept.get(first);
-    if (!found || found.until <= now()) {
-      kept.delete(first);
-      kept.set(first, (found = { until: now() + FRESH_MS, answer: ask(first) }));
-      dropOldest(kept, KEPT_MAX);
+    let entry = answers.get(first);
+    if (!entry || entry.until <= now()) {
+      answers.delete(first);
+      answers.set(first, (entry = { until: now() + FRESH_MS, answer: ask(first) }));
+      dropOldest(answers, KEPT_MAX);
     }
-    const answer = await found.answer;
+    const answer = await entry.answer;
     return answer === null ? { early } : { early: rest, answers: { [first]: answer } };
   };
 }

@@ -87,12 +87,12 @@ type Manifest = Readonly<
   Record<string, { readonly file: string; readonly name?: string; readonly imports?: readonly string[] }>
 >;
 
-function chunksOf(manifest: Manifest, name: string, found = new Set<string>()): ReadonlySet<string> {
+function chunksOf(manifest: Manifest, name: string, files = new Set<string>()): ReadonlySet<string> {
   const chunk = manifest[name];
-  if (!chunk || found.has(chunk.file)) return found;
-  found.add(chunk.file);
-  for (const each of chunk.imports ?? []) chunksOf(manifest, each, found);
-  return found;
+  if (!chunk || files.has(chunk.file)) return files;
+  files.add(chunk.file);
+  for (const each of chunk.imports ?? []) chunksOf(manifest, each, files);
+  return files;
 }
 
 /**
@@ -196,10 +196,12 @@ function build(root: string, folder: string, signal: AbortSignal): Promise<void>
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,
     });
-    let said = '';
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-OUTPUT_MAX)));
+    let output = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-OUTPUT_MAX)));
     child.on('error', fail);
-    child.on('close', (code) => (code === 0 ? done() : fail(new Error(said.trim() || `the build ended with ${code}`))));
+    child.on('close', (code) =>
+      code === 0 ? done() : fail(new Error(output.trim() || `the build ended with ${code}`)),
+    );
   });
 }
 

@@ -41,9 +41,9 @@ const HTML = 'text/html; charset=utf-8';
 export function addWebPages(server: FastifyInstance, options: WebPagesOptions): WebPages {
   const headers = pageHeaders(options.publicUrl);
   const ending = new AbortController();
-  let found: Promise<PageFiles | null> | null = null;
+  let files: Promise<PageFiles | null> | null = null;
   const firstAnswers = createFirstAnswers(server);
-  const pages = () => (found ??= open(ending.signal, options.onMissing));
+  const pages = () => (files ??= open(ending.signal, options.onMissing));
 
   const elsewhere = Object.entries(options.elsewhere).filter((entry): entry is [string, string] => entry[1] !== null);
   const bootFor = (request: FastifyRequest) => ({

@@ -231,17 +231,17 @@ function stateCommand(
       },
       show(changed) {
         const same = changed.state_reason === flags.reason.trim();
-        const kept = `It was ${changed.state} before. The reason of that stays.`;
+        const note = `It was ${changed.state} before. The reason of that stays.`;
         const check = unseen ? `\n\n${paint('yellow', `This account was never seen here. Check its id.`)}` : '';
-        return `${describe(changed, paint)}${check}${same ? '' : `\n\n${paint('yellow', kept)}`}`;
+        return `${describe(changed, paint)}${check}${same ? '' : `\n\n${paint('yellow', note)}`}`;
       },
     });
   });
 }
 
 /** A wallet needs no account to be made, so a mistyped one looks like one that nobody has used. */
-const isUnseen = ({ created_at: made, total_credits_micro_usdc: credits, provider }: Account): boolean =>
-  made === null && credits === 0 && (provider ?? null) === null;
+const isUnseen = ({ created_at: createdAt, total_credits_micro_usdc: credits, provider }: Account): boolean =>
+  createdAt === null && credits === 0 && (provider ?? null) === null;
 
 interface CloseFlags extends AdminFlags {
   readonly reason: string;
@@ -265,16 +265,16 @@ function closeCommand(paint: Paint): Command {
       .option('--write-off <usd>', 'what is left, which you keep')
       .option('--reference <text>', 'what the payment or the write-off is known by; the same reference is booked once'),
   ).action((name: string, flags: CloseFlags) => {
-    const left = flags.paidOut ?? flags.writeOff;
-    if (left !== undefined) refuseBadAmount(left);
+    const outcome = flags.paidOut ?? flags.writeOff;
+    if (outcome !== undefined) refuseBadAmount(outcome);
     return administer(flags, {
       run: async (admin) => {
         const remainder =
-          left === undefined
+          outcome === undefined
             ? {}
             : {
                 remainder: flags.paidOut === undefined ? 'written_off' : 'paid_out',
-                amount_usd: left,
+                amount_usd: outcome,
                 reference: referenceOr(flags.reference),
               };
         const body = { reason: flags.reason, ...remainder };
@@ -308,9 +308,9 @@ async function refusedClose(refusal: RefusedRequest, admin: AdminClient, name: s
       `${message}: ${OWN_NAME} provider pay ${seller.provider} --amount ${seller.earnings_usd} --reference …`,
     );
   if (param === null) return refusal;
-  const left = account.balance_usd;
+  const balance = account.balance_usd;
   return new CliError(
-    `${account.caip_account_id} has ${left} USD. Say what becomes of exactly this amount: --paid-out ${left} if you pay it to the customer outside of the gateway, or --write-off ${left} if you keep it.`,
+    `${account.caip_account_id} has ${balance} USD. Say what becomes of exactly this amount: --paid-out ${balance} if you pay it to the customer outside of the gateway, or --write-off ${balance} if you keep it.`,
   );
 }
 
@@ -322,11 +322,11 @@ async function findAccount(admin: AdminClient, name: string): Promise<Account> {
     throw error;
   });
   if (!(missing instanceof RefusedRequest)) return missing;
-  const found = await listAll<Account>(admin, '/accounts', { label: name });
-  if (found.length === 0) throw missing;
-  if (found.length === 1) return show(`/accounts/${encodeURIComponent(found[0]!.id)}`);
+  const accounts = await listAll<Account>(admin, '/accounts', { label: name });
+  if (accounts.length === 0) throw missing;
+  if (accounts.length === 1) return show(`/accounts/${encodeURIComponent(accounts[0]!.id)}`);
   throw new CliError(
-    `${found.length} accounts have the label ${name}. Name one by its id:\n${found.map(({ id }) => `  ${id}`).join('\n')}`,
+    `${accounts.length} accounts have the label ${name}. Name one by its id:\n${accounts.map(({ id }) => `  ${id}`).join('\n')}`,
   );
 }
 

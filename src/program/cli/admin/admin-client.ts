@@ -223,8 +223,8 @@ export const accountPath = (name: string): string => `/accounts/${encodeURICompo
 /**
  * The operator's reference for an action that must happen only once. Without one, creates a reference and prints it.
  */
-export function referenceOr(given: string | undefined): string {
-  if (given !== undefined) return given;
+export function referenceOr(key: string | undefined): string {
+  if (key !== undefined) return key;
   const reference = `cli-${randomUUID()}`;
   say(`Its reference is ${reference}. If this breaks off, repeat it with --reference ${reference}: it is done once.`);
   return reference;

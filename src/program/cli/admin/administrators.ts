@@ -78,10 +78,10 @@ export function adminKeyCommand(): Command {
           .summary('refuse an admin key for ever')
           .description('Refuse an admin key for ever.')
           .argument('<key>', 'its id, or its label if no other key has it'),
-      ).action((named: string, flags: AdminFlags) =>
+      ).action((key: string, flags: AdminFlags) =>
         administer(flags, {
           run: async (admin) => {
-            const { id } = await findKey(admin, named);
+            const { id } = await findKey(admin, key);
             return (await admin.request('DELETE', `/admin-keys/${id}`)).data as AdminKey;
           },
           show: ({ id, label }) => `${paint('green', '✓')} ${onScreen(label)} (${id}) is revoked`,
@@ -91,22 +91,22 @@ export function adminKeyCommand(): Command {
 }
 
 /** The key with this id, or else the only one with this label that is not revoked. Rejects with CliError. */
-async function findKey(admin: AdminClient, named: string): Promise<AdminKey> {
+async function findKey(admin: AdminClient, key: string): Promise<AdminKey> {
   const keys = await listAll<AdminKey>(admin, '/admin-keys');
-  const ofId = keys.find(({ id }) => id === named.toLowerCase());
+  const ofId = keys.find(({ id }) => id === key.toLowerCase());
   if (ofId !== undefined) return ofId;
-  const labelled = keys.filter(({ label }) => label === named);
+  const labelled = keys.filter(({ label }) => label === key);
   const open = labelled.filter(({ state }) => state !== 'revoked');
   if (open.length === 1) return open[0]!;
   const list = `${OWN_NAME} admin-key list`;
   if (open.length > 1)
     throw new CliError(
-      `${open.length} admin keys have the label "${named}". Name one by its id: ${open.map(({ id }) => id).join(', ')}; ${list} shows more of them.`,
+      `${open.length} admin keys have the label "${key}". Name one by its id: ${open.map(({ id }) => id).join(', ')}; ${list} shows more of them.`,
     );
   throw new CliError(
     labelled.length > 0
-      ? `Every admin key with the label "${named}" is revoked already.\nSee them: ${list}`
-      : `There is no admin key with the id or the label "${named}".\nSee them: ${list}`,
+      ? `Every admin key with the label "${key}" is revoked already.\nSee them: ${list}`
+      : `There is no admin key with the id or the label "${key}".\nSee them: ${list}`,
   );
 }
 
@@ -153,12 +153,12 @@ export function adminLogCommand(): Command {
 const showKeys = (keys: readonly AdminKey[], paint: Paint): string =>
   table(
     ['ID', 'LABEL', 'ROLES', 'STATE', 'MADE', 'EXPIRES'],
-    keys.map(({ id, label, roles, state, created_at: made, expires_at: expires }) => [
+    keys.map(({ id, label, roles, state, created_at: createdAt, expires_at: expires }) => [
       id,
       label,
       roles.join(' '),
       state,
-      minuteOf(made),
+      minuteOf(createdAt),
       expires === null ? '-' : minuteOf(expires),
     ]),
     paint,

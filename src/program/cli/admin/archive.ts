@@ -136,14 +136,14 @@ async function archive({ before, to, dryRun = false, keep = false, ...flags }: A
 const LOOK_MS = 200;
 
 async function followRun(admin: AdminClient): Promise<Result> {
-  const shown = createProgress();
+  const progress = createProgress();
   for (;;) {
     const { run } = (await admin.request('GET', '/archives')).data as Status;
     if (run === null) throw new CliError('The gateway was restarted meanwhile. Run the command again.');
-    shown.show(run);
+    progress.show(run);
     if (run.state === 'running') await pause(LOOK_MS);
     else {
-      shown.end();
+      progress.end();
       if (run.result !== null) return run.result;
       const error = run.error ?? 'unknown';
       throw new CliError(`Not archived: ${error}.\nNo row was dropped that is not in a verified file.`);
@@ -231,19 +231,19 @@ async function verify(files: readonly string[], { kid, json = false }: VerifyFla
   const paint = painter();
   let before: VerifiedArchive | null = null;
   for (const file of files) {
-    const found: VerifiedArchive = await verifyArchive(file).catch((error: unknown) => {
+    const result: VerifiedArchive = await verifyArchive(file).catch((error: unknown) => {
       throw new CliError(
         `${onScreen(file)} is not right: ${error instanceof Error ? onScreen(error.message) : String(error)}`,
         { cause: error },
       );
     });
-    if (kid !== undefined && found.kid !== kid)
-      throw new CliError(`${onScreen(file)} was signed with the key ${found.kid}, not with ${kid}`);
-    if (before !== null && (found.kid !== before.kid || found.header.previous?.content !== before.content))
+    if (kid !== undefined && result.kid !== kid)
+      throw new CliError(`${onScreen(file)} was signed with the key ${result.kid}, not with ${kid}`);
+    if (before !== null && (result.kid !== before.kid || result.header.previous?.content !== before.content))
       throw new CliError(`${onScreen(file)} does not follow the archive before it`);
-    before = found;
+    before = result;
     process.stdout.write(
-      json ? `${JSON.stringify(summaryOf(file, found))}\n` : `${describeProof(file, found, paint)}\n`,
+      json ? `${JSON.stringify(summaryOf(file, result))}\n` : `${describeProof(file, result, paint)}\n`,
     );
   }
 }
@@ -293,7 +293,7 @@ function describeProof(file: string, archive: VerifiedArchive, paint: Paint): st
 /** Proves the archive and prints one of its calls. */
 async function show(file: string, id: string): Promise<void> {
   const { findInArchive } = await import('#billing/archive');
-  const found = await findInArchive(file, id);
-  if (found === null) throw new CliError(`${onScreen(file)} has no call ${onScreen(id)}`);
-  process.stdout.write(`${JSON.stringify(found, null, 2)}\n`);
+  const call = await findInArchive(file, id);
+  if (call === null) throw new CliError(`${onScreen(file)} has no call ${onScreen(id)}`);
+  process.stdout.write(`${JSON.stringify(call, null, 2)}\n`);
 }

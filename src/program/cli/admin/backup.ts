@@ -284,7 +284,7 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
     { EMBEDDED_CHAIN, journalHead },
     { JournalLost, lossOf, openJournalFile, refuseMissingDatabase },
   ] = await Promise.all([import('#store'), import('#billing'), import('#app/journal')]);
-  const told = (error: unknown): string => {
+  const explain = (error: unknown): string => {
     if (error instanceof JournalLost) return error.message.split('\n')[0]!;
     throw error;
   };
@@ -294,7 +294,7 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
       const remembered = file.read();
       return remembered ? `journal-head.json knows of record ${remembered.n}, written at ${remembered.at}.` : '';
     } catch (error) {
-      return told(error);
+      return explain(error);
     }
   };
   const missing = async (): Promise<string | null> => {
@@ -302,7 +302,7 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
       const remembered = file.read();
       return remembered && (await lossOf(database!, remembered));
     } catch (error) {
-      return told(error);
+      return explain(error);
     }
   };
 
@@ -310,7 +310,7 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
   try {
     refuseMissingDatabase(config);
   } catch (error) {
-    loss = told(error);
+    loss = explain(error);
   }
   const place = { url: config.databaseUrl, dataDir: config.dataDir };
   let isLogGone = false;
@@ -335,10 +335,10 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
     // The embedded database has one chain. On PostgreSQL the next gateway begins its own chain.
     if (database!.engine === 'sqlite') await file.write(await journalHead(database!, EMBEDDED_CHAIN), Date.now());
     else await file.remove();
-    const found = isLogGone ? await differences(database!) : [];
-    for (const each of found) process.stdout.write(`${paint('red', '✗')} ${each}\n`);
+    const problems = isLogGone ? await differences(database!) : [];
+    for (const each of problems) process.stdout.write(`${paint('red', '✗')} ${each}\n`);
     process.stdout.write(`${loss}\n${paint('green', '✓')} Accepted: the gateway goes on with the database as it is.\n`);
-    if (found.length > 0) process.exitCode = DIFFERENCES_EXIT;
+    if (problems.length > 0) process.exitCode = DIFFERENCES_EXIT;
   } finally {
     await database?.close();
   }

@@ -103,10 +103,10 @@ function createCommand(paint: Paint): Command {
       run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
       show: ({ key, data, warnings = [] }) => {
         for (const warning of warnings) process.stderr.write(`${painter(process.stderr)('yellow', `! ${warning}`)}\n`);
-        const kept = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
+        const text = `${key}\n\n${paint('yellow', 'Keep it now: it cannot be shown again.')}`;
         return (data as Key).development
-          ? `${kept}\nIt is a development key: ${START} takes it, tollgate serve refuses it.`
-          : kept;
+          ? `${text}\nIt is a development key: ${START} takes it, tollgate serve refuses it.`
+          : text;
       },
     });
   });
@@ -197,13 +197,13 @@ function stateOf(key: Key): string {
 }
 
 async function findKey(admin: AdminClient, account: string, hash: string): Promise<Key> {
-  const found = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) =>
+  const keys = (await listAll<Key>(admin, `${accountPath(account)}/keys`)).filter((key) =>
     key.hash.startsWith(hash.toLowerCase()),
   );
-  if (found.length === 1) return found[0]!;
-  if (found.length > 1)
+  if (keys.length === 1) return keys[0]!;
+  if (keys.length > 1)
     throw new CliError(
-      `${found.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`,
+      `${keys.length} keys of ${account} begin with ${hash}. Give more characters; ${OWN_NAME} key list ${account} shows them.`,
     );
   throw new CliError(
     `${account} has no key whose hash begins with ${hash}.\nSee them: ${OWN_NAME} key list ${account}`,

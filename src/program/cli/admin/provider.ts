@@ -165,10 +165,10 @@ function banCommand(paint: Paint): Command {
     administer(flags, {
       run: async (admin) =>
         (await admin.request('POST', `${providerPath(name)}/ban`, { reason: flags.reason })).data as Ban,
-      show: ({ provider, seen, earnings_usd: left }) =>
+      show: ({ provider, seen, earnings_usd: earnings }) =>
         seen === false
           ? `${paint('yellow', '!')} ${provider} is banned, but no such provider ever connected here. Check the key: ${OWN_NAME} provider list. Lift a wrong ban: ${OWN_NAME} provider unban ${provider}`
-          : `${paint('green', '✓')} ${provider} is banned. Its earnings of ${left} USD stay on its account: it can withdraw them over a chain, or you pay them.`,
+          : `${paint('green', '✓')} ${provider} is banned. Its earnings of ${earnings} USD stay on its account: it can withdraw them over a chain, or you pay them.`,
     }),
   );
 }
@@ -209,10 +209,10 @@ function payCommand(paint: Paint): Command {
         const payout = { amount_usd: amount, reference: referenceOr(flags.reference), ...(note ? { note } : {}) };
         return (await admin.request('POST', `${providerPath(name)}/payouts`, payout)).data as Booked;
       },
-      show: ({ provider, reference, duplicate, earnings_usd: left }) =>
+      show: ({ provider, reference, duplicate, earnings_usd: earnings }) =>
         duplicate
-          ? `${paint('yellow', 'Nothing was booked:')} ${reference} was booked before. ${provider} has ${left} USD left to be paid.`
-          : `${paint('green', '✓')} ${amount} USD booked as paid to ${provider}, which has ${left} USD left to be paid. Reference: ${reference}`,
+          ? `${paint('yellow', 'Nothing was booked:')} ${reference} was booked before. ${provider} has ${earnings} USD left to be paid.`
+          : `${paint('green', '✓')} ${amount} USD booked as paid to ${provider}, which has ${earnings} USD left to be paid. Reference: ${reference}`,
     });
   });
 }
@@ -258,10 +258,10 @@ function undoCommand(paint: Paint): Command {
     return administer(flags, {
       run: async (admin) =>
         (await admin.request('POST', `${providerPath(name)}/payouts/undo`, { reference, reason })).data as Booked,
-      show: ({ provider, duplicate, earnings_usd: left }) =>
+      show: ({ provider, duplicate, earnings_usd: earnings }) =>
         duplicate
-          ? `${paint('yellow', 'Nothing was changed:')} ${reference} was taken back before. ${provider} has ${left} USD to be paid.`
-          : `${paint('green', '✓')} ${reference} is taken back. ${provider} has ${left} USD to be paid.`,
+          ? `${paint('yellow', 'Nothing was changed:')} ${reference} was taken back before. ${provider} has ${earnings} USD to be paid.`
+          : `${paint('green', '✓')} ${reference} is taken back. ${provider} has ${earnings} USD to be paid.`,
     });
   });
 }

@@ -44,9 +44,9 @@ interface TargetOptions {
 interface Named {
   readonly config: Config;
   readonly file: string | null;
-  readonly url: { readonly base: string; readonly by: string; readonly rank: number } | null;
-  readonly data: { readonly by: string; readonly rank: number };
-  readonly database: { readonly name: string; readonly by: string; readonly rank: number };
+  readonly url: { readonly base: string; readonly source: string; readonly rank: number } | null;
+  readonly data: { readonly source: string; readonly rank: number };
+  readonly database: { readonly name: string; readonly source: string; readonly rank: number };
 }
 
 /**
@@ -59,22 +59,22 @@ export async function findTarget(
   flags: TargetFlags,
   { create = false, local = false, placeOnly = false }: TargetOptions = {},
 ): Promise<AdminTarget> {
-  const named = readNames(flags, process.env, placeOnly);
-  const { config } = named;
+  const names = readNames(flags, process.env, placeOnly);
+  const { config } = names;
   const { gateway, copiedFrom } = findGateway(config.dataDir);
   const here = gateway !== null && (await isThere(gateway.base_url)) ? gateway : null;
   const keyGiven = flags.adminKey ?? config.adminKey;
 
-  if (local) refuseElsewhere(named, here);
-  else if (named.url) {
-    const { base } = named.url;
-    refuseRivals(named, here);
+  if (local) refuseElsewhere(names, here);
+  else if (names.url) {
+    const { base } = names.url;
+    refuseRivals(names, here);
     const key = keyGiven ?? (here?.base_url === base ? here.admin_key : null);
     if (!key)
       throw new CliError(`The admin key of ${base} is not known.\nSet TOLLGATE_ADMIN_KEY, or give --admin-key.`);
     return { running: { base, key }, config, words: `At ${base}` };
   }
-  if (here && uses(here, named, local)) {
+  if (here && uses(here, names, local)) {
     refuseAway(here, local);
     const words = `At ${here.base_url}, ${onDatabase(here.database, here.data_dir)}`;
     return { running: { base: here.base_url, key: keyGiven ?? here.admin_key }, config, words };
@@ -102,18 +102,22 @@ function readNames(flags: TargetFlags, env: Environment, placeOnly: boolean): Na
     placeOnly,
     overrides: { 'server.data_dir': flags.data },
   });
-  const inFile = file === null ? null : { by: file, rank: fileRank };
-  const unnamed = { by: 'the default', rank: 0 };
+  const inFile = file === null ? null : { source: file, rank: fileRank };
+  const unnamed = { source: 'the default', rank: 0 };
   const data =
     flags.data !== undefined
-      ? { by: '--data', rank: 2 }
+      ? { source: '--data', rank: 2 }
       : env['TOLLGATE_DATA']
-        ? { by: 'TOLLGATE_DATA', rank: 1 }
+        ? { source: 'TOLLGATE_DATA', rank: 1 }
         : inFile && config.dataDir !== DEFAULT_DATA
           ? inFile
           : unnamed;
   const database =
-    config.databaseUrl === null ? unnamed : env['DATABASE_URL'] ? { by: 'DATABASE_URL', rank: 1 } : (inFile ?? unnamed);
+    config.databaseUrl === null
+      ? unnamed
+      : env['DATABASE_URL']
+        ? { source: 'DATABASE_URL', rank: 1 }
+        : (inFile ?? unnamed);
   return {
     config,
     file,
@@ -125,27 +129,28 @@ function readNames(flags: TargetFlags, env: Environment, placeOnly: boolean): Na
 const DEFAULT_DATA = '.tollgate';
 
 function readUrl(flags: TargetFlags, env: Environment): Named['url'] {
-  const [text, by, rank] = flags.url === undefined ? [env['TOLLGATE_URL'], 'TOLLGATE_URL', 1] : [flags.url, '--url', 2];
+  const [text, source, rank] =
+    flags.url === undefined ? [env['TOLLGATE_URL'], 'TOLLGATE_URL', 1] : [flags.url, '--url', 2];
   if (!text) return null;
-  readAddress(text, by, 'admin key goes in --admin-key');
-  return { base: text.replace(/\/+$/, ''), by, rank };
+  readAddress(text, source, 'admin key goes in --admin-key');
+  return { base: text.replace(/\/+$/, ''), source, rank };
 }
 
 /**
  * Refuses an address together with a directory or database that is not that gateway's and has at least the same rank.
  */
 function refuseRivals({ config, url, data, database }: Named, here: GatewayFile | null): void {
-  const { base, by, rank } = url!;
+  const { base, source, rank } = url!;
   const refuse = (rival: string, where: string): never => {
-    throw new CliError(`${by} names the gateway at ${base}, and ${rival} names ${where}.\nLeave one of them out.`);
+    throw new CliError(`${source} names the gateway at ${base}, and ${rival} names ${where}.\nLeave one of them out.`);
   };
   const same = here?.base_url === base;
   if (database.rank >= rank && !(same && here.database === database.name))
-    refuse(database.by, `the database ${database.name}`);
+    refuse(database.source, `the database ${database.name}`);
   if (same || data.rank < rank) return;
-  if (here) refuse(data.by, `the data directory ${here.data_dir}, which the gateway at ${here.base_url} runs on`);
+  if (here) refuse(data.source, `the data directory ${here.data_dir}, which the gateway at ${here.base_url} runs on`);
   if (hasDatabase(config.dataDir))
-    refuse(data.by, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
+    refuse(data.source, `the data directory ${realPath(config.dataDir)}, which has a database of its own`);
 }
 
 /**
@@ -154,8 +159,8 @@ function refuseRivals({ config, url, data, database }: Named, here: GatewayFile 
 function refuseElsewhere({ url, data, database }: Named, here: GatewayFile | null): void {
   if (url === null || here?.base_url === url.base || Math.max(data.rank, database.rank) > url.rank) return;
   throw new CliError(
-    `${url.by} names the gateway at ${url.base}. This command asks no gateway: it reads the database itself.\n` +
-      `Run it where that database is: leave ${url.by} out, and name the data directory (--data) or the database (DATABASE_URL).`,
+    `${url.source} names the gateway at ${url.base}. This command asks no gateway: it reads the database itself.\n` +
+      `Run it where that database is: leave ${url.source} out, and name the data directory (--data) or the database (DATABASE_URL).`,
   );
 }
 

@@ -242,7 +242,7 @@ function arrivedCommand(paint: Paint): Command {
 
 function describe(act: ListedAct, paint: Paint): string {
   const { id, kind, status, network, amount_usd: amount, to_network: to, reference, reason, sender, deposit } = act;
-  const shown = facts(
+  const text = facts(
     [
       ['id', id],
       ['kind', kind],
@@ -256,9 +256,9 @@ function describe(act: ListedAct, paint: Paint): string {
     ],
     paint,
   );
-  if (status === 'done' || status === 'refused') return shown;
+  if (status === 'done' || status === 'refused') return text;
   const isNamed = kind !== 'move' || sender !== null || deposit !== null;
   return isNamed
-    ? `${shown}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`
-    : `${shown}\n\nOnce the money has come, name its deposit with: ${OWN_NAME} treasury arrived ${id} <deposit>`;
+    ? `${text}\n\nIt goes on by itself. See it with: ${OWN_NAME} treasury list`
+    : `${text}\n\nOnce the money has come, name its deposit with: ${OWN_NAME} treasury arrived ${id} <deposit>`;
 }

@@ -60,24 +60,24 @@ export async function findConnection(
 ): Promise<GatewayConnection> {
   const dataDir = data ?? (env['TOLLGATE_DATA'] || usualData(cwd, checkout));
   const development = readDevFile(dataDir);
-  const named = url ?? env['TOLLGATE_URL'];
-  const found = named ? undefined : (findGateway(dataDir).gateway?.base_url ?? development?.base_url);
-  const base = named
-    ? readBase(named, url === undefined ? 'TOLLGATE_URL' : '--url')
-    : found === undefined
+  const address = url ?? env['TOLLGATE_URL'];
+  const local = address ? undefined : (findGateway(dataDir).gateway?.base_url ?? development?.base_url);
+  const base = address
+    ? readBase(address, url === undefined ? 'TOLLGATE_URL' : '--url')
+    : local === undefined
       ? DEFAULT_BASE
-      : requireLocal(found, dataDir);
+      : requireLocal(local, dataDir);
   // The key of one gateway is not sent to another. A discovery file may have come with the folder of a project, so it
   // must not decide who gets the key of the environment.
   const saved = development?.base_url === base ? development.api_key : undefined;
-  const ofEnvironment = found === undefined ? env[KEY_VARIABLE] : undefined;
+  const ofEnvironment = local === undefined ? env[KEY_VARIABLE] : undefined;
   const key = keyFlag ?? (ofEnvironment || saved);
   await refuseOthers(base);
   const models = readModels(await ask(base, '/models', null));
   const agent = calls === 'agents' && model === undefined ? await firstAgent(base) : undefined;
   const chosen = agent ?? (await chosenModel({ base, models }, model));
   if (keyless) return { base, key: '', balance: null, models, model: chosen };
-  if (!key) throw new CliError(found !== undefined && env[KEY_VARIABLE] ? keyOfAnother(base, dataDir) : noKey(base));
+  if (!key) throw new CliError(local !== undefined && env[KEY_VARIABLE] ? keyOfAnother(base, dataDir) : noKey(base));
   const { balance_usd: balance } = (await ask(base, '/session/balance', key)) as { readonly balance_usd: unknown };
   return { base, key, balance: printable(String(balance)), models, model: chosen };
 }
@@ -93,8 +93,8 @@ function usualData(cwd: string, checkout: string): string {
 }
 
 /** Reads an address as people copy it, with or without the path that clients append. */
-function readBase(text: string, by: string): string {
-  const { origin, pathname } = readAddress(text, by, `API key goes in --key or ${KEY_VARIABLE}`);
+function readBase(text: string, source: string): string {
+  const { origin, pathname } = readAddress(text, source, `API key goes in --key or ${KEY_VARIABLE}`);
   const path = pathname.replace(/\/+$/, '').replace(/\/(?:api(?:\/v1)?|v1|mcp|a2a)$/, '');
   return `${origin}${path}`;
 }
@@ -195,9 +195,9 @@ async function firstAgent(base: string): Promise<string | undefined> {
  */
 async function chosenModel(
   { base, models }: Pick<GatewayConnection, 'base' | 'models'>,
-  wanted: string | undefined,
+  model: string | undefined,
 ): Promise<string> {
-  if (wanted === undefined) {
+  if (model === undefined) {
     const largest = models.reduce<TextModel | undefined>(
       (best, one) => (best && (best.contextLength ?? 0) > (one.contextLength ?? 0) ? best : one),
       undefined,
@@ -206,14 +206,14 @@ async function chosenModel(
       throw new CliError(`The gateway at ${base} offers no model that answers in text.\nName one: --model <name>`);
     return largest.name;
   }
-  const [, kind, service] = /^(a2a|mcp)\/(.+)$/.exec(wanted) ?? [];
-  if (kind === 'mcp') return wanted;
+  const [, kind, service] = /^(a2a|mcp)\/(.+)$/.exec(model) ?? [];
+  if (kind === 'mcp') return model;
   const names =
     kind === undefined ? models.map(({ name }) => name) : listOf(await ask(base, '/agents', null)).map(({ id }) => id);
-  const plain = (service ?? wanted)
+  const plain = (service ?? model)
     .replace(/^[1-9A-HJ-NP-Za-km-z]{32,}:|^0x[\da-f]{40}:/i, '')
     .replace(/:(?:floor|nitro)$/, '');
-  if (names.includes(plain)) return wanted;
+  if (names.includes(plain)) return model;
   // Loaded here, because a correct name does not need it.
   const { nearestHint } = await import('#catalog');
   const hint = nearestHint(plain, names);

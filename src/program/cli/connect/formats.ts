@@ -32,8 +32,8 @@ const isTree = (value: unknown): value is Tree => value !== null && typeof value
 /** The settings that `values` does not have yet. */
 export function missing(values: unknown, settings: readonly Setting[]): readonly Setting[] {
   return settings.filter(({ at, value, keep }) => {
-    const found = valueAt(values, at);
-    return keep ? found === undefined : JSON.stringify(found) !== JSON.stringify(value);
+    const current = valueAt(values, at);
+    return keep ? current === undefined : JSON.stringify(current) !== JSON.stringify(value);
   });
 }
 
@@ -149,9 +149,9 @@ function setLine(lines: string[], at: readonly string[], value: Value | undefine
   }
   let end = lines.findIndex((one, index) => index >= start && HEADER.test(one));
   if (end < 0) end = lines.length;
-  const found = lines.findIndex((one, index) => index >= start && index < end && assigns(one, name));
-  if (found >= 0) {
-    lines.splice(found, 1, ...(line === null ? [] : [line]));
+  const index = lines.findIndex((one, index) => index >= start && index < end && assigns(one, name));
+  if (index >= 0) {
+    lines.splice(index, 1, ...(line === null ? [] : [line]));
     return;
   }
   if (line === null) return;
@@ -231,9 +231,9 @@ function pathOf(document: Document, at: Setting['at']): readonly (string | numbe
     if (!document.hasIn(path)) document.setIn(path, document.createNode([]));
     const list = document.getIn(path);
     if (!isSeq(list)) throw new Error(`${path.join('.')} is not a list`);
-    const found = list.items.findIndex((entry) => isMap(entry) && entry.get('name') === step.name);
-    if (found < 0) list.add(document.createNode({ name: step.name }));
-    path.push(found < 0 ? list.items.length - 1 : found);
+    const index = list.items.findIndex((entry) => isMap(entry) && entry.get('name') === step.name);
+    if (index < 0) list.add(document.createNode({ name: step.name }));
+    path.push(index < 0 ? list.items.length - 1 : index);
   }
   return path;
 }
@@ -256,10 +256,10 @@ export const DOTENV_FORMAT: Format = {
     for (const { at, value } of settings) {
       const name = String(at[0]);
       const line = `${name}=${String(value)}`;
-      const found = lines.findLastIndex((one) => LINE.exec(one.replace(/\r$/, ''))?.[1] === name);
-      if (value === undefined) lines.splice(Math.max(0, found), found < 0 ? 0 : 1);
-      else if (found < 0) lines.push(line);
-      else lines[found] = `${/^[ \t]*export[ \t]+/.exec(lines[found]!)?.[0] ?? ''}${line}`;
+      const index = lines.findLastIndex((one) => LINE.exec(one.replace(/\r$/, ''))?.[1] === name);
+      if (value === undefined) lines.splice(Math.max(0, index), index < 0 ? 0 : 1);
+      else if (index < 0) lines.push(line);
+      else lines[index] = `${/^[ \t]*export[ \t]+/.exec(lines[index]!)?.[0] ?? ''}${line}`;
     }
     return `${lines.join('\n')}\n`;
   },

@@ -67,8 +67,8 @@ const onTerminal = (): Consent => ({
  * Prints the settings that a client needs to use the gateway. With `write`, then writes them into the client's files.
  * With `undo`, gives the values that it has written their old values again; this needs no gateway.
  */
-export async function connectClient(name: string, asked: ConnectFlags, consent = onTerminal()): Promise<void> {
-  const { mcp = false, write = false, yes = false, project = false, undo: undoes = false, ...flags } = asked;
+export async function connectClient(name: string, connectFlags: ConnectFlags, consent = onTerminal()): Promise<void> {
+  const { mcp = false, write = false, yes = false, project = false, undo: undoes = false, ...flags } = connectFlags;
   const client = await findClient(name);
   const machine = { home: homedir(), cwd: realPath(process.cwd()), env: process.env, platform: process.platform };
   if (undoes) return undoClient(client, { mcp, project }, machine);
@@ -94,7 +94,7 @@ export async function connectClient(name: string, asked: ConnectFlags, consent =
       process.stdout.write(paint('dim', `By hand, because the settings of ${client.title} are elsewhere:\n\n`));
     process.stdout.write(`${setup.byHand}\n\n`);
   }
-  const again = againOf(name, asked);
+  const again = againOf(name, connectFlags);
   if (write) {
     const isAgreed = async (paths: readonly string[]) => yes || (await agrees(client, paths, consent, again));
     await writeSetup(client, setup, { tools, machine, secret: connection.key, isAgreed });
@@ -227,14 +227,14 @@ function undoClient(
         (client.inProject && !ofProject ? '\nIn the folder of a project: --project --undo' : ''),
     );
   const paint = painter();
-  for (const { path, outcome, kept, backup } of undone) {
+  for (const { path, outcome, unchanged: stays, backup } of undone) {
     const words = {
       'as before': `${paint('green', 'Undone')} in ${path}`,
       removed: `${paint('green', 'Removed')} ${path}, which connect had made`,
       gone: `${path} is gone, so nothing is to be undone there`,
     };
     process.stdout.write(`${words[outcome]}\n`);
-    for (const name of kept) process.stdout.write(`  ${paint('yellow', 'kept')} ${name}: it was changed since\n`);
+    for (const name of stays) process.stdout.write(`  ${paint('yellow', 'kept')} ${name}: it was changed since\n`);
     if (backup !== null) process.stdout.write(`  as it was before: ${backup}\n`);
   }
 }

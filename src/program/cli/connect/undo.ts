@@ -101,7 +101,7 @@ const keyOf = (at: Setting['at']): string => JSON.stringify(at);
 export function recordChange(
   path: string,
   change: FileChange,
-  { backup, ...by }: Pick<WrittenValue, 'client' | 'tools' | 'project'> & { readonly backup: string | null },
+  { backup, ...scope }: Pick<WrittenValue, 'client' | 'tools' | 'project'> & { readonly backup: string | null },
 ): void {
   const all = readWritten(path);
   const known = all[change.path];
@@ -109,14 +109,14 @@ export function recordChange(
   const unchanged = known !== undefined && change.before !== null && known.hash === hashOf(change.before);
   const earlier = new Map((known?.values ?? []).map((one) => [keyOf(one.at), one]));
   for (const { at, value } of change.needed) {
-    const found = valueAt(values, at);
+    const current = valueAt(values, at);
     const old = earlier.get(keyOf(at));
     // The value is still the one of the last write, so what was before that write is what an undo has to bring back.
     const origin =
-      old !== undefined && isDeepStrictEqual(found, old.wrote)
+      old !== undefined && isDeepStrictEqual(current, old.wrote)
         ? { had: old.had, ...('before' in old ? { before: old.before! } : {}) }
-        : { had: depthOf(values, at), ...(found === undefined ? {} : { before: found as Value }) };
-    earlier.set(keyOf(at), { at, ...origin, ...(value === undefined ? {} : { wrote: value }), ...by });
+        : { had: depthOf(values, at), ...(current === undefined ? {} : { before: current as Value }) };
+    earlier.set(keyOf(at), { at, ...origin, ...(value === undefined ? {} : { wrote: value }), ...scope });
   }
   const original = known === undefined ? backup : unchanged ? known.original : undefined;
   const copies = new Map((known?.backups ?? []).map((one) => [one.path, one]));
@@ -146,11 +146,11 @@ function depthOf(values: unknown, at: Setting['at']): number {
   return depth;
 }
 
-/** The outcome for one file. `kept`: the values that somebody has changed since, which stay. */
+/** The outcome for one file. `unchanged`: the values that somebody has changed since, which stay. */
 export interface Undone {
   readonly path: string;
   readonly outcome: 'as before' | 'removed' | 'gone';
-  readonly kept: readonly string[];
+  readonly unchanged: readonly string[];
   /** A copy of the file as it was before, which stays because the file did not become it again. */
   readonly backup: string | null;
 }
@@ -166,17 +166,17 @@ export function undo(path: string, scope: UndoScope): readonly Undone[] {
     (scope.project ? one.project === scope.cwd : one.project === null);
   const done: Undone[] = [];
   for (const [file, written] of Object.entries(readWritten(path))) {
-    const meant = written.values.filter(isMeant);
-    if (meant.length === 0) continue;
-    const undone = undoIn(file, written, meant);
-    const left = written.values.filter((one) => !isMeant(one));
+    const targets = written.values.filter(isMeant);
+    if (targets.length === 0) continue;
+    const undone = undoIn(file, written, targets);
+    const remaining = written.values.filter((one) => !isMeant(one));
     const { [file]: _, ...others } = readWritten(path);
     const { original: __, ...rest } = written;
     // A part was undone, so the copy is no longer right for the rest.
-    saveWritten(path, left.length === 0 ? others : { ...others, [file]: { ...rest, values: left } });
-    const backup = left.length === 0 ? removeBackups(written, undone) : null;
+    saveWritten(path, remaining.length === 0 ? others : { ...others, [file]: { ...rest, values: remaining } });
+    const backup = remaining.length === 0 ? removeBackups(written, undone) : null;
     done.push({ ...undone, backup });
-    if (left.length === 0) removeFolders(path, written.folders ?? []);
+    if (remaining.length === 0) removeFolders(path, written.folders ?? []);
   }
   return done;
 }
@@ -185,9 +185,12 @@ export function undo(path: string, scope: UndoScope): readonly Undone[] {
  * Deletes the copies, because they may contain keys. The oldest one stays if something else is left of the file: it is
  * the only copy then. Returns the path of the one that stays.
  */
-function removeBackups({ backups, original }: WrittenFile, { outcome, kept }: Omit<Undone, 'backup'>): string | null {
+function removeBackups(
+  { backups, original }: WrittenFile,
+  { outcome, unchanged }: Omit<Undone, 'backup'>,
+): string | null {
   const all = backups ?? (typeof original === 'string' ? [{ path: original, hash: null }] : []);
-  const isWhole = outcome !== 'gone' && kept.length === 0;
+  const isWhole = outcome !== 'gone' && unchanged.length === 0;
   let stays: string | null = null;
   for (const [index, { path, hash }] of all.entries()) {
     if (!existsSync(path)) continue;
@@ -212,24 +215,24 @@ function removeFolders(path: string, folders: readonly string[]): void {
   saveWritten(path, { [file]: { ...written, folders: noted }, ...Object.fromEntries(others) });
 }
 
-function undoIn(path: string, written: WrittenFile, meant: readonly WrittenValue[]): Omit<Undone, 'backup'> {
-  if (!existsSync(path)) return { path, outcome: 'gone', kept: [] };
+function undoIn(path: string, written: WrittenFile, targets: readonly WrittenValue[]): Omit<Undone, 'backup'> {
+  if (!existsSync(path)) return { path, outcome: 'gone', unchanged: [] };
   const text = readFileSync(path, 'utf8');
   // Nobody changed the file since: it becomes what it was, with its comments.
-  if (meant.length === written.values.length && written.hash === hashOf(text)) {
+  if (targets.length === written.values.length && written.hash === hashOf(text)) {
     if (written.original === null) {
       rmSync(path);
-      return { path, outcome: 'removed', kept: [] };
+      return { path, outcome: 'removed', unchanged: [] };
     }
     if (written.original !== undefined && existsSync(written.original)) {
       replaceFile(path, readFileSync(written.original, 'utf8'));
-      return { path, outcome: 'as before', kept: [] };
+      return { path, outcome: 'as before', unchanged: [] };
     }
   }
   try {
     const values = plainValues(written.format, text);
     const isOurs = ({ at, wrote }: WrittenValue) => isDeepStrictEqual(valueAt(values, at), wrote);
-    const ours = meant.filter(isOurs);
+    const ours = targets.filter(isOurs);
     const back = ours.map(({ at, before }) => ({ at, value: before }));
     let after = changedText(written.format, text, back);
     for (const at of tablesOf(ours)) {
@@ -237,16 +240,16 @@ function undoIn(path: string, written: WrittenFile, meant: readonly WrittenValue
       if (isEmptyAt(now, at))
         after = changedText(written.format, after, [{ at, value: undefined }], { emptyTables: 'any' });
     }
-    const kept = meant.filter((one) => !isOurs(one)).map(({ at }) => nameOf(at));
-    if (written.original === null && isEmptyAt(plainValues(written.format, after), []) && kept.length === 0) {
+    const unchanged = targets.filter((one) => !isOurs(one)).map(({ at }) => nameOf(at));
+    if (written.original === null && isEmptyAt(plainValues(written.format, after), []) && unchanged.length === 0) {
       rmSync(path);
-      return { path, outcome: 'removed', kept };
+      return { path, outcome: 'removed', unchanged };
     }
     if (after !== text) replaceFile(path, after);
-    return { path, outcome: 'as before', kept };
+    return { path, outcome: 'as before', unchanged };
   } catch (error) {
     throw new CliError(
-      `${path} cannot be changed: ${(error as Error).message.split('\n')[0]}.\nBy hand:\n\n${meant
+      `${path} cannot be changed: ${(error as Error).message.split('\n')[0]}.\nBy hand:\n\n${targets
         .map(({ at, before }) => `${nameOf(at)}: ${before === undefined ? 'remove it' : JSON.stringify(before)}`)
         .join('\n')}`,
       { cause: error },

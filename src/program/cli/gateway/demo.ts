@@ -221,8 +221,8 @@ type Addresses = Readonly<Record<(typeof ADDRESSES)[number], string>>;
 
 function readAddresses(line: string): Addresses {
   try {
-    const said = JSON.parse(line) as Readonly<Record<string, unknown>>;
-    if (ADDRESSES.every((name) => URL.canParse(String(said[name])))) return said as Addresses;
+    const addresses = JSON.parse(line) as Readonly<Record<string, unknown>>;
+    if (ADDRESSES.every((name) => URL.canParse(String(addresses[name])))) return addresses as Addresses;
   } catch {
     // The error is thrown below.
   }

@@ -27,7 +27,7 @@ const PLAY_TRANSFER = 'development-play-money';
  * ends it.
  */
 export async function runDevelopment(flags: StartFlags): Promise<void> {
-  const wanted = wantedOf(flags);
+  const choice = wantedOf(flags);
   const paint = painter();
   const file = flags.config ?? null;
   const readText = () => (file === null ? '' : readTomlFile(file));
@@ -47,7 +47,7 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   let config = await listed.read();
   say(`Starts ${onDatabase(databaseName(config.databaseUrl), realPath(config.dataDir))}`);
   const adminKey = config.adminKey ?? loadAdminKey(config.dataDir);
-  const [demo, found] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
+  const [demo, local] = await Promise.all([startDemo(), findLocalProviders(process.env)]);
   const hints: string[] = [];
   if (!LOOPBACK.test(config.host))
     hints.push(
@@ -56,9 +56,9 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   if (config.tunnel.providers === null) hints.push(`Providers: ${NO_PROVIDERS}.`);
   let key = '';
 
-  const named = config.providers.map(({ use }) => use);
+  const configured = config.providers.map(({ use }) => use);
   const choose = async () => {
-    const { services, uses } = await chooseLocal(found, { flags, wanted, named, hints });
+    const { services, uses } = await chooseLocal(local, { flags, only: choice, configured, hints });
     if (uses.length > 0) config = await listed.read(`${readText()}\n${uses.map(providerLines).join('')}`);
     return services;
   };
@@ -111,9 +111,9 @@ interface Chosen {
 interface ProviderChoice {
   readonly flags: StartFlags;
   /** Providers that the flags name. */
-  readonly wanted: ReadonlySet<KnownProviderName>;
+  readonly only: ReadonlySet<KnownProviderName>;
   /** Those of the file. */
-  readonly named: readonly KnownProviderName[];
+  readonly configured: readonly KnownProviderName[];
   /** Gets the hints. */
   readonly hints: string[];
 }
@@ -123,43 +123,43 @@ interface ProviderChoice {
  * it leaves a hint about the flag.
  */
 async function chooseLocal(
-  found: readonly LocalProvider[],
-  { flags, wanted, named, hints }: ProviderChoice,
+  local: readonly LocalProvider[],
+  { flags, only, configured, hints }: ProviderChoice,
 ): Promise<Chosen> {
   const services: ServiceConfig[] = [];
   const uses: KnownProviderName[] = [];
   const terminal = process.stdin.isTTY && process.stdout.isTTY;
-  if (flags.withOllama && !found.some(({ name }) => name === 'Ollama'))
+  if (flags.withOllama && !local.some(({ name }) => name === 'Ollama'))
     hints.push('No Ollama answers. Start it, or say where it is: OLLAMA_HOST=host:port');
-  for (const use of wanted) if (!found.some((provider) => provider.use === use)) hints.push(lacksKey(use));
-  for (const provider of found) {
+  for (const use of only) if (!local.some((provider) => provider.use === use)) hints.push(lacksKey(use));
+  for (const provider of local) {
     const { use, name, flag } = provider;
-    if (use !== null && named.includes(use)) continue;
-    const isWanted = use === null ? flags.withOllama : wanted.has(use);
+    if (use !== null && configured.includes(use)) continue;
+    const isWanted = use === null ? flags.withOllama : only.has(use);
     // A start with many keys must not be a row of questions.
     const asks = terminal && (use === null || use === 'openai');
-    if (isWanted || (asks && (await askYesNo(`${provider.found}. Route to ${name} too?`)))) {
+    if (isWanted || (asks && (await askYesNo(`${provider.origin}. Route to ${name} too?`)))) {
       if (use !== null) uses.push(use);
       try {
         services.push(...(await provider.services()));
       } catch (error) {
         hints.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       }
-    } else if (!asks) hints.push(`${provider.found}. To route to it too: ${START_WITH} ${flag}`);
+    } else if (!asks) hints.push(`${provider.origin}. To route to it too: ${START_WITH} ${flag}`);
   }
   return { services, uses };
 }
 
 /** The providers that flags name. Throws CliError for one that a key is not enough for. */
 function wantedOf({ with: names = [], withOpenai = false }: StartFlags): ReadonlySet<KnownProviderName> {
-  const wanted = names.map((name) => {
+  const providers = names.map((name) => {
     const use = offeredByKey.find((one) => one === name);
     if (use !== undefined) return use;
     const guess = nearest(name, offeredByKey);
     const help = guess === null ? 'Name others in a file: --config FILE' : `Did you mean ${guess}?`;
     throw new CliError(`--with takes ${offeredByKey.join(', ')}, not ${name}. ${help}`, { exitCode: USAGE_EXIT });
   });
-  return new Set(withOpenai ? [...wanted, 'openai'] : wanted);
+  return new Set(withOpenai ? [...providers, 'openai'] : providers);
 }
 
 const lacksKey = (use: KnownProviderName): string =>
@@ -242,10 +242,10 @@ async function developmentKey(app: Pick<App, 'keys'>, dataDir: string): Promise<
     const expired = record !== null && record.expiresAt !== null && record.expiresAt <= Date.now();
     if (record && record.account === DEVELOPMENT_ACCOUNT && !record.disabled && !expired) return stored;
   }
-  const made = await app.keys.create({ account: DEVELOPMENT_ACCOUNT, label: 'development', kind: 'development' });
-  if (!made)
+  const key = await app.keys.create({ account: DEVELOPMENT_ACCOUNT, label: 'development', kind: 'development' });
+  if (!key)
     throw new CliError(
       `${DEVELOPMENT_ACCOUNT} has as many keys as an account may have.\nDelete some: tollgate key list dev, then tollgate key delete …`,
     );
-  return made.text;
+  return key.text;
 }

@@ -37,7 +37,7 @@ interface GatewayHooks {
  */
 export async function runGateway(config: Config & { readonly adminKey: string }, hooks: GatewayHooks): Promise<void> {
   let app: App | null = null;
-  let kept: { stop(): void } | null = null;
+  let watch: { stop(): void } | null = null;
   const stop = catchSignals();
   const { load } = hooks;
   // A SIGHUP may come while the app is being built.
@@ -58,7 +58,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     // In the background. A visitor who comes before the pages are ready waits for them.
     if (hooks.pages ?? true) void app.preparePages();
     await hooks.ready(app, baseUrl);
-    kept = hooks.listed ? keepModels(hooks.listed, app) : null;
+    watch = hooks.listed ? keepModels(hooks.listed, app) : null;
     await stop.requested;
     if (config.limits.shutdownDelayMs > 0 && !stop.hurried()) {
       app.announceStop();
@@ -70,7 +70,7 @@ export async function runGateway(config: Config & { readonly adminKey: string },
     }
     hooks.stopping?.(app);
   } finally {
-    kept?.stop();
+    watch?.stop();
     try {
       await app?.close();
     } finally {

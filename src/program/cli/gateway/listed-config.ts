@@ -50,18 +50,18 @@ export function createListedConfig<C>({
     return offerModels(providers, { now: now(), ask, last });
   };
   return {
-    async read(given = readText()) {
-      const plain = await load(given, undefined);
+    async read(newText = readText()) {
+      const plain = await load(newText, undefined);
       const next = await offersOf(plain);
-      const config = next.length === 0 ? plain : await load(given, blocksOf(next));
-      [text, offers] = [given, next];
+      const config = next.length === 0 ? plain : await load(newText, blocksOf(next));
+      [text, offers] = [newText, next];
       return config;
     },
     async askAgain() {
-      const asked = text;
-      const next = await offersOf(await load(asked, undefined));
+      const textBefore = text;
+      const next = await offersOf(await load(textBefore, undefined));
       // The file was read again meanwhile.
-      if (text !== asked) return false;
+      if (text !== textBefore) return false;
       const isSame = JSON.stringify(blocksOf(next)) === JSON.stringify(blocksOf(offers));
       offers = next;
       return !isSame;
@@ -78,8 +78,9 @@ export function offersInWords(offers: readonly ProviderOffers[]): readonly strin
     const rest = withheld.length === 0 ? '' : `, ${withheld.length} not: tollgate models says why`;
     if (names === 'none') return `${provider.prefix}/…: nothing is offered: ${problem}`;
     if (problem === null) return `${provider.prefix}/…: ${count} offered${rest}`;
-    const by = names === 'prices' ? 'the models of the list of prices are' : 'the models that it listed before are';
-    return `${provider.prefix}/…: ${problem}; ${by} offered until it answers (${count})`;
+    const subject =
+      names === 'prices' ? 'the models of the list of prices are' : 'the models that it listed before are';
+    return `${provider.prefix}/…: ${problem}; ${subject} offered until it answers (${count})`;
   });
 }
 
@@ -102,7 +103,7 @@ export function keepListed(
 ): { stop(): void } {
   let isStopped = false;
   let timer: NodeJS.Timeout | undefined;
-  let told = '';
+  let lastWarning = '';
   const wait = () => {
     if (isStopped) return;
     const isAway = listed.offers().some(({ problem }) => problem !== null);
@@ -114,8 +115,8 @@ export function keepListed(
       if (await listed.askAgain()) await take();
       const lines = offersInWords(listed.offers().filter(({ problem }) => problem !== null));
       // An outage is told once.
-      if (lines.join('\n') !== told) for (const line of lines) warn(line);
-      told = lines.join('\n');
+      if (lines.join('\n') !== lastWarning) for (const line of lines) warn(line);
+      lastWarning = lines.join('\n');
     } catch (error) {
       warn(`the models of the providers could not be taken: ${error instanceof Error ? error.message : String(error)}`);
     }

@@ -9,7 +9,7 @@ export interface LocalProvider {
   /** Its name in `[[providers]]`, by which its models are offered at their list prices. null for Ollama. */
   readonly use: KnownProviderName | null;
   /** Its name and place, as words for the question. */
-  readonly found: string;
+  readonly origin: string;
   /** The flag that routes to it without asking. */
   readonly flag: string;
   /** Asks the provider for services that have no list price. Rejects with a message for people. */
@@ -24,13 +24,13 @@ const TICK_MS = 50;
  * idle process, while the demo starts. Usually nothing listens there, which is known at once.
  */
 export async function findLocalProviders(env: Environment): Promise<readonly LocalProvider[]> {
-  const found: LocalProvider[] = [];
+  const providers: LocalProvider[] = [];
   const ollama = ollamaAddress(env['OLLAMA_HOST']);
   if (ollama && (await answers(`${ollama}/api/tags`))) {
-    found.push({
+    providers.push({
       name: 'Ollama',
       use: null,
-      found: `Ollama answers on ${new URL(ollama).host}`,
+      origin: `Ollama answers on ${new URL(ollama).host}`,
       flag: '--with-ollama',
       services: () => ollamaServices(ollama),
     });
@@ -40,15 +40,15 @@ export async function findLocalProviders(env: Environment): Promise<readonly Loc
     const variable = keyVariables.find((one) => env[one]);
     // The key of a tollgate belongs to this gateway or to another one. Routing to it would send calls in a circle.
     if (variable === undefined || env[variable]!.startsWith('svc-sk-')) continue;
-    found.push({
+    providers.push({
       name,
       use,
-      found: `${variable} is set`,
+      origin: `${variable} is set`,
       flag: use === 'openai' ? '--with-openai' : `--with ${use}`,
       services: async () => (use === 'openai' ? openaiImages(env, env[variable]!) : []),
     });
   }
-  return found;
+  return providers;
 }
 
 /** Providers that a key in the environment is enough for. */
@@ -72,12 +72,12 @@ function ollamaAddress(host: string | undefined): string | null {
 
 async function answers(url: string): Promise<boolean> {
   const probe = new AbortController();
-  let left = PROBE_MS;
+  let remaining = PROBE_MS;
   // The start loads modules meanwhile, which keeps the event loop busy. At most one tick passes in each turn of the
   // loop. So an answer that came in a long turn is read before the time is over.
   const timer = setInterval(() => {
-    left -= TICK_MS;
-    if (left <= 0) probe.abort();
+    remaining -= TICK_MS;
+    if (remaining <= 0) probe.abort();
   }, TICK_MS);
   try {
     const response = await fetch(url, { signal: probe.signal, redirect: 'error' });
@@ -127,11 +127,11 @@ const namesOf = (model: string): readonly string[] =>
 
 /** The facts that Ollama tells of a model. One that it does not tell has the usual value. */
 async function factsOf(base: string, model: string) {
-  const shown = await askLocal(`${base}/api/show`, { body: { model } }).then(
+  const facts = await askLocal(`${base}/api/show`, { body: { model } }).then(
     ({ status, text }) => (status === 200 ? foreignObject(text, BOUNDS.modelList) : null),
     () => null,
   );
-  const { capabilities, details, model_info: info, parameters } = shown ?? {};
+  const { capabilities, details, model_info: info, parameters } = facts ?? {};
   const can = Array.isArray(capabilities) ? capabilities : null;
   const family = isObject(details) && typeof details['family'] === 'string' ? details['family'] : '';
   const embeds = can === null ? EMBEDS.test(family) : can.includes('embedding') && !can.includes('completion');
@@ -225,7 +225,7 @@ function localImages(model: {
   readonly apiKey: string;
 }): ServiceConfig {
   const { name, displayName, providerName, prices, upstreamModel, url, apiKey } = model;
-  const { input_image: _, ...made } = prices;
+  const { input_image: _, ...rest } = prices;
   return {
     service: {
       primitive: 'image',
@@ -233,7 +233,7 @@ function localImages(model: {
       displayName,
       providerName,
       description: '',
-      rates: parseRates(made),
+      rates: parseRates(rest),
       variants: { edit: parseRates(prices) },
       media: {
         upstreamModel,
@@ -290,10 +290,10 @@ async function listLocal(
   url: string,
   list: string,
   hint: string,
-  asked: ProbeRequest = {},
+  request: ProbeRequest = {},
 ): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const { host } = new URL(url);
-  const { status, text } = await askLocal(url, asked).catch((error: unknown) => {
+  const { status, text } = await askLocal(url, request).catch((error: unknown) => {
     const reason = error instanceof Error ? error.message : String(error);
     throw new Error(`Its models could not be listed at ${url}: ${reason}. ${hint}`, { cause: error });
   });

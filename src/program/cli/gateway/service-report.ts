@@ -26,9 +26,9 @@ function placeOf(target: ServiceConfig['target']): string {
 function describePrice(primitive: Primitive, meter: Meter, all: readonly Rates[]): string {
   // The file of a model has the price of a minute of sound.
   const ofMinute = primitive === 'model' && meter === 'second';
-  const found = all.flatMap((rates) => rates[meter] ?? []);
-  const [least, most] = [found.reduce((a, b) => (b < a ? b : a)), found.reduce((a, b) => (b > a ? b : a))].map((rate) =>
-    formatUsd(ofMinute ? perMinute(rate) : isPerMillion(meter) ? rate : rate / 1_000_000n),
+  const amounts = all.flatMap((rates) => rates[meter] ?? []);
+  const [least, most] = [amounts.reduce((a, b) => (b < a ? b : a)), amounts.reduce((a, b) => (b > a ? b : a))].map(
+    (rate) => formatUsd(ofMinute ? perMinute(rate) : isPerMillion(meter) ? rate : rate / 1_000_000n),
   );
   const price = least === most ? least : `${least} to ${most}`;
   return `${ofMinute ? 'minute' : meter} ${price}${isPerMillion(meter) ? '/1M' : ''}`;

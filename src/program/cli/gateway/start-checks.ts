@@ -40,7 +40,7 @@ export function freshDirectory({ dataDir, databaseUrl }: Pick<Config, 'dataDir' 
   const folder = resolve(dataDir);
   // A file in the place of the directory is no directory to clear: the start says what is wrong with it.
   if (existsSync(folder) && (!statSync(folder).isDirectory() || readdirSync(folder).length > 0)) return null;
-  const made = missingFolders(folder);
+  const folders = missingFolders(folder);
   return {
     /**
      * Removes what a failed start has made in it, and the folders that were made for it. Removes nothing if another
@@ -51,7 +51,7 @@ export function freshDirectory({ dataDir, databaseUrl }: Pick<Config, 'dataDir' 
       const isKnown = databaseUrl !== null && existsSync(join(folder, 'identity.json'));
       if (isUsed || isKnown || !existsSync(folder) || existsSync(join(folder, 'gateway.json'))) return;
       for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true });
-      for (const one of made) if (readdirSync(one).length === 0) rmdirSync(one);
+      for (const one of folders) if (readdirSync(one).length === 0) rmdirSync(one);
     },
   };
 }

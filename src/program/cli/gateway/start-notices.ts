@@ -93,8 +93,8 @@ function warningToRoot(dataDir: string): string | null {
  * The warning that OpenTelemetry's variable asks for an exporter of log lines that this gateway will not use. null if
  * it asks for none, or for the one that is used.
  */
-function unusedExporter({ logsExporter, otlpEndpoint }: Config, asked: string): string | null {
-  if (asked === '' || asked === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return null;
+function unusedExporter({ logsExporter, otlpEndpoint }: Config, endpoint: string): string | null {
+  if (endpoint === '' || endpoint === 'none' || (logsExporter === 'otlp' && otlpEndpoint !== null)) return null;
   const why = logsExporter === 'otlp' ? 'telemetry.otlp_endpoint is not set' : 'only otlp sends them';
-  return `Lines of the log are not sent to a collector, although OTEL_LOGS_EXPORTER is "${printable(asked, 60)}": ${why}`;
+  return `Lines of the log are not sent to a collector, although OTEL_LOGS_EXPORTER is "${printable(endpoint, 60)}": ${why}`;
 }

@@ -273,7 +273,7 @@ function createWorkersMetrics(logLinesLost: () => number) {
   const arrived = (worker: Worker, { missing, done }: { readonly missing: Set<number>; readonly done: () => void }) => {
     if (missing.delete(worker.id) && missing.size === 0) done();
   };
-  let asked: readonly Worker[] = [];
+  let polled: readonly Worker[] = [];
   // Several scrapes at the same time share one collection.
   const text = shareText(async () => {
     const collection = (last += 1);
@@ -283,8 +283,8 @@ function createWorkersMetrics(logLinesLost: () => number) {
         clearTimeout(timer);
         resolve();
       };
-      collections.set(collection, { missing: new Set(asked.map((worker) => worker.id)), done });
-      for (const worker of asked) send(worker, { tollgate: 'collect', id: collection });
+      collections.set(collection, { missing: new Set(polled.map((worker) => worker.id)), done });
+      for (const worker of polled) send(worker, { tollgate: 'collect', id: collection });
     });
     collections.delete(collection);
     merged.take(SUPERVISOR, await linesLostSnapshot(logLinesLost));
@@ -293,7 +293,7 @@ function createWorkersMetrics(logLinesLost: () => number) {
   return {
     /** Collects the figures of all workers, and sends them to the worker that asked. */
     async answer(asker: Worker, id: number, workers: readonly Worker[]): Promise<void> {
-      asked = workers;
+      polled = workers;
       send(asker, { tollgate: 'scraped', id, text: await text() });
     },
     took(from: Worker, id: number, snapshot: readonly MetricSnapshot[]): void {
@@ -357,10 +357,10 @@ function createWorkersReload(configFile: string | null) {
 function together(outcomes: readonly ReloadOutcome[]): ReloadOutcome {
   const failed = outcomes.find((outcome) => 'problem' in outcome);
   if (failed === undefined) return outcomes[0] ?? { problem: 'no worker runs at the moment', isConfig: false };
-  const taken = outcomes.filter((outcome) => 'report' in outcome).length;
-  if (taken === 0) return failed;
+  const count = outcomes.filter((outcome) => 'report' in outcome).length;
+  if (count === 0) return failed;
   return {
-    problem: `${failed.problem}. ${taken} of ${outcomes.length} workers took the file, so calls may cost two prices: reload again`,
+    problem: `${failed.problem}. ${count} of ${outcomes.length} workers took the file, so calls may cost two prices: reload again`,
     isConfig: false,
   };
 }

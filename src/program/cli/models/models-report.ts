@@ -26,15 +26,15 @@ export async function showModels(names: readonly string[], flags: ModelsFlags): 
   const file = names.length > 0 ? null : configPath(flags.config, 'serve', process.env);
   const text = file === null ? textOf(names) : readTomlFile(file);
   const listed = createListedConfig<Config>({
-    load: (given, offered = []) =>
-      loadConfig({ file, text: given, offered, env: withKeys(names, flags), mode: 'production' }),
+    load: (listText, offered = []) =>
+      loadConfig({ file, text: listText, offered, env: withKeys(names, flags), mode: 'production' }),
     providersOf: ({ providers }) => providers,
     readText: () => text,
     ask: !flags.offline,
   });
   const config = await listed.read();
   const offers = listed.offers();
-  const models = config.services.flatMap((one) => shown(one, offers) ?? []);
+  const models = config.services.flatMap((one) => showModel(one, offers) ?? []);
   const withheld = [...offers.flatMap((one) => one.withheld), ...replaced(offers, models)];
   // A key that is not accepted. A provider that does not answer still has the models of the list of prices.
   if (offers.some(({ names: from }) => from === 'none')) process.exitCode = 1;
@@ -74,19 +74,19 @@ function textOf(names: readonly string[]): string {
         { exitCode: USAGE_EXIT },
       );
     }
-  const found =
+  const words =
     names.length > 0
       ? names
       : KNOWN_PROVIDER_NAMES.filter(
           (name) =>
             KNOWN_PROVIDERS[name].lists !== null && KNOWN_PROVIDERS[name].keyVariables.some((one) => process.env[one]),
         );
-  if (found.length === 0)
+  if (words.length === 0)
     throw new CliError(
       `No file is named, and the environment has no key of a provider.\nGive a file: ${OWN_NAME} models --config tollgate.toml, or a provider: ${OWN_NAME} models openai --offline`,
       { exitCode: USAGE_EXIT },
     );
-  return found.map((name) => `[[providers]]\nuse = "${name}"\n`).join('');
+  return words.map((name) => `[[providers]]\nuse = "${name}"\n`).join('');
 }
 
 /** The environment. Providers that are named without asking them need no key. */
@@ -97,7 +97,7 @@ function withKeys(names: readonly string[], { offline }: ModelsFlags): NodeJS.Pr
 }
 
 /** A service as a row. null if it is no model. */
-function shown({ service, listed }: ServiceConfig, offers: readonly ProviderOffers[]): ShownModel | null {
+function showModel({ service, listed }: ServiceConfig, offers: readonly ProviderOffers[]): ShownModel | null {
   if (service.primitive !== 'model') return null;
   const { name, providerName, model } = service;
   const all = offers.filter(

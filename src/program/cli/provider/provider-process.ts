@@ -68,7 +68,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
   // A proxy in a terminal still ends with it.
   const onHangUp = catchReload(async () => (isTerminalGone() ? process.kill(process.pid, 'SIGTERM') : readAgain()));
   const requests = await listenForReload(file, readAgain, log);
-  const kept = keepListed(listed, { take: () => reload(listed.current), warn: (line) => log.warn({}, line) });
+  const watcher = keepListed(listed, { take: () => reload(listed.current), warn: (line) => log.warn({}, line) });
   // Programs that this process started end with it, whatever the reason for its end.
   process.on('exit', proxy.kill);
   try {
@@ -76,7 +76,7 @@ export async function runProvider(flags: ProvideFlags): Promise<void> {
     void stop.requested.then(() => proxy.close());
     process.exitCode = await proxy.closed;
   } finally {
-    kept.stop();
+    watcher.stop();
     process.off('exit', proxy.kill);
     requests?.close();
     onHangUp.forget();
@@ -129,7 +129,7 @@ async function showFailures(file: string): Promise<void> {
   const failures = await ownFailures(config.router, wallet, Date.now).catch((error: Error) => {
     throw new CliError(`${config.router.url} ${createScrubber(secretsOf(config))(error.message)}`, { cause: error });
   });
-  const shown =
+  const text =
     failures.length === 0 ? 'No call has failed since the gateway started.' : failureTable(failures, painter());
-  process.stdout.write(`${shown}\n`);
+  process.stdout.write(`${text}\n`);
 }

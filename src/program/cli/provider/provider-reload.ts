@@ -64,11 +64,11 @@ export async function listenForReload(
   log: Log,
 ): Promise<{ close(): void } | null> {
   const server = createServer((request, response) => {
-    const asked = request.method === 'POST' && request.url === PATH;
+    const isReload = request.method === 'POST' && request.url === PATH;
     // The head goes out at once, so that the command can tell a proxy that is at work from one that hangs.
-    response.writeHead(asked ? 200 : 404, { 'content-type': 'application/json' }).flushHeaders();
+    response.writeHead(isReload ? 200 : 404, { 'content-type': 'application/json' }).flushHeaders();
     const answer = (body: ReloadAnswer) => void response.end(JSON.stringify(body));
-    if (!asked) return answer({ problem: `POST ${PATH}` });
+    if (!isReload) return answer({ problem: `POST ${PATH}` });
     reload().then(answer, (error: unknown) =>
       answer({ problem: error instanceof Error ? error.message : String(error) }),
     );

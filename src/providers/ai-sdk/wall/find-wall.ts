@@ -32,7 +32,7 @@ export interface ProbeTask {
 
 export interface ProbeReport {
   readonly unreadable: readonly string[];
-  readonly opened: readonly string[];
+  readonly openings: readonly string[];
   readonly signals: boolean;
   readonly connects: boolean;
   readonly dataBytes: number | null;
@@ -102,7 +102,7 @@ export async function findWall({ readable, hidden, candidates = listCandidates(F
       const dataBytes = report.dataBytes === null ? null : report.dataBytes + MEMORY_BYTES;
       return {
         name: candidate.name,
-        keeps: { files: report.opened.length === 0, signals: !report.signals, network: !report.connects },
+        keeps: { files: report.openings.length === 0, signals: !report.signals, network: !report.connects },
         why: isWall ? null : faults.join('; ') || `this system, ${process.platform}, has none that tollgate knows`,
         launch: (confined) => candidate.launch(confined, { dataBytes }),
       };
@@ -136,7 +136,7 @@ const ancestorsOf = (folder: string): readonly string[] => {
 function faultOf(report: ProbeReport | string): string | null {
   if (typeof report === 'string') return report;
   if (report.unreadable.length > 0) return `it cannot read ${report.unreadable.join(', ')}`;
-  return report.opened.length > 0 ? `it opens ${report.opened.join(', ')}` : null;
+  return report.openings.length > 0 ? `it opens ${report.openings.join(', ')}` : null;
 }
 
 /** Resolves with the report, or with why there is no wall. */

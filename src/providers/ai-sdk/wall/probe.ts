@@ -49,7 +49,7 @@ const dataBytes = (): number | null => {
 
 const report: ProbeReport = {
   unreadable: task.readable.filter((path) => !opens(path)),
-  opened: task.hidden.filter(opens),
+  openings: task.hidden.filter(opens),
   signals: signals(),
   connects: await connects(),
   dataBytes: dataBytes(),

@@ -32,10 +32,10 @@ const JOB = /^\/videos\/([\w-]+)(\/content)?$/;
 /** Makes the function that answers a stream of the gateway. It never rejects: a failure is a reply, or a reset. */
 export function createAnswer(loaded: Loaded) {
   return async (stream: ServerHttp2Stream, headers: IncomingHttpHeaders): Promise<void> => {
-    const left = new AbortController();
-    const { signal } = left;
+    const clientGone = new AbortController();
+    const { signal } = clientGone;
     stream.on('error', () => {});
-    stream.on('close', () => left.abort());
+    stream.on('close', () => clientGone.abort());
     try {
       const path = headers[':path'] ?? '';
       const [, job, content] = JOB.exec(path) ?? [];

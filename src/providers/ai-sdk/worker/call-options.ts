@@ -63,8 +63,8 @@ function refuseOtherAnswers(body: JsonObject): void {
     ['modalities', listOf(body['modalities']).includes('audio'), 'answers with no audio'],
     ['functions', listOf(body['functions']).length > 0, 'has no functions beside tools. Send them as tools'],
   ];
-  for (const [param, asked, why] of refused)
-    if (asked) throw new RequestFault(`This model is called through the AI SDK, which ${why}`, { param });
+  for (const [param, isPresent, why] of refused)
+    if (isPresent) throw new RequestFault(`This model is called through the AI SDK, which ${why}`, { param });
 }
 
 function stopsOf(stop: unknown): string[] | undefined {
@@ -74,14 +74,14 @@ function stopsOf(stop: unknown): string[] | undefined {
 
 function responseFormatOf(format: unknown): LanguageModelV4CallOptions['responseFormat'] {
   if (!isRecord(format)) return undefined;
-  const { type, json_schema: named } = format;
+  const { type, json_schema: jsonSchema } = format;
   if (type === 'text') return { type };
   if (type === 'json_object') return { type: 'json' };
-  if (type !== 'json_schema' || !isRecord(named))
+  if (type !== 'json_schema' || !isRecord(jsonSchema))
     throw new RequestFault('response_format.type must be text, json_object or json_schema', {
       param: 'response_format',
     });
-  const { schema, name, description } = named;
+  const { schema, name, description } = jsonSchema;
   return {
     type: 'json',
     ...defined({ schema: schema as JSONObject | undefined, name: stringOf(name), description: stringOf(description) }),
@@ -91,9 +91,9 @@ function responseFormatOf(format: unknown): LanguageModelV4CallOptions['response
 const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 
 function effortOf({ reasoning_effort: effort, reasoning }: JsonObject): LanguageModelV4CallOptions['reasoning'] {
-  const asked = effort ?? (isRecord(reasoning) ? reasoning['effort'] : undefined);
-  if (asked === undefined || asked === null) return undefined;
-  const known = EFFORTS.find((one) => one === asked);
+  const level = effort ?? (isRecord(reasoning) ? reasoning['effort'] : undefined);
+  if (level === undefined || level === null) return undefined;
+  const known = EFFORTS.find((one) => one === level);
   if (known === undefined)
     throw new RequestFault(`reasoning_effort must be one of ${EFFORTS.join(', ')}`, { param: 'reasoning_effort' });
   return known;
@@ -166,7 +166,7 @@ const MAPPED: ReadonlySet<string> = new Set(
 
 /** Options by the name of the provider: those of the request, and fields of chat that only some packages take. */
 function ownOptions(body: JsonObject, provider: string, warnings: SharedV4Warning[]): Options {
-  const given = optionsOf(body['provider_options'], 'provider_options') ?? {};
+  const own = optionsOf(body['provider_options'], 'provider_options') ?? {};
   const openai: Record<string, unknown> = {};
   const takes = TAKES_OPENAI_OPTIONS.test(provider);
   let tier: unknown;
@@ -179,26 +179,26 @@ function ownOptions(body: JsonObject, provider: string, warnings: SharedV4Warnin
       openai['logprobs'] = value === true ? (body['top_logprobs'] ?? true) : false;
     else if (!(takes && field === 'top_logprobs')) warnings.push({ type: 'unsupported', feature: field });
   }
-  if (tier !== undefined) return withTier(given, provider, tier);
-  if (Object.keys(openai).length === 0) return given;
+  if (tier !== undefined) return withTier(own, provider, tier);
+  if (Object.keys(openai).length === 0) return own;
   // A consumer's own options do not replace the tier, which has a price.
   const { serviceTier } = openai;
   return {
-    ...given,
+    ...own,
     openai: {
       ...(openai as JSONObject),
-      ...given['openai'],
+      ...own['openai'],
       ...(serviceTier === undefined ? {} : { serviceTier: serviceTier as string }),
     },
   };
 }
 
 /** The options with a service tier. A call that asks for one has its price, so it is not served in another. */
-function withTier(given: Options, provider: string, tier: unknown): Options {
+function withTier(own: Options, provider: string, tier: unknown): Options {
   const name = TIER_OPTIONS.find(([pattern]) => pattern.test(provider))?.[1];
   if (name === undefined || typeof tier !== 'string')
     throw new RequestFault('This model is called through a package of the AI SDK that takes no service tier', {
       param: 'service_tier',
     });
-  return { ...given, [name]: { ...given[name], serviceTier: tier } };
+  return { ...own, [name]: { ...own[name], serviceTier: tier } };
 }

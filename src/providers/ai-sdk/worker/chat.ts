@@ -18,12 +18,12 @@ export async function answerChat({ provider, strangeFetch }: Loaded, call: Worke
   const model = provider.languageModel(modelId);
   const { options, warnings, logprobs } = toChatCall(body, model.provider);
   await loadFiles(options.prompt, model, new RequestFiles(strangeFetch, call));
-  const asked = { ...options, abortSignal: signal };
+  const callOptions = { ...options, abortSignal: signal };
   if (body['stream'] === true) {
-    const { stream: parts } = await model.doStream(asked);
+    const { stream: parts } = await model.doStream(callOptions);
     return new ChunkWriter({ stream, modelId, warnings, logprobs }).writeAll(parts);
   }
-  const result = await model.doGenerate(asked);
+  const result = await model.doGenerate(callOptions);
   const all: readonly SharedV4Warning[] = [...warnings, ...result.warnings];
   const end = toCompletion(result, { modelId, warnings: all, logprobs });
   if (!stream.destroyed) sendJson(stream, end);

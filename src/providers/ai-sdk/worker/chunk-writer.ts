@@ -155,12 +155,17 @@ export class ChunkWriter {
     id: string,
     name: string,
     input: string,
-    of: { readonly providerExecuted?: boolean; readonly providerMetadata?: SharedV4ProviderMetadata },
+    details: { readonly providerExecuted?: boolean; readonly providerMetadata?: SharedV4ProviderMetadata },
   ): void {
-    const hidden = of.providerExecuted === true;
+    const hidden = details.providerExecuted === true;
     const call: OpenCall = { index: hidden ? -1 : this.#count++, hidden, sent: input !== '' };
     this.#calls.set(id, call);
-    const begun = { id, type: 'function', function: { name, arguments: input }, ...extraContent(of.providerMetadata) };
+    const begun = {
+      id,
+      type: 'function',
+      function: { name, arguments: input },
+      ...extraContent(details.providerMetadata),
+    };
     if (!hidden) this.#delta({ tool_calls: [{ index: call.index, ...begun }] });
   }
 
@@ -189,10 +194,10 @@ export class ChunkWriter {
       ...end,
       ...(probabilities.length === 0 ? {} : { logprobs: { content: probabilities, refusal: null } }),
     };
-    const given = toChatUsage(usage);
+    const claim = toChatUsage(usage);
     const beside = {
       ...servedTier(providerMetadata),
-      ...(given === null ? {} : { usage: given }),
+      ...(claim === null ? {} : { usage: claim }),
       ...(this.#warnings.length === 0 ? {} : { warnings: this.#warnings }),
     };
     const members = JSON.stringify(beside).slice(1);

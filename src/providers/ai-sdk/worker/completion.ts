@@ -41,7 +41,7 @@ export function toCompletion(
         break;
       default:
     }
-  const given = toChatUsage(usage);
+  const claim = toChatUsage(usage);
   const message = {
     role: 'assistant',
     content: text === '' && calls.length > 0 ? null : text,
@@ -66,7 +66,7 @@ export function toCompletion(
       },
     ],
     ...servedTier(providerMetadata),
-    ...(given === null ? {} : { usage: given }),
+    ...(claim === null ? {} : { usage: claim }),
     ...(warnings.length === 0 ? {} : { warnings }),
   };
 }

@@ -18,7 +18,7 @@ export async function answerImages({ provider }: Loaded, { body, stream, signal 
     throw new RequestFault(`n must be a whole number from 1 to ${COUNT_MAX}`, { param: 'n' });
   const options = { ...toImageOptions(body, model.provider), abortSignal: signal };
   const results = await make(model, count, options);
-  const images = results.flatMap(({ images: made }) => made as readonly (string | Uint8Array)[]);
+  const images = results.flatMap(({ images: files }) => files as readonly (string | Uint8Array)[]);
   const warnings = results.flatMap((result) => result.warnings);
   const counted = results.map(({ usage }) => usage?.inputTokens);
   const input = counted.every((tokens) => tokens !== undefined) ? counted.reduce((sum, one) => sum + one, 0) : null;
@@ -37,8 +37,8 @@ async function make(
   count: number,
   options: Omit<ImageModelV4CallOptions, 'n'>,
 ): Promise<readonly ImageModelV4Result[]> {
-  const { maxImagesPerCall: given, modelId } = model;
-  const most = (typeof given === 'function' ? await given({ modelId }) : given) ?? 1;
+  const { maxImagesPerCall: limit, modelId } = model;
+  const most = (typeof limit === 'function' ? await limit({ modelId }) : limit) ?? 1;
   const shares = Array.from({ length: Math.ceil(count / most) }, (_, index) => Math.min(most, count - index * most));
   return Promise.all(shares.map((n) => model.doGenerate({ ...options, n })));
 }
@@ -51,7 +51,7 @@ const MAPPED: ReadonlySet<string> = new Set(
 function toImageOptions(body: JsonObject, provider: string): Omit<ImageModelV4CallOptions, 'n'> {
   const own = Object.fromEntries(Object.entries(body).filter(([field, value]) => !MAPPED.has(field) && value !== null));
   const name = provider.split('.', 1)[0]!;
-  const given: Options = optionsOf(body['provider_options'], 'provider_options') ?? {};
+  const settings: Options = optionsOf(body['provider_options'], 'provider_options') ?? {};
   const files = listOf(body['images']).map((image, index) => fileOf(image, `images[${index}]`));
   const mask = body['mask'];
   return {
@@ -62,7 +62,9 @@ function toImageOptions(body: JsonObject, provider: string): Omit<ImageModelV4Ca
     files: files.length === 0 ? undefined : files,
     mask: mask === undefined || mask === null ? undefined : fileOf(mask, 'mask'),
     providerOptions:
-      Object.keys(own).length === 0 ? given : { ...given, [name]: { ...(own as Options[string]), ...given[name] } },
+      Object.keys(own).length === 0
+        ? settings
+        : { ...settings, [name]: { ...(own as Options[string]), ...settings[name] } },
   };
 }
 

@@ -38,11 +38,11 @@ type Factory = (settings: Readonly<Record<string, unknown>>) => unknown;
 const members = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === 'function' || isRecord(value) ? (value as Readonly<Record<string, unknown>>) : {};
 
-function factoryOf(exported: Readonly<Record<string, unknown>>, specifier: string, named: string | null): Factory {
-  if (named !== null) {
-    const found = exported[named];
-    if (typeof found === 'function') return found as Factory;
-    throw new Error(`${specifier} exports no function ${named}`);
+function factoryOf(exported: Readonly<Record<string, unknown>>, specifier: string, exportName: string | null): Factory {
+  if (exportName !== null) {
+    const value = exported[exportName];
+    if (typeof value === 'function') return value as Factory;
+    throw new Error(`${specifier} exports no function ${exportName}`);
   }
   const names = Object.keys(exported).filter(
     (name) => /^create[A-Z]/.test(name) && typeof exported[name] === 'function',

@@ -51,6 +51,6 @@ export function annotationOf(source: LanguageModelV4Source): readonly JsonObject
 
 /** Log probabilities of the tokens. OpenAI's packages have a list for each text of the reply, in the form of chat. */
 export function logprobsOf(metadata: SharedV4ProviderMetadata | undefined): readonly unknown[] {
-  const own = Object.values(metadata ?? {}).find((of) => isRecord(of) && Array.isArray(of['logprobs']));
+  const own = Object.values(metadata ?? {}).find((member) => isRecord(member) && Array.isArray(member['logprobs']));
   return listOf(isRecord(own) ? own['logprobs'] : null).flat();
 }

@@ -89,8 +89,8 @@ const urlOf = (value: unknown): unknown => (isRecord(value) ? value['url'] : val
 
 function namedFile(file: unknown, at: string): LanguageModelV4FilePart {
   const { filename, file_data: data, file_url: url } = isRecord(file) ? file : ({} as JsonObject);
-  const made = fileAt(data ?? url, 'application/pdf', at);
-  return typeof filename === 'string' ? { ...made, filename } : made;
+  const part = fileAt(data ?? url, 'application/pdf', at);
+  return typeof filename === 'string' ? { ...part, filename } : part;
 }
 
 const DATA_URL = /^data:([\w.+-]+\/[\w.+-]+)?(?:;[\w=.+-]+)*;base64,/i;
@@ -136,8 +136,8 @@ function reasoningParts(message: JsonObject): LanguageModelV4ReasoningPart[] {
 function saidParts({ content, refusal }: JsonObject, at: string): UserPart[] {
   const texts = typeof refusal === 'string' && refusal !== '' ? [refusal] : [];
   if (typeof content === 'string' && content !== '') texts.unshift(content);
-  const said: UserPart[] = texts.map((text) => ({ type: 'text', text }));
-  if (!Array.isArray(content)) return said;
+  const textParts: UserPart[] = texts.map((text) => ({ type: 'text', text }));
+  if (!Array.isArray(content)) return textParts;
   const parts = listOf(content).flatMap((part, index): UserPart[] => {
     const { type, refusal: refused } = isRecord(part) ? part : ({} as JsonObject);
     // Thinking of another wire is in `reasoning_details` where it can be read again.
@@ -145,7 +145,7 @@ function saidParts({ content, refusal }: JsonObject, at: string): UserPart[] {
     if (type === 'refusal') return [{ type: 'text', text: stringOf(refused) ?? '' }];
     return [userPart(part, `${at}.content[${index}]`)];
   });
-  return [...parts, ...said];
+  return [...parts, ...textParts];
 }
 
 function callParts(
@@ -155,25 +155,25 @@ function callParts(
 ): LanguageModelV4ToolCallPart[] {
   return listOf(calls).map((call, index) => {
     const { id, function: fn, extra_content: extra } = isRecord(call) ? call : ({} as JsonObject);
-    const { name, arguments: given } = isRecord(fn) ? fn : ({} as JsonObject);
+    const { name, arguments: args } = isRecord(fn) ? fn : ({} as JsonObject);
     if (typeof id !== 'string' || typeof name !== 'string')
       throw new RequestFault(`${at}.tool_calls[${index}] must have an id and function.name`, {
         param: `${at}.tool_calls[${index}]`,
       });
     called.set(id, name);
     const metadata = isRecord(extra) ? extra[METADATA] : undefined;
-    return { type: 'tool-call', toolCallId: id, toolName: name, input: inputOf(given), ...echoedOptions(metadata) };
+    return { type: 'tool-call', toolCallId: id, toolName: name, input: inputOf(args), ...echoedOptions(metadata) };
   });
 }
 
 /** The arguments of a call. A model may have written what is no JSON, and wrote it then as text. */
-function inputOf(given: unknown): unknown {
-  if (typeof given !== 'string') return given ?? {};
-  if (given.trim() === '') return {};
+function inputOf(value: unknown): unknown {
+  if (typeof value !== 'string') return value ?? {};
+  if (value.trim() === '') return {};
   try {
-    return JSON.parse(given) as unknown;
+    return JSON.parse(value) as unknown;
   } catch {
-    return given;
+    return value;
   }
 }
 

@@ -55,10 +55,10 @@ function closeFiles(): void {
     }
 }
 
-function replace(of: object, name: string, owner: string): void {
-  if (!(name in of)) return;
+function replace(target: object, name: string, owner: string): void {
+  if (!(name in target)) return;
   const value = () => {
     throw Object.assign(new Error(`a package may not call ${owner}.${name}`), { code: 'ERR_ACCESS_DENIED' });
   };
-  Object.defineProperty(of, name, { value, writable: false, configurable: false, enumerable: true });
+  Object.defineProperty(target, name, { value, writable: false, configurable: false, enumerable: true });
 }

@@ -44,7 +44,7 @@ const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 function toSpeechOptions(body: JsonObject): SpeechModelV4CallOptions {
   const { input, voice, instructions, response_format: format, speed, provider_options: own } = body;
   const providerOptions = optionsOf(own, 'provider_options');
-  const [spoken, told, pace] = [
+  const [spoken, instruction, pace] = [
     stringOf(isRecord(voice) ? voice['id'] : voice),
     stringOf(instructions),
     numberOf(speed),
@@ -53,7 +53,7 @@ function toSpeechOptions(body: JsonObject): SpeechModelV4CallOptions {
     text: stringOf(input) ?? '',
     outputFormat: stringOf(format) ?? 'mp3',
     ...(spoken === undefined ? {} : { voice: spoken }),
-    ...(told === undefined ? {} : { instructions: told }),
+    ...(instruction === undefined ? {} : { instructions: instruction }),
     ...(pace === undefined ? {} : { speed: pace }),
     ...(providerOptions ? { providerOptions } : {}),
   };

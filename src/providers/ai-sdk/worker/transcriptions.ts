@@ -27,7 +27,7 @@ const OPTIONS: readonly (readonly [field: string, option: string])[] = [
 ];
 
 function toTranscriptionOptions(body: JsonObject, provider: string): TranscriptionModelV4CallOptions {
-  const { file, provider_options: given } = body;
+  const { file, provider_options: settings } = body;
   if (!isRecord(file) || !(file['data'] instanceof Uint8Array))
     throw new RequestFault('file is missing', { param: 'file' });
   const own = OPTIONS.flatMap(([field, option]) => {
@@ -35,7 +35,8 @@ function toTranscriptionOptions(body: JsonObject, provider: string): Transcripti
     return text === undefined ? [] : [[option, option === 'temperature' ? Number(text) : text] as const];
   });
   const name = provider.split('.', 1)[0]!;
-  const options: Options = optionsOf(typeof given === 'string' ? parsed(given) : given, 'provider_options') ?? {};
+  const options: Options =
+    optionsOf(typeof settings === 'string' ? parsed(settings) : settings, 'provider_options') ?? {};
   const granularities = listOf(body['timestamp_granularities[]']).filter((one) => one === 'word' || one === 'segment');
   return {
     audio: file['data'],
@@ -63,8 +64,8 @@ function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_js
     ...(duration === undefined ? {} : { duration }),
     ...(tokens === null ? {} : { usage: { type: 'tokens', ...tokens } }),
   };
-  const told = warnings.length === 0 ? {} : { warnings };
-  if (format === 'json') return { text, ...used, ...told };
+  const rest = warnings.length === 0 ? {} : { warnings };
+  if (format === 'json') return { text, ...used, ...rest };
   return {
     task: 'transcribe',
     ...(language === undefined ? {} : { language }),
@@ -74,7 +75,7 @@ function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_js
       ? {}
       : { words: words.map((one) => ({ word: one.text, start: one.startSecond, end: one.endSecond })) }),
     ...used,
-    ...told,
+    ...rest,
   };
 }
 
@@ -82,8 +83,8 @@ function toJson(result: TranscriptionModelV4Result, format: 'json' | 'verbose_js
  * The duration that the vendor tells. A vendor that tells none has a package that takes the end of the last word for
  * it, which leaves out silence; the gateway measures the file.
  */
-function toldDuration({ durationInSeconds: given, segments }: TranscriptionModelV4Result): number | undefined {
-  return given === (segments.at(-1)?.endSecond ?? 0) ? undefined : given;
+function toldDuration({ durationInSeconds: duration, segments }: TranscriptionModelV4Result): number | undefined {
+  return duration === (segments.at(-1)?.endSecond ?? 0) ? undefined : duration;
 }
 
 /** SubRip or WebVTT. */

@@ -52,8 +52,8 @@ function otherTokens(raw: unknown, whole: 'prompt' | 'completion'): JsonObject {
 
 /** The service tier in which the vendor says that it served, as a member of a reply; empty if it does not say. */
 export function servedTier(metadata: SharedV4ProviderMetadata | undefined): { readonly service_tier?: string } {
-  for (const of of Object.values(metadata ?? {})) {
-    const tier = isRecord(of) ? of['serviceTier'] : null;
+  for (const facts of Object.values(metadata ?? {})) {
+    const tier = isRecord(facts) ? facts['serviceTier'] : null;
     const name = isRecord(tier) ? tier['type'] : tier;
     if (typeof name === 'string') return { service_tier: name };
   }

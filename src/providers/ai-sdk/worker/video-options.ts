@@ -51,18 +51,18 @@ const MAPPED: ReadonlySet<string> = new Set(
 export async function toVideoOptions(
   body: JsonObject,
   provider: string,
-  by: RequestFiles,
+  files: RequestFiles,
 ): Promise<VideoModelV4CallOptions> {
   const name = provider.split('.', 1)[0]!;
   const vendor = VENDORS[name] ?? {};
   const size = sizeOf(body['size']);
   const tier = tierOf(stringOf(body['resolution']), size);
   const [image, last] = await Promise.all([
-    pictureOf(body['input_reference'], 'input_reference', by),
-    pictureOf(body['end_image'], 'end_image', by),
+    pictureOf(body['input_reference'], 'input_reference', files),
+    pictureOf(body['end_image'], 'end_image', files),
   ]);
   const references = await Promise.all(
-    listOf(body['reference_images']).map((one, index) => pictureOf(one, `reference_images[${index}]`, by)),
+    listOf(body['reference_images']).map((one, index) => pictureOf(one, `reference_images[${index}]`, files)),
   );
   const others = [fileOf(body['video_reference'], 'video'), fileOf(body['audio_reference'], 'audio')];
   const all = [...references, ...others].filter((file) => file !== undefined);
@@ -95,15 +95,15 @@ interface Size {
   readonly height: number;
 }
 
-function sizeOf(given: unknown): Size | undefined {
-  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(stringOf(given) ?? '') ?? [];
+function sizeOf(value: unknown): Size | undefined {
+  const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(stringOf(value) ?? '') ?? [];
   return width === undefined ? undefined : { width: Number(width), height: Number(height) };
 }
 
 /** The resolution by its name, or the smallest one with as many pixels as the size. */
-function tierOf(named: string | undefined, size: Size | undefined) {
-  const found = TIERS.find(({ name }) => name === named);
-  if (found !== undefined || size === undefined) return found;
+function tierOf(resolution: string | undefined, size: Size | undefined) {
+  const tier = TIERS.find(({ name }) => name === resolution);
+  if (tier !== undefined || size === undefined) return tier;
   return TIERS.find(({ pixels }) => size.width * size.height <= pixels * NEARLY) ?? TIERS.at(-1);
 }
 
@@ -118,16 +118,16 @@ function ratioOf(size: Size | undefined): `${number}:${number}` | undefined {
   return near ?? `${size.width}:${size.height}`;
 }
 
-async function pictureOf(given: unknown, at: string, by: RequestFiles): Promise<VideoModelV4File | undefined> {
-  const file = fileOf(given, 'image', at);
+async function pictureOf(value: unknown, at: string, files: RequestFiles): Promise<VideoModelV4File | undefined> {
+  const file = fileOf(value, 'image', at);
   if (file?.type !== 'url') return file;
-  const { data, mediaType } = await by.load(new URL(file.url));
+  const { data, mediaType } = await files.load(new URL(file.url));
   return { type: 'file', data, mediaType };
 }
 
-function fileOf(given: unknown, kind: 'image' | 'video' | 'audio', at: string = kind): VideoModelV4File | undefined {
-  if (given === undefined || given === null) return undefined;
-  const { mediaType, data } = fileAt(isRecord(given) ? given['image_url'] : given, TYPES[kind], at);
+function fileOf(value: unknown, kind: 'image' | 'video' | 'audio', at: string = kind): VideoModelV4File | undefined {
+  if (value === undefined || value === null) return undefined;
+  const { mediaType, data } = fileAt(isRecord(value) ? value['image_url'] : value, TYPES[kind], at);
   if (data.type === 'data') return { type: 'file', mediaType, data: data.data };
   if (data.type === 'url') return { type: 'url', mediaType, url: data.url.href };
   throw new RequestFault(`${at} must be an address or a data URL`, { param: at });

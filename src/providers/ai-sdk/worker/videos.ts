@@ -46,11 +46,11 @@ export async function answerVideoState(loaded: Loaded, call: JobCall): Promise<v
   const { job, stream } = call;
   const state = await stateOf(loaded, call);
   if (stream.destroyed) return;
-  const shown = { id: job, object: 'video' };
-  if (state.status === 'pending') return sendJson(stream, { ...shown, status: 'in_progress' });
-  if (state.status === 'completed') return sendJson(stream, { ...shown, status: 'completed', progress: 100 });
+  const base = { id: job, object: 'video' };
+  if (state.status === 'pending') return sendJson(stream, { ...base, status: 'in_progress' });
+  if (state.status === 'completed') return sendJson(stream, { ...base, status: 'completed', progress: 100 });
   const error = { code: 'generation_failed', message: state.error };
-  sendJson(stream, { ...shown, status: 'failed', error });
+  sendJson(stream, { ...base, status: 'failed', error });
 }
 
 /** Answers with the file of a job: the first, because each job makes one. */

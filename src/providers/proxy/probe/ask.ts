@@ -48,8 +48,8 @@ export class ProbeFailure extends Error {
 export async function runCheck(check: Check, now: () => number): Promise<CheckResult> {
   const begun = now();
   try {
-    const found = await check.run();
-    const { detail, advice } = typeof found === 'string' ? { detail: found, advice: [] } : found;
+    const result = await check.run();
+    const { detail, advice } = typeof result === 'string' ? { detail: result, advice: [] } : result;
     return { ok: true, detail, advice, ms: now() - begun };
   } catch (error) {
     return { ok: false, detail: error instanceof Error ? error.message : String(error), advice: [], ms: now() - begun };

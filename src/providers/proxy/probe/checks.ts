@@ -109,10 +109,10 @@ type AgentCardJson = Readonly<Record<string, unknown>>;
  * the first path. If the card is at the origin instead, as the protocol wants, the error says what to write.
  */
 async function cardOf({ url, apiKey }: HttpTarget, cardPath: string): Promise<AgentCardJson> {
-  const found = await firstCard(url, [...new Set([cardPath, ...WELL_KNOWN])], apiKey);
-  if (!(found instanceof ProbeFailure)) return found;
+  const card = await firstCard(url, [...new Set([cardPath, ...WELL_KNOWN])], apiKey);
+  if (!(card instanceof ProbeFailure)) return card;
   const { origin, pathname } = new URL(url);
-  if (pathname === '/' || (await firstCard(origin, WELL_KNOWN, apiKey)) instanceof ProbeFailure) throw found;
+  if (pathname === '/' || (await firstCard(origin, WELL_KNOWN, apiKey)) instanceof ProbeFailure) throw card;
   throw new ProbeFailure(
     `has no card below ${pathname}, but one at ${origin}. Write endpoint = "${origin}": the card has the path of the requests`,
   );
@@ -159,10 +159,10 @@ function mediaChecks(service: MediaService, target: HttpTarget): readonly Check[
         const { status } = await ask({ method: 'GET', url: `${target.url}/models`, apiKey: target.apiKey });
         mustTakeKey(status);
         if (status >= 500) throw new ProbeFailure(`answers with status ${status}`);
-        const found = await mustHave(target, make, 'generated');
+        const text = await mustHave(target, make, 'generated');
         return status < 400
-          ? `answers, and accepts the key; ${found}`
-          : `is reached; it has no list of models to try the key with (status ${status}); ${found}`;
+          ? `answers, and accepts the key; ${text}`
+          : `is reached; it has no list of models to try the key with (status ${status}); ${text}`;
       },
     },
     ...(edits

@@ -31,17 +31,17 @@ type CapFacts = Pick<ModelFacts, 'cap' | 'maxOutputTokens'>;
  * Asks for the shortest possible answer. Tries the cap's name from the file first, then the other names, until the
  * model accepts one. Rejects with ProbeFailure, also if the model accepts only another name than the file's.
  */
-export async function firstAnswer(chat: Chat, { cap: said }: CapFacts): Promise<FirstAnswer> {
+export async function firstAnswer(chat: Chat, { cap: capName }: CapFacts): Promise<FirstAnswer> {
   const refused: CapName[] = [];
-  for (const name of said === undefined ? NAMES : [said, ...NAMES.filter((other) => other !== said)]) {
+  for (const name of capName === undefined ? NAMES : [capName, ...NAMES.filter((other) => other !== capName)]) {
     const { answer, cap } = await askSmall(chat, name);
     if (name !== 'none' && isNameRefused(answer, name)) {
       refused.push(name);
       continue;
     }
     mustSucceed(answer);
-    if (said !== undefined && refused.length > 0)
-      throw new ProbeFailure(`refuses the name ${said}: write params.cap = "${name}"`);
+    if (capName !== undefined && refused.length > 0)
+      throw new ProbeFailure(`refuses the name ${capName}: write params.cap = "${name}"`);
     return { text: answer.text, name, cap, refused };
   }
   throw new ProbeFailure('refuses every name of the cap');
@@ -95,20 +95,20 @@ function ignores(text: string, cap: Readonly<Record<string, number>>): boolean {
   return isObject(usage) && Number(usage['completion_tokens']) > Object.values(cap)[0]!;
 }
 
-async function adviceOnBound(chat: Chat, name: CapName, said: number | null): Promise<string | null> {
-  const most = name === 'none' ? null : await boundOf(chat, name, said ?? LARGE);
+async function adviceOnBound(chat: Chat, name: CapName, limit: number | null): Promise<string | null> {
+  const most = name === 'none' ? null : await boundOf(chat, name, limit ?? LARGE);
   if (most !== null)
-    return `write params.max_output_tokens = ${most}: it gives no more${said === null ? '' : `, and the file says ${said}`}`;
-  if (said !== null) return null;
+    return `write params.max_output_tokens = ${most}: it gives no more${limit === null ? '' : `, and the file says ${limit}`}`;
+  if (limit !== null) return null;
   return 'the maximum number of tokens of an answer is not known. Set params.max_output_tokens. Otherwise a call without max_tokens locks the price of all tokens that context_length leaves';
 }
 
 /**
- * Asks with a cap of `asked` tokens. Returns the limit that the refusal names, or null if the request isn't refused or
+ * Asks with a cap of `cap` tokens. Returns the limit that the refusal names, or null if the request isn't refused or
  * the refusal names no limit.
  */
-async function boundOf(chat: Chat, name: CapField, asked: number): Promise<number | null> {
-  const { status, text } = await chat({ [name]: asked });
-  const refusal = readCapRefusal(status, Buffer.from(text), name, asked);
+async function boundOf(chat: Chat, name: CapField, cap: number): Promise<number | null> {
+  const { status, text } = await chat({ [name]: cap });
+  const refusal = readCapRefusal(status, Buffer.from(text), name, cap);
   return refusal?.kind === 'bound' && refusal.lasting ? refusal.tokens : null;
 }

@@ -118,8 +118,8 @@ function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireN
       kind: 'model',
       name: `${name}, streamed`,
       async run() {
-        const { headers: given, text } = await send(true);
-        const type = String(given['content-type'] ?? 'none');
+        const { headers: replyHeaders, text } = await send(true);
+        const type = String(replyHeaders['content-type'] ?? 'none');
         if (!type.startsWith(api.streamType))
           throw new ProbeFailure(`streaming: the content type is ${type}; right is ${api.streamType}`);
         const events = eventData(text)

@@ -24,7 +24,7 @@ export const realtimeCheck = (name: string, { url, apiKey }: HttpTarget, model: 
       headers: { ...keyHeaders(apiKey, path) },
     });
     const late = setTimeout(() => socket.terminate(), TIMEOUT_MS);
-    const opened = new Promise<string>((resolve, reject) => {
+    const opening = new Promise<string>((resolve, reject) => {
       const fail = (what: string) => reject(new ProbeFailure(what));
       socket.once('message', (data) => {
         const type = typeOf((data as Buffer).toString('utf8'));
@@ -42,7 +42,7 @@ export const realtimeCheck = (name: string, { url, apiKey }: HttpTarget, model: 
       socket.on('error', (error) => fail(`no session could be opened: ${oneLine(error.message)}`));
       socket.once('close', () => fail(`it sent no session.created within ${TIMEOUT_MS / 1000} s`));
     });
-    return opened.finally(() => {
+    return opening.finally(() => {
       clearTimeout(late);
       socket.terminate();
     });

@@ -148,8 +148,8 @@ async function listByCommand(
   });
   const late = new AbortController();
   try {
-    const asked = pipe.query('tools/list', era.kind === 'modern' ? { _meta: envelope(version) } : undefined);
-    const answer = await Promise.race([asked, pause(LIST_MS, undefined, { signal: late.signal })]);
+    const query = pipe.query('tools/list', era.kind === 'modern' ? { _meta: envelope(version) } : undefined);
+    const answer = await Promise.race([query, pause(LIST_MS, undefined, { signal: late.signal })]);
     if (answer === undefined) throw new ProbeFailure(`no response to tools/list within ${LIST_MS / 1000} s`);
     if (answer === null) throw new ProbeFailure('the process ended before it listed its tools');
     return resultOf(JSON.stringify({ ...answer, id: 1 }), 1, 'tools/list');

@@ -85,9 +85,9 @@ export function startChild({ target, env, line, tooLong, tooLongEnd, complaint }
   child.on('error', (error: NodeJS.ErrnoException) => {
     if (child.pid === undefined) ended.resolve(cannotStart(error));
   });
-  child.on('exit', (code, by) => {
+  child.on('exit', (code, exitSignal) => {
     over = true;
-    const how = by === null ? `exited with code ${code}` : `was ended by ${by}`;
+    const how = exitSignal === null ? `exited with code ${code}` : `was ended by ${exitSignal}`;
     // Children that the process left behind would keep its output open.
     signal('SIGKILL');
     const settle = () => order.idle().then(() => ended.resolve(how));

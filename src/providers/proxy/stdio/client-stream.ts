@@ -116,12 +116,12 @@ function createWaiting(limits: WaitingLimits): MessageQueue {
     return true;
   }
 
-  function take(wanted: (message: RpcMessage) => boolean): readonly string[] {
+  function take(matches: (message: RpcMessage) => boolean): readonly string[] {
     const before = messages;
     messages = [];
     held = { request: 0, response: 0, notification: 0 };
-    for (const message of before) if (!wanted(message)) put(message);
-    return before.filter(wanted).map(({ text }) => text);
+    for (const message of before) if (!matches(message)) put(message);
+    return before.filter(matches).map(({ text }) => text);
   }
 
   return {

@@ -61,13 +61,15 @@ export function openPipe(options: ProcessOptions): Pipe {
     if (message.kind === 'notification') return passOn(message);
     if (message.kind === 'request') return answerServer(message);
     const id = Number(message.value['id']);
-    const asked = open.get(id);
+    const request = open.get(id);
     // A server may answer a request that was cancelled.
-    if (!asked) return;
+    if (!request) return;
     open.delete(id);
-    const text = replaceAt(message.text, ID, asked.request.idText);
-    asked.answer.response(
-      asked.request.method === LISTEN ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], asked.request.idText) : text,
+    const text = replaceAt(message.text, ID, request.request.idText);
+    request.answer.response(
+      request.request.method === LISTEN
+        ? replaceAt(text, ['result', '_meta', SUBSCRIPTION], request.request.idText)
+        : text,
       message.value,
     );
   }
@@ -88,21 +90,23 @@ export function openPipe(options: ProcessOptions): Pipe {
   function passOn(notification: Notification): void {
     const params = paramsOf(notification);
     if (notification.method === 'notifications/progress') {
-      const asked = open.get(Number(params['progressToken']));
-      if (asked?.token) asked.answer.notification(replaceAt(notification.text, TOKEN_BACK, asked.token));
+      const request = open.get(Number(params['progressToken']));
+      if (request?.token) request.answer.notification(replaceAt(notification.text, TOKEN_BACK, request.token));
       return;
     }
     if (notification.method === 'notifications/cancelled') {
       const id = Number(params['requestId']);
-      const asked = open.get(id);
+      const request = open.get(id);
       // With this a server ends a subscription. In a legacy server's notification the id is one of the server's own
       // requests, not of the client's.
-      if (asked?.request.method !== LISTEN || !open.delete(id)) return;
-      return asked.answer.end();
+      if (request?.request.method !== LISTEN || !open.delete(id)) return;
+      return request.answer.end();
     }
-    const asked = open.get(Number(metaOf(notification)[SUBSCRIPTION]));
-    if (asked?.request.method === LISTEN)
-      asked.answer.notification(replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], asked.request.idText));
+    const listener = open.get(Number(metaOf(notification)[SUBSCRIPTION]));
+    if (listener?.request.method === LISTEN)
+      listener.answer.notification(
+        replaceAt(notification.text, ['params', '_meta', SUBSCRIPTION], listener.request.idText),
+      );
   }
 
   function ask(request: RpcRequest, answer: ResponseCallbacks): (() => void) | null {
@@ -110,8 +114,8 @@ export function openPipe(options: ProcessOptions): Pipe {
     const span = spanAt(request.text, TOKEN);
     const token = span && request.text.slice(span.start, span.end);
     // Clients choose their own tokens, so two clients may have the same token. The request's id replaces it.
-    const asked = target.roots ? request.text : removeAt(request.text, ROOTS);
-    const text = replaceAt(asked, ID, String(id));
+    const requestText = target.roots ? request.text : removeAt(request.text, ROOTS);
+    const text = replaceAt(requestText, ID, String(id));
     if (!child.send(token === null ? text : replaceAt(text, TOKEN, String(id)))) return null;
     open.set(id, { request, answer, token });
     return () => {

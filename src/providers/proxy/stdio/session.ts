@@ -99,13 +99,13 @@ export function startSession(options: SessionOptions): Session {
     toAnswer.set(keyOf(value['id'])!, idText);
   }
 
-  function respond(said: Response): void {
-    const taken = requests.takeAnswered(said);
+  function respond(message: Response): void {
+    const answered = requests.takeAnswered(message);
     // The request was cancelled, or there was no such request.
-    if (!taken) return;
-    const { asked, response } = taken;
-    const status = asked.answered?.(response) ?? 200;
-    if (asked.reply.isOpen()) asked.reply.response(response.text, status);
+    if (!answered) return;
+    const { request, response } = answered;
+    const status = request.answered?.(response) ?? 200;
+    if (request.reply.isOpen()) request.reply.response(response.text, status);
     else client.send(response);
   }
 
@@ -204,31 +204,31 @@ class OpenRequests {
     return this.#open.has(keyOf(value['id'])!);
   }
 
-  add(request: RpcRequest, of: OpenReply): void {
+  add(request: RpcRequest, reply: OpenReply): void {
     const { value, idText } = request;
-    this.#open.set(keyOf(value['id'])!, { ...of, idText, token: keyOf(metaOf(request)['progressToken']) });
+    this.#open.set(keyOf(value['id'])!, { ...reply, idText, token: keyOf(metaOf(request)['progressToken']) });
   }
 
   /** Removes and returns the request with this id. Returns undefined if there is no such request. */
   take(id: unknown): OpenRequest | undefined {
     const key = keyOf(id) ?? '';
-    const found = this.#open.get(key);
+    const request = this.#open.get(key);
     this.#open.delete(key);
-    return found;
+    return request;
   }
 
   /**
    * Removes and returns the request that a response answers, and the response with the id as the request has it. Some
    * servers write a numeric id as a string. Returns undefined if there is no such request.
    */
-  takeAnswered(response: Response): { readonly asked: OpenRequest; readonly response: Response } | undefined {
+  takeAnswered(response: Response): { readonly request: OpenRequest; readonly response: Response } | undefined {
     const { id } = response.value;
     const exact = this.take(id);
-    if (exact) return { asked: exact, response };
-    const asked = typeof id === 'string' && String(Number(id)) === id ? this.take(Number(id)) : undefined;
-    if (!asked) return undefined;
-    const text = splice(response.text, [setMember(response.text, 0, 'id', asked.idText)]);
-    return { asked, response: { ...response, text } };
+    if (exact) return { request: exact, response };
+    const request = typeof id === 'string' && String(Number(id)) === id ? this.take(Number(id)) : undefined;
+    if (!request) return undefined;
+    const text = splice(response.text, [setMember(response.text, 0, 'id', request.idText)]);
+    return { request, response: { ...response, text } };
   }
 
   /** Whether the client still waits for any of them. */
@@ -245,8 +245,8 @@ class OpenRequests {
     const replies = [...this.#open.values()].filter(({ reply }) => reply.takesEvents());
     if (message.kind === 'request') return replies.at(-1)?.reply;
     const token = message.method === 'notifications/progress' ? keyOf(paramsOf(message)['progressToken']) : null;
-    const asked = token === null ? undefined : replies.find((one) => one.token === token);
-    return (asked ?? (this.size === 1 ? replies[0] : undefined))?.reply;
+    const carrier = token === null ? undefined : replies.find((one) => one.token === token);
+    return (carrier ?? (this.size === 1 ? replies[0] : undefined))?.reply;
   }
 
   breakAll(): void {

@@ -129,11 +129,11 @@ interface TakenSession {
  * its consumer has more than its share.
  */
 function createPlaces(max: number): Places {
-  const taken = new Map<string, TakenSession>();
+  const sessions = new Map<string, TakenSession>();
 
   function makeRoom(consumer: string): readonly string[] | null {
-    if (taken.size < max) return [];
-    const byConsumer = Map.groupBy(taken.values(), (one) => one.consumer);
+    if (sessions.size < max) return [];
+    const byConsumer = Map.groupBy(sessions.values(), (one) => one.consumer);
     const own = byConsumer.get(consumer) ?? [];
     // Only consumers that would still have more sessions than this one after it gets the place. Otherwise this consumer
     // gives up one of its own.
@@ -151,8 +151,8 @@ function createPlaces(max: number): Places {
 
   return {
     makeRoom,
-    take: (id, consumer, session) => void taken.set(id, { id, consumer, session }),
-    leave: (id) => void taken.delete(id),
+    take: (id, consumer, session) => void sessions.set(id, { id, consumer, session }),
+    leave: (id) => void sessions.delete(id),
   };
 }
 

@@ -90,14 +90,14 @@ export function superviseServer(options: SupervisorOptions): Supervisor {
 }
 
 function factsOf(era: Era): { readonly server: unknown; readonly version: unknown; readonly protocol: unknown } {
-  const said = era.kind === 'legacy' ? era.initialized : era.discovered;
-  const meta = isObject(said?.['_meta']) ? said['_meta'] : {};
-  const named = said?.['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo'];
-  const info = isObject(named) ? named : {};
+  const facts = era.kind === 'legacy' ? era.initialized : era.discovered;
+  const meta = isObject(facts?.['_meta']) ? facts['_meta'] : {};
+  const server = facts?.['serverInfo'] ?? meta['io.modelcontextprotocol/serverInfo'];
+  const info = isObject(server) ? server : {};
   return {
     server: info['name'],
     version: info['version'],
-    protocol: said?.['protocolVersion'] ?? said?.['supportedVersions'],
+    protocol: facts?.['protocolVersion'] ?? facts?.['supportedVersions'],
   };
 }
 

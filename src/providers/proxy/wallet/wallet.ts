@@ -51,11 +51,11 @@ export function parseChainId(text: string): Pick<Wallet, 'namespace' | 'chainId'
     if (SOLANA_REFERENCE.test(cluster)) return { namespace, chainId: `solana:${cluster}` };
   }
   // The text is shown only if it can't be a secret in the wrong field.
-  const shown =
+  const chain =
     text.length <= 42 && /^[a-z0-9]{1,12}(?::|$)/i.test(text) && !/[0-9a-f]{40}/i.test(text)
       ? ` ${JSON.stringify(text)}`
       : '';
-  throw new WalletError(`The chain id${shown} is not a chain that a wallet can sign in on. ${RIGHT}`);
+  throw new WalletError(`The chain id${chain} is not a chain that a wallet can sign in on. ${RIGHT}`);
 }
 
 /**

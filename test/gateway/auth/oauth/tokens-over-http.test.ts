@@ -81,16 +81,13 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
     now,
   });
   const limiter = createRateLimiter({ redis: null, now });
-  const policies = createRatePolicies({ ...LIMITS, requestsPerMinute: 10_000 });
+  const rates = createRatePolicies({ ...LIMITS, requestsPerMinute: 10_000 });
   const admit = async (
     headers: Parameters<typeof authenticator.authenticate>[0],
     address: string,
   ): Promise<Admission> => {
     const caller = await authenticator.authenticate(headers, address);
-    return {
-      caller,
-      rate: await limiter.take(limitedAs(caller), policies.policyOf(caller), { requests: 1, tokens: 0 }),
-    };
+    return { caller, rate: await limiter.take(limitedAs(caller), rates.policyOf(caller), { requests: 1, tokens: 0 }) };
   };
   const server = createServer({ limits: LIMITS, onError: () => {} });
   const totals = (account: string) => accountTotals(database, account);
