@@ -145,7 +145,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
         if (full.size >= FULL_MAX) full.clear();
         full.add(account);
       }
-      if (isNew) sink.begun?.(toTask(found));
+      if (isNew) sink.begun(toTask(found));
       if (!isNew) await keepOthers(found, call?.callId, keptUntil);
       return isNew ? 'begun' : 'known';
     },

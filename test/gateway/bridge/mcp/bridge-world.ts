@@ -25,7 +25,7 @@ import type { Caller } from '#accounts';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
-import { receiptOfCall } from '#pages';
+import { receiptOfCall } from '../../../../src/gateway/call/billing.ts';
 import { createLocalLimiter } from '../../../../src/server/limits/rate-limiter.ts';
 import { refuseLock } from '../../../../src/gateway/call/lock-payments.ts';
 import { createMcp } from '../../../../src/mcp/create-mcp.ts';
