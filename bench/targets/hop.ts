@@ -70,9 +70,11 @@ async function tunnel(): Promise<Send> {
     secret: SECRET,
     host: '127.0.0.1',
     port: 0,
-    tunnels: { session: () => (location === null ? null : tunnels.session(location.connection)) },
   });
   await peerListener.listen();
+  peerListener.share({
+    tunnels: { session: () => (location === null ? null : tunnels.session(location.connection)) },
+  });
   say({ peers: peerListener.url });
   say({ dial: await server.listen({ host: '127.0.0.1', port: 0 }) });
   const upstream = createTunnelUpstream({

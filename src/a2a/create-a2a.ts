@@ -4,7 +4,7 @@ import { createSeals } from '#security';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import { createStreamQuota, type Counter } from '#limits';
-import { createHandlePaidRequest, type Call, type Idempotency, type Pipeline } from '#call';
+import type { Call, Idempotency, Pipeline } from '#call';
 import { targetOf, type TargetAdapter, type TargetAdapters } from '#bridge';
 import type { Catalog } from '#catalog';
 import type { Payments } from '#payments';
@@ -75,7 +75,7 @@ interface A2aOptions {
 }
 
 /** The A2A protocol: its routes, and the parts that other modules use. */
-interface A2a {
+export interface A2a {
   /** Register it at the root and under `/api/v1`. */
   readonly routes: FastifyPluginAsync;
   /** Adds the routes of agent cards, which need no credential. */
@@ -168,7 +168,7 @@ export function createA2a(options: A2aOptions): A2a {
     listen: createListenToTask({ ...seen, pipeline, tasks, places }),
   };
   const handleMessage = createHandleMessage({
-    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments: options.payments }),
+    paid: { idempotency: options.idempotency, payments: options.payments },
     tasks,
     unpaid,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),

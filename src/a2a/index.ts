@@ -1,3 +1,3 @@
 export { createCardOrigin } from './cards/card-pages.ts';
-export { createA2a } from './create-a2a.ts';
-export { createPush } from './push/create-push.ts';
+export { type A2a, createA2a } from './create-a2a.ts';
+export { type PushNotifications, createPush } from './push/create-push.ts';

@@ -6,6 +6,7 @@ export { type BilledHandler, createBill } from './bill.ts';
 export { createSettlePendingCall } from './settle-call.ts';
 export type { LedgerBatch } from './ledger/group-commit.ts';
 export { type JournalHead, compareJournal, hasOldBooks, journalHead } from './ledger/journal.ts';
+export { type JournalWatch, type RememberedHead, lossOf, watchJournal } from './ledger/journal-watch.ts';
 export { createLedger, expireAll, expireOrphans } from './ledger/ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';
 export { createPayouts } from './payouts.ts';

@@ -5,7 +5,7 @@ import { createSeals, printable } from '#security';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { pinned, type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins } from '#catalog';
-import { createHandlePaidRequest, type Idempotency, type Pipeline } from '#call';
+import type { Idempotency, Pipeline } from '#call';
 import { createStreamQuota, type Counter } from '#limits';
 import type { Payments } from '#payments';
 import type { TargetAdapters } from '#bridge';
@@ -161,7 +161,7 @@ export function createMcp(options: McpOptions): Mcp {
   const readPaid = createReadPaid(payments);
   const answerCall = createAnswerCall({
     pipeline,
-    handlePaidRequest: createHandlePaidRequest({ idempotency: options.idempotency, payments }),
+    paid: { idempotency: options.idempotency, payments },
     onError,
     ...(options.blobs ? { largeReplies: createKeptReplies(options.blobs, config.upstream.imagesReplyBytesMax) } : {}),
   });

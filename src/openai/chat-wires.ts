@@ -25,7 +25,7 @@ interface ClientWire {
 }
 
 /** The parts of the gateway that the wires need. Each takes those that it uses. */
-interface ChatWireDeps extends Omit<ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
+export interface ChatWireDeps extends Omit<ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
 
 /**
  * Every chat wire of the gateway. The composition mounts these and gives them to the reference. `test/peers/wires.ts`

@@ -121,6 +121,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'maps',
       'billing',
       'billing/amounts',
+      'billing/compose',
       'config',
       'accounts',
       'limits',
@@ -171,7 +172,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
     packages: ['fastify', 'undici', 'ws', 'bs58'],
   },
   files: { modules: ['errors', 'store', 'wire', 'http', 'call', 'network'], packages: ['aws4fetch'] },
-  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'call'], packages: [] },
+  tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', 'call', 'network'], packages: [] },
   webhooks: {
     modules: [
       'security',
@@ -200,7 +201,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   // Of the database it sees the rows of its own sessions.
   mcp: { modules: [...PROTOCOL, 'store', 'maps'], packages: ['fastify'] },
   a2a: { modules: [...PROTOCOL, 'maps'], packages: ['fastify'] },
-  media: { modules: [...PROTOCOL, 'wire/replies'], packages: ['fastify'] },
+  media: { modules: [...PROTOCOL, 'wire/replies', 'network/guarded-fetch'], packages: ['fastify'] },
   // The program of its processes is worker/main.ts, which imports nothing of the others.
   'ai-sdk': {
     modules: ['security', 'wire', 'wire/budgets', 'wire/frame-meter', 'wire/undici', 'config', 'network/guarded-fetch'],
@@ -330,8 +331,8 @@ const READS_ENVIRONMENT = [
   /^src\/server\/config\/file\.ts$/,
 ];
 
-/** Where the billing middleware may be made: once, where the modules are put together. */
-const MOUNTS_BILLING = [/^src\/program\/app\/billing\.ts$/, /^src\/billing\/[\w.-]+$/];
+/** Where the billing middleware may be made: once, in the pipeline. */
+const MOUNTS_BILLING = [/^src\/gateway\/call\/billing\.ts$/, /^src\/billing\/[\w.-]+$/];
 
 export interface Import {
   readonly specifier: string;
@@ -466,7 +467,7 @@ function checkWords(file: SourceFile): Finding[] {
   if (!matches(MOUNTS_BILLING, file.path))
     for (const match of code.matchAll(/\bcreateBill\b/g))
       findings.push(
-        `${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/program/app/billing.ts`,
+        `${file.path}:${lineOf(code, match.index)} names createBill: billing is mounted once, in src/gateway/call/billing.ts`,
       );
   return findings;
 }

@@ -297,7 +297,7 @@ describe('what the table allows is not found', () => {
       `const program = new URL('../demo/provider.ts', import.meta.url);`,
     ],
     ['amounts', 'src/mcp/x.ts', `import type { MicroUsd } from '#billing/amounts';`],
-    ['the one place of billing', 'src/program/app/billing.ts', `import { createBill } from '#billing';`],
+    ['the one place of billing', 'src/gateway/call/billing.ts', `import { createBill } from '#billing';`],
     [
       'the packages of chains',
       'src/billing/chains/x.ts',

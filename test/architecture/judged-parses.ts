@@ -13,7 +13,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,
     'a2a/protocol/agent-tasks': 2,
-    'program/app/end-call': 1,
+    'gateway/tasks/end-call': 1,
     'openai/batch-jobs/create-batches': 2,
     'openai/batch-jobs/provider-answers': 1,
     'billing/ledger/check-charge': 2,
@@ -57,7 +57,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/tasks/task-rows': 1,
   },
   'files of the operator, or of this program: whoever writes them runs it': {
-    'program/app/journal': 1,
+    'program/app/journal-file': 1,
     'gateway/auth/identity': 1,
     'billing/archive/archive-lines': 1,
     'billing/archive/journal-groups': 2,

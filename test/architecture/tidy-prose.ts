@@ -66,7 +66,6 @@ export function literalGetters({ path, text }: SourceFile): Finding[] {
 
 /** Files that assign functions to properties once: for the process, a gateway or a thread. */
 export const ASSIGNED_ONCE: readonly string[] = [
-  'src/program/app/tasks.ts',
   'src/console/observe/logger.ts',
   'src/console/rpc/dispatch.ts',
   'src/foundation/store/sqlite-thread.ts',

@@ -41,7 +41,7 @@ interface CreatePushOptions {
  * Push notifications: the configurations of clients, the notifications to clients, and the gateway's own webhook for
  * agents.
  */
-interface PushNotifications extends Push {
+export interface PushNotifications extends Push {
   /** The gateway's own webhook. Register it at the root. */
   readonly routes: FastifyPluginAsync;
 }

@@ -17,7 +17,8 @@ import {
   KEPT_BYTES_MAX,
   type StartedCall,
   type RepeatKey,
-  type HandlePaidRequest,
+  handlePaidRequest,
+  type PaidRequestDeps,
   type TakenKey,
   type ResponseRecord,
 } from '#call';
@@ -32,7 +33,7 @@ import { A2aError } from '../wire/errors.ts';
 import { readEvent } from '../wire/events.ts';
 
 interface HandleMessageDeps {
-  readonly handlePaidRequest: HandlePaidRequest;
+  readonly paid: PaidRequestDeps;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   readonly unpaid: PaymentTasks;
   /** Stores results that are too large for the database. Default: they are not kept. */
@@ -99,9 +100,9 @@ const record = (body: Uint8Array | null, charged: boolean): ResponseRecord => ({
 const BEGUN_MAX = 100;
 
 export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
-  const { handlePaidRequest, tasks, unpaid, show, largeReplies, onError } = deps;
+  const { paid, tasks, unpaid, show, largeReplies, onError } = deps;
   return ({ ask, service, messageId, contextId, taskId, open, write, repeated = WRITTEN }, out) =>
-    handlePaidRequest({
+    handlePaidRequest(paid, {
       caller: ask.caller,
       repeats: ask.caller.anonymous ? null : repeatsOf(ask, service, messageId, repeated, out),
       // A client that disconnects does not cancel its task.

@@ -1,4 +1,4 @@
-import { createDueWorker, loadStatements, type Database } from '#store';
+import { createDueWorker, type DueWorker, loadStatements, type Database } from '#store';
 import { hashOf, isWallet, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 import { rowsText } from './sums.ts';
@@ -40,7 +40,7 @@ const PAGE = 5_000;
  * Searches for accounts that have a key, a deposit or a wallet but no calls yet. Finding the same account again has no
  * effect.
  */
-export function createKnownAccounts({ database, now, everyMs, onError }: KnownAccountsOptions) {
+export function createKnownAccounts({ database, now, everyMs, onError }: KnownAccountsOptions): DueWorker {
   return createDueWorker({
     pauseMs: everyMs,
     onError: (error, failures) => {

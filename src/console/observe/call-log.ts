@@ -189,7 +189,7 @@ function requestIdOf(lockDetail: string): unknown {
   return (JSON.parse(lockDetail) as { readonly requestId?: unknown }).requestId ?? null;
 }
 
-interface RefusalLog {
+export interface RefusalLog {
   /** Receives calls, because they have their own log line. */
   readonly sink: CallSink;
   /** Writes a line for each other request that ends with a status of 400 or above. */

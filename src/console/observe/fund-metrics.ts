@@ -37,7 +37,7 @@ const DEPOSITS = [
   ['unfinal', 'unfinal'],
 ] as const;
 
-interface FundMetrics {
+export interface FundMetrics {
   /** To be called when a scrape begins, so that the figures are read again. */
   scraped(): void;
 }

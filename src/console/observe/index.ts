@@ -1,4 +1,4 @@
-export { createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
+export { type RefusalLog, createCallLog, createRefusalLog, createTaskLog } from './call-log.ts';
 export type { FundFigures } from './fund-metrics.ts';
 export { type CallsNow, readCallsNow } from './calls-now.ts';
 export { createDatabaseCheck, healthRoutes } from './health.ts';
@@ -7,7 +7,7 @@ export { type ServiceFailure, type LastFailures, createLastFailures } from './la
 export { createLogReceivers } from './log-receivers.ts';
 export { type Logger, createLogger } from './logger.ts';
 export { type Metrics, countAnswers, createMetrics, linesLostSnapshot } from './metrics.ts';
-export { createCallObserver } from './observer.ts';
+export { type GatewayObserver, createCallObserver } from './observer.ts';
 export { type OutageLog, createOutageLog } from './outage-log.ts';
 export { createRunningAttempts } from './running-attempts.ts';
 export { type MetricSnapshot, createMergedMetrics, metricsRoutes, shareText } from './scrape.ts';

@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type * as prom from 'prom-client';
+import type { RequestBodies } from '#http';
 import type { TaskSink, Task } from '#tasks';
 import { getOrInsert } from '#wire';
-import { createFundMetrics, type FundFigures } from './fund-metrics.ts';
+import { createFundMetrics, type FundFigures, type FundMetrics } from './fund-metrics.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot, textOf } from './scrape.ts';
 import {
@@ -42,21 +43,10 @@ interface MetricsOptions {
    * Number of locks that are held now, by all gateways of the database. Default: the calls in flight in this process.
    */
   readonly locksHeld?: () => number | Promise<number>;
-  /** Number of providers' proxies that are connected to this process, and of calls that run through them. */
-  readonly tunnels?: () => { readonly connections: number; readonly streams: number };
-  readonly mcp?: () => McpCounts;
-  /** Whether the database and the ledger take what calls need, as `/health/ready` shows it. */
-  readonly databaseWorks?: () => Promise<boolean>;
   /** Milliseconds by which this machine's clock is ahead of the database's. */
   readonly clockAheadMs?: () => number;
   /** Number of running tasks, over all gateways of the database. */
   readonly tasksLive?: () => number | Promise<number>;
-  /** Money over chains. Absent on a gateway without chains. */
-  readonly funds?: (() => Promise<FundFigures>) | undefined;
-  /** Bytes of memory that are counted for the bodies of requests. */
-  readonly bodyBytes?: () => number;
-  /** Number of bodies that wait for memory. */
-  readonly bodiesWaiting?: () => number;
   /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
   /** The attempts that run, and the time on their clock. Absent: they are not shown. */
@@ -67,7 +57,29 @@ interface MetricsOptions {
   readonly processMetrics?: boolean;
 }
 
+/** The figures of parts that are made after the metrics, because they report to them. Read at each scrape. */
+interface ShownFigures {
+  /** Number of providers' proxies that are connected to this process, and of calls that run through them. */
+  readonly tunnels: () => { readonly connections: number; readonly streams: number };
+  readonly mcp: () => McpCounts;
+  /** Whether the database and the ledger take what calls need, as `/health/ready` shows it. */
+  readonly databaseWorks: () => Promise<boolean>;
+  /** The bodies of requests: the bytes of memory that are counted for them, and how many wait for memory. */
+  readonly bodies: Pick<RequestBodies, 'heldBytes' | 'waitingCount'>;
+}
+
+const NOTHING_SHOWN: ShownFigures = {
+  tunnels: () => ({ connections: 0, streams: 0 }),
+  mcp: () => ({ sessions: 0, heldCalls: 0, listens: 0 }),
+  databaseWorks: async () => true,
+  bodies: { heldBytes: () => 0, waitingCount: () => 0 },
+};
+
 export interface Metrics {
+  /** Shows the figures of parts. Until then, they are those of a gateway that does nothing. */
+  show(figures: Partial<ShownFigures>): void;
+  /** Shows money over chains. A gateway without chains has no such figures. */
+  showFunds(figures: () => Promise<FundFigures>): void;
   /** Counts calls. It takes about 2 µs for a call, 3 µs for a tool call. */
   readonly sink: CallSink;
   /** Counts tasks, and calls that are settled with them. */
@@ -103,14 +115,19 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   }
   const offers = createOfferSeries(registry, options.isOwn ?? (() => false));
   showRunning(registry, offers, options);
-  const mcp = createMcpMetrics(registry, offers, options.mcp ?? (() => ({ sessions: 0, heldCalls: 0, listens: 0 })));
-  const { funds: figures, now = Date.now } = options;
-  const funds = figures ? createFundMetrics({ registry, figures, now }) : null;
+  const shown = { ...NOTHING_SHOWN };
+  const mcp = createMcpMetrics(registry, offers, () => shown.mcp());
+  const { now = Date.now } = options;
+  let funds: FundMetrics | null = null;
   return {
+    show: (figures) => void Object.assign(shown, figures),
+    showFunds(figures) {
+      funds = createFundMetrics({ registry, figures, now });
+    },
     sink: createCallMetrics(registry, offers, mcp, options.locksHeld),
     tasks: createTaskMetrics(registry, offers, options.tasksLive ?? (() => 0)),
     mcpSessionEnded: mcp.sessionEnded,
-    ...ofProcess(registry, options),
+    ...ofProcess(registry, shown, options),
     text() {
       funds?.scraped();
       return textOf(registry);
@@ -153,17 +170,8 @@ function showRunning(
 /** Metrics without a relation to calls: answers, limits, tunnels, the ledger. */
 function ofProcess(
   registry: prom.Registry,
-  {
-    tunnels = () => ({ connections: 0, streams: 0 }),
-    bodyBytes = () => 0,
-    bodiesWaiting = () => 0,
-    logLinesLost = () => 0,
-    databaseWorks = async () => true,
-    clockAheadMs = () => 0,
-  }: Pick<
-    MetricsOptions,
-    'tunnels' | 'bodyBytes' | 'bodiesWaiting' | 'logLinesLost' | 'databaseWorks' | 'clockAheadMs'
-  >,
+  shown: ShownFigures,
+  { logLinesLost = () => 0, clockAheadMs = () => 0 }: MetricsOptions,
 ): Pick<Metrics, 'ledgerBatch' | 'lockLost' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, bodies, http, events, reloads, lost } = counters(registry, [], {
     limited: ['tollgate_rate_limited_total', 'Requests refused by a rate limit', 'of'],
@@ -198,14 +206,23 @@ function ofProcess(
     [
       ['tollgate_processes', 'Gateway processes that these figures cover', () => 1],
       [...LINES_LOST, logLinesLost],
-      ['tollgate_bodies_bytes', 'Memory for the bodies of requests above 8 KiB, as it is counted', bodyBytes],
-      ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', bodiesWaiting],
-      ['tollgate_tunnels', "Providers' proxies that are connected here", () => tunnels().connections],
-      ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => tunnels().streams],
+      [
+        'tollgate_bodies_bytes',
+        'Memory for the bodies of requests above 8 KiB, as it is counted',
+        () => shown.bodies.heldBytes(),
+      ],
+      ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', () => shown.bodies.waitingCount()],
+      ['tollgate_tunnels', "Providers' proxies that are connected here", () => shown.tunnels().connections],
+      ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => shown.tunnels().streams],
     ],
   );
   const works = 'Whether calls can be billed: 1, or 0 while the database or the ledger in it refuses what they need';
-  gauges(registry, [], [['tollgate_database_works', works, async () => ((await databaseWorks()) ? 1 : 0)]], 'min');
+  gauges(
+    registry,
+    [],
+    [['tollgate_database_works', works, async () => ((await shown.databaseWorks()) ? 1 : 0)]],
+    'min',
+  );
   const offset = "Seconds by which this machine's clock is ahead of the database's; negative: behind";
   gauges(registry, [], [['tollgate_clock_offset_seconds', offset, () => clockAheadMs() / 1000]], 'max');
   /** By route, then method, then status, so that a lookup builds no new string. */

@@ -123,22 +123,22 @@ const progressOf = (call: Call): CallProgress | null => {
 interface CallObserverOptions {
   /** Milliseconds; the clock of `call.begunAt`. */
   readonly now: () => number;
-  /**
-   * Whether the server of an offer is known to have an operation, without a request to it. Default: no operation is
-   * known.
-   */
-  readonly hasOperation?: (offer: Offer, operation: string) => boolean;
   /** Keeps the attempts that run. Default: nobody asks for them. */
   readonly running?: RunningAttempts;
+}
+
+export interface GatewayObserver extends CallObserver {
+  /** `listed`: whether the server of an offer lists an operation, without a request to it. Until then, none does. */
+  readOperations(listed: (offer: Offer, operation: string) => boolean): void;
 }
 
 /** One observer that passes its events to several sinks. */
 export function createCallObserver(
   sinks: readonly CallSink[],
-  { now, hasOperation, running = createRunningAttempts() }: CallObserverOptions,
-): CallObserver {
+  { now, running = createRunningAttempts() }: CallObserverOptions,
+): GatewayObserver {
   let inFlight = 0;
-  const operations = createKnownOperations(hasOperation);
+  const operations = createKnownOperations();
 
   const finish = (call: Call, resolution: LockResolution | null, error: unknown, end: EndFrame | null) => {
     const progress = progressOf(call);
@@ -180,6 +180,7 @@ export function createCallObserver(
 
   return {
     inFlight: () => inFlight,
+    readOperations: operations.readFrom,
     started(call) {
       (call as Observed)[PROGRESS] = {
         firstByteMs: null,
@@ -277,6 +278,7 @@ const NAME_LENGTH_MAX = 128;
  * names limits the number of metrics.
  */
 interface KnownOperations {
+  readFrom(listed: (offer: Offer, operation: string) => boolean): void;
   /** The offer's server has served a call of this operation. */
   learn(offer: Offer, operation: string): void;
   /** The call's operation; null if it has none or if only the consumer has used the name. */
@@ -287,9 +289,13 @@ interface KnownOperations {
  * A name is known if `listed` returns true for it, if it has its own price at the offer, or if the server has once
  * answered it without an error.
  */
-function createKnownOperations(listed: (offer: Offer, operation: string) => boolean = () => false): KnownOperations {
+function createKnownOperations(): KnownOperations {
   const known = new Map<string, Set<string>>();
+  let listed: (offer: Offer, operation: string) => boolean = () => false;
   return {
+    readFrom(of) {
+      listed = of;
+    },
     learn(offer, operation) {
       if (operation.length > NAME_LENGTH_MAX) return;
       let names = known.get(offer.id);

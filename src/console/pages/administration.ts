@@ -3,4 +3,4 @@ export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
 export { type ArchiveRunView, type Archives, archiveRoutes, type AskedArchive } from './account/archive-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';
-export { createKeyUsage } from './account/key-usage.ts';
+export { type FindKeyUsage, createKeyUsage } from './account/key-usage.ts';

@@ -7,6 +7,7 @@ import {
   ACCOUNT_HEADER,
   isDevelopment,
   nobodyActs,
+  refuseStopped,
   roleToAct,
   stoppedAccount,
   type AccountState,
@@ -17,8 +18,7 @@ import {
   reaches,
   parseAccountId,
 } from '#accounts';
-import { hasCredentials } from '#call';
-import { webRequestOf } from '#http';
+import { hasCredentials, webRequestOf } from '#http';
 import { kindOf } from './api-key.ts';
 import { grantOf } from './client-secrets.ts';
 import {
@@ -83,11 +83,11 @@ export interface Authenticator {
    */
   readonly withBudgets: (paying: Caller) => Promise<Caller>;
   /**
-   * The caller of work that goes on after its request. `key`: the hash of its API key, null for a caller without one.
-   * Rejects with GatewayError `unauthorized` if the key is not valid any more, with `permission_denied` for a closed
-   * account.
+   * The caller of new calls for work that goes on after its request. `apiKey`: the hash of its API key, null for a
+   * caller without one. Rejects with GatewayError `unauthorized` if the key is not valid any more, with
+   * `permission_denied` for a frozen or closed account.
    */
-  readonly ofStored: (stored: { readonly account: string; readonly key: string | null }) => Promise<Caller>;
+  readonly ofStored: (stored: { readonly account: string; readonly apiKey: string | null }) => Promise<Caller>;
   /** The caller by the session cookie alone. null without a cookie. See SessionCallers. */
   readonly bySession: SessionCallers;
   readonly close: () => void;
@@ -145,8 +145,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const { budgets } = await served(paying);
       return budgets === undefined ? paying : { ...paying, budgets };
     },
-    async ofStored({ account, key }) {
-      return served(key === null ? { account, key, wallet: null } : await ofKey(account, key));
+    async ofStored({ account, apiKey }) {
+      const stopped = options.states ? await refuseStopped(options.states, account) : null;
+      if (stopped !== null) throw stopped;
+      return served(apiKey === null ? { account, key: null, wallet: null } : await ofKey(account, apiKey));
     },
     async act(headers, own) {
       const acting = await actFor(headers, own, options.keys, members);

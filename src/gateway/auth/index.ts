@@ -4,7 +4,7 @@ export { createAdminLog, logActs } from './administrators/admin-log.ts';
 export { type AdmissionOf, type CallerOf, requireAdmission } from './admission.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
 export { createAttempts } from './attempts.ts';
-export { createAuthenticator } from './authenticator.ts';
+export { type Authenticator, createAuthenticator } from './authenticator.ts';
 export { type ClientSecrets, createClientSecrets, letSecretCount, type SecretGrant } from './client-secrets.ts';
 export { type RunTokens, createRunTokens, refuseRepeatedCredentials } from './credential.ts';
 export {
@@ -16,11 +16,11 @@ export {
 } from './full-rights.ts';
 export { type CardKey, type Identity, createCardKey, createIdentity } from './identity.ts';
 export { type KeyStore, type LimitSetter, createKeyStore } from './key-store.ts';
-export { createProtectedResource } from './oauth/protected-resource.ts';
+export { type ProtectedResource, createProtectedResource } from './oauth/protected-resource.ts';
 export { adminSessionRoutes, createAdminSessions } from './sessions/admin-sessions.ts';
-export { createSessionCookies } from './sessions/session-cookie.ts';
+export { type SessionCookies, createSessionCookies } from './sessions/session-cookie.ts';
 export { sessionRoutes } from './session-routes.ts';
-export { createWebSessions } from './sessions/web-sessions.ts';
+export { type WebSessions, createWebSessions } from './sessions/web-sessions.ts';
 export { type Nonces, createNonces, nonceRoutes } from './siwx/nonces.ts';
 export { type SignIn, createSignIn } from './siwx/sign-in.ts';
 export { verifyWalletSignature } from './siwx/wallet-signature.ts';

@@ -22,6 +22,7 @@ export {
   textDelta,
   textOf,
 } from './call-event.ts';
+export { quotableTargets } from './quotable-target.ts';
 export {
   type ContentTurn,
   type ServiceDescription,
@@ -29,6 +30,7 @@ export {
   type TargetAdapters,
   type TargetContext,
   type TargetRequest,
+  TargetTable,
   lastOf,
   targetOf,
 } from './target-adapter.ts';

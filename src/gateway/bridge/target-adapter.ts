@@ -77,6 +77,16 @@ export interface TargetAdapters {
   readonly video: TargetAdapter;
 }
 
+/** The target adapters of all protocols. Each protocol gets them before all are made, because it asks at a request. */
+export class TargetTable {
+  #adapters: Partial<TargetAdapters> = {};
+  readonly all = (): Partial<TargetAdapters> => this.#adapters;
+
+  add(adapters: Partial<TargetAdapters>): void {
+    this.#adapters = { ...this.#adapters, ...adapters };
+  }
+}
+
 /** `a2a/weather` → the target adapter of agents and `weather`; null for a name without a known prefix. */
 export function targetOf(
   targets: Partial<TargetAdapters>,

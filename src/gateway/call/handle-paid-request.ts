@@ -109,13 +109,13 @@ export interface PendingRequest<O extends StartedCall> {
 }
 
 export interface PaidRequestDeps {
-  readonly idempotency: Pick<Idempotency, 'begin' | 'finish' | 'abandon'>;
+  readonly idempotency: Idempotency;
   readonly payments: Payments;
   /**
    * Gives a quote for each call whose cost is known beforehand, so that the offered terms are binding. Default: terms
    * are not binding.
    */
-  readonly quotes?: Pick<Quotes, 'give'>;
+  readonly quotes?: Quotes;
 }
 
 /**
@@ -123,94 +123,99 @@ export interface PaidRequestDeps {
  * reply. Every route runs its billed requests through it. Throws errors from before the first byte of the answer, and
  * errors of `write`. Errors of a billed call name its generation.
  */
-export type HandlePaidRequest = <O extends StartedCall>(asked: PendingRequest<O>) => Promise<void>;
+export function handlePaidRequest<O extends StartedCall>(
+  deps: PaidRequestDeps,
+  asked: PendingRequest<O>,
+): Promise<void> {
+  const { caller, repeats } = asked;
+  if (repeats !== null && !caller.anonymous) return runOrRepeat(deps, asked, repeats);
+  return run(deps, asked, caller.run?.call ?? newCallId(), asked.gone, false).then(endRecord);
+}
 
-export function createHandlePaidRequest({ idempotency, payments, quotes }: PaidRequestDeps): HandlePaidRequest {
-  async function run<O extends StartedCall>(
-    asked: PendingRequest<O>,
-    callId: string,
-    gone: CancelSignal,
-    kept: boolean,
-  ): Promise<ResponseRecord | null> {
-    let opened: O | null = null;
-    const giveBodyBack = asked.body?.keep();
-    let held: HeldFrames | null = null;
-    try {
-      const opening = asked.open(callId, gone);
-      opened = isPromise(opening) ? await opening : opening;
-      const memory = opened.call?.memory;
-      if (giveBodyBack || memory) {
-        held = new HeldFrames(() => {
-          giveBodyBack?.();
-          memory?.release();
-        });
-        opened = { ...opened, frames: held.of(opened.frames) };
-      }
-      return await asked.write(opened, kept);
-    } catch (error) {
-      const refusal = refusalOf(payments, quotes, asked.caller, opened?.call ?? null, error);
-      if (refusal !== null) return await asked.refuse(refusal);
-      // A free call has no record that could be looked up.
-      if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
-      throw ofGeneration(toGatewayError(error), opened.id);
-    } finally {
-      if (held === null) giveBodyBack?.();
-      else held.written();
+async function run<O extends StartedCall>(
+  deps: PaidRequestDeps,
+  asked: PendingRequest<O>,
+  callId: string,
+  gone: CancelSignal,
+  kept: boolean,
+): Promise<ResponseRecord | null> {
+  let opened: O | null = null;
+  const giveBodyBack = asked.body?.keep();
+  let held: HeldFrames | null = null;
+  try {
+    const opening = asked.open(callId, gone);
+    opened = isPromise(opening) ? await opening : opening;
+    const memory = opened.call?.memory;
+    if (giveBodyBack || memory) {
+      held = new HeldFrames(() => {
+        giveBodyBack?.();
+        memory?.release();
+      });
+      opened = { ...opened, frames: held.of(opened.frames) };
     }
+    return await asked.write(opened, kept);
+  } catch (error) {
+    const refusal = refusalOf(deps, asked.caller, opened?.call ?? null, error);
+    if (refusal !== null) return await asked.refuse(refusal);
+    // A free call has no record that could be looked up.
+    if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
+    throw ofGeneration(toGatewayError(error), opened.id);
+  } finally {
+    if (held === null) giveBodyBack?.();
+    else held.written();
   }
+}
 
-  async function runKept<O extends StartedCall>(
-    asked: PendingRequest<O>,
-    use: Parameters<Idempotency['begin']>[0],
-  ): Promise<void> {
-    let written: ResponseRecord | null;
-    try {
-      written = await run(asked, use.callId, NEVER_ABORTED, true);
-    } catch (error) {
-      await idempotency.abandon(use);
-      throw error;
-    }
-    try {
-      const reply = written?.kept() ?? null;
-      if (reply === null) await idempotency.abandon(use);
-      else await idempotency.finish(use, reply, written!.charged);
-    } finally {
-      written?.end?.();
-    }
+async function runKept<O extends StartedCall>(
+  deps: PaidRequestDeps,
+  asked: PendingRequest<O>,
+  use: Parameters<Idempotency['begin']>[0],
+): Promise<void> {
+  const { idempotency } = deps;
+  let written: ResponseRecord | null;
+  try {
+    written = await run(deps, asked, use.callId, NEVER_ABORTED, true);
+  } catch (error) {
+    await idempotency.abandon(use);
+    throw error;
   }
-
-  async function runOrRepeat<O extends StartedCall>(asked: PendingRequest<O>, repeats: RepeatKey): Promise<void> {
-    const { caller } = asked;
-    const { account } = caller;
-    const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
-    const access = caller.key?.access ?? null;
-    for (let { key } = repeats; ;) {
-      const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, access };
-      const beginning = await idempotency.begin(use);
-      if (beginning.kind === 'new') return runKept(asked, use);
-      if (beginning.kind !== 'replay') {
-        if (repeats.taken) return repeats.taken(beginning);
-        throw idempotencyError(beginning.kind);
-      }
-      const next = (await repeats.nextKey?.(beginning)) ?? null;
-      if (next === null) return asked.replay(beginning);
-      key = next;
-    }
+  try {
+    const reply = written?.kept() ?? null;
+    if (reply === null) await idempotency.abandon(use);
+    else await idempotency.finish(use, reply, written!.charged);
+  } finally {
+    written?.end?.();
   }
+}
 
-  return (asked) => {
-    const { caller, repeats } = asked;
-    if (repeats !== null && !caller.anonymous) return runOrRepeat(asked, repeats);
-    return run(asked, caller.run?.call ?? newCallId(), asked.gone, false).then(endRecord);
-  };
+async function runOrRepeat<O extends StartedCall>(
+  deps: PaidRequestDeps,
+  asked: PendingRequest<O>,
+  repeats: RepeatKey,
+): Promise<void> {
+  const { caller } = asked;
+  const { account } = caller;
+  const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
+  const access = caller.key?.access ?? null;
+  for (let { key } = repeats; ;) {
+    const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, access };
+    const beginning = await deps.idempotency.begin(use);
+    if (beginning.kind === 'new') return runKept(deps, asked, use);
+    if (beginning.kind !== 'replay') {
+      if (repeats.taken) return repeats.taken(beginning);
+      throw idempotencyError(beginning.kind);
+    }
+    const next = (await repeats.nextKey?.(beginning)) ?? null;
+    if (next === null) return asked.replay(beginning);
+    key = next;
+  }
 }
 
 const endRecord = (written: ResponseRecord | null): void => written?.end?.();
 
 /** null for an error that a payment would not solve. */
 function refusalOf(
-  payments: Payments,
-  quotes: PaidRequestDeps['quotes'],
+  { payments, quotes }: PaidRequestDeps,
   caller: Caller,
   call: Call | null,
   error: unknown,
@@ -239,11 +244,7 @@ function refusalOf(
  * Adds the id of a quote to the terms, so that they hold until the quote expires, even if the price rises. Clients send
  * `extra` back with their payment.
  */
-async function withQuote(
-  required: PaymentRequired,
-  call: Call,
-  quotes: Pick<Quotes, 'give'>,
-): Promise<PaymentRequired> {
+async function withQuote(required: PaymentRequired, call: Call, quotes: Quotes): Promise<PaymentRequired> {
   const least = leastOf(call) - call.lendable;
   const cheapest = call.candidates.filter(({ estimate, offer }) => estimate === least && isQuoted(offer));
   if (cheapest.length === 0) return required;

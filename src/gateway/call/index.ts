@@ -3,17 +3,18 @@ export { MAX_COST_HEADER, MAX_COST_META, capCost, lowestCap, refuseCapBeside } f
 export type { CostCap } from './call.ts';
 export { type FreeCall, runFree } from './free-calls.ts';
 export {
-  type HandlePaidRequest,
   type UnpaidCall,
   type RepeatKey,
   type ResponseRecord,
   type StartedCall,
   type StartedProviderCall,
   type TakenKey,
-  createHandlePaidRequest,
+  handlePaidRequest,
+  type PaidRequestDeps,
   openCall,
 } from './handle-paid-request.ts';
 export { chargeOfCut } from './endings.ts';
+export type { AnsweredRequest, HeldCalls } from './held-calls.ts';
 export {
   type GivenReply,
   type Idempotency,
@@ -38,7 +39,7 @@ export {
   wasCharged,
 } from './paid-route.ts';
 export { answerUndelivered, cutReply, errorOfCut, undeliveredEnd } from './undelivered.ts';
-export { type Pipeline, hasCredentials } from './pipeline.ts';
+export type { Pipeline } from './pipeline.ts';
 export { authorise } from './prepare.ts';
 export { type ReplyReader, type RequestAdapter, endOnly, measuredUse, singleRequest } from './single-request.ts';
 export {
@@ -75,7 +76,6 @@ export {
   type Send,
   type Upstream,
   type UpstreamExchange,
-  type UpstreamOf,
   type UpstreamReply,
   type UpstreamRequest,
   bodyBytes,

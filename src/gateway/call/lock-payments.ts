@@ -44,6 +44,12 @@ export interface LockPayments {
   };
 }
 
+/** Payments whose callers have the budgets of the account that pays. */
+export const payersWithBudgets = (payments: Payments, withBudgets: (paying: Caller) => Promise<Caller>): Payments => ({
+  ...payments,
+  callerOf: async (caller, paymentAttempt) => withBudgets(await payments.callerOf(caller, paymentAttempt)),
+});
+
 export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'balance' | 'budget'>): LockPayments {
   async function take({ caller }: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
     try {

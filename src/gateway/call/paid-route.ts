@@ -31,7 +31,7 @@ import {
 } from '#payments';
 import { type GivenReply, parseIdempotencyKey, KEPT_BYTES_MAX, type StoredReply } from './idempotency.ts';
 import {
-  createHandlePaidRequest,
+  handlePaidRequest,
   type PaidRequestDeps,
   type PendingRequest,
   type UnpaidCall,
@@ -105,7 +105,6 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
   { path, options, decode, answer, headers }: PaidRoute<P, O>,
 ): void {
   const { admissionOf, limits, payments } = deps;
-  const handlePaidRequest = createHandlePaidRequest(deps);
   const { schema } = options;
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
@@ -126,7 +125,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
       const answering = answer(asked, { request, client, onError: (error) => deps.onError(error, request) });
       const given = isPromise(answering) ? await answering : answering;
       if (isLarge) await ownTurn();
-      await handlePaidRequest(new PaidRequest<O>(request, asked, given, client, gone));
+      await handlePaidRequest(deps, new PaidRequest<O>(request, asked, given, client, gone));
     } catch (error) {
       tellPayment(reply, asked.payment);
       throw error;

@@ -1,12 +1,18 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
 import type { Frame, CancelSignal, LockRequest, ReplyPiece, Price } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
+import {
+  ACCOUNT_HEADER,
+  type AccountStates,
+  nobodyActs,
+  type Authenticate,
+  type Caller,
+  anonymousAt,
+  refuseStopped,
+} from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
-import { CREDENTIAL_HEADERS } from '#security';
-import { webRequestOf } from '#http';
+import { hasCredentials } from '#http';
 import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
 import { mostOf } from './lock-payments.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
@@ -74,11 +80,8 @@ interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
   readonly authenticate: Authenticate;
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
-  /**
-   * The error of a new call by an account that the operator has frozen or closed; null for other accounts. Default:
-   * null.
-   */
-  readonly stopped?: (account: string) => GatewayError | null | Promise<GatewayError | null>;
+  /** Accounts that the operator has frozen or closed make no new calls. Default: all accounts are open. */
+  readonly states?: Pick<AccountStates, 'stateOf'>;
   /** LockPayments.canPay. Default: everybody can. */
   readonly canPay?: (call: Call) => Promise<boolean>;
   /** bill(execute). */
@@ -92,7 +95,7 @@ interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
 const UNPAID = '';
 
 export function createPipeline(options: PipelineOptions): Pipeline {
-  const { catalog } = options;
+  const { catalog, states } = options;
   const prepare = createPrepare(options);
   const rates = createCallerRates(options);
 
@@ -161,7 +164,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     },
 
     prepare<R, D extends ReplyPiece>(request: CallRequest<R, D>, id?: string) {
-      return after(isNew(request) ? (options.stopped?.(request.caller.account) ?? null) : null, (error) => {
+      const stopped = states && isNew(request) ? refuseStopped(states, request.caller.account) : null;
+      return after(stopped, (error) => {
         if (error !== null) throw error;
         // The prepared call has the adapter of its request.
         return prepare(request, id) as Call<R, D> | Promise<Call<R, D>>;
@@ -258,10 +262,6 @@ const LOCK_MARGIN_MS = 60_000;
 /** Milliseconds that a lock lives at most, if it is not kept for a task. */
 export const longestLockMs = (callTimeoutMs: number, graceMs: number): number =>
   callTimeoutMs + graceMs + LOCK_MARGIN_MS;
-
-/** Whether a request has any credential, valid or not. */
-export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
-  CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;
 
 /** The caller of a request that needs no credential, see Pipeline.visitor. */
 function visitorOf(

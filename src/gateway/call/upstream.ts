@@ -30,17 +30,11 @@ export interface UpstreamRequest {
  * Sends one request to the endpoint of an offer, either directly or through a provider's tunnel. The interface is the
  * same for both.
  */
-export interface Upstream {
+export interface Upstream<E extends Endpoint = Endpoint> {
   /**
    * `account`: the request uses one connection of this account's share. `last`: no other offer is left to try, so the
    * request may wait for a provider that is away for a moment; default true.
    */
-  send(endpoint: Endpoint, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
-  close(): Promise<void>;
-}
-
-/** An Upstream for endpoints of one kind. */
-export interface UpstreamOf<E extends Endpoint> {
   send(endpoint: E, request: UpstreamRequest, account: string, last?: boolean): UpstreamExchange;
   close(): Promise<void>;
 }

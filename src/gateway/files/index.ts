@@ -1,4 +1,4 @@
-export { openBlobFiles } from './blob-files.ts';
+export { type BlobFiles, openBlobFiles } from './blob-files.ts';
 export { type Blob, BlobUnreachable, type BlobWriter, type Blobs, FileTooLarge, type WantedRoom } from './blob.ts';
 export { createBlobs, removeOrphans, sourceOf } from './create-blobs.ts';
 export { createFarBlobs, giveFile, tellHolder } from './far-blobs.ts';

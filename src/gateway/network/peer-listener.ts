@@ -35,21 +35,32 @@ export interface PeerListenerOptions {
    * with that port.
    */
   readonly url?: string;
-  readonly tunnels: Pick<Tunnels, 'session'>;
-  /** Sends a file to another gateway. `path` is the value of FILE_HEADER. Default: no files. */
-  readonly giveFile?: (stream: ServerHttp2Stream, path: string) => void;
-  /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
-  readonly endCall?: (call: CallToEnd) => boolean;
   /** Timeout of the TLS handshake, in which a connection proves that it knows the secret. */
   readonly handshakeMs?: number;
   /** The connection to a gateway that answers no pings for this time is closed. */
   readonly silenceMs?: number;
 }
 
+/** The parts that other gateways use through this listener. */
+interface SharedWithPeers {
+  readonly tunnels: Pick<Tunnels, 'session'>;
+  /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
+  readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
+  readonly endCall?: (call: CallToEnd) => boolean;
+}
+
+const NOTHING_SHARED: SharedWithPeers = { tunnels: { session: () => null } };
+
 export interface PeerListener {
   /** The URL for other gateways. Throws before the listener listens. */
   readonly url: string;
   listen(): Promise<void>;
+  /**
+   * Shares these parts from now on. They are made after the listener, because the registry needs its URL. Until then
+   * nothing is found here.
+   */
+  share(parts: SharedWithPeers): void;
   /** Refuses new connections and streams, lets running streams finish within `drainMs`, then closes the rest. */
   close(drainMs: number): Promise<void>;
 }
@@ -66,11 +77,12 @@ const CONNECTIONS_MAX = 4_096;
  * the secret.
  */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
-  const { tunnels, host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
+  const { host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
   const { identity, key } = peerKey(options.secret);
   const sessions = new Set<ServerHttp2Session>();
   const strangers = new Map<string, Socket>();
   let url: string | null = null;
+  let shared = NOTHING_SHARED;
 
   const server = createSecureServer({
     ...TLS_OPTIONS,
@@ -100,11 +112,12 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
   server.on('stream', (stream: ServerHttp2Stream, headers, flags, rawHeaders) => {
     readEmptyRequest(stream);
     const file = headers[FILE_HEADER];
-    if (typeof file === 'string' && options.giveFile) return options.giveFile(stream, file);
+    const { tunnels, giveFile, endCall } = shared;
+    if (typeof file === 'string' && giveFile) return giveFile(stream, file);
     const toEnd = headers[END_CALL_HEADER];
-    if (typeof toEnd === 'string' && options.endCall) {
+    if (typeof toEnd === 'string' && endCall) {
       stream.on('error', ignore);
-      return stream.respond({ ':status': answerEndCall(toEnd, options.endCall) }, { endStream: true });
+      return stream.respond({ ':status': answerEndCall(toEnd, endCall) }, { endStream: true });
     }
     const connection = headers[CONNECTION_HEADER];
     const session = typeof connection === 'string' ? tunnels.session(connection) : null;
@@ -125,6 +138,9 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
         options.url ?? `https://${host.includes(':') ? `[${host}]` : host}:0`,
         (server.address() as AddressInfo).port,
       );
+    },
+    share(parts) {
+      shared = parts;
     },
     async close(drainMs) {
       const closed = new Promise<void>((resolve) => {

@@ -145,7 +145,7 @@ export function createTaskStart({ database, ledger, sink, now }: TaskContext, li
         if (full.size >= FULL_MAX) full.clear();
         full.add(account);
       }
-      if (isNew) sink.begun?.(toTask(row));
+      if (isNew) sink.begun(toTask(row));
       if (!isNew) await keepOthers(row, call?.callId, keptUntil);
       return isNew ? 'begun' : 'known';
     },

@@ -1,6 +1,7 @@
 import { listParam, loadStatements, type Database, type Value } from '#store';
 import type { SettlePendingCall, Ledger, LockRecord } from '#billing';
 import { GatewayError } from '#errors';
+import type { Health, Offer } from '#catalog';
 import { createTaskStart, type TaskStart } from './begin-task.ts';
 import { createTaskEnd, type TaskEnd } from './end-task.ts';
 import { type TaskContext, FIND_TASK, isStorable, keyOf, listCalls, toTask, toTaskRow, sees } from './task-rows.ts';
@@ -12,17 +13,16 @@ export interface TasksOptions {
   readonly settlePendingCall: SettlePendingCall;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Called when this gateway has settled a pending call; see TaskSink. */
-  readonly onConcluded: NonNullable<TaskSink['concluded']>;
   /** The most running tasks of one account; default no limit. */
   readonly liveMax?: number;
-  readonly onBegun?: TaskSink['begun'];
-  readonly onEnded?: TaskSink['ended'];
-  readonly tellGivenUp?: TaskSink['tellGivenUp'];
+  /** Each gets all events of tasks at this gateway. */
+  readonly sinks: readonly TaskSink[];
   /** The signed receipt of a settled call; default none. */
   readonly receipt?: (record: LockRecord) => string | null;
-  /** The name of an offer's provider; null if the offer does not exist any more. */
-  readonly providerName?: (offerId: string) => string | null;
+  /** undefined if the offer does not exist any more. */
+  readonly offerOf: (offerId: string) => Offer | undefined;
+  /** Gets the flags of settled calls. */
+  readonly health: Pick<Health, 'flagged'>;
 }
 
 /** Tasks, with additional methods for the watch; see createTaskWatch. */
@@ -51,18 +51,23 @@ export async function countLiveTasks(database: Database): Promise<number> {
 
 export function createTasks(options: TasksOptions): KeptTasks {
   const { database, ledger, settlePendingCall, now, liveMax = Number.MAX_SAFE_INTEGER } = options;
-  const { onBegun: begun, onEnded: ended, onConcluded: concluded, tellGivenUp, providerName } = options;
-  const { receipt = () => null } = options;
+  const { sinks, offerOf, health, receipt = () => null } = options;
   const context: TaskContext = {
     database,
     ledger,
     settlePendingCall,
-    nameOf: ({ offerId, provider }) => providerName?.(offerId) ?? provider,
+    nameOf: ({ offerId, provider }) => offerOf(offerId)?.provider.name ?? provider,
     sink: {
-      concluded,
-      ...(begun ? { begun } : {}),
-      ...(ended ? { ended } : {}),
-      ...(tellGivenUp ? { tellGivenUp } : {}),
+      begun: (task) => sinks.forEach((sink) => sink.begun?.(task)),
+      ended: (task, gaveUp) => sinks.forEach((sink) => sink.ended?.(task, gaveUp)),
+      async tellGivenUp(task) {
+        for (const sink of sinks) await sink.tellGivenUp?.(task);
+      },
+      concluded(call) {
+        for (const sink of sinks) sink.concluded?.(call);
+        const offer = offerOf(call.task.offerId);
+        if (offer) for (const flag of call.flags) health.flagged(offer, flag);
+      },
     },
     async read(key) {
       if (!isStorable(key.taskId) || !isStorable(key.service)) return null;

@@ -136,7 +136,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
     if (!settled) return NOTHING;
     const { settlement, lock, before } = settled;
     if (!before)
-      sink.concluded?.({
+      sink.concluded({
         task: toTask(task),
         call: { callId, price },
         providerName,
@@ -191,7 +191,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
   /** Settles what is open of a task that had ended before. */
   const settleEnded = async (row: TaskRow, except?: string) => {
     // The gateway that gave it up may have stopped before it told anybody.
-    if (row.open && endingFromText(row.ending!).reason === GAVE_UP) await sink.tellGivenUp?.(toTask(row));
+    if (row.open && endingFromText(row.ending!).reason === GAVE_UP) await sink.tellGivenUp(toTask(row));
     return settleCalls(row, await callsOf(row), except);
   };
 
@@ -219,7 +219,7 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
           except === undefined ? SETTLE_MS : OWN_RUN_MS,
         );
         if (!over) continue;
-        sink.ended?.(toTask(over), false);
+        sink.ended(toTask(over), false);
         return { task: toTask(over), settled: await settleCalls(over, calls, except) };
       }
     },
@@ -239,8 +239,8 @@ export function createTaskEnd({ database, settlePendingCall, nameOf, sink, read,
         const calls = await callsOf(row);
         const over = await end(row, row, givenUp(row, calls), now(), SETTLE_MS);
         if (!over) continue;
-        sink.ended?.(toTask(over), true);
-        await sink.tellGivenUp?.(toTask(over));
+        sink.ended(toTask(over), true);
+        await sink.tellGivenUp(toTask(over));
         await settleCalls(over, calls);
         return toTask(over);
       }

@@ -1,4 +1,5 @@
-export { countLiveTasks, createTasks } from './create-tasks.ts';
+export { type EndCall, createEndCall } from './end-call.ts';
+export { type KeptTasks, countLiveTasks, createTasks } from './create-tasks.ts';
 export type { CallCost, TaskCost } from './task.ts';
 export { POLL_MS } from './poll-scheduler.ts';
 export { isStorable, sees } from './task-rows.ts';

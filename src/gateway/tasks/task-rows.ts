@@ -91,7 +91,7 @@ export interface TaskContext {
   readonly settlePendingCall: SettlePendingCall;
   /** The display name of a task's provider. */
   readonly nameOf: (task: TaskRow) => string;
-  readonly sink: TaskSink;
+  readonly sink: Required<TaskSink>;
   /** null if no task has the key. */
   readonly read: (key: TaskKey) => Promise<TaskRow | null>;
   /** Epoch milliseconds. */

@@ -23,7 +23,8 @@ import {
   type StartedProviderCall,
   type Pipeline,
   type RepeatKey,
-  type HandlePaidRequest,
+  handlePaidRequest,
+  type PaidRequestDeps,
   type TakenKey,
   wasCharged,
   type ResponseRecord,
@@ -40,7 +41,7 @@ import { X402 } from '../wire/revisions.ts';
 
 interface AnswerCallDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  readonly handlePaidRequest: HandlePaidRequest;
+  readonly paid: PaidRequestDeps;
   /** Stores outcomes that are too large for the database. Default: they are not stored. */
   readonly largeReplies?: KeptReplies;
   /** Called with internal errors, and with the cause of an unavailable service. */
@@ -77,7 +78,7 @@ export type AnswerCall = <R, D extends ReplyPiece>(
 ) => Promise<void>;
 
 /** Runs one request as a call and writes its answer. Never rejects: an error becomes the answer. */
-export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeReplies }: AnswerCallDeps): AnswerCall {
+export function createAnswerCall({ pipeline, paid, onError, largeReplies }: AnswerCallDeps): AnswerCall {
   /** Stores a large outcome of a charged call. If this fails, a repeated request does not get the outcome. */
   const keepLarge: KeepLarge = async ({ caller, id }, status, pieces) => {
     if (largeReplies?.takes(lengthOf(pieces)))
@@ -96,7 +97,7 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
     let isOpen = false;
     const { idText } = answeredCall.message;
     try {
-      await handlePaidRequest<StartedProviderCall<R, D>>({
+      await handlePaidRequest<StartedProviderCall<R, D>>(paid, {
         caller: answeredCall.caller,
         repeats: answeredCall.free ? null : repeatsOf(answeredCall, (key) => repeatLarge(answeredCall, answer, key)),
         gone,

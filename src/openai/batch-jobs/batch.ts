@@ -1,4 +1,5 @@
 import type { MicroUsd } from '#billing';
+import type { AnsweredRequest } from '#call';
 import type { TaskOwner } from '#tasks';
 import type { Listed, PageRequest } from './file.ts';
 import type { HeldRequest } from './provider-api.ts';
@@ -139,15 +140,4 @@ export interface LineCalls {
    * be charged any more.
    */
   answer(batch: Batch, body: string, callId: string, answer: AnsweredRequest): Promise<LineReply | null>;
-}
-
-/** The answer of a provider to the request of a line. `offer`: the id of the offer; `body`: JSON text. */
-export interface AnsweredRequest {
-  readonly offer: string;
-  readonly status: number;
-  readonly body: string;
-  /** It has too many bytes, as this says, and `body` is only its end. */
-  readonly tooLarge?: string;
-  /** It did not come in time, as this says, and `body` is empty. */
-  readonly late?: string;
 }

@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row } from '#store';
 import type { JobPlace, Places } from '#wire';
-import { newCallId } from '#call';
-import type { AnsweredRequest, Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
+import { type AnsweredRequest, newCallId } from '#call';
+import type { Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
 import { shareOf } from './batch-places.ts';
 import { ofInput, unreadable } from './check-lines.ts';

@@ -3,48 +3,20 @@ import { isObject } from '#wire';
 import { GatewayError, GatewayStopping } from '#errors';
 import type { Caller } from '#accounts';
 import { type Admission, UNLIMITED } from '#limits';
-import { type Call, type CallRequest, newCallId, type Pipeline, type UpstreamRequest } from '#call';
-import { BATCH_TIER, type MicroUsd, type ReplyPiece } from '#billing/amounts';
+import { type Call, type CallRequest, type HeldCalls, newCallId, type Pipeline, type UpstreamRequest } from '#call';
+import { BATCH_TIER, type ReplyPiece } from '#billing/amounts';
 import { batchPriceOf } from '#catalog';
-import {
-  type AnsweredRequest,
-  type Batch,
-  type HeldRequest,
-  type LineCalls,
-  type LineError,
-  type LineReply,
-  locksUntil,
-} from '#batch-jobs';
+import { type Batch, type HeldRequest, type LineCalls, type LineError, type LineReply, locksUntil } from '#batch-jobs';
 
 interface LineCallsOptions {
   readonly pipeline: Pipeline;
   /** The caller as whom the lines of a batch are called. Rejects with GatewayError. */
   readonly callerOf: (batch: Batch) => Promise<Caller>;
-  /** The most that a prepared call may cost. The call is not made. */
-  readonly mostOf: (call: Call) => MicroUsd;
   readonly held: HeldCalls;
   /** Makes a request to the routes that have `pipeline`, at a server that nobody else reaches. */
   readonly inject: (
     request: InjectOptions,
   ) => Promise<{ readonly statusCode: number; readonly payload: string; readonly headers: object }>;
-}
-
-/** Calls that are locked now, and whose answer comes later. */
-export interface HeldCalls {
-  /**
-   * Locks a call for its first candidate until `until` (epoch milliseconds), and resolves with the request that the
-   * candidate would get. Rejects with GatewayError.
-   */
-  hold(call: Call, until: number): Promise<UpstreamRequest>;
-  /** A held call with its answer; null if its offer is gone, or its lock has ended without a charge. */
-  find(callId: string, answer: AnsweredRequest): Promise<FoundCall | null>;
-}
-
-/** A held call with its answer. */
-export interface FoundCall {
-  prepare(request: CallRequest, id: string): Call;
-  /** Settles the call by its answer. */
-  run: Pipeline['run'];
 }
 
 /** The calls of lines, and the pipeline for the routes that answer them. */
@@ -61,7 +33,7 @@ interface OpenLine {
   /** Set if its call may be held: until when, and gets the request that is held. */
   readonly holding?: { readonly until: number; held: HeldRequest | null };
   /** Set if its call was held, and its provider has answered. */
-  readonly found?: FoundCall;
+  readonly found?: Pick<Pipeline, 'prepare' | 'run'>;
 }
 
 /** The header by which a route finds the line of a request. Nobody outside of this process can send one. */
@@ -79,7 +51,7 @@ const CODES: Readonly<Record<string, string>> = { invalid_model: 'model_not_foun
  * The routes are at a server of their own: its requests have no credential, and use nothing of the rates of their
  * account.
  */
-export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: LineCallsOptions): LineRoutes {
+export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsOptions): LineRoutes {
   const open = new Map<string, OpenLine>();
 
   async function ask(
@@ -164,7 +136,7 @@ export function createLineCalls({ pipeline, callerOf, mostOf, held, inject }: Li
         const refused = await ask(id, { caller, measure }, batch, false, body);
         const { call } = measure;
         if (call === null) return { refused, error: errorIn(refused.body) };
-        return { most: mostOf(call), model: call.service };
+        return { most: held.mostOf(call), model: call.service };
       },
 
       async call(batch, body, callId, parent) {

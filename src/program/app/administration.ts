@@ -1,21 +1,20 @@
 import type { IncomingMessage } from 'node:http';
-import { accountTotals, createPayouts, createReceiptSigner, findLocks } from '#billing/compose';
-import { findArchivedCall, findTransfer } from '#billing';
+import { createPayouts, createReceiptSigner } from '#billing/compose';
 import type { Config } from '#config';
 import {
   administratorRoutes,
   adminProviderRoutes,
   adminRoutes,
   archiveRoutes,
-  createKeyUsage,
   receiptOfRecord,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
 import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
 import { identityOf } from './known-identity.ts';
-import { createBanStore, findSeller, isSeenProvider, listProviders, registeredNames } from '#network/providers';
+import { createBanStore, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
 import { createSharedClock, followDatabase } from '#store';
+import { accountRecords } from './account-parts.ts';
 import { createArchives } from './archives.ts';
 import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
@@ -55,6 +54,7 @@ export async function openAdministration(
   const own = new Set(config.services.map(({ service }) => service.name));
   const registered = await registeredNames(database);
   const gate = async ({ raw }: { readonly raw: IncomingMessage }) => noteAdministrator(raw, COMMAND);
+  const records = accountRecords(database, now);
   const admin = adminRoutes({
     gate,
     networks: config.chains.map(({ network }) => network),
@@ -65,16 +65,12 @@ export async function openAdministration(
     offers: (name) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
     ledger,
-    usage: createKeyUsage(database, now),
-    totals: (account) => accountTotals(database, account),
+    ...records,
     async seller(account) {
-      const seller = await findSeller(database, account);
+      const seller = await records.seller(account);
       // No gateway runs on the embedded database now, so an open connection in it is one that a killed gateway left.
       return seller === null || database.engine === 'postgres' ? seller : { ...seller, isConnected: false };
     },
-    findTransfer: (id) => findTransfer(database, id),
-    findLocks: (asked) => findLocks(database, asked),
-    findArchived: (id, account) => findArchivedCall(database.query, id, account),
     now,
     endCall: null,
   });

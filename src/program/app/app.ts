@@ -8,12 +8,16 @@ import type { Catalog } from '#catalog';
 import type { KeyStore } from '#auth';
 import type { Logger, Metrics } from '#observe';
 import type { BudgetNotices } from '#webhooks';
-import { type Analytics, openOperator } from './operator.ts';
-import { openFoundation, type AppOptions, openStore } from './foundation.ts';
-import { openMiddle } from './middle.ts';
+import { openAccess } from './access.ts';
+import { openCalls, type Phases } from './calls.ts';
+import type { Analytics } from './figures.ts';
+import { type AppOptions, openFoundation } from './foundation.ts';
 import { openMoney } from './money.ts';
+import { openNetwork } from './network.ts';
+import { openObservers } from './observers.ts';
+import { openOperator } from './operator.ts';
 import { openProtocols, type Protocols } from './protocols.ts';
-import type { Reload } from './reload.ts';
+import { createReload, type Reload } from './reload.ts';
 
 export interface App {
   readonly server: FastifyInstance;
@@ -45,21 +49,32 @@ export interface App {
 }
 
 /**
- * Puts the modules together in five phases. Each phase gets the parts of the phases before it and adds its own. If a
- * phase fails, everything that was opened is closed.
+ * Puts the modules together in phases. Each gets the results of phases before it and gives its own. If a phase fails,
+ * everything that was opened is closed.
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
   await using opened = new AsyncDisposableStack();
-  const store = await openStore(openFoundation(config, options, opened));
-  const money = await openMoney(store);
-  const middle = await openMiddle(money);
-  const protocols = await openProtocols(middle);
-  const { analytics } = await openOperator(protocols);
-  return appOf(protocols, analytics, opened.move());
+  const foundation = await openFoundation(config, options, opened);
+  const observers = await openObservers(foundation);
+  const money = await openMoney(foundation, observers);
+  const access = await openAccess(foundation, observers, money);
+  const network = await openNetwork(foundation, observers, money, access);
+  const calls = await openCalls(foundation, observers, money, access, network);
+  const phases: Phases = { foundation, observers, money, access, network, calls };
+  const protocols = await openProtocols(phases);
+  const analytics = await openOperator(phases, protocols);
+  return appOf(phases, protocols, analytics, opened.move());
 }
 
-function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
-  const { config, server, database, ledger, keys, catalog, logger, metrics, notices, audit, reload } = protocols;
+function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
+  const { config, database, logger } = phases.foundation;
+  const { ledger, audit } = phases.money;
+  const { http, keys, drain } = phases.access;
+  const { tunnels, cluster, routing } = phases.network;
+  const { pipeline, runningCalls } = phases.calls;
+  const { mcp, openai, work } = protocols;
+  const { a2a } = protocols.agents;
+  const { server, catalog, web } = http;
   const drainMs = config.limits.drainOnShutdownMs;
   const release = createConnectionRelease(server);
   return {
@@ -69,42 +84,42 @@ function appOf(protocols: Protocols, analytics: Analytics, opened: AsyncDisposab
     keys,
     catalog,
     logger,
-    metrics,
+    metrics: phases.observers.metrics,
     analytics,
-    notices,
+    notices: work.notices,
     audit,
-    reload,
+    reload: createReload(phases),
     async listen() {
       const url = await server.listen({ host: config.host, port: config.port });
       return { url };
     },
-    preparePages: () => protocols.web.prepare(),
+    preparePages: () => web.prepare(),
     announceStop() {
-      if (protocols.drain.announced()) return;
-      protocols.drain.announce();
+      if (drain.announced()) return;
+      drain.announce();
       release.ask();
     },
     close: () =>
       closeGracefully({
         server,
-        ...(protocols.drain.announced() ? { stopAccepting: release.stopAccepting } : {}),
+        ...(drain.announced() ? { stopAccepting: release.stopAccepting } : {}),
         drainMs,
-        inFlight: protocols.pipeline.inFlight,
+        inFlight: pipeline.inFlight,
         refuse() {
-          protocols.drain.begin();
-          protocols.arrivals.close();
-          protocols.mcp.drain();
-          protocols.realtime.drain();
-          protocols.a2a.drain(drainMs);
+          drain.begin();
+          routing.arrivals.close();
+          mcp.drain();
+          openai.realtime.drain();
+          a2a.drain(drainMs);
         },
         // Tells the proxies to look for another gateway at once. Running calls in the tunnels, also those that came
         // from other gateways, may finish.
-        closeTunnels: protocols.closeTunnels,
+        closeTunnels: () => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
         stopCalls() {
           // Clients can still ask for what came of a response in the background, so it is cut and not failed.
-          protocols.background?.stop();
-          protocols.runningCalls.endAll(new GatewayStopping());
-          protocols.realtime.close();
+          openai.kept.background?.stop();
+          runningCalls.endAll(new GatewayStopping());
+          openai.realtime.close();
         },
         closeRest: () => opened.disposeAsync(),
       }),

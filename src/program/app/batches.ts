@@ -1,37 +1,43 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { createServer } from '#http';
-import { refuseStopped } from '#accounts';
-import type { Pipeline, Runs } from '#call';
-import { mostOf, releaseProbes } from '#call/compose';
+import type { Pipeline } from '#call';
 import {
+  type BatchRunner,
+  type Batches,
   createBatches,
   createBatchMoney,
   createBatchRunner,
   createFiles,
   createSealedContent,
   linePlaces,
-  type BatchRunner,
   ProviderQueues,
+  type StoredFiles,
 } from '#batch-jobs';
-import { createOffersById } from '#catalog';
 import { batchRoutes, createBatchCallbacks, createLineCalls, createProviderBatchApi, fileRoutes } from '#openai';
-import { createHeldCalls } from './held-calls.ts';
-import type { Webhooks } from '#webhooks';
-import type { Middle } from './middle.ts';
-import { mount } from './mount.ts';
+import type { Phases } from './calls.ts';
+import { API, mount } from './mount.ts';
+import type { RouteParts } from './route-parts.ts';
 
-interface LineRoutesOptions {
-  readonly webhooks: Webhooks;
-  readonly runs: Runs;
-  /** The routes that answer the requests of lines, with this pipeline in place of the usual one. */
-  readonly lineRoutes: (pipeline: Pipeline) => Readonly<Record<string, FastifyPluginAsync>>;
+interface BatchParts {
+  readonly files: StoredFiles;
+  readonly batches: Batches;
+  /** Batches go on from here. */
+  readonly start: () => void;
+  readonly routes: Readonly<Record<'files' | 'batches', FastifyPluginAsync>>;
 }
 
-/** Batches and their files: the routes, the rows, and the work of this gateway on batches. */
-export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }: LineRoutesOptions) {
-  const { config, database, identity, ledger, pipeline, health, authenticator, states, drain, outages, opened } =
-    middle;
-  const { now, random, onError } = middle;
+/**
+ * Batches and their files: the routes, the rows, and the work of this gateway on batches. `lineRoutes`: the routes that
+ * answer the requests of lines, with this pipeline in place of the usual one.
+ */
+export async function openBatches(
+  { foundation, money, access, network, calls }: Phases,
+  { work, runs }: RouteParts,
+  lineRoutes: (pipeline: Pipeline) => Readonly<Record<string, FastifyPluginAsync>>,
+): Promise<BatchParts> {
+  const { config, database, identity, outages, opened, now, random, onError } = foundation;
+  const { authenticator, drain } = access;
+  const { webhooks } = work;
   const alone = database.engine === 'sqlite';
   const content = createSealedContent(identity.secret('batches'));
   const files = createFiles({ database, content, limits: config.batches, now });
@@ -50,30 +56,20 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
   // It never listens, so only lines reach these routes.
   const server = createServer({ limits: config.limits, onError });
   opened.defer(() => server.close());
-  const callerOf = async ({ account, apiKey: key }: { readonly account: string; readonly apiKey: string | null }) => {
-    // The money of a batch is locked, but what it calls is new.
-    const stopped = await refuseStopped(states, account);
-    if (stopped !== null) throw stopped;
-    return authenticator.ofStored({ account, key });
-  };
   const lines = createLineCalls({
-    pipeline,
-    callerOf,
-    mostOf(call) {
-      releaseProbes(health, call);
-      return mostOf(call);
-    },
-    held: createHeldCalls(middle),
+    pipeline: calls.pipeline,
+    callerOf: authenticator.ofStored,
+    held: calls.held,
     inject: (request) => server.inject(request),
   });
-  await mount(server, lineRoutes(lines.pipeline), { prefix: '/api/v1' });
+  await mount(server, lineRoutes(lines.pipeline), API);
   const start = () => {
-    const provider = createProviderBatchApi({ upstream: middle.upstream, offerOf: createOffersById(middle.catalog) });
+    const provider = createProviderBatchApi({ upstream: network.upstream, offerOf: work.offerOf });
     runner = createBatchRunner({
       database,
       files,
       content,
-      money: createBatchMoney({ ledger, runs, now, alone }),
+      money: createBatchMoney({ ledger: money.ledger, runs, now, alone }),
       calls: lines.calls,
       provider,
       queues: new ProviderQueues({ database, provider, bytesMax: config.batches.providerBytesMax, now }),
@@ -87,7 +83,7 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
         replyBytesMax: config.upstream.replyBytesMax,
         resultBytesMax: config.batches.accountBytesMax,
       },
-      callerOf,
+      callerOf: authenticator.ofStored,
       tell: callbacks.tell,
       now,
       random,
@@ -102,8 +98,8 @@ export async function openBatches(middle: Middle, { webhooks, runs, lineRoutes }
     batches,
     start,
     routes: {
-      files: fileRoutes({ pipeline, files, config }),
-      batches: batchRoutes({ pipeline, files, batches, callbacks, config }),
+      files: fileRoutes({ pipeline: calls.pipeline, files, config }),
+      batches: batchRoutes({ pipeline: calls.pipeline, files, batches, callbacks, config }),
     },
   };
 }

@@ -1,27 +1,25 @@
-import type { ServerHttp2Stream } from 'node:http2';
 import type { Payments } from '#payments';
 import type { ServerOptions } from '#http';
 import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config, NamedDifferences } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
 import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
-import { type CallToEnd, type Tunnels, withListedRaises } from '#network';
-import type { TaskPoll, Task } from '#tasks';
-import type { Batches } from '#batch-jobs';
-import type { Mcp } from '#mcp';
+import { withListedRaises } from '#network';
 import { LedgerUnavailable } from '#billing';
+import type { JournalWatch } from '#billing/compose';
 import {
   type Database,
   DatabaseError,
   connectRedis,
   createSharedClock,
   followDatabase,
+  type OpenDatabase,
+  type RedisClient,
   type SharedClock,
 } from '#store';
 import type { Identity } from '#auth';
 import { VERSION } from '../../foundation/version.ts';
-import { NO_FUNDS, type OpenPayments } from './payments.ts';
-import { openJournaled } from './journal.ts';
+import { openOwnJournaled } from './journal.ts';
 
 /** The outcome of a reload. */
 export interface ReloadReport {
@@ -61,8 +59,8 @@ export interface AppOptions {
   readonly payments?: Payments;
 }
 
-/** The parts that every phase of a start uses. */
-interface Foundation {
+/** The log and the clocks of a gateway, which its database does not need. */
+interface Ground {
   readonly config: Config;
   readonly options: AppOptions;
   readonly logger: Logger;
@@ -74,9 +72,6 @@ interface Foundation {
   readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
   readonly opened: AsyncDisposableStack;
-  readonly late: LateBound;
-  /** CAIP-2 ids of the configured chains. A reload may add some. */
-  readonly networks: string[];
   /** The clock of the database. `now` is its time, unless the options have one. */
   readonly clock: SharedClock;
   /** Epoch milliseconds. */
@@ -87,11 +82,39 @@ interface Foundation {
   readonly onError: ServerOptions['onError'];
 }
 
-/** The parts that a phase resolves with. */
-export type PhaseParts<Open extends (...args: never[]) => unknown> = Awaited<ReturnType<Open>>;
+/** Phase 1: the parts that every phase uses. */
+export interface Foundation extends Ground {
+  readonly database: OpenDatabase;
+  readonly journal: JournalWatch;
+  readonly identity: Identity;
+  /** null if none is configured. */
+  readonly redis: RedisClient | null;
+  /** The offers of the configuration, as they are at the start. */
+  readonly offers: readonly Offer[];
+  /** CAIP-2 ids of the configured chains. A reload may add some. */
+  readonly networks: string[];
+}
 
-export function openFoundation(config: Config, options: AppOptions, opened: AsyncDisposableStack): Foundation {
-  const { random = Math.random } = options;
+/** The database comes before all that can be built from it again. */
+export async function openFoundation(
+  config: Config,
+  options: AppOptions,
+  opened: AsyncDisposableStack,
+): Promise<Foundation> {
+  const ground = openGround(config, options, opened);
+  const { logger, clock, now } = ground;
+  const { database, journal, identity } = await openOwnJournaled(ground);
+  // Before anything has a time that other gateways compare with theirs.
+  await followDatabase(clock, database);
+  const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
+  const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
+  if (redis) opened.defer(() => redis.disconnect());
+  const offers = await offersOf(config, { database, identity, now });
+  const networks = config.chains.map(({ network }) => network);
+  return { ...ground, database, journal, identity, redis, offers, networks };
+}
+
+function openGround(config: Config, options: AppOptions, opened: AsyncDisposableStack): Ground {
   const receivers = createLogReceivers(config, VERSION, () => logger);
   opened.defer(async () => {
     await receivers.close();
@@ -102,10 +125,29 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
     color: options.color ?? false,
     ...(options.writeLog ? { write: options.writeLog } : {}),
   });
-  const elapsed = options.elapsed ?? options.now ?? (() => performance.now());
+  const elapsed = options.elapsed ?? options.now ?? performance.now.bind(performance);
   const outages = createOutageLog(logger, elapsed);
-  const clock = createSharedClock({
-    ...(options.wall ? { wall: options.wall } : {}),
+  const clock = openClock(options, outages);
+  opened.defer(() => clock.close());
+  return {
+    config,
+    options,
+    logger,
+    outages,
+    logLinesLost: receivers.lost,
+    hideInLogs: hide,
+    opened,
+    clock,
+    now: options.now ?? clock.now,
+    elapsed,
+    random: options.random ?? Math.random,
+    onError: createOnError(logger, outages),
+  };
+}
+
+function openClock({ wall }: AppOptions, outages: OutageLog): SharedClock {
+  return createSharedClock({
+    ...(wall ? { wall } : {}),
     onLook(aheadMs) {
       const facts = { clock_ahead_s: Math.round(aheadMs / 1_000) };
       if (isOff(aheadMs))
@@ -117,38 +159,26 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
       else outages.works('clock', facts, 'the clock of this machine is that of the database again');
     },
   });
-  opened.defer(() => clock.close());
-  return {
-    config,
-    options,
-    logger,
-    outages,
-    logLinesLost: receivers.lost,
-    hideInLogs: hide,
-    opened,
-    late: createLateBound(),
-    networks: config.chains.map(({ network }) => network),
-    clock,
-    now: options.now ?? clock.now,
-    elapsed,
-    random,
-    onError(error, request) {
-      const facts = { err: error, request_id: request.id, method: request.method };
-      // Each call that comes during a stop gets this answer, and nobody has to do anything about it.
-      if (error instanceof GatewayStopping) {
-        const refused = { request_id: request.id, method: request.method, reason: error.message };
-        logger.info(refused, 'refused: the gateway is shutting down');
-        return;
-      }
-      // The attempt at its provider has a line of its own.
-      if (error instanceof GatewayError && error.code === 'provider_unavailable') {
-        logger.debug(facts, 'a request failed');
-        return;
-      }
-      // While the database is away, every request fails for the same reason.
-      if (isAway(error)) outages.failed('requests', facts, 'a request failed', { first: 'error' });
-      else logger.error(facts, 'a request failed');
-    },
+}
+
+/** Logs the errors of requests. */
+function createOnError(logger: Logger, outages: OutageLog): ServerOptions['onError'] {
+  return (error, request) => {
+    const facts = { err: error, request_id: request.id, method: request.method };
+    // Each call that comes during a stop gets this answer, and nobody has to do anything about it.
+    if (error instanceof GatewayStopping) {
+      const refused = { request_id: request.id, method: request.method, reason: error.message };
+      logger.info(refused, 'refused: the gateway is shutting down');
+      return;
+    }
+    // The attempt at its provider has a line of its own.
+    if (error instanceof GatewayError && error.code === 'provider_unavailable') {
+      logger.debug(facts, 'a request failed');
+      return;
+    }
+    // While the database is away, every request fails for the same reason.
+    if (isAway(error)) outages.failed('requests', facts, 'a request failed', { first: 'error' });
+    else logger.error(facts, 'a request failed');
   };
 }
 
@@ -156,69 +186,21 @@ export function openFoundation(config: Config, options: AppOptions, opened: Asyn
 const OFF_MS = 60_000;
 export const isOff = (aheadMs: number): boolean => Math.abs(aheadMs) > OFF_MS;
 
-/**
- * Modules that others use before they are open, because modules need each other in circles: metrics show the figures of
- * tunnels, and tunnels report to metrics. Each has an empty stand-in until its phase replaces it.
- */
-interface LateBound {
-  tunnels: Pick<Tunnels, 'session' | 'count'>;
-  mcp: Pick<Mcp, 'counts' | 'hasTool'>;
-  bodies: { heldBytes(): number; waitingCount(): number };
-  funds: Pick<OpenPayments, 'figures'>;
-  databaseWorks: () => Promise<boolean>;
-  pollAgent: TaskPoll;
-  giveFile: (stream: ServerHttp2Stream, asked: string) => void;
-  /** Whether the call was at work here. */
-  endCall: (call: CallToEnd) => boolean;
-  batchWasEnded: Batches['wasEnded'];
-  gaveUpVideo: (task: Task) => Promise<void>;
-}
-
-const createLateBound = (): LateBound => ({
-  tunnels: { session: () => null, count: () => ({ connections: 0, streams: 0 }) },
-  mcp: { counts: () => ({ sessions: 0, heldCalls: 0, listens: 0 }), hasTool: () => false },
-  bodies: { heldBytes: () => 0, waitingCount: () => 0 },
-  databaseWorks: async () => true,
-  funds: NO_FUNDS,
-  pollAgent: async () => null,
-  gaveUpVideo: async () => {},
-  endCall: () => false,
-  batchWasEnded() {},
-  giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),
-});
-
 /** Whether an error says that the database does not answer. */
 export const isAway = (error: unknown): boolean =>
   error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable);
 
-export type Store = PhaseParts<typeof openStore>;
-
-/** Phase 1: the database with the guard of its journal, the identity, Redis, and the offers of the configuration. */
-export async function openStore(foundation: Foundation) {
-  const { config, logger, opened, clock, now } = foundation;
-  // The database comes first: it holds the truth, and the rest can be rebuilt from it.
-  const { database, journal, identity } = await openJournaled({ ...foundation, isGateway: true });
-  // Before anything has a time that other gateways compare with theirs.
-  await followDatabase(clock, database);
-  const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
-  const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
-  if (redis) opened.defer(() => redis.disconnect());
-  const offers = await offersOf(config, { database, identity, now });
-  return { ...foundation, database, journal, identity, redis, offers };
+/** The parts of the database that know when an offer was seen first, and what its prices were. */
+interface OfferPlace {
+  readonly database: Database;
+  readonly identity: Identity;
+  readonly now: () => number;
 }
 
 /** The offers of a configuration, with what the database knows of them. Rejects with its error. */
 export async function offersOf(
   { services, tunnel }: Config,
-  {
-    database,
-    identity,
-    now,
-  }: {
-    readonly database: Database;
-    readonly identity: Pick<Identity, 'providerId'>;
-    readonly now: () => number;
-  },
+  { database, identity, now }: OfferPlace,
 ): Promise<readonly Offer[]> {
   const written = offersFromConfig(services, { providerId: identity.providerId, createdAt: now() });
   const offers = await withFirstSeen(database, written);

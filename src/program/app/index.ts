@@ -1,4 +1,3 @@
 export { type App, createApp } from './app.ts';
-export type { AppOptions } from './foundation.ts';
+export type { AppOptions, ReloadReport } from './foundation.ts';
 export { openBooks } from './payments.ts';
-export type { ReloadReport } from './foundation.ts';

@@ -2,6 +2,9 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 
 const NAME = Symbol.for('fastify.display-name');
 
+/** The prefix of most routes. */
+export const API = { prefix: '/api/v1' };
+
 /**
  * Registers plugins in their order, each under its key. Without a name, Fastify searches all loaded modules for one.
  */

@@ -12,46 +12,97 @@ import {
   createTunnels,
   createTunnelUpstream,
   createUpstream,
+  type DialSocket,
+  type PayoutRules,
+  type PeerListener,
+  type Peers,
+  type Registry,
   type ReservedNames,
-  isPresent,
+  type Tunnels,
 } from '#network';
-import { createSdkWorkers } from '#ai-sdk';
+import { createSdkWorkers, type SdkWorkers } from '#ai-sdk';
 import { createTunnelObserver } from '#observe';
-import { callGraceMs, createArrivals, createRouter } from '#call/compose';
-import { createHealth, openKeptFigures, type Offer } from '#catalog';
-import { createRateLimiter, createRatePolicies } from '#limits';
+import type { Upstream } from '#call';
+import { type Arrivals, callGraceMs, createArrivals, createRouter, type Router } from '#call/compose';
+import {
+  type Catalog,
+  createHealth,
+  type Health,
+  type KeptFigures,
+  type OfferFigures,
+  openKeptFigures,
+} from '#catalog';
+import { createRateLimiter, createRatePolicies, type RateLimiter, type RatePolicies } from '#limits';
 import { VERSION } from '../../foundation/version.ts';
-import type { Access } from './server.ts';
-import type { PhaseParts } from './foundation.ts';
+import type { Access } from './access.ts';
+import type { Foundation } from './foundation.ts';
+import type { Money } from './money.ts';
+import type { Observers } from './observers.ts';
 
-export type Network = PhaseParts<typeof openNetwork>;
+/** Phase 5: the ways to providers: direct, through tunnels into this gateway, and through other gateways. */
+export interface Network {
+  readonly registry: Registry;
+  readonly reservedNames: ReservedNames;
+  readonly payoutRules: () => PayoutRules;
+  readonly tunnels: Tunnels;
+  readonly upstream: Upstream;
+  readonly dial: DialSocket;
+  /** The packages of the AI SDK that services name, each in a process of its own. */
+  readonly packages: SdkWorkers;
+  readonly cluster: Cluster;
+  readonly routing: Routing;
+}
 
-/** The way to providers: direct, through tunnels into this gateway, and through other gateways of the database. */
-export async function openNetwork(access: Access) {
-  const { config, logger, opened, late, identity, metrics, server, trust, drain, signIn } = access;
+/** The connections from and to other gateways of the same database. Both are null for a single gateway. */
+interface Cluster {
+  readonly listener: PeerListener | null;
+  readonly peers: Peers | null;
+}
+
+/** The choice of a provider for a call, and the rate limits of callers. */
+interface Routing {
+  /** See callGraceMs. */
+  readonly graceMs: number;
+  readonly limiter: RateLimiter;
+  readonly policies: RatePolicies;
+  readonly health: Health & OfferFigures;
+  readonly keptFigures: KeptFigures;
+  readonly arrivals: Arrivals;
+  readonly router: Router;
+}
+
+export async function openNetwork(
+  foundation: Foundation,
+  observers: Observers,
+  money: Money,
+  access: Access,
+): Promise<Network> {
+  const { config, logger, opened, identity } = foundation;
+  const { drain, http, signIn, states } = access;
   // The cluster opens first: the registry needs this gateway's address for other gateways before it announces a tunnel
   // that they may call through.
-  const cluster = await openCluster(access);
+  const cluster = await openCluster(foundation);
   const reservedNames = createReservedNames(config.services, config.tunnel.sharedNames);
-  const registry = await openRegistry(access, { url: cluster.listener?.url ?? null, reservedNames });
+  const registry = await openRegistry(foundation, http.catalog, { url: cluster.listener?.url ?? null, reservedNames });
   const payoutRules = () => ({
-    networks: access.funds?.terms.map(({ network }) => network) ?? [],
+    networks: money.chains.funds?.terms.map(({ network }) => network) ?? [],
     text: config.payments.payouts,
   });
   const tunnels = createTunnels({
-    server,
+    server: http.server,
     authenticate: drain.authenticate,
     identity,
-    isClosed: async (account) => (await access.states.stateOf(account)) === 'closed',
+    isClosed: async (account) => (await states.stateOf(account)) === 'closed',
     registry,
     config: config.tunnel,
     domains: signIn.domains,
     version: VERSION,
     payoutRules,
-    addressOf: ({ socket, headers }) => clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trust),
-    observer: createTunnelObserver(logger, metrics),
+    addressOf: ({ socket, headers }) =>
+      clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], http.trust),
+    observer: createTunnelObserver(logger, observers.metrics),
   });
-  late.tunnels = tunnels;
+  observers.metrics.show({ tunnels: tunnels.count });
   const packages = createSdkWorkers({
     ...config.upstream,
     ...config.packages,
@@ -74,26 +125,19 @@ export async function openNetwork(access: Access) {
   });
   opened.defer(() => upstream.close());
   return {
-    ...access,
     registry,
     reservedNames,
     payoutRules,
+    tunnels,
     upstream,
     dial: createDialSocket({ tunnels, peers: cluster.peers, registry }),
     packages,
     cluster,
-    admitProviders: tunnels.admitOnly,
-    /** The network that the provider of an offer dials this gateway from; null if it does not. */
-    providerNetwork({ endpoint }: Offer): string | null {
-      const found = endpoint.kind === 'tunnel' ? registry.locate(endpoint.provider) : null;
-      return found?.kind === 'here' ? tunnels.network(found.connection) : null;
-    },
-    closeTunnels: (drainMs: number) => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
+    routing: await openRouting(foundation, registry),
   };
 }
 
-/** The connections from and to other gateways of the same database. Both are null for a single gateway. */
-async function openCluster({ config: { cluster }, opened, database, identity, outages, late }: Access) {
+async function openCluster({ config: { cluster }, opened, database, identity, outages }: Foundation): Promise<Cluster> {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };
   const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
@@ -102,9 +146,6 @@ async function openCluster({ config: { cluster }, opened, database, identity, ou
     host: cluster.host,
     port: cluster.port,
     url,
-    tunnels: { session: (connection) => late.tunnels.session(connection) },
-    giveFile: (stream, asked) => late.giveFile(stream, asked),
-    endCall: (call) => late.endCall(call),
   });
   await listener.listen();
   opened.defer(() => listener.close(0));
@@ -115,10 +156,17 @@ async function openCluster({ config: { cluster }, opened, database, identity, ou
   return { listener, peers };
 }
 
+interface RegistryPlace {
+  /** The URL for other gateways; null if they cannot reach this one. */
+  readonly url: string | null;
+  readonly reservedNames: ReservedNames;
+}
+
 async function openRegistry(
-  { config, opened, database, catalog, logger, now }: Access,
-  { url, reservedNames }: { readonly url: string | null; readonly reservedNames: ReservedNames },
-) {
+  { config, opened, database, logger, now }: Foundation,
+  catalog: Catalog,
+  { url, reservedNames }: RegistryPlace,
+): Promise<Registry> {
   const registry = await createRegistry({
     database,
     catalog,
@@ -137,11 +185,8 @@ async function openRegistry(
   return registry;
 }
 
-export type Routed = PhaseParts<typeof openRouting>;
-
-/** The choice of a provider for a call, and the rate limits of callers. */
-export async function openRouting(network: Network) {
-  const { config, logger, outages, opened, database, redis, registry, now, elapsed, random } = network;
+async function openRouting(foundation: Foundation, registry: Registry): Promise<Routing> {
+  const { config, logger, outages, opened, database, redis, now, elapsed, random } = foundation;
   const limiter = createRateLimiter({
     redis,
     now: elapsed,
@@ -150,26 +195,27 @@ export async function openRouting(network: Network) {
         ? logger.info('rate limits are shared through Redis again')
         : logger.warn({ err: error }, 'Redis does not answer: rate limits are local for now'),
   });
-  const present = (offer: Offer) => isPresent(registry, offer);
   const health = createHealth({
     now: elapsed,
     epochOffsetMs: now() - elapsed(),
     cooldownMs: config.upstream.cooldownMs,
-    present,
+    present: registry.isPresent,
   });
   registry.onReturned(health.returned);
   const onError = (error: Error) =>
     outages.failed('figures of offers', { err: error }, 'the figures of offers cannot be saved; they are saved later');
   const keptFigures = await openKeptFigures({ database, figures: health, now, onError });
   opened.defer(() => keptFigures.close());
-  const arrivals = createArrivals({ present, onReturned: registry.onReturned, waitMs: config.tunnel.waitMs });
+  const arrivals = createArrivals({
+    present: registry.isPresent,
+    onReturned: registry.onReturned,
+    waitMs: config.tunnel.waitMs,
+  });
   opened.defer(() => arrivals.close());
   return {
-    ...network,
     graceMs: callGraceMs(config),
     limiter,
     policies: createRatePolicies(config.limits),
-    present,
     health,
     keptFigures,
     arrivals,

@@ -48,11 +48,8 @@ type PayingChain = ChainConfig & { readonly payments: ChainPaymentsConfig };
 
 const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !== null;
 
-/** Whether money goes over any chain. */
-export const hasPayments = ({ chains }: Pick<Config, 'chains'>): boolean => chains.some(isPaying);
-
 /** The payments of a gateway without a treasury. */
-export const NO_FUNDS: OpenPayments = {
+const NO_FUNDS: OpenPayments = {
   payments: NO_PAYMENTS,
   funds: null,
   figures: async () => ({ chains: [], open: [] }),
@@ -92,14 +89,9 @@ export async function openPayments(books: GatewayBooks): Promise<OpenPayments> {
   });
 
   const terms = paying.map(termsFrom);
-  const termsOf = new Map(terms.map((one) => [one.network, one]));
   const answers = (network: string) => chains.chain(network) !== null && !away.has(network);
   return {
-    payments: createPayments({
-      chains,
-      boundsOf: (network) => ({ least: termsOf.get(network)!.minTopup, most: termsOf.get(network)!.topupMax }),
-      now,
-    }),
+    payments: createPayments({ chains, terms, now }),
     funds: { chains, terms, answers, cooldownMs: config.payments.addressCooldownS * 1_000 },
     async figures() {
       const [books, open] = await Promise.all([chains.books(), chains.open()]);
@@ -129,7 +121,6 @@ export async function openPayments(books: GatewayBooks): Promise<OpenPayments> {
           for (const one of added.map(termsFrom)) {
             terms.push(one);
             begun.set(one.network, now());
-            termsOf.set(one.network, one);
             if (!networks.includes(one.network)) networks.push(one.network);
           }
         },

@@ -1,7 +1,7 @@
 import { type ChainConfig, type Config, configDifferences, ConfigError, type NamedDifferences } from '#config';
 import { pricesOf } from '#network';
 import { PaymentsSetupError } from '#payments/on-chains';
-import type { Routed } from './network.ts';
+import type { Phases } from './calls.ts';
 import { offersOf, type ReloadReport } from './foundation.ts';
 
 /**
@@ -25,33 +25,35 @@ const nameInFile = (limit: string): string =>
 /** Options that a reload can change. */
 const LIVE: ReadonlySet<string> = new Set(['server.log_level', 'tunnel.providers', ...LIVE_LIMITS.map(nameInFile)]);
 
-export function createReload(routed: Routed): Reload {
-  const { logger, metrics, catalog, database, identity, prices, policies, ownOffers, reservedNames, hideInLogs, now } =
-    routed;
-  const { prepareChains, registry, signIn, admitProviders, packages } = routed;
-  let running = routed.config;
+export function createReload({ foundation, observers, money, access, network }: Phases): Reload {
+  const { logger, database, identity, hideInLogs, now } = foundation;
+  const { metrics, ownOffers } = observers;
+  const { prices, chains: openedChains } = money;
+  const { signIn, http } = access;
+  const { registry, reservedNames, tunnels, packages, routing } = network;
+  let running = foundation.config;
 
   const take = async (load: () => Config | Promise<Config>): Promise<ReloadReport> => {
     const next = await load();
     const { options, services, chains } = configDifferences(running, next);
-    const opened = prepareChains === null ? [] : next.chains.filter(isNew(chains));
+    const opened = openedChains.prepare === null ? [] : next.chains.filter(isNew(chains));
     await packages.prepare(next.services.map(({ target }) => target));
     const offers = await offersOf(next, { database, identity, now });
     await prices.remember(pricesOf(offers));
     // Before the chains are opened: the error of a chain's node may contain the key from its URL.
     hideInLogs(next);
-    const prepared = await prepareChains?.(opened);
+    const prepared = await openedChains.prepare?.(opened);
     // No step can fail from here on, so the reload takes effect completely or not at all.
     prepared?.commit();
     signIn.addChains(opened);
-    catalog.replace('config', offers);
+    http.catalog.replace('config', offers);
     ownOffers.clear();
     for (const { id } of offers) ownOffers.add(id);
     reservedNames.replace(next.services);
     packages.keepOnly(next.services.map(({ target }) => target));
     registry.relist();
-    admitProviders(next.tunnel.providers);
-    policies.replace(next.limits);
+    tunnels.admitOnly(next.tunnel.providers);
+    routing.policies.replace(next.limits);
     logger.level = next.logLevel;
     // Only the options that took effect are updated here. So the next reload reports again what waits for a restart.
     const { services: newServices, logLevel } = next;

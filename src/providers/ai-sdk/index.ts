@@ -1,1 +1,1 @@
-export { createSdkWorkers } from './workers.ts';
+export { type SdkWorkers, createSdkWorkers } from './workers.ts';

@@ -29,7 +29,7 @@ interface SdkWorkersOptions {
   readonly candidates?: readonly Candidate[];
 }
 
-interface SdkWorkers {
+export interface SdkWorkers {
   /**
    * Finds the wall of this machine, if one of the targets is a package. Rejects with ConfigError if a wall is required
    * and there is no wall.

@@ -21,7 +21,7 @@ export {
 } from './health-view.ts';
 export { type Health, createHealth } from './health/health.ts';
 export type { HealthState } from './health/offer-outages.ts';
-export { type PromptSums, openKeptFigures } from './health/kept-figures.ts';
+export { type KeptFigures, type OfferFigures, type PromptSums, openKeptFigures } from './health/kept-figures.ts';
 export { createSlidingCount } from './health/rolling-stats.ts';
 export { LATELY_MS } from './lately-served.ts';
 export {

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 
 /** One part of a form. */
-export interface FormPart {
+interface FormPart {
   readonly name: string;
   readonly isFile: boolean;
   /** Its content says that it is JSON, with a file name or without. */

@@ -12,7 +12,7 @@ export {
 } from './error-table.ts';
 export { MUST_BE, bodyTypesOf, toGatewayError, unknownMember } from './errors.ts';
 export { type MemoryHold, createHeldMemory } from './held-memory.ts';
-export { type FormPart, bodyOrForm, formParts, formSchema } from './form.ts';
+export { bodyOrForm, formParts, formSchema } from './form.ts';
 export { requestIdOf } from './http-server.ts';
 export { type KeepAlive, createKeepAlive, createSilent } from './keep-alive.ts';
 export { FormBody, type PieceSource, PiecedBody } from './pieced-body.ts';
@@ -29,6 +29,7 @@ export {
   clientNetworkOf,
   cookieNames,
   cookieValues,
+  hasCredentials,
   letCookieCount,
   noteAdmission,
   noteVisitor,
@@ -50,9 +51,9 @@ export {
   tokensField,
 } from './schemas.ts';
 export { type ServerOptions, createServer } from './server.ts';
-export { closeGracefully, createConnectionRelease, createDrain } from './shutdown.ts';
+export { type Drain, closeGracefully, createConnectionRelease, createDrain } from './shutdown.ts';
 export { MESSAGE_SOCKET_OPTIONS, MessageSocket } from './message-socket.ts';
-export { type SocketServer, createSocketServer } from './socket-server.ts';
+export { createSocketServer } from './socket-server.ts';
 export { ListedPages, type PageMembers, createPageEntries } from './listed-pages.ts';
 export { type TaggedPage, createFreshPage, hasTagged, sendPage, tagOf, tagPage } from './tagged-page.ts';
 export { answerMissingPages } from './unknown-routes.ts';

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest, FastifyInstance } from 'fastify';
-import { networkOf, createOwnOrigin, type OwnOrigin, parseHost } from '#security';
+import { CREDENTIAL_HEADERS, networkOf, createOwnOrigin, type OwnOrigin, parseHost } from '#security';
 import type { Caller } from '#accounts';
 import type { Admission } from '#limits';
 
@@ -131,3 +131,6 @@ export function letCookieCount(request: WebRequest): boolean {
 
 /** The request if its cookie counts; undefined otherwise. */
 export const webRequestOf = (headers: IncomingHttpHeaders): WebRequest | undefined => (headers as WebHeaders)[REQUEST];
+/** Whether a request has any credential, valid or not. */
+export const hasCredentials = (headers: IncomingHttpHeaders): boolean =>
+  CREDENTIAL_HEADERS.some((name) => headers[name] !== undefined) || webRequestOf(headers) !== undefined;

@@ -84,7 +84,7 @@ export async function closeGracefully({
 /**
  * The state of a gateway that stops. First it is unready and serves on, then running calls go on and no new one begins.
  */
-interface Drain {
+export interface Drain {
   /** Authenticates callers. After `begin` it throws GatewayStopping. */
   readonly authenticate: Authenticate;
   /** From here on load balancers are told to take another gateway. */

@@ -13,7 +13,7 @@ interface SocketServerOptions {
 }
 
 /** Completes the handshakes of WebSockets that are read as messages. */
-export interface SocketServer {
+interface SocketServer {
   /** Rejects with GatewayError `invalid_request` for a handshake that is not valid. */
   accept(request: IncomingMessage, wire: Socket, head: Buffer): Promise<MessageSocket>;
 }

@@ -185,12 +185,8 @@ export function rateLimitError(decision: RateDecision, owner = ''): GatewayError
   );
 }
 
-/**
- * The policies of the configuration: for ordinary callers, for the development account, for callers without a
- * credential, and for the requests of a session's web pages. They are made once, because limiters know policies by
- * identity. Keys and accounts with their own rates get their own policies.
- */
-export function createRatePolicies(limits: LimitsConfig): {
+/** The rates of callers, by what they are. */
+export interface RatePolicies {
   readonly policyOf: (caller: Caller, pages?: boolean) => RatePolicy;
   /** Requests per minute of a key without a rate of its own. */
   readonly ofKey: () => number;
@@ -202,7 +198,14 @@ export function createRatePolicies(limits: LimitsConfig): {
   readonly newKeys: (caller: Caller) => RatePolicy;
   /** Replaces the limits, from the next request on. */
   readonly replace: (limits: LimitsConfig) => void;
-} {
+}
+
+/**
+ * The policies of the configuration: for ordinary callers, for the development account, for callers without a
+ * credential, and for the requests of a session's web pages. They are made once, because limiters know policies by
+ * identity. Keys and accounts with their own rates get their own policies.
+ */
+export function createRatePolicies(limits: LimitsConfig): RatePolicies {
   let policies = policiesOf(limits);
   let ofKeys = new WeakMap<MinuteRates, RatePolicy>();
   const countsOfKeys = new WeakMap<MinuteRates, RatePolicy>();

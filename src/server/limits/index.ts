@@ -1,6 +1,7 @@
 export {
   type Admission,
   type CallerRatesOptions,
+  type RatePolicies,
   createCallerRates,
   createRatePolicies,
   limitedAs,
@@ -8,7 +9,7 @@ export {
   sharedAs,
 } from './caller-rates.ts';
 export { type EventTurns, createEventTurns } from './event-turns.ts';
-export { UNLIMITED, spendTokens } from './rate-limiter.ts';
+export { type RateLimiter, UNLIMITED, spendTokens } from './rate-limiter.ts';
 export { createRateLimiter } from './redis-limiter.ts';
 export {
   type Counter,

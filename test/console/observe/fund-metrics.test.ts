@@ -15,7 +15,9 @@ const FIGURES: FundFigures = {
 };
 
 const linesOf = async (figures: () => Promise<FundFigures>) => {
-  const text = await createMetrics({ processMetrics: false, funds: figures, now: () => 100_000 }).text();
+  const metrics = createMetrics({ processMetrics: false, now: () => 100_000 });
+  metrics.showFunds(figures);
+  const text = await metrics.text();
   return text.split('\n').filter((line) => /^tollgate_(treasury|chain|withdrawals|deposits)/.test(line));
 };
 
@@ -57,7 +59,8 @@ test('each scrape asks anew, and one without an answer leaves the figures out', 
     Promise.resolve({ ...FIGURES, open: [] }),
   ];
   answers[1]!.catch(() => {});
-  const metrics = createMetrics({ processMetrics: false, funds: () => answers.shift()!, now: () => 0 });
+  const metrics = createMetrics({ processMetrics: false, now: () => 0 });
+  metrics.showFunds(() => answers.shift()!);
   expect(await metrics.text()).toContain(`tollgate_withdrawals_open{network="${BASE}"} 4`);
   await new Promise((resolve) => setImmediate(resolve));
   expect(await metrics.text()).not.toContain('tollgate_withdrawals_open{');

@@ -13,12 +13,11 @@ const promtool = (text: string) => {
 
 /** Everything that a gateway can show, with a call in it. */
 const everything = () => {
-  const metrics = createMetrics({
-    funds: async () => ({
-      chains: [{ network: 'eip155:1', answers: true, comparedAt: 0, held: 1n, booked: 1n, halted: false }],
-      open: [],
-    }),
-  });
+  const metrics = createMetrics();
+  metrics.showFunds(async () => ({
+    chains: [{ network: 'eip155:1', answers: true, comparedAt: 0, held: 1n, booked: 1n, halted: false }],
+    open: [],
+  }));
   const observer = createCallObserver([metrics.sink], { now: () => 1_000 });
   const call = exampleCall();
   observer.started(call);

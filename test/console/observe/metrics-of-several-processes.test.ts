@@ -19,7 +19,8 @@ const [ASKED, REQUEST] = [SERVICE, CALL].map((labels) => labels.replace(/,gen_ai
  * processes.
  */
 async function processThat(tools: readonly string[], open: McpCounts): Promise<readonly MetricSnapshot[]> {
-  const metrics = createMetrics({ processMetrics: false, mcp: () => open });
+  const metrics = createMetrics({ processMetrics: false });
+  metrics.show({ mcp: () => open });
   const observer = createCallObserver([metrics.sink], { now: () => 1_500 });
   const offer = exampleTools();
   for (const [index, tool] of tools.entries()) {

@@ -151,10 +151,8 @@ describe('metrics of tools', () => {
 
   it('know the tools that a server lists, though it never served them', async () => {
     const metrics = createMetrics({ processMetrics: false });
-    const observer = createCallObserver([metrics.sink], {
-      now: () => 1_500,
-      hasOperation: (_offer, operation) => operation === 'listed',
-    });
+    const observer = createCallObserver([metrics.sink], { now: () => 1_500 });
+    observer.readOperations((_offer, operation) => operation === 'listed');
     for (const tool of ['listed', 'invented']) call(observer, exampleTools(), tool, 'isError');
     const text = (await metrics.text()).split('\n');
     expect(text).toContain(`${DURATION}_count{${REQUEST},gen_ai_tool_name="listed",error_type="tool_error"} 1`);
@@ -177,7 +175,8 @@ describe('metrics of tools', () => {
 
   it('show what is open, and how long sessions lasted', async () => {
     const open = { sessions: 3, heldCalls: 2, listens: 1 };
-    const metrics = createMetrics({ processMetrics: false, mcp: () => open });
+    const metrics = createMetrics({ processMetrics: false });
+    metrics.show({ mcp: () => open });
     metrics.mcpSessionEnded({ durationMs: 90_000, revision: '2025-11-25', error: null });
     metrics.mcpSessionEnded({ durationMs: 1_000, revision: '2025-11-25', error: 'expired' });
     const text = (await metrics.text()).split('\n');

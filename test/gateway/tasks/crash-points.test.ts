@@ -151,10 +151,14 @@ describe.each(ENGINES)('a gateway that dies on %s', (engine) => {
       // As a webhook is told: by what its gateway writes into the database.
       const gateway = (database: Database) =>
         gatewayOn(database, {
-          tellGivenUp: async (task) => {
-            const written = await database.query(TELL).catch(() => null);
-            if (written !== null) told.push(task.taskId);
-          },
+          sinks: [
+            {
+              async tellGivenUp(task) {
+                const written = await database.query(TELL).catch(() => null);
+                if (written !== null) told.push(task.taskId);
+              },
+            },
+          ],
         });
       await gateway(dyingAfter(one.database, statements))
         .tasks.giveUp(keyOf(taskId))

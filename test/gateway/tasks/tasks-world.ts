@@ -13,6 +13,7 @@ import type {
   TaskKey,
   TaskOwner,
 } from '../../../src/gateway/tasks/task.ts';
+import { exampleOffer } from '../../console/observe/example-call.ts';
 import { openEngine, type EngineName } from '../../support/engines.ts';
 
 export const MINUTE_MS = 60_000;
@@ -26,6 +27,7 @@ export const PRICE = 60n;
 /** What is locked for it. */
 export const ESTIMATE = 200n;
 const FEE_BPS = 1_000;
+const OFFER = exampleOffer('demo/agent', 'Acme');
 
 const rates = { call: PRICE * 1_000_000n };
 export const price = {
@@ -114,10 +116,15 @@ export async function tasksWorld(engine: EngineName): Promise<World> {
       ledger,
       settlePendingCall: createSettlePendingCall({ ledger, prices, feeBps: FEE_BPS }),
       now,
-      onConcluded: (call) => concluded.push(call),
-      onBegun: (task) => begun.push(task),
-      onEnded: (task, gaveUp) => ended.push([task.state, gaveUp]),
-      providerName: () => 'Acme',
+      sinks: [
+        {
+          concluded: (call) => concluded.push(call),
+          begun: (task) => begun.push(task),
+          ended: (task, gaveUp) => ended.push([task.state, gaveUp]),
+        },
+      ],
+      offerOf: () => OFFER,
+      health: { flagged() {} },
       ...changes,
     });
     return { database, ledger, tasks, concluded, begun, ended };

@@ -16,7 +16,7 @@ import {
   createRouter,
   lockOf,
 } from '#call/compose';
-import { createHandlePaidRequest, type Call } from '#call';
+import type { Call } from '#call';
 import { createCatalog, createHealth, type Offer } from '#catalog';
 import { createStreamQuota } from '#limits';
 import { NO_PAYMENTS } from '#payments';
@@ -220,7 +220,7 @@ async function startGateway(
   const runRequest = createRunRequest({
     answerCall: createAnswerCall({
       pipeline,
-      handlePaidRequest: createHandlePaidRequest({ idempotency, payments: NO_PAYMENTS }),
+      paid: { idempotency, payments: NO_PAYMENTS },
       onError,
     }),
     keepTask: { tasks: NO_TASKS, ttlMs: 0 },

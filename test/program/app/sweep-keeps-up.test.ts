@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createOutageLog, type Logger } from '#observe';
 import { DatabaseError } from '#store';
-import { openSweeper } from '../../../src/program/app/operator.ts';
+import { openSweeper } from '../../../src/program/app/sweeper.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
 

@@ -27,7 +27,7 @@ interface WebPagesOptions {
   readonly onMissing: (reason: string) => void;
 }
 
-interface WebPages {
+export interface WebPages {
   /** Finds or builds the pages now. Without this call, it happens at the first request for a page. */
   prepare(): Promise<void>;
   /** Kills a running build. */

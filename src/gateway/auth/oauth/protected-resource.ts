@@ -7,7 +7,7 @@ import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from 
 import { createResources, METADATA_PATH, pathOf, type Resources, isResourcePath, type UrlParts } from './resources.ts';
 
 /** The gateway as an OAuth resource server. It accepts the tokens of one issuer. */
-interface ProtectedResource {
+export interface ProtectedResource {
   /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
   /** The metadata (RFC 9728). No routes without an issuer. Register it without a prefix. */

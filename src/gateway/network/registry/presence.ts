@@ -1,5 +1,4 @@
 import type { Row } from '#store';
-import type { Offer } from '#catalog';
 
 /** A proxy's connection to this gateway. */
 export interface ProxyConnection {
@@ -271,10 +270,3 @@ class Waiters {
     this.#waiting.clear();
   }
 }
-
-/**
- * Whether an offer can be called now. This holds if its endpoint is direct, or if its provider is connected to any
- * gateway.
- */
-export const isPresent = (registry: Pick<Presence, 'locate'>, { endpoint }: Pick<Offer, 'endpoint'>): boolean =>
-  endpoint.kind === 'direct' || registry.locate(endpoint.provider) !== null;

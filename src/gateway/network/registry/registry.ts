@@ -1,5 +1,5 @@
 import { type Database, loadStatements } from '#store';
-import { type Catalog, LATELY_MS } from '#catalog';
+import { type Catalog, LATELY_MS, type Offer } from '#catalog';
 import { type Ban, bumpClock, createBans, createBanStore } from './providers.ts';
 import { createChangeFeed, Lease, type LeaseOptions, Poller } from './change-feed.ts';
 import { createGroupWrites } from './group-writes.ts';
@@ -32,6 +32,8 @@ export interface Registry extends Pick<Registrations, 'register' | 'registration
   leave(connection: ProxyConnection): Promise<void>;
   /** The location of a provider. null while it is not connected. Reads only memory. */
   locate(provider: string): Location | null;
+  /** Whether an offer can be called now: its endpoint is direct, or its provider is connected to any gateway. */
+  isPresent(offer: Pick<Offer, 'endpoint'>): boolean;
   /** The other gateways of the database that can be reached. Reads only memory. */
   others(): readonly Node[];
   /** Resolves as soon as the provider can be reached, or with null after `ms`. */
@@ -275,6 +277,7 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
     onBanned: (listener) => listen(bannedListeners, listener),
     relist: () => listing.relist(),
     locate: (provider) => presence.locate(provider),
+    isPresent: ({ endpoint }) => endpoint.kind === 'direct' || presence.locate(endpoint.provider) !== null,
     others: () => presence.others(),
     waitFor: (provider, ms) => presence.waitFor(provider, ms),
     catchUp() {

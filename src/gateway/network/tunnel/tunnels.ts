@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { WebSocketServer } from 'ws';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
+import type { Offer } from '#catalog';
 import { TUNNEL_PATH, type AdmittedProviders, type TunnelConfig } from '#config';
 import { addUpgrade, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
 import type { Registry } from '../registry/registry.ts';
@@ -71,6 +72,14 @@ const LIMITS: TunnelsLimits = {
   registerMs: 60_000,
   drainMsMax: 15 * 60_000,
 };
+
+/** Makes the function that returns the network from which the provider of an offer dials this gateway, or null. */
+export const networkOfProvider =
+  (registry: Pick<Registry, 'locate'>, tunnels: Pick<Tunnels, 'network'>) =>
+  ({ endpoint }: Pick<Offer, 'endpoint'>): string | null => {
+    const found = endpoint.kind === 'tunnel' ? registry.locate(endpoint.provider) : null;
+    return found?.kind === 'here' ? tunnels.network(found.connection) : null;
+  };
 
 /** Accepts the dials of providers' proxies on a server, and manages their tunnels. */
 export function createTunnels(options: TunnelsOptions): Tunnels {

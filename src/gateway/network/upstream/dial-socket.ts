@@ -28,7 +28,7 @@ interface DialOptions {
  * the key. Redirects are not followed, so the key goes nowhere else. Rejects with UpstreamFailure, or with the reason
  * of the signal.
  */
-type DialSocket = (endpoint: DirectEndpoint | TunnelEndpoint, options: DialOptions) => Promise<Dialled>;
+export type DialSocket = (endpoint: DirectEndpoint | TunnelEndpoint, options: DialOptions) => Promise<Dialled>;
 
 interface Dialled {
   readonly socket: MessageSocket;

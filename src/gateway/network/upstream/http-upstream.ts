@@ -14,7 +14,7 @@ import { type Scrub, scrubOf } from '#security';
 import { PACKAGE_FAILED, pathOfHeaders, type SdkTarget, upstreamPath } from '#config';
 import type { DirectEndpoint, TunnelEndpoint } from '#catalog';
 import { PiecedBody } from '#http';
-import { bodyBytes, type UpstreamExchange, type UpstreamOf, CALL_OVER, type Upstream } from '#call';
+import { bodyBytes, type UpstreamExchange, CALL_OVER, type Upstream } from '#call';
 import { CONSUMER_HEADER } from '../tunnel-wire.ts';
 import { createConsumerTag } from './consumer-tag.ts';
 import { createConnectionShares, type ConnectionShares, type ConnectionSlot } from './connection-shares.ts';
@@ -68,7 +68,7 @@ interface Route extends Origin {
  * Sends requests over HTTP/1.1. Each origin has two connection pools, one for calls and one for requests that only
  * listen, so that listening never makes calls wait.
  */
-export function createHttpUpstream(options: UpstreamOptions): UpstreamOf<DirectEndpoint> {
+export function createHttpUpstream(options: UpstreamOptions): Upstream<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs, idleTimeoutMs } = options;
   const HttpPool = loadPool();
   const routes = new Map<string, Route>();
@@ -327,7 +327,7 @@ interface ProcessShares {
  * Sends requests to packages of the AI SDK. A process has as many calls at once as an origin has connections, and their
  * bodies have a bound. Calls beyond either wait, in turns of accounts.
  */
-export function createSdkUpstream(options: SdkUpstreamOptions): UpstreamOf<DirectEndpoint> {
+export function createSdkUpstream(options: SdkUpstreamOptions): Upstream<DirectEndpoint> {
   const { connectionsMax: max, headTimeoutMs: waitMs } = options;
   /** By the dispatcher, because a reload may replace it. */
   const shared = new WeakMap<Dispatcher, ProcessShares>();
@@ -403,10 +403,10 @@ const inBoth = (first: ConnectionShares, size: number, second: ConnectionShares)
 });
 
 interface UpstreamWays {
-  readonly direct: UpstreamOf<DirectEndpoint>;
+  readonly direct: Upstream<DirectEndpoint>;
   /** Packages of the AI SDK. Default: no offer has one. */
-  readonly sdk?: UpstreamOf<DirectEndpoint>;
-  readonly tunnel: UpstreamOf<TunnelEndpoint>;
+  readonly sdk?: Upstream<DirectEndpoint>;
+  readonly tunnel: Upstream<TunnelEndpoint>;
 }
 
 /** Sends requests directly or through a tunnel, by the kind of the endpoint. */

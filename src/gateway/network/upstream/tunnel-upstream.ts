@@ -1,7 +1,7 @@
 import { constants, type IncomingHttpHeaders as Http2Headers, type OutgoingHttpHeaders } from 'node:http2';
 import { contentCoding, UpstreamFailure } from '#wire';
 import { IdleMap, TransientMap } from '#maps';
-import { bodyBytes, type UpstreamRequest, type UpstreamOf } from '#call';
+import { bodyBytes, type Upstream, type UpstreamRequest } from '#call';
 import type { TunnelEndpoint } from '#catalog';
 import type { Location } from '../registry/presence.ts';
 import type { Registry } from '../registry/registry.ts';
@@ -47,7 +47,7 @@ const TURN_MS_MAX = 1_000;
 const DISCARD_MS = 1_000;
 
 /** Sends requests through the tunnels of providers, which are connected here or at another gateway. */
-export function createTunnelUpstream(options: TunnelUpstreamOptions): UpstreamOf<TunnelEndpoint> {
+export function createTunnelUpstream(options: TunnelUpstreamOptions): Upstream<TunnelEndpoint> {
   const { tunnels, peers, registry, consumerTag, waitMs, headTimeoutMs, idleTimeoutMs, connectionsMax: max } = options;
   const turnMs = Math.max(1, Math.min(TURN_MS_MAX, headTimeoutMs / 8, idleTimeoutMs / 8));
   const turns = (ms: number) => Math.ceil(ms / turnMs) + 1;

@@ -4,6 +4,7 @@ import { dialectOf, MUST_BE, objectField } from '#http';
 import { MEDIA_ERROR } from '#http/error-schemas';
 import type { Caller } from '#accounts';
 import type { Pipeline } from '#call';
+import type { Offer } from '#catalog';
 import type { Config } from '#config';
 import { requireAdmission } from '#auth';
 import type { Blobs } from '#files';
@@ -44,8 +45,8 @@ export interface TaskRoutesDeps {
   readonly videos: Videos;
   readonly tasks: Pick<Tasks, 'list' | 'costOf'>;
   readonly blobs: Pick<Blobs, 'read'>;
-  /** The name of a task's provider; its id if the offer is gone. */
-  readonly providerName: (task: Task) => string;
+  /** undefined if the offer does not exist any more: the id of its provider then stands for the name. */
+  readonly offerOf: (id: string) => Offer | undefined;
   readonly config: Pick<Config, 'limits'>;
   readonly onError: (
     error: unknown,
@@ -82,7 +83,8 @@ interface TaskBody {
  */
 export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   const { videos } = deps;
-  const statusOf = (task: Task, view: VideoView) => viewStatus(task, view, deps.providerName(task));
+  const statusOf = (task: Task, view: VideoView) =>
+    viewStatus(task, view, deps.offerOf(task.offerId)?.provider.name ?? task.provider);
 
   /** Answers with the task as it is now. */
   async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {

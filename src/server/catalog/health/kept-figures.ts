@@ -36,7 +36,7 @@ export interface KeptFiguresOptions {
 }
 
 /** Figures of offers in the database. They survive a restart, and all gateways of the database share them. */
-interface KeptFigures {
+export interface KeptFigures {
   /** Deletes at most `batch` rows that are no longer needed. Resolves with their number. */
   sweep(batch: number): Promise<number>;
   /** Writes the counts since the last save. Never rejects. */

@@ -12,10 +12,12 @@ import {
 import type { Caller } from '#accounts';
 import type { PaymentReceipt, Payments, PaymentAttempt } from '../payments.ts';
 import { canonical } from '../payment-header.ts';
+import type { ChainTerms } from './funds.ts';
 
 interface PaymentsOptions {
   readonly chains: Pick<Chains, 'networks' | 'chain' | 'deposits'>;
-  readonly boundsOf: (network: string) => TopupBounds;
+  /** The terms of `chains`. The list may grow. */
+  readonly terms: readonly ChainTerms[];
   readonly now: () => number;
 }
 
@@ -23,7 +25,11 @@ const PENDING_RETRY_S = 2;
 const AWAY_RETRY_S = 5;
 
 /** Creates the payments over the chains of a gateway. */
-export function createPayments({ chains, boundsOf, now }: PaymentsOptions): Payments {
+export function createPayments({ chains, terms: chainTerms, now }: PaymentsOptions): Payments {
+  const boundsOf = (network: string): TopupBounds => {
+    const { minTopup, topupMax } = chainTerms.find((one) => one.network === network)!;
+    return { least: minTopup, most: topupMax };
+  };
   /** The account of each payment that was verified for its request. */
   const verified = new WeakMap<PaymentAttempt, string>();
 

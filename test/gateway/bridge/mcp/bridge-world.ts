@@ -26,7 +26,7 @@ import { accessOf } from '../../../../src/server/accounts/access.ts';
 import { createHttpUpstream, createUpstream } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
-import { receiptOfCall } from '#pages';
+import { receiptOfCall } from '../../../../src/gateway/call/billing.ts';
 import { createLocalLimiter } from '../../../../src/server/limits/rate-limiter.ts';
 import { refuseLock } from '../../../../src/gateway/call/lock-payments.ts';
 import { createMcp } from '../../../../src/mcp/create-mcp.ts';

@@ -64,10 +64,10 @@ export async function startFarGateway(
     secret: SECRET,
     host: '127.0.0.1',
     port: 0,
-    tunnels: { session: (connection) => (connection === CONNECTION ? tunnel : null) },
     ...options,
   });
   await listener.listen();
+  listener.share({ tunnels: { session: (connection) => (connection === CONNECTION ? tunnel : null) } });
   return {
     listener,
     tunnel,

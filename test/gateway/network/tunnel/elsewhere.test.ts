@@ -9,8 +9,9 @@ import { startWorld, textOf, type World } from './tunnel-world.ts';
 /** An upstream of another gateway that reaches the tunnels of `world` over the network. */
 async function upstreamElsewhere(world: World, locate: (listener: string) => Location | null) {
   const secret = randomBytes(32);
-  const listener = createPeerListener({ secret, host: '127.0.0.1', port: 0, tunnels: world.tunnels });
+  const listener = createPeerListener({ secret, host: '127.0.0.1', port: 0 });
   await listener.listen();
+  listener.share({ tunnels: world.tunnels });
   const peers = createPeers({ secret });
   const upstream = createTunnelUpstream({
     consumerTag: (provider, account) => `${provider} ${account}`,

@@ -22,7 +22,7 @@ import {
   createTunnelUpstream,
   type TunnelUpstreamOptions,
 } from '../../../../src/gateway/network/upstream/tunnel-upstream.ts';
-import type { UpstreamExchange, UpstreamOf, UpstreamReply } from '../../../../src/gateway/call/upstream.ts';
+import type { Upstream, UpstreamExchange, UpstreamReply } from '../../../../src/gateway/call/upstream.ts';
 import { documentOf, dialPeer, type TunnelPeer, type TunnelPeerOptions } from '../../../support/tunnel-peer.ts';
 import { DOMAIN, solanaWallet } from '../../../support/wallets.ts';
 import { openTestDatabase } from '../../test-database.ts';
@@ -36,7 +36,7 @@ export interface World {
   readonly registry: Registry;
   readonly catalog: Catalog;
   readonly keys: KeyStore;
-  readonly upstream: UpstreamOf<TunnelEndpoint>;
+  readonly upstream: Upstream<TunnelEndpoint>;
   /** What was told, in order: `connected`, `registered 1`, `left <why>` and so on. */
   readonly told: string[];
   /** Sends a call through the tunnel of a provider. */

@@ -38,7 +38,7 @@ import { localAccount } from '#accounts/names';
 import { createHttpUpstream, pricesOf } from '#network';
 import { createSessionStore } from '#mcp';
 import { createCallObserver } from '#observe';
-import { receiptOfCall } from '#pages';
+import { receiptOfCall } from '../../../../../src/gateway/call/billing.ts';
 import type { Balance } from '../../../../../src/billing/ledger/ledger.ts';
 import { createLocalLimiter } from '../../../../../src/server/limits/rate-limiter.ts';
 import { refuseLock } from '../../../../../src/gateway/call/lock-payments.ts';
@@ -149,7 +149,8 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   const health = createHealth({ now, cooldownMs: config.upstream.cooldownMs, present });
   const router = createRouter({ health, random: NOTHING_LEFT_TO_LUCK.random, ...config.upstream, now });
   const upstream = createHttpUpstream(config.upstream);
-  const observer = createCallObserver([], { now, hasOperation: () => true });
+  const observer = createCallObserver([], { now });
+  observer.readOperations(() => true);
   const graceMs = config.billing.drainMs;
   const arrivals = createArrivals({ present, onReturned: () => {}, waitMs: 0 });
   const bill = createBill<Call>({

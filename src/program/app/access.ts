@@ -1,12 +1,25 @@
-import { configuredNames, createOwnOrigin, createTrust } from '#security';
-import { allowPages, createServer, createDrain } from '#http';
-import { createCatalog } from '#catalog';
+import type { FastifyInstance } from 'fastify';
+import { configuredNames, createOwnOrigin, createTrust, type OwnOrigin, type Trust } from '#security';
+import { allowPages, createDrain, createServer, type Drain } from '#http';
+import { type Catalog, createCatalog } from '#catalog';
 import type { Payments } from '#payments';
+import { payersWithBudgets } from '#call/compose';
 import { countAnswers } from '#observe';
 import { CHAT_WIRES, formOfErrors } from '#openai';
-import { addWebPages, referenceRoutes } from '#pages';
-import { createAccountStates, createLimitsStore, createMemberStore, createProviderKeys } from '#accounts';
+import { addWebPages, referenceRoutes, type WebPages } from '#pages';
 import {
+  type AccountStates,
+  createAccountStates,
+  createLimitsStore,
+  createMemberStore,
+  createProviderKeys,
+  type LimitsStore,
+  type MemberStore,
+  type ProviderKeys,
+} from '#accounts';
+import {
+  type Authenticator,
+  type ClientSecrets,
   createAttempts,
   createAuthenticator,
   createClientSecrets,
@@ -17,19 +30,54 @@ import {
   createSessionCookies,
   createSignIn,
   createWebSessions,
+  type KeyStore,
+  type Nonces,
+  type ProtectedResource,
+  type RunTokens,
+  type SessionCookies,
+  type SignIn,
+  type WebSessions,
 } from '#auth';
 import { VERSION } from '../../foundation/version.ts';
-import type { PhaseParts } from './foundation.ts';
+import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
+import type { Observers } from './observers.ts';
 
-type HttpListener = PhaseParts<typeof openServer>;
+/** Phase 4: the HTTP server, and who may call through it. */
+export interface Access {
+  readonly http: HttpListener;
+  readonly keys: KeyStore;
+  readonly limits: LimitsStore;
+  readonly states: AccountStates;
+  readonly members: MemberStore;
+  readonly providerKeys: ProviderKeys;
+  readonly signIn: SignIn;
+  readonly nonces: Nonces;
+  /** The gateway as a resource whose access tokens an issuer signs. */
+  readonly oauth: ProtectedResource;
+  readonly runTokens: RunTokens;
+  readonly clientSecrets: ClientSecrets;
+  /** Sessions of web pages, and their cookies. */
+  readonly browsers: { readonly sessions: WebSessions; readonly cookies: SessionCookies };
+  readonly authenticator: Authenticator;
+  readonly drain: Drain;
+  /** Their callers have the budgets of their accounts. Those of phase 3 have none. */
+  readonly payments: Payments;
+}
 
-/**
- * The HTTP server, with the reference pages and the web pages. It does not listen yet. The reference pages are mounted
- * first, because they describe the routes that are added later.
- */
-export async function openServer(money: Money) {
-  const { config, opened, offers, payments, metrics, refusals, logger, onError } = money;
+/** The HTTP server with its own pages. It does not listen before the last phase. */
+interface HttpListener {
+  readonly server: FastifyInstance;
+  readonly web: WebPages;
+  readonly catalog: Catalog;
+  readonly trust: Trust;
+  readonly ownOrigin: OwnOrigin;
+}
+
+/** The reference pages are mounted first, because they describe the routes that are added later. */
+async function openServer(foundation: Foundation, observers: Observers, { payments }: Money): Promise<HttpListener> {
+  const { config, opened, offers, logger, onError } = foundation;
+  const { metrics, refusals } = observers;
   const catalog = createCatalog();
   catalog.replace('config', offers);
   const trust = createTrust(config.trustedProxies);
@@ -50,7 +98,7 @@ export async function openServer(money: Money) {
     onError,
     formOf: formOfErrors,
   });
-  money.late.bodies = server.requestBodies;
+  metrics.show({ bodies: server.requestBodies });
   opened.defer(() => server.close());
   await allowPages(server, config.corsOrigins);
   countAnswers(server, metrics);
@@ -79,14 +127,14 @@ export async function openServer(money: Money) {
     onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
   });
   opened.defer(() => web.close());
-  return { ...money, catalog, trust, server, web, ownOrigin };
+  return { server, web, catalog, trust, ownOrigin };
 }
 
-export type Access = PhaseParts<typeof openAccess>;
-
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
-export async function openAccess(listener: HttpListener) {
-  const { config, database, ledger, identity, logger, outages, payments, ownOrigin, opened, now, elapsed } = listener;
+export async function openAccess(foundation: Foundation, observers: Observers, money: Money): Promise<Access> {
+  const { config, database, identity, logger, outages, opened, now, elapsed } = foundation;
+  const { ledger, payments } = money;
+  const http = await openServer(foundation, observers, money);
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
@@ -97,7 +145,7 @@ export async function openAccess(listener: HttpListener) {
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
   const onError = (error: unknown) =>
     outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
-  const oauth = await createProtectedResource({ config, ownOrigin, attempts, now, elapsed, onError });
+  const oauth = await createProtectedResource({ config, ownOrigin: http.ownOrigin, attempts, now, elapsed, onError });
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
@@ -120,18 +168,12 @@ export async function openAccess(listener: HttpListener) {
   });
   opened.defer(() => authenticator.close());
   return {
-    ...listener,
+    http,
     keys,
-    payments: {
-      ...payments,
-      callerOf: async (caller, paymentAttempt) =>
-        authenticator.withBudgets(await payments.callerOf(caller, paymentAttempt)),
-    } satisfies Payments,
     limits,
     states,
     members,
     providerKeys,
-    attempts,
     signIn,
     nonces,
     oauth,
@@ -140,5 +182,6 @@ export async function openAccess(listener: HttpListener) {
     browsers,
     authenticator,
     drain: createDrain(authenticator.authenticate),
+    payments: payersWithBudgets(payments, authenticator.withBudgets),
   };
 }

@@ -1,15 +1,54 @@
 import { GatewayStopping } from '#errors';
-import type { Frame, Ledger } from '#billing';
+import type { Frame, Ledger, MicroUsd, ReplyPiece } from '#billing';
 import type { BilledHandler } from '#billing/compose';
 import { NEVER_ABORTED, tooLarge, UpstreamFailure } from '#wire';
 import { scrubNothing, scrubOf } from '#security';
-import { createOffersById, type Offer } from '#catalog';
-import { createExecute, createResume, createRetryBudget, releaseProbes, type Candidate } from '#call/compose';
-import type { Call, CallObserver, Upstream, UpstreamExchange, UpstreamReply, UpstreamRequest } from '#call';
-import type { AnsweredRequest } from '#batch-jobs';
-import type { FoundCall, HeldCalls } from '#openai';
-import { openBilling } from './billing.ts';
-import type { Middle } from './middle.ts';
+import { type Catalog, createOffersById, type Offer } from '#catalog';
+import { type BillingOptions, createBilling } from './billing.ts';
+import type { Call, CallObserver, CallRequest, Candidate } from './call.ts';
+import { createExecute } from './execute.ts';
+import { mostOf } from './lock-payments.ts';
+import type { Pipeline } from './pipeline.ts';
+import { createResume } from './prepare.ts';
+import { createRetryBudget } from './retry-budget.ts';
+import { releaseProbes, type Router } from './routing/router.ts';
+import type { Upstream, UpstreamExchange, UpstreamReply, UpstreamRequest } from './upstream.ts';
+
+/** Calls that are locked now, and whose answer comes later. */
+export interface HeldCalls {
+  /** The most that a prepared call may cost. The call is not made. */
+  mostOf(call: Call): MicroUsd;
+  /**
+   * Locks a call for its first candidate until `until` (epoch milliseconds), and resolves with the request that the
+   * candidate would get. Rejects with GatewayError.
+   */
+  hold(call: Call, until: number): Promise<UpstreamRequest>;
+  /**
+   * Prepares a held call again, and settles it by its answer. null if its offer is gone, or its lock has ended without
+   * a charge.
+   */
+  find(callId: string, answer: AnsweredRequest): Promise<Pick<Pipeline, 'prepare' | 'run'> | null>;
+}
+
+/** The answer of a provider to the request of a held call. `offer`: the id of the offer; `body`: JSON text. */
+export interface AnsweredRequest {
+  readonly offer: string;
+  readonly status: number;
+  readonly body: string;
+  /** It has too many bytes, as this says, and `body` is only its end. */
+  readonly tooLarge?: string;
+  /** It did not come in time, as this says, and `body` is empty. */
+  readonly late?: string;
+}
+
+interface HeldCallsOptions {
+  readonly billing: BillingOptions;
+  readonly catalog: Catalog;
+  readonly router: Router;
+  readonly callTimeoutMs: number;
+  readonly now: () => number;
+  readonly elapsed: () => number;
+}
 
 /** Ends the attempt that only says what it would send. */
 const HELD = new Error('the request is held');
@@ -22,16 +61,17 @@ const REDIRECT = 300;
  * Calls whose provider answers hours later, as it does in a batch. Their money is locked at once, in the lock that they
  * are settled from. The answer takes the way of every other: the reader of its protocol, its price and its settlement.
  */
-export function createHeldCalls(middle: Middle): HeldCalls {
-  const { config, catalog, ledger, prices, health, router, observer, quotes, now, elapsed } = middle;
+export function createHeldCalls({ billing, catalog, router, ...options }: HeldCallsOptions): HeldCalls {
+  const { ledger, prices, health, observer } = billing;
+  const { elapsed } = options;
   const offerOf = createOffersById(catalog);
-  const resume = createResume({ callTimeoutMs: config.upstream.callTimeoutMs, now, elapsed });
+  const resume = createResume(options);
   // A call counts when it is answered.
   const unseen: CallObserver = { ...observer, started() {}, failed() {}, resolved() {} };
-  const holding = openBilling({ ...middle, observer: unseen }, quotes);
+  const holding = createBilling({ ...billing, observer: unseen });
   const lockedBefore: Ledger = { ...ledger, lock: async () => ({ ok: true, available: 0n }) };
-  const settling = openBilling({ ...middle, ledger: lockedBefore }, quotes);
-  const options = {
+  const settling = createBilling({ ...billing, ledger: lockedBefore });
+  const attempts = {
     // The time of an answer in a batch says nothing about the calls that wait for theirs.
     health: { ...health, succeeded() {}, failed() {}, unreachable() {}, blamed() {}, notProbed() {} },
     router: { ...router, served() {}, servedPrefix() {} },
@@ -41,6 +81,11 @@ export function createHeldCalls(middle: Middle): HeldCalls {
   };
 
   return {
+    mostOf(call) {
+      releaseProbes(health, call);
+      return mostOf(call);
+    },
+
     async hold(call, until) {
       const [first] = call.candidates;
       let taken = NOTHING_SENT;
@@ -82,10 +127,12 @@ export function createHeldCalls(middle: Middle): HeldCalls {
       if (price === null) return null;
       // Of no other tier, whatever the answer says: it came in a batch.
       const candidate: Candidate = { offer, price, estimate: lock.amount - lock.lendable };
-      const found: FoundCall = {
-        prepare: (request, id) => resume(request, id, candidate),
-        run<R, D extends { readonly byteLength: number }>(call: Call<R, D>) {
-          const execute = createExecute({ ...options, upstream: upstreamOf(answer, offer) });
+      // The call has the adapter of its request.
+      return {
+        prepare: <R, D extends ReplyPiece>(request: CallRequest<R, D>, id = callId) =>
+          resume(request, id, candidate) as Call<R, D>,
+        run<R, D extends ReplyPiece>(call: Call<R, D>) {
+          const execute = createExecute({ ...attempts, upstream: upstreamOf(answer, offer) });
           // The call has the adapter of its request.
           return settling((one, signal) => withoutTimes(execute(one, signal)))(call, NEVER_ABORTED) as AsyncIterable<
             Frame<R, D>,
@@ -94,7 +141,6 @@ export function createHeldCalls(middle: Middle): HeldCalls {
           >;
         },
       };
-      return found;
     },
   };
 }

@@ -1,12 +1,8 @@
 import { GatewayError } from '#errors';
 import type { Ledger, LockRecord } from '#billing';
 import type { Primitive } from '#config';
-import { endCallAt, type CallToEnd } from '#network';
-import type { RunningCalls } from '#call/compose';
-import type { Batches } from '#batch-jobs';
-import type { Logger } from '#observe';
-import type { EndTask, Tasks } from '#tasks';
-import type { Network } from './network.ts';
+import { type CallToEnd, endCallAt, type Peers, type Registry } from '#network';
+import type { EndTask, Tasks } from './task.ts';
 
 /** The error that the client of a call gets. */
 function endedError(reason: string | null): GatewayError {
@@ -17,40 +13,60 @@ function endedError(reason: string | null): GatewayError {
   });
 }
 
-type Log = Pick<Logger, 'info'>;
-
-function logEnded(logger: Log, { id, by, reason }: CallToEnd): void {
-  logger.info({ generation: id, administrator: by, reason }, 'an administrator ended a call');
+/** Batches, whose locks are those of no call. */
+interface EndableBatches {
+  /** Ends a batch of this database. Resolves with whether it was under way. */
+  end(batch: { readonly id: string; readonly account: string; readonly lockId: string }, why: string): Promise<boolean>;
+  /** The operator has ended the batch, at any gateway: no other line of it begins here. */
+  wasEnded(id: string, why: string): void;
 }
 
-/** Ends a call of this gateway. Returns whether it was at work here. */
-export function endCallHere(
-  { running, batches, logger }: { running: RunningCalls; batches: Pick<Batches, 'wasEnded'>; logger: Log },
-  call: CallToEnd,
-): boolean {
-  const error = endedError(call.reason);
-  // No other line of it begins.
-  if (call.batch !== null) batches.wasEnded(call.batch, error.message);
-  const ended = running.end(call.id, error);
-  if (ended) logEnded(logger, call);
-  return ended;
-}
-
-interface EndCallParts extends Pick<Network, 'cluster' | 'registry'> {
-  readonly logger: Log;
+interface EndCallOptions {
+  /** The calls of this gateway. `end` returns whether the call was at work here. */
+  readonly running: { end(id: string, reason: GatewayError): boolean };
+  readonly batches: EndableBatches;
   readonly ledger: Pick<Ledger, 'find' | 'children' | 'release'>;
   readonly tasks: Pick<Tasks, 'ofCall'>;
-  readonly batches: Pick<Batches, 'end'>;
+  /** Each ends a task of its primitive at the provider. */
   readonly endTasks: Readonly<Partial<Record<Primitive, EndTask>>>;
-  readonly endHere: (call: CallToEnd) => boolean;
+  readonly registry: Pick<Registry, 'others'>;
+  /** null for a single gateway. */
+  readonly peers: Peers | null;
+  readonly logger: { info(fields: object, text: string): void };
 }
 
-/**
- * Ends a call with all calls under it: at whichever gateway of the database it runs, and what its provider goes on
- * with, a task or a batch. Resolves with whether anything of it was under way, and with the addresses of gateways that
- * did not answer.
- */
-export function createEndCall({ cluster, registry, logger, ledger, tasks, batches, endTasks, endHere }: EndCallParts) {
+export interface EndCall {
+  /** Ends a call of this gateway. Returns whether it was at work here. */
+  here(call: CallToEnd): boolean;
+  /**
+   * Ends a call with all calls under it: at whichever gateway of the database it runs, and what its provider goes on
+   * with, a task or a batch. Resolves with whether anything of it was under way, and with the addresses of gateways
+   * that did not answer.
+   */
+  anywhere(asked: Omit<CallToEnd, 'batch'>): Promise<{ readonly ended: boolean; readonly silent: readonly string[] }>;
+}
+
+export function createEndCall({
+  running,
+  batches,
+  ledger,
+  tasks,
+  endTasks,
+  registry,
+  peers,
+  logger,
+}: EndCallOptions): EndCall {
+  const logEnded = ({ id, by, reason }: CallToEnd) =>
+    logger.info({ generation: id, administrator: by, reason }, 'an administrator ended a call');
+
+  const here = (call: CallToEnd): boolean => {
+    const error = endedError(call.reason);
+    if (call.batch !== null) batches.wasEnded(call.batch, error.message);
+    const ended = running.end(call.id, error);
+    if (ended) logEnded(call);
+    return ended;
+  };
+
   /** Ends the tasks of a call and of those under it. Resolves with what tells their providers. */
   async function endTasksOf(id: string, message: string): Promise<readonly (() => Promise<void>)[]> {
     const task = await tasks.ofCall(id, null);
@@ -69,9 +85,7 @@ export function createEndCall({ cluster, registry, logger, ledger, tasks, batche
     return true;
   }
 
-  return async (
-    asked: Omit<CallToEnd, 'batch'>,
-  ): Promise<{ readonly ended: boolean; readonly silent: readonly string[] }> => {
+  const anywhere: EndCall['anywhere'] = async (asked) => {
     const { id, reason } = asked;
     const error = endedError(reason);
     const lock = await ledger.find(id);
@@ -81,16 +95,16 @@ export function createEndCall({ cluster, registry, logger, ledger, tasks, batche
     const before = batch === null ? await endTasksOf(id, error.message) : [];
     const wasBatch = batch !== null && (await endBatch(lock!, batch, error));
     // The calls under it may run at other gateways, so all of them are asked.
-    const here = endHere(call);
-    const elsewhere =
-      cluster.peers === null ? { ended: false, silent: [] } : await endCallAt(cluster.peers, registry.others(), call);
+    const wasHere = here(call);
+    const elsewhere = peers === null ? { ended: false, silent: [] } : await endCallAt(peers, registry.others(), call);
     // A call that ran may have begun a task meanwhile.
     const tells = [...before, ...(batch === null ? await endTasksOf(id, error.message) : [])];
     await Promise.all(tells.map((tell) => tell()));
     const wasLate = wasBatch || tells.length > 0;
-    if (wasLate && !here) logEnded(logger, call);
-    return { ended: wasLate || here || elsewhere.ended, silent: elsewhere.silent };
+    if (wasLate && !wasHere) logEnded(call);
+    return { ended: wasLate || wasHere || elsewhere.ended, silent: elsewhere.silent };
   };
+  return { here, anywhere };
 }
 
 /** The id of the batch that has a lock; null for that of a call. */

@@ -1,0 +1,81 @@
+import { type A2a, createA2a, createCardOrigin, createPush, type PushNotifications } from '#a2a';
+import { type CardKey, createCardKey } from '#auth';
+import type { TaskPoll } from '#tasks';
+import { VERSION } from '../../foundation/version.ts';
+import { listeningOrigin, ownUrlOf } from './addresses.ts';
+import type { Phases } from './calls.ts';
+import { API, mount } from './mount.ts';
+import type { RouteParts } from './route-parts.ts';
+
+/** Agents: the routes of A2A, and the key that signs the cards of agents. */
+export interface A2aParts {
+  readonly a2a: A2a;
+  readonly cardKey: CardKey;
+}
+
+export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aParts> {
+  const { foundation, access, calls } = phases;
+  const { config, identity, logger, now, elapsed, random, onError } = foundation;
+  const { http, oauth, runTokens, payments } = access;
+  const { server, catalog } = http;
+  const cardKey = createCardKey(identity);
+  const push = openPush(phases, parts, (task, signal, whole) => a2a.poll(task, signal, whole));
+  const a2a: A2a = createA2a({
+    pipeline: calls.pipeline,
+    catalog,
+    tasks: parts.work.tasks,
+    blobs: parts.files.blobs,
+    idempotency: calls.idempotency,
+    payments,
+    runTokens,
+    listeners: parts.listeners,
+    push,
+    targets: parts.targets.all,
+    config,
+    ownUrl: () => ownUrlOf(config, server),
+    sign: { ...cardKey, jku: null },
+    auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
+    challenge: oauth.challengeFor,
+    origin: createCardOrigin({
+      publicUrl: config.publicUrl,
+      ownOrigin: http.ownOrigin,
+      listening: () => listeningOrigin(config, server),
+      domains: [...config.signIn.domains, ...config.allowedHosts],
+    }),
+    secret: identity.secret('unpaid tasks'),
+    version: VERSION,
+    now,
+    elapsed,
+    random,
+    onError,
+    onUnseen: (error) => logger.debug({ err: error }, 'the card of an agent could not be read'),
+    ...parts.keepAlive,
+  });
+  parts.targets.add({ a2a: a2a.target });
+  a2a.addCards(server);
+  await mount(server, { push: push.routes, a2a: a2a.routes });
+  await mount(server, { a2a: a2a.routes }, API);
+  return { a2a, cardKey };
+}
+
+/** Push notifications of tasks. `poll` asks an agent, whose protocol is made with them. */
+function openPush({ foundation, access }: Phases, { work }: RouteParts, poll: TaskPoll): PushNotifications {
+  const { config, identity, outages, now } = foundation;
+  return createPush({
+    webhooks: work.webhooks,
+    tasks: work.tasks,
+    catalog: access.http.catalog,
+    allowPrivate: config.webhooks.allowPrivate,
+    publicUrl: config.publicUrl,
+    poll,
+    secret: identity.secret('webhooks'),
+    limits: config.limits,
+    now,
+    onError: (error) =>
+      outages.failed('webhooks', { err: error }, 'webhooks could not be delivered; they are tried again'),
+  });
+}
+
+/** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
+const discoveryOf = (issuer: string | null): string | null =>
+  issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;

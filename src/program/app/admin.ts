@@ -1,0 +1,146 @@
+import { createPayouts } from '#billing/compose';
+import {
+  adminSessionRoutes,
+  createAdminGate,
+  createAdminKeys,
+  createAdminLog,
+  createAdminSessions,
+  createAttempts,
+  logActs,
+} from '#auth';
+import { createConsumerStore } from '#accounts';
+import { listBooks } from '#chains';
+import { isSeenProvider, listProviders } from '#network';
+import { metricsRoutes, readCallsNow, shareText } from '#observe';
+import {
+  adminFiguresRoutes,
+  adminFundsRoutes,
+  adminProviderRoutes,
+  adminRoutes,
+  administratorRoutes,
+  archiveRoutes,
+  auditRoutes,
+  receiptOfRecord,
+  reloadRoutes,
+} from '#pages';
+import type { Archives } from '#pages/administration';
+import { auditFunds } from '#payments/on-chains';
+import type { AccountParts } from './accounts.ts';
+import { createArchives } from './archives.ts';
+import type { Phases } from './calls.ts';
+import type { Analytics } from './figures.ts';
+import { mount } from './mount.ts';
+import type { Protocols } from './protocols.ts';
+
+const ADMIN = { prefix: '/admin/v1' };
+
+/** The API of the operator, and the metrics. */
+export async function mountAdministration(
+  phases: Phases,
+  parts: AccountParts,
+  { endCall }: Protocols,
+  { rollUp }: Analytics,
+): Promise<void> {
+  const { config, database, identity, networks, options, logger, outages, now, elapsed } = phases.foundation;
+  const { metrics, lastFailures } = phases.observers;
+  const { ledger, chains } = phases.money;
+  const { http, browsers, states } = phases.access;
+  const { registry } = phases.network;
+  const { sessions, cookies } = browsers;
+  const { server, catalog } = http;
+  const { adminKey } = config;
+  const metricsText = options.metricsText ?? metrics.text;
+  const sharedText = shareText(metricsText);
+  const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
+  const adminSessions = createAdminSessions({
+    sessions,
+    cookies,
+    adminKey,
+    attempts,
+    secret: identity.secret('admin sessions'),
+  });
+  const adminKeys = createAdminKeys(database, { now });
+  const log = createAdminLog(database, { now });
+  const gate = createAdminGate({
+    adminKey,
+    adminKeys,
+    log,
+    adminSessions,
+    networks: config.adminNetworks,
+    attempts,
+    onGuesses: (guesses) =>
+      logger.warn(guesses, 'wrong admin keys; `failures` are those of this minute, from all addresses'),
+    now,
+  });
+  const consumers = createConsumerStore(database, { now, states });
+  const admin = adminRoutes({
+    ...parts,
+    gate,
+    consumers,
+    endCall: endCall.anywhere,
+  });
+  const payouts = createPayouts(database, ledger);
+  const providers = adminProviderRoutes({
+    gate,
+    identity,
+    ledger,
+    payouts,
+    list: (page) => listProviders(database, page),
+    callsNow: async () => readCallsNow(await sharedText()),
+    lastFailures,
+    isSeen: (provider) => isSeenProvider(database, provider),
+    isOwn: (id) => catalog.offers().some(({ provider, endpoint }) => provider.id === id && endpoint.kind !== 'tunnel'),
+    ban: registry.ban,
+    unban: registry.unban,
+    networks,
+  });
+  const { funds } = chains;
+  const auditChains = () => auditFunds(funds, ledger, () => listBooks(database));
+  const audit = auditRoutes({ gate, audit: phases.money.audit, auditChains });
+  const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
+  const adminFigures = adminFiguresRoutes({ gate, rollUp });
+  const archives = openArchives(phases);
+  const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
+  const routes = {
+    session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
+    admin,
+    providers,
+    administrators: administratorRoutes({ gate, adminKeys, log, now }),
+    audit,
+    adminFunds,
+    adminFigures,
+    archives: archiveRoutes({ gate, archives }),
+    reload,
+  };
+  const onError = (error: unknown) =>
+    outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');
+  const logged = async (app: typeof server) => {
+    logActs(app, { log, onError });
+    await mount(app, routes);
+  };
+  await mount(server, { administration: logged }, ADMIN);
+  const shown = { contentType: metrics.contentType, text: metricsText };
+  await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
+}
+
+/** Archives of the ledger. A run that was killed while it dropped rows goes on now, beside the calls. */
+function openArchives({ foundation, money }: Phases): Archives {
+  const { config, database, networks, now, opened, logger } = foundation;
+  const archives = createArchives({
+    config,
+    database,
+    signer: () => money.receipts,
+    receiptOf: (record) => receiptOfRecord(record, networks),
+    now,
+    restTimes: ARCHIVE_REST_TIMES,
+  });
+  opened.defer(() => archives.close());
+  archives.finish().then(
+    (name) => name !== null && logger.info({ archive: name }, 'the rest of the rows of an archive was dropped'),
+    (error: unknown) => logger.warn({ err: error }, 'the rows of an archive cannot be dropped'),
+  );
+  return archives;
+}
+
+/** An archive takes a third of the time of the event loop at most, in turns of a few milliseconds. */
+const ARCHIVE_REST_TIMES = 2;

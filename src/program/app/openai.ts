@@ -1,0 +1,146 @@
+import type { FastifyPluginAsync } from 'fastify';
+import { clientAddress } from '#security';
+import type { Pipeline } from '#call';
+import type { Batches, StoredFiles } from '#batch-jobs';
+import { createKeptResponses, type KeptResponses } from '#kept-responses';
+import {
+  addRealtime,
+  type Background,
+  CHAT_WIRES,
+  type ChatWireDeps,
+  clientSecretRoutes,
+  cohereRerankRoutes,
+  createBackground,
+  createModelTarget,
+  createSealedCalls,
+  createSealedThinking,
+  KIND_ROUTES,
+  type Realtime,
+} from '#openai';
+import { originGuardOf } from './addresses.ts';
+import { openBatches } from './batches.ts';
+import type { Phases } from './calls.ts';
+import { API, mount } from './mount.ts';
+import type { RouteParts } from './route-parts.ts';
+
+/** Models: chat in all its wires, what is translated to it, and what has routes of its own. */
+export interface OpenaiParts {
+  readonly kept: KeptParts;
+  readonly batches: Batches;
+  /** The files of batches. */
+  readonly files: StoredFiles;
+  readonly realtime: Realtime;
+  /** Batches go on from here. Called when all routes are there, because their lines call them. */
+  readonly startBatches: () => void;
+}
+
+/** `toolsOf`: the tools of MCP that chats may name. */
+export async function openOpenai(
+  phases: Phases,
+  parts: RouteParts,
+  toolsOf: NonNullable<ChatWireDeps['toolLoop']>['toolsOf'],
+): Promise<OpenaiParts> {
+  const { foundation, access, calls } = phases;
+  const { config, identity, now, onError } = foundation;
+  const { http, payments, clientSecrets } = access;
+  const { pipeline, idempotency } = calls;
+  const { server, catalog } = http;
+  const kept = await openKept(phases);
+  parts.targets.add({ model: createModelTarget({ catalog, config, now }) });
+  const secret = identity.secret('thinking of models');
+  const wires: ChatWireDeps = {
+    pipeline,
+    idempotency,
+    payments,
+    config,
+    catalog,
+    targets: parts.targets.all,
+    toolLoop: { catalog, runs: parts.runs, toolsOf, budgetMax: config.billing.runCostMax },
+    blobs: parts.files.blobs,
+    thinking: createSealedThinking(secret),
+    calls: createSealedCalls(secret),
+    kept: kept.kept,
+    background: kept.background,
+    listeners: parts.listeners,
+    now,
+    onError,
+    ...parts.keepAlive,
+  };
+  const batches = await openBatches(phases, parts, (linePipeline) => routesOfLines(wires, linePipeline));
+  await mount(server, chatWiresAt(API.prefix, wires), API);
+  await mount(
+    server,
+    {
+      ...Object.fromEntries(Object.entries(KIND_ROUTES).map(([kind, { routes }]) => [kind, routes(wires)])),
+      clientSecrets: clientSecretRoutes({ pipeline, catalog, clientSecrets, now }),
+    },
+    API,
+  );
+  await mount(server, batches.routes, API);
+  await mount(server, chatWiresAt('/api', wires), { prefix: '/api' });
+  await mount(server, { rerank: cohereRerankRoutes(wires) }, { prefix: '/api/v2' });
+  const { files, start } = batches;
+  return { kept, batches: batches.batches, files, realtime: openRealtime(phases), startBatches: start };
+}
+
+type Routes = Readonly<Record<string, FastifyPluginAsync>>;
+
+const chatWiresAt = (prefix: string, deps: ChatWireDeps): Routes =>
+  Object.fromEntries(CHAT_WIRES.filter((wire) => wire.prefix === prefix).map((wire) => [wire.name, wire.routes(deps)]));
+
+/** The routes that lines of batches can name. */
+const WIRES_OF_LINES: ReadonlySet<string> = new Set(['chat', 'completions', 'responses']);
+
+/** Lines of batches call models alone: no tools that the gateway calls, and nothing that is kept for later requests. */
+function routesOfLines({ toolLoop: _tools, ...wires }: ChatWireDeps, pipeline: Pipeline): Routes {
+  const deps: ChatWireDeps = { ...wires, pipeline, targets: () => ({}), kept: null, background: null };
+  const chat: Routes = Object.fromEntries(
+    CHAT_WIRES.filter(({ name }) => WIRES_OF_LINES.has(name)).map((wire) => [wire.name, wire.routes(deps)]),
+  );
+  return { ...chat, embeddings: KIND_ROUTES.embeddings.routes(deps) };
+}
+
+/** Responses that are kept for later requests, and those that are made in the background. */
+interface KeptParts {
+  /** Removes old ones, also if no new ones are kept. */
+  readonly keptResponses: KeptResponses;
+  /** null if none are kept. */
+  readonly kept: KeptResponses | null;
+  readonly background: Background | null;
+}
+
+async function openKept({ foundation }: Phases): Promise<KeptParts> {
+  const { config, database, identity, opened, outages, now } = foundation;
+  const secret = identity.secret('kept responses');
+  const keptResponses = createKeptResponses({ database, limits: config.responses, secret, now });
+  if (config.responses.keepMs === 0) return { keptResponses, kept: null, background: null };
+  const background = createBackground({
+    kept: keptResponses,
+    onError: (error) =>
+      outages.failed(
+        'background',
+        { err: error },
+        'a response in the background could not be stored; it is tried again',
+      ),
+  });
+  // No other process can have the embedded database open, so every response that is under way died with its process.
+  if (database.engine === 'sqlite') await background.endOrphans();
+  // After the tools that it may call were opened, so it is closed before them.
+  opened.defer(() => background.close());
+  return { keptResponses, kept: keptResponses, background };
+}
+
+function openRealtime({ foundation, access, network, calls }: Phases): Realtime {
+  const { config, onError } = foundation;
+  const { http, clientSecrets } = access;
+  return addRealtime(http.server, {
+    pipeline: calls.pipeline,
+    config,
+    clientSecrets,
+    dial: network.dial,
+    guard: originGuardOf(config),
+    addressOf: ({ socket, headers }) =>
+      clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], http.trust),
+    onError: (error) => onError(error, { id: '', method: 'GET', url: '/api/v1/realtime' }),
+  });
+}
