@@ -30,10 +30,11 @@ import {
   type GivenReply,
   KEPT_BYTES_MAX,
 } from '#call';
+import { withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
+import { contentOf, type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 import { X402 } from '../wire/revisions.ts';
@@ -98,7 +99,9 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
         gone,
         async open(callId, left) {
           const asking = asked.request(callId, left);
-          const request = isPromise(asking) ? await asking : asking;
+          const made = isPromise(asking) ? await asking : asking;
+          const caller = withContent(made.caller, asked.service, () => contentOf(asked.message));
+          const request = caller === made.caller ? made : { ...made, caller };
           const opening = openCall(pipeline, request, callId, left);
           const call = isPromise(opening) ? await opening : opening;
           opened = true;

@@ -11,7 +11,8 @@ import {
 } from '#call/compose';
 import { createReplyMemory, type Quotes } from '#call';
 import type { CallToEnd } from '#network';
-import { refuseStopped } from '#accounts';
+import { ownUrlOf } from './own-url.ts';
+import { type ApprovalStore, createApprovalStore, refuseStopped } from '#accounts';
 import { openAccess, openServer } from './server.ts';
 import type { PhaseParts } from './foundation.ts';
 import { openBilling } from './billing.ts';
@@ -35,11 +36,15 @@ export async function openMiddle(money: Money) {
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const { prices, ledger } = routed;
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
+  const approvals = createApprovalStore(database, { secret: routed.identity.secret('approvals'), now });
   const reload = createReload(routed);
-  return { ...routed, reload, quotes, ...openPipeline(routed, quotes), idempotency };
+  return { ...routed, reload, quotes, approvals, ...openPipeline(routed, quotes, approvals), idempotency };
 }
 
-function openPipeline(routed: Routed, quotes: Quotes) {
+/** The page of the dashboard on which a person decides about a call. */
+const APPROVALS_PAGE = 'approvals';
+
+function openPipeline(routed: Routed, quotes: Quotes, approvals: ApprovalStore) {
   const { config, drain, authenticator, limiter, policies, metrics, catalog, router, health, observer, now, elapsed } =
     routed;
   const runningCalls = new RunningCalls();
@@ -70,6 +75,14 @@ function openPipeline(routed: Routed, quotes: Quotes) {
     health,
     arrivals: routed.arrivals,
     quotes,
+    askFirst: {
+      approvals,
+      pageOf(id) {
+        const own = ownUrlOf(routed);
+        const dashboard = config.dashboardUrl ?? (own === null ? null : `${own}/dashboard`);
+        return dashboard === null ? null : `${dashboard}/${APPROVALS_PAGE}?id=${id}`;
+      },
+    },
     ownKeys: { keys: routed.providerKeys, bps: config.billing.ownKeyBps },
     catchUp: routed.registry.catchUp,
     attemptsMax: config.upstream.attemptsMax,

@@ -25,6 +25,7 @@ import {
 } from '#observe';
 import {
   accountRoutes,
+  approvalsRoutes,
   addKeySetRoute,
   adminFiguresRoutes,
   adminFundsRoutes,
@@ -92,6 +93,7 @@ export async function openOperator(protocols: Protocols) {
       sessions: protocols.browsers.sessions,
       keptFigures,
       quotes: protocols.quotes,
+      approvals: protocols.approvals,
       blobs,
       keptResponses,
       ...(background && { background }),
@@ -197,7 +199,8 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const members = membersRoutes({ ...accountParts(protocols), admit, nonces });
   const { providerKeys, keys, catalog } = protocols;
   const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued: () => catalog.offers() });
-  await mount(server, { accounts, sessions, funds, limits, members, ownKeys }, PREFIX);
+  const approvals = approvalsRoutes({ ...protocols, admit });
+  await mount(server, { accounts, sessions, funds, limits, members, ownKeys, approvals }, PREFIX);
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {

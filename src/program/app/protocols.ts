@@ -1,3 +1,4 @@
+import { LISTENS_EVERYWHERE, listeningAt, ownUrlOf } from './own-url.ts';
 import type { FastifyInstance } from 'fastify';
 import { clientAddress, createOriginGuard } from '#security';
 import { GatewayError } from '#errors';
@@ -319,22 +320,6 @@ function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
-
-/**
- * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
- */
-const ownUrlOf = ({ config, server }: Pick<RouteParts, 'config' | 'server'>): string | null =>
-  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
-
-/** Addresses to listen on that mean all addresses of the machine. */
-const LISTENS_EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-/** The server's origin at `host`, an address on which it listens. null before it listens. */
-function listeningAt({ server }: FastifyInstance, host: string): string | null {
-  const address = server.address();
-  if (address === null || typeof address === 'string') return null;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
-}
 
 const QUOTED: Omit<TargetRequest, 'turns' | 'arguments'> = {
   contextId: null,
