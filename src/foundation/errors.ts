@@ -84,6 +84,8 @@ interface ErrorRow {
   readonly correctable?: true;
   /** The call has no record, because no lock was made. */
   readonly withoutLock?: true;
+  /** The members of its body beside `error` over HTTP are in `data` of its error in JSON-RPC. */
+  readonly bodyInData?: true;
 }
 
 /** All error codes. This is their only table: each wire format takes its own from it, see `eachError`. */
@@ -153,6 +155,25 @@ const TABLE = {
     rpcStatus: 403,
     canonical: 'PERMISSION_DENIED',
     anthropic: 'permission_error',
+  },
+  // Clients of chat repeat a 409 or a 425 by themselves, and a person does not decide in seconds.
+  approval_required: {
+    status: 403,
+    jsonRpc: -32012,
+    rpcStatus: 403,
+    canonical: 'FAILED_PRECONDITION',
+    anthropic: 'permission_error',
+    withoutLock: true,
+    bodyInData: true,
+  },
+  approval_refused: {
+    status: 403,
+    jsonRpc: -32012,
+    rpcStatus: 403,
+    canonical: 'PERMISSION_DENIED',
+    anthropic: 'permission_error',
+    withoutLock: true,
+    bodyInData: true,
   },
   invalid_model: {
     status: 404,
@@ -328,6 +349,10 @@ export const isOfProvider = (code: ErrorCode): boolean => ERRORS[code].ofProvide
 
 /** Whether an error is about money that is missing, see `payment` of a row; undefined for any other error. */
 export const paymentOf = (code: ErrorCode): 'needed' | 'refused' | undefined => ERRORS[code].payment;
+
+/** The members of an error's body that belong into `data` of JSON-RPC. */
+export const dataInBody = ({ code, body }: GatewayError): Readonly<Record<string, unknown>> =>
+  (ERRORS[code].bodyInData && body) || {};
 
 /** Whether a client can correct an error with other arguments. */
 export const isCorrectable = (code: ErrorCode): boolean => ERRORS[code].correctable === true;

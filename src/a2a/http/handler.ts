@@ -1,3 +1,4 @@
+import { withContent } from '#accounts';
 import { isObject } from '#wire';
 import { authorise } from '#call';
 import type { Catalog } from '#catalog';
@@ -50,7 +51,8 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
     try {
       const service = request.service === '' ? await agentIn(deps, request) : request.service;
       if (service === null) return await listTasks(deps.taskDeps, request, reply, gone);
-      const ask = { ...request, service };
+      const caller = withContent(request.caller, service, () => saidIn(request.params));
+      const ask = { ...request, service, caller };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
       if (bridged !== null && ask.operation === 'card') throw noExtendedCard(ask.version, ask.service);
@@ -61,6 +63,13 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
       await reply.fail(error);
     }
   };
+}
+
+/** The message of a request without the ids that a client makes anew for each repeat. */
+function saidIn({ message }: A2aRequest['params']): string {
+  if (!isObject(message)) return '';
+  const { messageId: _id, message_id: _legacy, ...said } = message;
+  return JSON.stringify(said);
 }
 
 /**

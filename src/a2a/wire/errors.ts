@@ -1,4 +1,4 @@
-import { eachError, type ErrorCode } from '#errors';
+import { dataInBody, eachError, type ErrorCode } from '#errors';
 import { errorText, type JsonRpcError } from '#json-rpc';
 import { toGatewayError } from '#http';
 import type { A2aVersion } from './protocol.ts';
@@ -165,6 +165,8 @@ interface A2aFault {
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly metadata: Readonly<Record<string, string>>;
+  /** Further members of `data`. */
+  readonly more: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -178,12 +180,23 @@ function faultOf(thrown: unknown, version: A2aVersion): A2aFault {
       param,
       retryAfterS: undefined,
       metadata,
+      more: {},
       headers: {},
     };
   }
-  const { code, message, param, retryAfterS, headers = {} } = toGatewayError(thrown ?? new Error('nothing was thrown'));
+  const error = toGatewayError(thrown ?? new Error('nothing was thrown'));
+  const { code, message, param, retryAfterS, headers = {} } = error;
   const seconds = retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS));
-  return { row: A2A_GATEWAY_ERRORS[code], type: code, message, param, retryAfterS: seconds, metadata: {}, headers };
+  return {
+    row: A2A_GATEWAY_ERRORS[code],
+    type: code,
+    message,
+    param,
+    retryAfterS: seconds,
+    metadata: {},
+    more: dataInBody(error),
+    headers,
+  };
 }
 
 /**
@@ -209,7 +222,7 @@ const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo';
 const STRUCT = 'type.googleapis.com/google.protobuf.Struct';
 
 /** 1.0 section 9.5: an array of `google.protobuf.Any`, with an ErrorInfo first. */
-function detailsOf({ row, type, message, param, retryAfterS, metadata }: A2aFault): object[] {
+function detailsOf({ row, type, message, param, retryAfterS, metadata, more }: A2aFault): object[] {
   const isOurs = row.code <= -32010 && row.code >= -32019;
   const context = { ...metadata, ...(type === null ? {} : { type }), ...(param === undefined ? {} : { param }) };
   return [
@@ -230,14 +243,16 @@ function detailsOf({ row, type, message, param, retryAfterS, metadata }: A2aFaul
     ...(retryAfterS === undefined
       ? []
       : [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${retryAfterS}s` }]),
+    ...(Object.keys(more).length === 0 ? [] : [{ '@type': STRUCT, value: more }]),
   ];
 }
 
-function plainData({ type, param, retryAfterS, metadata }: A2aFault): object | undefined {
+function plainData({ type, param, retryAfterS, metadata, more }: A2aFault): object | undefined {
   const data = {
     ...(type === null ? {} : { type }),
     ...(param === undefined ? {} : { param }),
     ...(retryAfterS === undefined ? {} : { retry_after_s: retryAfterS }),
+    ...more,
   };
   // An object with the task's id alone says nothing new, and clients of Go cannot read an object here.
   return Object.keys(data).length === 0 ? undefined : { ...metadata, ...data };

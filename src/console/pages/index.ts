@@ -2,6 +2,7 @@ export { accountRoutes } from './account/account-routes.ts';
 export { adminProviderRoutes } from './account/admin-provider-routes.ts';
 export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
+export { approvalsRoutes } from './account/approvals-routes.ts';
 export { archiveRoutes } from './account/archive-routes.ts';
 export { createKeyUsage } from './account/key-usage.ts';
 export { limitsRoutes } from './account/limits-routes.ts';

@@ -41,17 +41,18 @@ export function toRpcFault(thrown: unknown): RpcFault {
     message,
     { param, retryAfterS: retryAfterS === undefined ? undefined : Math.max(1, Math.ceil(retryAfterS)), status },
     headers,
-    termsOf(status, { ...body }),
+    moreOf(status, { ...body }),
   );
 }
 
 /** The members of an x402 body with the payment terms. */
 const TERMS = ['x402Version', 'accepts', 'resource', 'extensions'] as const;
 
-const termsOf = (status: number, body: JsonObject): JsonObject =>
-  status === 402
-    ? Object.fromEntries(TERMS.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]]))
-    : {};
+/** The members beside `error` that say how the call can be made: by a payment, or once a person has accepted it. */
+function moreOf(status: number, body: JsonObject): JsonObject {
+  const names: readonly string[] = status === 402 ? TERMS : ['approval'];
+  return Object.fromEntries(names.filter((name) => Object.hasOwn(body, name)).map((name) => [name, body[name]]));
+}
 
 /**
  * Converts the error body of an HTTP route, `{error: {message, type, code, param}}`, to a JSON-RPC error. For a body of
@@ -70,7 +71,7 @@ export function fromHttpError(status: number, headers: Readonly<Record<string, s
     message,
     { param, retryAfterS: Number.isFinite(seconds) && seconds > 0 ? seconds : undefined, status },
     headers,
-    termsOf(status, body),
+    moreOf(status, body),
   );
 }
 

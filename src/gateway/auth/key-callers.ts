@@ -167,6 +167,7 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
       label: record.label,
       development: record.development,
       access: limits.access,
+      ...(limits.askAbove === null ? {} : { askAbove: limits.askAbove }),
       ...(record.member === null ? {} : { member: record.member }),
       ...(hasRestriction(record) ? { restricted: true } : {}),
     },

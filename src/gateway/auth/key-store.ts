@@ -154,6 +154,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         limit,
         limitReset,
         patternsToText(others.allowedServices ?? null),
+        others.askAbove ?? null,
         others.limitSoft ? 1 : 0,
         textOf(others.limitNotify ?? (becomesSoft(others) ? USUAL_PERCENTAGES : null)),
         others.requestsPerMinute ?? null,
@@ -184,6 +185,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
           requests_per_minute: row['account_requests']!,
           tokens_per_minute: row['account_tokens']!,
           allowed_services: row['account_services']!,
+          ask_above: row['account_ask_above']!,
         }))
         .map((row) => carryingLimitsOf(account, row, sums, at));
       return { ...(await carrying(rows[0]!, at)), ofAccount: await Promise.all(ofAccount) };
@@ -202,6 +204,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.limit, null),
         ...set(changes.limitReset, null),
         ...set(changes.allowedServices === undefined ? undefined : patternsToText(changes.allowedServices), null),
+        ...set(changes.askAbove, null),
         ...set(changes.limitSoft === undefined ? undefined : Number(changes.limitSoft), 0),
         ...notifyParams(changes),
         ...set(changes.requestsPerMinute, null),
@@ -230,11 +233,14 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 }
 
 /**
- * Whether a key has a spending limit, a rate, an expiry or a list of services, or belongs to a member of the account.
+ * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked, or
+ * belongs to a member of the account.
  */
 export const hasRestriction = (record: KeyRecord): boolean => {
-  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member } = record;
-  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, member].some((part) => part !== null);
+  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member } = record;
+  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member].some(
+    (part) => part !== null,
+  );
 };
 
 /** Whether a change makes a limit soft and names no percentages. The limit may have been soft before. */

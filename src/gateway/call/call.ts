@@ -71,6 +71,8 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly wantsReceipt: boolean;
   /** Id of the quote that it uses; absent for none. */
   readonly quote?: string;
+  /** Id of the approval by which a person has accepted it; absent for none. */
+  readonly approval?: string;
   /** See CallRequest.priced. */
   readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */

@@ -17,7 +17,7 @@ import { isPromise, ownTurn } from '#wire';
 import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
-import type { Caller } from '#accounts';
+import { type Caller, withContent } from '#accounts';
 import {
   paidCaller,
   type Payments,
@@ -108,7 +108,8 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
   const { schema } = options;
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
-    const { caller, rate } = admissionOf(request);
+    const { caller: admitted, rate } = admissionOf(request);
+    const caller = withContent(admitted, path, () => contentOf(request));
     // Before it is decoded, which takes the body from the request.
     const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);
@@ -146,6 +147,14 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
     },
     handle,
   );
+}
+
+/** The body of a request, the same for each repeat: clients choose another boundary of the parts of a form each time. */
+function contentOf({ body = NO_BYTES, headers }: PaidHttpRequest): Buffer {
+  const boundary = /;\s*boundary="?([^";]+)/i.exec(headers['content-type'] ?? '')?.[1];
+  return boundary === undefined
+    ? body
+    : Buffer.from(body.toString('latin1').replaceAll(boundary, 'boundary'), 'latin1');
 }
 
 /** Text for the description of each such route. */

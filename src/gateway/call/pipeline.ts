@@ -14,6 +14,7 @@ import {
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { hasCredentials } from '#http';
 import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
+import { asksFor, unasked } from './ask-first.ts';
 import { mostOf } from './lock-payments.ts';
 import { createPrepare, type PrepareOptions } from './prepare.ts';
 import { releaseProbes } from './routing/router.ts';
@@ -153,7 +154,9 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     async shareOf(request) {
       // The cap of a quoted call is for the price of its quote.
       const asked = request.quote ? (request.cap?.of ?? request) : request;
-      const call = await pipeline.prepare({ ...asked, quote: null });
+      // The call itself is asked for, once its cost is known.
+      const { content: _content, ...caller } = asked.caller;
+      const call = await pipeline.prepare({ ...asked, caller, quote: null });
       releaseProbes(options.health, call);
       // A quote may be lower than the price of today.
       const least = request.quote
@@ -177,6 +180,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 function runStages({ billed, unbilled }: PipelineOptions, call: Call, signal: CancelSignal): ReturnType<Handler> {
   if (call.free !== null) return unbilled(call, signal);
+  if (call.approval === undefined && call.parent === null && call.continues === null) {
+    const most = mostOf(call);
+    if (asksFor(call.caller, most)) throw unasked(call.caller, most, 'it is not one request');
+  }
   return call.outlivesClient ? toTheEnd(billed(call, NEVER_ABORTED)) : billed(call, signal);
 }
 

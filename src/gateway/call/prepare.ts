@@ -24,6 +24,7 @@ import {
   type Health,
 } from '#catalog';
 import type { Access, OwnKeys } from '#accounts';
+import { type AskFirst, prepareAsking } from './ask-first.ts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
 import type { PromptPrefix } from './affinity.ts';
@@ -42,6 +43,8 @@ export interface PrepareOptions {
   readonly catchUp?: () => Promise<void> | null;
   /** Default: this gateway gives no quotes. */
   readonly quotes?: Quotes;
+  /** Needed for keys with `askAbove`. */
+  readonly askFirst?: AskFirst;
   /** Default: no call uses a key of its consumer. */
   readonly ownKeys?: OwnKeyCalls;
   readonly attemptsMax: number;
@@ -61,8 +64,20 @@ export function createPrepare(options: PrepareOptions): (request: CallRequest, i
     );
     return request.room === undefined ? call : withRoom(options, call, request.room);
   };
-  return (request, id = newCallId()) =>
+  const quoted = (request: CallRequest, id: string) =>
     request.quote && !request.free ? byQuote(options, prepare, request, request.quote, id) : prepare(request, id);
+  return (request, id = newCallId()) =>
+    request.caller.content === undefined || !isAsked(request)
+      ? quoted(request, id)
+      : prepareAsking(asking(options), quoted, request, id);
+}
+
+/** Whether a person may have to accept a request: what is free, or is paid from a lock that was accepted, needs nobody. */
+const isAsked = ({ free, parent, continues }: CallRequest): boolean => !free && !parent && !continues;
+
+function asking({ quotes, askFirst, health, now }: PrepareOptions) {
+  if (quotes === undefined || askFirst === undefined) throw new Error('this gateway can ask nobody');
+  return { ...askFirst, quotes, health, now };
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
+import { asksFor, unasked } from './ask-first.ts';
 import { newCallId } from './call.ts';
 import type { RunningCalls } from './running-calls.ts';
 
@@ -87,6 +88,7 @@ export function createRuns({ ledger, now, graceMs, payments, running }: RunsOpti
           ...(parent === null ? {} : { parent }),
           ...(caller.budgets ? { budgets: caller.budgets } : {}),
         });
+      if (parent === null && asksFor(caller, budget)) throw unasked(caller, budget, `a ${noun} is several calls`);
       await payments?.prepay(locking, budget);
       for (let result = await lock(); !result.ok; result = await lock()) {
         const error = runRefusal(caller, result, budget, noun);

@@ -31,10 +31,11 @@ import {
   type GivenReply,
   KEPT_BYTES_MAX,
 } from '#call';
+import { withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
+import { contentOf, type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 import { X402 } from '../wire/revisions.ts';
@@ -103,7 +104,9 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
         gone,
         async open(callId, clientGone) {
           const asking = answeredCall.request(callId, clientGone);
-          const request = isPromise(asking) ? await asking : asking;
+          const prepared = isPromise(asking) ? await asking : asking;
+          const caller = withContent(prepared.caller, answeredCall.service, () => contentOf(answeredCall.message));
+          const request = caller === prepared.caller ? prepared : { ...prepared, caller };
           const opening = openCall(pipeline, request, callId, clientGone);
           const call = isPromise(opening) ? await opening : opening;
           isOpen = true;

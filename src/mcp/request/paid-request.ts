@@ -62,6 +62,18 @@ export async function paymentRequired(
   });
 }
 
+/** The content of a request that a person accepts: the tool's name and arguments as they are written. */
+export function contentOf({ text, members }: RequestMessage): string {
+  const whole = members.get('params');
+  const params = whole && membersOf(text, whole.start);
+  return ['name', 'arguments']
+    .flatMap((key) => {
+      const member = params?.get(key);
+      return member ? [text.slice(member.start, member.end)] : [];
+    })
+    .join(' ');
+}
+
 /**
  * The identity of a request: SHA-256, in hex, of `target`, the method, and the tool's name and arguments as they are
  * written, without ids and tokens. `answers`: include the client's answers to a round.

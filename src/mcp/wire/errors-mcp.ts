@@ -1,4 +1,4 @@
-import { eachError, type GatewayError } from '#errors';
+import { dataInBody, eachError, type GatewayError } from '#errors';
 import { errorText } from '#json-rpc';
 import { NotUtf8 } from '#wire';
 import { toGatewayError } from '#http';
@@ -48,9 +48,11 @@ export function toMcpError(
 export const statusInSession = ({ status, headers }: Pick<McpErrorReply, 'status' | 'headers'>): number =>
   status === 401 || (status === 402 && headers['payment-required'] !== undefined) ? status : 200;
 
-function dataOf({ code, param, retryAfterS }: GatewayError): Record<string, unknown> {
+function dataOf(error: GatewayError): Record<string, unknown> {
+  const { code, param, retryAfterS } = error;
   return {
     type: code,
+    ...dataInBody(error),
     ...(param === undefined ? {} : { param }),
     ...(retryAfterS === undefined ? {} : retryIn(Math.max(1, Math.ceil(retryAfterS)))),
   };

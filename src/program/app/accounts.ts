@@ -2,7 +2,7 @@ import { type LimitsStore, type MemberStore } from '#accounts';
 import { type KeyStore, sessionRoutes } from '#auth';
 import { archivedUntil, type Ledger } from '#billing';
 import { listMovements } from '#billing/compose';
-import { accountRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
+import { accountRoutes, approvalsRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
 import { type AccountRecords, accountRecords } from './account-parts.ts';
 import type { Phases } from './calls.ts';
 import { API, mount } from './mount.ts';
@@ -73,5 +73,6 @@ export async function mountAccounts(phases: Phases, parts: AccountParts, { work 
   const members = membersRoutes({ ...parts, admit, nonces });
   const catalogued = () => http.catalog.offers();
   const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued });
-  await mount(http.server, { accounts, sessions, funds: money, limits, members, ownKeys }, API);
+  const approvals = approvalsRoutes({ admit, approvals: phases.calls.approvals, keys, nonces, now });
+  await mount(http.server, { accounts, sessions, funds: money, limits, members, ownKeys, approvals }, API);
 }

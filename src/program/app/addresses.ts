@@ -17,6 +17,13 @@ export const originGuardOf = (config: Config): ReturnType<typeof createOriginGua
 export const ownUrlOf = (config: Config, server: FastifyInstance): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
 
+/** The page of the dashboard on which a person decides about a call. null if the gateway does not know its address. */
+export function approvalPage(config: Config, server: FastifyInstance, id: string): string | null {
+  const own = ownUrlOf(config, server);
+  const dashboard = config.dashboardUrl ?? (own === null ? null : `${own}/dashboard`);
+  return dashboard === null ? null : `${dashboard}/approvals?id=${id}`;
+}
+
 /** Addresses to listen on that mean all addresses of the machine. */
 const LISTENS_EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 

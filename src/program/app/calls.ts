@@ -12,8 +12,10 @@ import {
   longestLockMs,
   RunningCalls,
 } from '#call/compose';
+import { type ApprovalStore, createApprovalStore } from '#accounts';
 import { createReplyMemory, type HeldCalls, type Idempotency, type Pipeline, type Quotes } from '#call';
 import type { Access } from './access.ts';
+import { approvalPage } from './addresses.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Network } from './network.ts';
@@ -26,6 +28,7 @@ export interface Calls {
   readonly held: HeldCalls;
   readonly runningCalls: RunningCalls;
   readonly quotes: Quotes;
+  readonly approvals: ApprovalStore;
   readonly idempotency: Idempotency;
   /** Milliseconds that a lock lives at most, if it is not kept for a task. */
   readonly longestLockMs: number;
@@ -48,7 +51,7 @@ export async function openCalls(
   access: Access,
   network: Network,
 ): Promise<Calls> {
-  const { config, database, networks, logger, now, elapsed } = foundation;
+  const { config, database, identity, networks, logger, now, elapsed } = foundation;
   const { ledger, prices, receipts, lockPayments } = money;
   const { observer, metrics } = observers;
   const { authenticator, drain, states, providerKeys, http } = access;
@@ -59,6 +62,7 @@ export async function openCalls(
   const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: lockMs });
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
+  const approvals = createApprovalStore(database, { secret: identity.secret('approvals'), now });
   const runningCalls = new RunningCalls();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),
@@ -103,6 +107,7 @@ export async function openCalls(
     health,
     arrivals,
     quotes,
+    askFirst: { approvals, pageOf: (id) => approvalPage(config, http.server, id) },
     ownKeys: { keys: providerKeys, bps: config.billing.ownKeyBps },
     catchUp: network.registry.catchUp,
     attemptsMax,
@@ -115,5 +120,5 @@ export async function openCalls(
     elapsed,
   });
   const held = createHeldCalls({ billing, catalog, router, callTimeoutMs, now, elapsed });
-  return { pipeline, held, runningCalls, quotes, idempotency, longestLockMs: lockMs };
+  return { pipeline, held, runningCalls, quotes, approvals, idempotency, longestLockMs: lockMs };
 }

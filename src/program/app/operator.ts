@@ -47,6 +47,7 @@ function sweptOf(
     sessions: access.browsers.sessions,
     keptFigures: network.routing.keptFigures,
     quotes: calls.quotes,
+    approvals: calls.approvals,
     blobs: files.blobs,
     keptResponses,
     ...(background && { background }),

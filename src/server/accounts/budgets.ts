@@ -19,6 +19,8 @@ export interface BudgetRule {
 export interface CallRules {
   /** Patterns of services and tools, see Access. null: everything. */
   readonly allowedServices: readonly string[] | null;
+  /** A person accepts each call that may cost more, before it runs. null: no call. */
+  readonly askAbove: MicroUsd | null;
 }
 
 /** Limits beyond those of single keys. */
@@ -49,11 +51,13 @@ export const NO_LIMITS: AccountLimits = {
   requestsPerMinute: null,
   tokensPerMinute: null,
   allowedServices: null,
+  askAbove: null,
 };
 
 /** The rules in a row of `api_keys` or of `account_limits`. */
 export const callRulesOf = (row: Row): CallRules => ({
   allowedServices: patternsFromText(row['allowed_services'] as string | null),
+  askAbove: row['ask_above'] as bigint | null,
 });
 
 const patternsFromText = (text: string | null): CallRules['allowedServices'] =>

@@ -1,3 +1,4 @@
+import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
 import { type Access, accessOf } from './access.ts';
 import type { Caller, AccountRates, CallerBudget, MinuteRates } from './caller.ts';
@@ -82,6 +83,8 @@ export function createLimitedAccounts(
 interface CallerLimits {
   readonly parts: Pick<Caller, 'budgets' | 'rates'>;
   readonly access: Access | null;
+  /** The lowest of the key's and its member's; null for none. */
+  readonly askAbove: MicroUsd | null;
   /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
   readonly until: number;
 }
@@ -111,10 +114,14 @@ export function callerLimits(
       ...(budgets.length === 0 ? {} : { budgets }),
       ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
     },
+    askAbove: lowest([key?.askAbove ?? null, ...ofAccount.map(({ limits }) => limits.askAbove)]),
     access: accessOf(key?.allowedServices ?? null, ...ofAccount.map(({ limits }) => limits.allowedServices)),
     until,
   };
 }
+
+const lowest = (amounts: readonly (MicroUsd | null)[]): MicroUsd | null =>
+  amounts.reduce((least, one) => (least === null || (one !== null && one < least) ? one : least), null);
 
 const isUnset = ({ requestsPerMinute, tokensPerMinute }: MinuteRates): boolean =>
   requestsPerMinute === null && tokensPerMinute === null;

@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Budget } from '#billing';
+import type { Budget, MicroUsd } from '#billing';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import type { Access } from './access.ts';
@@ -43,6 +44,27 @@ export interface Caller {
    * nobody has set any.
    */
   readonly rates?: { readonly key: MinuteRates | null; readonly account: AccountRates | null };
+  /** The content of its request, for a key with `askAbove`; absent for others, and where no call is made. */
+  readonly content?: RequestContent;
+}
+
+/** The content of a request, as the person sees it who accepts the request. */
+interface RequestContent {
+  /** SHA-256 in hex. A repeat of the request has the same. */
+  readonly digest: string;
+  /** The beginning of the request, at most PREVIEW_CHARS. */
+  readonly preview: string;
+}
+
+const PREVIEW_CHARS = 2_000;
+
+/** The caller with the content of its request, if a person may have to accept it. `text`: makes the whole of it. */
+export function withContent(caller: Caller, of: string, text: () => string | Uint8Array): Caller {
+  if (caller.key?.askAbove === undefined || caller.run !== undefined) return caller;
+  const whole = text();
+  const digest = createHash('sha256').update(`${of}\n`).update(whole).digest('hex');
+  const shown = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
+  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed() } };
 }
 
 interface CallerSession {
@@ -93,6 +115,8 @@ export interface CallerKey {
   readonly development: boolean;
   /** The rules of the key and of its member; null if it may call everything. */
   readonly access: Access | null;
+  /** A person accepts each of its calls that may cost more; absent for none. */
+  readonly askAbove?: MicroUsd;
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**

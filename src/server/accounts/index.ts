@@ -1,4 +1,5 @@
 export { type Access, offersWithin } from './access.ts';
+export { type Approval, type ApprovalStore, type ApprovalUse, createApprovalStore, WAITING_MAX } from './approvals.ts';
 export { DEVELOPMENT_ACCOUNT, callerCaip10, parseAccountId, providerIdOf, subjectAccount } from './account-id.ts';
 export {
   type AccountLimits,
@@ -34,6 +35,7 @@ export {
   nobodyActs,
   ownPartOf,
   roleToAct,
+  withContent,
 } from './caller.ts';
 export { type CarryingLimit, carryingBudget, carryingKey, createCarriedSums } from './carried-sums.ts';
 export {

@@ -44,7 +44,7 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', ['listLimits', '
 export function limitsSteps(
   account: string,
   subject: LimitsSubject,
-  { budgets, requestsPerMinute, tokensPerMinute, allowedServices }: Partial<AccountLimits>,
+  { budgets, requestsPerMinute, tokensPerMinute, allowedServices, askAbove }: Partial<AccountLimits>,
   { at, role = null }: { readonly at: number; readonly role?: MemberRole | null | undefined },
 ): readonly Step[] {
   const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
@@ -60,6 +60,7 @@ export function limitsSteps(
     role,
     at,
     ...set(allowedServices === undefined ? undefined : patternsToText(allowedServices), null),
+    ...set(askAbove, null),
   ];
   return [
     { statement: SQL.changeLimits, params },

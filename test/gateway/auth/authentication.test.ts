@@ -178,6 +178,7 @@ describe('authentication while the database is slow or away', () => {
     requestsPerMinute: null,
     tokensPerMinute: null,
     allowedServices: null,
+    askAbove: null,
     ofAccount: [],
   };
 

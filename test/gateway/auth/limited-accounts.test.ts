@@ -4,7 +4,10 @@ import type { LimitsOf } from '../../../src/server/accounts/budgets.ts';
 import { createLimitedAccounts } from '../../../src/server/accounts/caller-limits.ts';
 
 const rates = (requestsPerMinute: number): readonly LimitsOf[] => [
-  { subject: 'account', limits: { budgets: [], requestsPerMinute, tokensPerMinute: null, allowedServices: null } },
+  {
+    subject: 'account',
+    limits: { budgets: [], requestsPerMinute, tokensPerMinute: null, allowedServices: null, askAbove: null },
+  },
 ];
 const caller: Caller = { account: 'tollgate:local:org', key: null, wallet: null };
 

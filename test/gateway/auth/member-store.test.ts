@@ -27,14 +27,20 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   ).toEqual([[ORG, '']]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
-  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7, allowedServices: null };
+  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7, allowedServices: null, askAbove: null };
   expect(await limits.change(ORG, bob, set)).toEqual(set);
   // Two changes at once: neither undoes the other.
   await Promise.all([
     limits.change(ORG, 'account', { budgets: [budget] }),
     limits.change(ORG, 'account', { requestsPerMinute: 9 }),
   ]);
-  const both = { budgets: [budget], requestsPerMinute: 9, tokensPerMinute: null, allowedServices: null };
+  const both = {
+    budgets: [budget],
+    requestsPerMinute: 9,
+    tokensPerMinute: null,
+    allowedServices: null,
+    askAbove: null,
+  };
   expect(await limits.get(ORG, 'account')).toEqual(both);
   expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({
     ...both,

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { CallRules } from '#accounts';
 import { PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
-import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, type MicroUsd } from '#billing';
+import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing';
 
 /** The amount in a body, in one of two units. */
 export interface AmountBody {
@@ -67,6 +67,7 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
 /** The rules of a key or of a member in a body. */
 export interface CallRulesBody {
   readonly allowed_services?: readonly string[] | null;
+  readonly ask_above?: number | null;
 }
 
 /** The schema of these rules in a body. `whose`: whom they limit. */
@@ -80,20 +81,32 @@ export const callRulesProperties = (whose: string) =>
       items: { type: 'string', minLength: 1, maxLength: PATTERN_CHARACTERS_MAX },
       description: `What ${whose} may call; null is everything. \`files\` is a service with all that it has, \`files/read\` one tool of it, \`files/*\` all its tools; a name behind a minus is taken away, wherever it stands.`,
     },
+    ask_above: {
+      type: ['number', 'null'],
+      minimum: 0,
+      description: 'USD for one call: a person accepts a call that may cost more, before it runs; null is no call.',
+      [DOCUMENTED]: documentedUsd,
+    },
   }) as const;
 
 /** The schema of these rules in answers. */
 export const callRulesView = {
   allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
+  ask_above: { type: ['number', 'null'], description: 'USD for one call.' },
 } as const;
 
-export const viewCallRules = ({ allowedServices }: CallRules) => ({ allowed_services: allowedServices });
+export const viewCallRules = ({ allowedServices, askAbove }: CallRules) => ({
+  allowed_services: allowedServices,
+  ask_above: askAbove === null ? null : toUsdNumber(askAbove),
+});
 
-/** Reads the rules that a body changes. Throws GatewayError `invalid_request` for a wrong pattern. */
-export function parseCallRules({ allowed_services: patterns }: CallRulesBody): Partial<CallRules> {
-  if (patterns === undefined) return {};
+/** Reads the rules that a body changes. Throws GatewayError `invalid_request` for a wrong pattern or amount. */
+export function parseCallRules({ allowed_services: patterns, ask_above: above }: CallRulesBody): Partial<CallRules> {
+  const askAbove = typeof above === 'number' ? parseUsdField(above, 'ask_above') : above;
+  const asks = askAbove === undefined ? {} : { askAbove };
+  if (patterns === undefined) return asks;
   const fault = patterns && patternsFault(patterns);
-  if (!fault) return { allowedServices: patterns };
+  if (!fault) return { ...asks, allowedServices: patterns };
   const param = fault.at === null ? 'allowed_services' : `allowed_services[${fault.at}]`;
   throw new GatewayError('invalid_request', `${param} ${fault.text}`, { param });
 }

@@ -1,9 +1,9 @@
 -- name: insertKey
 INSERT INTO api_keys (hash, account, label, development, disabled, created_at, expires_at, spend_limit, limit_reset, allowed_services,
-  limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since)
-SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $5
-WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $16
-  AND (CAST($14 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $14 AND role <> 'viewer'))
+  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since)
+SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5
+WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $17
+  AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
 RETURNING *
 
 -- name: findKey
@@ -11,7 +11,7 @@ SELECT * FROM api_keys WHERE hash = $1
 
 -- name: findKeyWithLimits
 SELECT api_keys.*, l.subject, l.rules, l.requests_per_minute AS account_requests, l.tokens_per_minute AS account_tokens,
-  l.allowed_services AS account_services,
+  l.allowed_services AS account_services, l.ask_above AS account_ask_above,
   l.daily_since, l.weekly_since, l.monthly_since, l.ever_since
 FROM api_keys LEFT JOIN account_limits AS l ON l.account = api_keys.account AND l.subject IN ('account', 'operator', api_keys.member)
 WHERE hash = $1 AND (api_keys.member IS NULL OR EXISTS (SELECT 1 FROM members
@@ -23,7 +23,7 @@ SELECT * FROM api_keys WHERE account = $1 ORDER BY created_at, hash LIMIT $2 OFF
 
 -- name: updateKey
 -- Each field has its own switch, so that two concurrent changes never undo each other. For example, a rename must not
--- enable a disabled key. $17 = 2 gives percentages only to a limit that becomes soft and has none.
+-- enable a disabled key. $19 = 2 gives percentages only to a limit that becomes soft and has none.
 UPDATE api_keys SET
   label = CASE WHEN $3 = 1 THEN $4 ELSE label END,
   disabled = CASE WHEN $5 = 1 THEN $6 ELSE disabled END,
@@ -31,17 +31,18 @@ UPDATE api_keys SET
   spend_limit = CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END,
   limit_reset = CASE WHEN $11 = 1 THEN $12 ELSE limit_reset END,
   allowed_services = CASE WHEN $13 = 1 THEN $14 ELSE allowed_services END,
-  limit_soft = CASE WHEN $15 = 1 THEN $16 ELSE limit_soft END,
-  limit_notify = CASE WHEN $17 = 1 OR ($17 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $18 ELSE limit_notify END,
-  requests_per_minute = CASE WHEN $19 = 1 THEN $20 ELSE requests_per_minute END,
-  tokens_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE tokens_per_minute END,
-  limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $15 = 1 THEN $23 ELSE limit_by END,
+  ask_above = CASE WHEN $15 = 1 THEN $16 ELSE ask_above END,
+  limit_soft = CASE WHEN $17 = 1 THEN $18 ELSE limit_soft END,
+  limit_notify = CASE WHEN $19 = 1 OR ($19 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $20 ELSE limit_notify END,
+  requests_per_minute = CASE WHEN $21 = 1 THEN $22 ELSE requests_per_minute END,
+  tokens_per_minute = CASE WHEN $23 = 1 THEN $24 ELSE tokens_per_minute END,
+  limit_by = CASE WHEN $9 = 1 OR $11 = 1 OR $17 = 1 THEN $25 ELSE limit_by END,
   limit_since = CASE WHEN ($9 = 1 AND spend_limit IS DISTINCT FROM $10) OR ($11 = 1 AND limit_reset IS DISTINCT FROM $12)
-    OR ($17 = 1 AND limit_notify IS DISTINCT FROM $18) OR ($17 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $24 ELSE limit_since END,
+    OR ($19 = 1 AND limit_notify IS DISTINCT FROM $20) OR ($19 = 2 AND limit_soft = 0 AND limit_notify IS NULL) THEN $26 ELSE limit_since END,
   -- A key without a limit counts like one whose limit never resets.
   counted_since = CASE WHEN
     CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END
-    IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $24 ELSE counted_since END
+    IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $26 ELSE counted_since END
 WHERE hash = $1 AND account = $2
 RETURNING *
 

@@ -19,7 +19,7 @@ UPDATE budget_notices SET due_at = $4 WHERE budget = $1 AND spend_limit = $2 AND
 SELECT sealed FROM account_webhooks WHERE account = $1
 
 -- name: listNotices
-SELECT body, due_at FROM budget_notices WHERE account = $1 ORDER BY at DESC, budget, percent DESC LIMIT $2
+SELECT body, due_at FROM budget_notices WHERE account = $1 AND budget NOT LIKE 'apr_%' ORDER BY at DESC, budget, percent DESC LIMIT $2
 
 -- name: note
 INSERT INTO budget_notices (budget, spend_limit, percent, account, at, body, due_at, attempts)

@@ -1,0 +1,161 @@
+import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
+import { GatewayError } from '#errors';
+import { formatUsd } from '#billing';
+import type { ApprovalStore, ApprovalUse } from '#accounts';
+import type { Pipeline } from '#call';
+import {
+  type CallerOf,
+  type KeyStore,
+  type Nonces,
+  requireAdmission,
+  requireFreshSignature,
+  requireFullRights,
+} from '#auth';
+import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
+
+interface ApprovalsDeps {
+  readonly admit: Pipeline['admit'];
+  readonly approvals: ApprovalStore;
+  readonly keys: Pick<KeyStore, 'find'>;
+  readonly nonces: Pick<Nonces, 'use'>;
+  readonly now: () => number;
+}
+
+interface Params {
+  readonly id: string;
+}
+interface Decision {
+  readonly decision: 'accept' | 'refuse';
+}
+
+const tags = ['Account'];
+const LISTED_MAX = 100;
+const STATES = ['waiting', 'accepted', 'refused', 'used', 'expired'] as const;
+
+/** The calls that wait for a person, and the decisions about them. */
+export function approvalsRoutes({ admit, ...deps }: ApprovalsDeps): FastifyPluginAsync {
+  return async (app) => {
+    const admissionOf = requireAdmission(app, admit);
+    const callerOf: CallerOf = (request) => admissionOf(request).caller;
+    listApprovals(app, deps, callerOf);
+    decideApproval(app, deps, callerOf);
+  };
+}
+
+const approvalSchema = titled(
+  'Approval',
+  objectOf({
+    id: { type: 'string' },
+    state: {
+      type: 'string',
+      enum: STATES,
+      description: '`used`: a call runs or ran with it. `expired`: nobody decided, or the request was not sent again.',
+    },
+    primitive: { type: 'string' },
+    service: { type: 'string' },
+    tool: { type: ['string', 'null'] },
+    highest_cost_usd: { type: 'string', description: 'The most that the call can cost, at a price that is fixed.' },
+    digest: { type: 'string', description: 'SHA-256 of the request: a repeat has the same.' },
+    preview: { type: 'string', description: 'The beginning of the request: at most 2,000 characters.' },
+    key: objectOf({
+      hash: { type: 'string', description: 'The API key that asks.' },
+      name: { type: ['string', 'null'], description: 'null if the key was deleted.' },
+      member: { type: ['string', 'null'], description: 'The account of the member whose key it is.' },
+    }),
+    created_at: { type: 'string' },
+    expires_at: { type: 'string', description: 'Until then it can be accepted, and the request be sent again.' },
+    decided_at: { type: ['string', 'null'] },
+    decided_by: { type: ['string', 'null'], description: 'The account that has decided.' },
+    call: { type: ['string', 'null'], description: 'Id of the call that has used it.' },
+  }),
+);
+
+const timeOf = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+
+function stateOf({ call, state, expiresAt }: ApprovalUse, now: number): (typeof STATES)[number] {
+  if (call !== null) return 'used';
+  return expiresAt <= now ? (state === 'refused' ? 'refused' : 'expired') : state;
+}
+
+async function viewApproval(of: ApprovalUse, { keys, now }: Pick<ApprovalsDeps, 'keys' | 'now'>) {
+  const key = await keys.find(of.key);
+  return {
+    id: of.id,
+    state: stateOf(of, now()),
+    primitive: of.primitive,
+    service: of.service,
+    tool: of.operation,
+    highest_cost_usd: formatUsd(of.amount),
+    digest: of.digest,
+    preview: of.preview,
+    key: { hash: of.key, name: key?.label ?? null, member: key?.member ?? null },
+    created_at: timeOf(of.createdAt),
+    expires_at: timeOf(of.expiresAt),
+    decided_at: timeOf(of.decidedAt),
+    decided_by: of.decidedBy,
+    call: of.call,
+  };
+}
+
+function listApprovals(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'List calls that a person accepts',
+    description:
+      'Calls that may cost more than `ask_above` of their key or its member: those that wait, and those that were decided in the last day, the newest first. A restricted key sees its own.',
+    tags,
+    response: { 200: listOf(approvalSchema) },
+  };
+  app.get('/approvals', { config: { actsAs: 'viewer' }, schema }, async (request) => {
+    const { account, key } = callerOf(request);
+    const found = await deps.approvals.list(account, key?.restricted ? key.hash : null, LISTED_MAX);
+    return { data: await Promise.all(found.map((one) => viewApproval(one, deps))) };
+  });
+}
+
+function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>, callerOf: CallerOf): void {
+  const schema = {
+    summary: 'Accept or refuse a call',
+    description:
+      'For an admin or owner of the account. Once it is accepted, the same request of the same key runs once, at the price that is fixed. A wallet signs in for this with a nonce of `/auth/nonce`.',
+    tags,
+    params: objectOf({ id: { type: 'string' } }),
+    body: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['decision'],
+      examples: [{ decision: 'accept' }],
+      properties: { decision: { type: 'string', enum: ['accept', 'refuse'] } },
+    },
+    response: { 200: dataOf(approvalSchema) },
+  };
+  app.post<{ Params: Params; Body: Decision }>(
+    '/approvals/:id',
+    { config: { actsAs: 'admin' }, schema },
+    async (request) => {
+      const caller = callerOf(request);
+      await requireFullRights(deps.keys, caller, {
+        what: 'decide about calls',
+        instead: 'ask an admin of the account',
+      });
+      const { id } = request.params;
+      if ((await deps.approvals.get(caller.account, id)) === null) throw notFound();
+      await requireFreshSignature(caller, deps.nonces);
+      const by = caller.member?.account ?? caller.account;
+      const state = request.body.decision === 'accept' ? 'accepted' : 'refused';
+      const isDecided = await deps.approvals.decide(caller.account, id, state, by);
+      const found = await deps.approvals.get(caller.account, id);
+      if (found === null) throw notFound();
+      if (!isDecided)
+        throw new GatewayError(
+          'unprocessable',
+          `This call does not wait any more: it is ${stateOf(found, deps.now())}`,
+          {
+            param: 'id',
+          },
+        );
+      return { data: await viewApproval(found, deps) };
+    },
+  );
+}
+
+const notFound = () => new GatewayError('not_found', 'There is no such call that waits', { param: 'id' });

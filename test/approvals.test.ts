@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { escrowOf } from '#billing';
+import { ENDPOINTS, type PeerDoor } from './peers/routes.ts';
+import { startPeerProvider, type PeerProvider } from './peers/peer-provider.ts';
+import { peerServices } from './peers/services.ts';
+import { startSpine, UNHURRIED, type Spine } from './support/spine.ts';
+
+// A call above the price of its key waits for a person, whatever the primitive and whatever the route.
+
+let provider: PeerProvider;
+let spine: Spine;
+beforeAll(async () => {
+  provider = await startPeerProvider();
+  spine = await startSpine({
+    toml: UNHURRIED + peerServices(provider),
+    env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' },
+  });
+});
+afterAll(async () => {
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+  await provider.close();
+});
+
+interface Shown {
+  readonly id: string;
+  readonly state: string;
+  readonly highest_cost_usd: string;
+  readonly preview: string;
+  readonly call: string | null;
+  readonly key: { readonly hash: string };
+}
+
+let tenants = 0;
+/** An account with a key that asks, and a key without limits. */
+async function account(name: string) {
+  const owner = `${name}-${(tenants += 1)}`;
+  const asking = await spine.tenant(owner, '1', { askAbove: 100n });
+  const full = (await spine.app.keys.create({ account: asking.account, label: 'full', kind: 'live' }))!.text;
+  const api = async (key: string, method: string, path: string, body?: object) => {
+    const response = await fetch(spine.url + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    return { status: response.status, body: (await response.json()) as { data: never; error: { message: string } } };
+  };
+  return {
+    ...asking,
+    full,
+    api,
+    list: async (key = full) => (await api(key, 'GET', '/approvals')).body.data as readonly Shown[],
+    decide: (id: string, decision: string, key = full) => api(key, 'POST', `/approvals/${id}`, { decision }),
+    money: async () => spine.app.ledger.balance(escrowOf(asking.account)),
+  };
+}
+
+const idIn = (raw: string) => /apr_[0-9a-f]{32}/.exec(raw)?.[0];
+
+describe.each(ENDPOINTS)('$name', (door: PeerDoor) => {
+  test('waits for a person, runs once when accepted, and then has to wait again', async () => {
+    const { key, hash, list, decide, money } = await account('accepted');
+    const [calls, before] = [provider.calls(), await money()];
+    const text = `complete ${tenants}`;
+    const call = () => door.call({ origin: spine.origin, key, text });
+    const waiting = await call();
+    expect(waiting.kind).not.toBe('answered');
+    expect(waiting.raw).toContain('a person has to accept it first');
+    expect(waiting.raw).toContain('https://gateway.example/dashboard/approvals?id=apr_');
+    expect(waiting.raw).toContain('approval');
+    const id = idIn(waiting.raw)!;
+    // A repeat waits for the same decision.
+    expect(idIn((await call()).raw)).toBe(id);
+    expect(await list()).toMatchObject([{ id, state: 'waiting', call: null, key: { hash } }]);
+    expect((await list())[0]!.preview).toContain(text);
+    expect([provider.calls(), await money()]).toEqual([calls, before]);
+
+    // Whom the price is for decides nothing.
+    expect((await decide(id, 'accept', key)).status).toBe(403);
+    expect(await list(key)).toMatchObject([{ id, state: 'waiting' }]);
+
+    expect(await decide(id, 'accept')).toMatchObject({ status: 200, body: { data: { id, state: 'accepted' } } });
+    const answered = await call();
+    expect(answered).toMatchObject({ kind: 'answered', said: expect.stringContaining('did complete') as string });
+    await spine.quiet();
+    const paid = before!.available - (await money())!.available;
+    expect(paid).toBe(1_000n);
+    expect(await list()).toMatchObject([{ id, state: 'used' }]);
+    expect(await decide(id, 'refuse')).toMatchObject({ status: 422 });
+
+    const again = await call();
+    expect(again.kind).not.toBe('answered');
+    expect(idIn(again.raw)).not.toBe(id);
+    expect(before!.available - (await money())!.available).toBe(paid);
+  });
+});
+
+test('a refusal is told, and is for this request alone', async () => {
+  const { key, decide } = await account('refused');
+  const door = ENDPOINTS.find(({ name }) => name === 'chat')!;
+  const call = (text: string) => door.call({ origin: spine.origin, key, text });
+  const id = idIn((await call('complete one')).raw)!;
+  expect((await decide(id, 'refuse')).status).toBe(200);
+  expect((await call('complete one')).raw).toContain('A person has refused this call');
+  expect((await call('complete two')).raw).toContain('a person has to accept it first');
+});
+
+test('with an idempotency key a further repeat gets the same answer', async () => {
+  const { key, decide, money } = await account('kept');
+  for (const name of ['chat', 'MCP']) {
+    const door = ENDPOINTS.find((one) => one.name === name)!;
+    const call = () => door.call({ origin: spine.origin, key, text: 'complete', once: `once-${name}` });
+    await decide(idIn((await call()).raw)!, 'accept');
+    const first = await call();
+    expect(first.kind).toBe('answered');
+    const { available } = (await money())!;
+    expect(await call()).toMatchObject({ kind: 'answered', id: first.id });
+    expect((await money())!.available).toBe(available);
+  }
+});
+
+test('a call that failed leaves its approval for another try; one at the same time runs once', async () => {
+  const { key, decide, money } = await account('tried');
+  const door = ENDPOINTS.find(({ name }) => name === 'chat')!;
+  const failing = () => door.call({ origin: spine.origin, key, text: 'error' });
+  const id = idIn((await failing()).raw)!;
+  await decide(id, 'accept');
+  for (let i = 0; i < 2; i += 1) expect((await failing()).raw).not.toContain('a person has to accept');
+  const { available } = (await money())!;
+
+  const call = () => door.call({ origin: spine.origin, key, text: 'complete' });
+  await decide(idIn((await call()).raw)!, 'accept');
+  const outcomes = await Promise.all([call(), call(), call()]);
+  expect(outcomes.filter(({ kind }) => kind === 'answered')).toHaveLength(1);
+  await spine.quiet();
+  expect(available - (await money())!.available).toBe(1_000n);
+});
+
+test('what costs no more asks nobody', async () => {
+  const { key, list } = await account('cheap');
+  const response = await spine.post(
+    '/chat/completions',
+    { model: 'peer/all', max_tokens: 100, messages: [{ role: 'user', content: 'no-usage' }] },
+    { authorization: `Bearer ${key}` },
+  );
+  expect(response.status).toBe(200);
+  expect(await list()).toEqual([]);
+});
+
+test('an account has a bounded number of calls that wait', async () => {
+  const { key, api, list } = await account('many');
+  const chat = (text: string) =>
+    api(key, 'POST', '/chat/completions', {
+      model: 'peer/all',
+      max_tokens: 5_000,
+      messages: [{ role: 'user', content: text }],
+    });
+  for (let i = 0; i < 100; i += 1) expect((await chat(`complete ${i}`)).status).toBe(403);
+  expect(await chat('complete 100')).toMatchObject({
+    status: 429,
+    body: { error: { message: 'Too many calls of this account wait to be accepted. Decide some' } },
+  });
+  // One of those that wait is told as before.
+  expect((await chat('complete 7')).status).toBe(403);
+  expect(await list()).toHaveLength(100);
+});
