@@ -18,7 +18,7 @@ import {
   followDatabase,
   type SharedClock,
 } from '#store';
-import type { Identity } from '#auth';
+import type { ChallengeFor, Identity } from '#auth';
 import { VERSION } from '../../foundation/version.ts';
 import { NO_FUNDS, type OpenPayments } from './payments.ts';
 import { openJournaled } from './journal.ts';
@@ -172,6 +172,7 @@ interface LateBound {
   endCall: (call: CallToEnd) => boolean;
   batchWasEnded: Batches['wasEnded'];
   gaveUpVideo: (task: Task) => Promise<void>;
+  challenge: ChallengeFor;
 }
 
 const createLateBound = (): LateBound => ({
@@ -182,6 +183,7 @@ const createLateBound = (): LateBound => ({
   funds: NO_FUNDS,
   pollAgent: async () => null,
   gaveUpVideo: async () => {},
+  challenge: () => null,
   endCall: () => false,
   batchWasEnded() {},
   giveFile: (stream) => stream.respond({ ':status': 404 }, { endStream: true }),

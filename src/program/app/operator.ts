@@ -50,6 +50,7 @@ import {
 import { auditFunds } from '#payments/on-chains';
 import { modelsRoutes } from '#openai';
 import { createKnownAccounts, createOldUsage, createRollUp, findRecentTimes, recentUsers } from '#analytics';
+import { mountAuthorization } from './authorization.ts';
 import { mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 import { createArchives } from './archives.ts';
@@ -99,6 +100,7 @@ export async function openOperator(protocols: Protocols) {
       batches,
       notices: protocols.notices,
       oldUsage: analytics.oldUsage,
+      ...(protocols.authorizationState && { authorization: protocols.authorizationState }),
     },
     {
       everyMs: config.billing.sweepMs,
@@ -198,6 +200,7 @@ async function mountAccounts(protocols: Protocols): Promise<void> {
   const { providerKeys, keys, catalog } = protocols;
   const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued: () => catalog.offers() });
   await mount(server, { accounts, sessions, funds, limits, members, ownKeys }, PREFIX);
+  await mountAuthorization(protocols, accountParts(protocols));
 }
 
 async function mountAdministration(protocols: Protocols, { rollUp }: Analytics): Promise<void> {

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { clientAddress, createOriginGuard } from '#security';
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';
@@ -44,6 +43,7 @@ import { createGuardedFetch, OutboundFailure } from '#network';
 import { VERSION } from '../../foundation/version.ts';
 import type { PhaseParts } from './foundation.ts';
 import type { Middle } from './middle.ts';
+import { listeningAt, ownUrlOf } from './server.ts';
 import { openBatches } from './batches.ts';
 import { mount } from './mount.ts';
 import { openMedia, openTasks, watchTasks } from './tasks.ts';
@@ -254,7 +254,7 @@ function openMcp(parts: RouteParts, { blobs }: Files) {
     onError,
     guard: originGuardOf(config),
     challenge: parts.oauth.challengeFor,
-    strangers: config.oauth.issuer === null,
+    strangers: config.oauth.issuer === null && !config.authorization.enabled,
     onSessionEnded: parts.metrics.mcpSessionEnded,
     ...keepAlive,
   });
@@ -320,21 +320,8 @@ function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
 const discoveryOf = (issuer: string | null): string | null =>
   issuer === null ? null : `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
 
-/**
- * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
- */
-const ownUrlOf = ({ config, server }: Pick<RouteParts, 'config' | 'server'>): string | null =>
-  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
-
 /** Addresses to listen on that mean all addresses of the machine. */
 const LISTENS_EVERYWHERE: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-
-/** The server's origin at `host`, an address on which it listens. null before it listens. */
-function listeningAt({ server }: FastifyInstance, host: string): string | null {
-  const address = server.address();
-  if (address === null || typeof address === 'string') return null;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
-}
 
 const QUOTED: Omit<TargetRequest, 'turns' | 'arguments'> = {
   contextId: null,

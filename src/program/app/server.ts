@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify';
 import { configuredNames, createOwnOrigin, createTrust } from '#security';
 import { allowPages, createServer, createDrain } from '#http';
 import { createCatalog } from '#catalog';
@@ -18,6 +19,7 @@ import {
   createSignIn,
   createWebSessions,
 } from '#auth';
+import { createStateStore, createTokenLookup } from '#authorization';
 import { VERSION } from '../../foundation/version.ts';
 import type { PhaseParts } from './foundation.ts';
 import type { Money } from './money.ts';
@@ -48,6 +50,7 @@ export async function openServer(money: Money) {
     ownOrigin,
     onBodyRefused: metrics.bodyRefused,
     onError,
+    challenge: (request, error) => money.late.challenge(request, error),
     formOf: (request) => anthropicForm(request) ?? geminiForm(request),
   });
   money.late.bodies = server.requestBodies;
@@ -75,6 +78,7 @@ export async function openServer(money: Money) {
     elsewhere: { '/marketplace': config.marketplaceUrl, '/dashboard': config.dashboardUrl },
     signInDomains: config.signIn.domains,
     analytics: config.analytics.public !== 'off',
+    authorization: config.authorization.enabled,
     catalog,
     onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
   });
@@ -86,7 +90,8 @@ export type Access = PhaseParts<typeof openAccess>;
 
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(listener: HttpListener) {
-  const { config, database, ledger, identity, logger, outages, payments, ownOrigin, opened, now, elapsed } = listener;
+  const { config, database, ledger, identity, logger, outages, payments, ownOrigin, opened, now, elapsed, late } =
+    listener;
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
@@ -97,7 +102,14 @@ export async function openAccess(listener: HttpListener) {
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
   const onError = (error: unknown) =>
     outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
-  const oauth = await createProtectedResource({ config, ownOrigin, attempts, now, elapsed, onError });
+  const authorizationState = config.authorization.enabled ? createStateStore(database, now) : null;
+  const own = authorizationState && {
+    issuer: () => originOf(ownUrlOf(listener)),
+    find: createTokenLookup(authorizationState),
+    useOnce: nonces.useOnce,
+  };
+  const oauth = await createProtectedResource({ config, ownOrigin, own, attempts, now, elapsed, onError });
+  if (oauth.accessTokens !== null || own !== null) late.challenge = oauth.challengeFor;
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
@@ -111,6 +123,7 @@ export async function openAccess(listener: HttpListener) {
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
+    ownTokens: oauth.ownTokens,
     browsers,
     runTokens,
     runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
@@ -135,10 +148,26 @@ export async function openAccess(listener: HttpListener) {
     signIn,
     nonces,
     oauth,
+    authorizationState,
     runTokens,
     clientSecrets,
     browsers,
     authenticator,
     drain: createDrain(authenticator.authenticate),
   };
+}
+
+export const originOf = (url: string | null): string | null => url && new URL(url).origin;
+
+/**
+ * The public address of this gateway. null if it is not configured, or if a development gateway does not listen yet.
+ */
+export const ownUrlOf = ({ config, server }: Pick<HttpListener, 'config' | 'server'>): string | null =>
+  config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
+
+/** The server's origin at `host`, an address on which it listens. null before it listens. */
+export function listeningAt({ server }: FastifyInstance, host: string): string | null {
+  const address = server.address();
+  if (address === null || typeof address === 'string') return null;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`;
 }

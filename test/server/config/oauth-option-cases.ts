@@ -1,6 +1,6 @@
 import type { Case } from './option-case.ts';
 
-/** Cases of the options of `[oauth]`. */
+/** Cases of the options of `[oauth]` and `[authorization]`. */
 export const OAUTH_CASES = {
   'oauth.issuer': {
     toml: '"https://idp.example/realms/main"',
@@ -43,5 +43,26 @@ export const OAUTH_CASES = {
     of: (c) => c.oauth.jwksUrl,
     is: 'http://127.0.0.1:9/keys?set=1',
     fallback: null,
+  },
+  'authorization.enabled': {
+    toml: 'true',
+    wrong: '"yes"',
+    of: (c) => c.authorization.enabled,
+    is: true,
+    fallback: false,
+  },
+  'authorization.client_documents': {
+    toml: 'false',
+    wrong: '"no"',
+    of: (c) => c.authorization.clientDocuments,
+    is: false,
+    fallback: true,
+  },
+  'authorization.registration': {
+    toml: 'false',
+    wrong: '"no"',
+    of: (c) => c.authorization.registration,
+    is: false,
+    fallback: true,
   },
 } as const satisfies Record<string, Case>;
