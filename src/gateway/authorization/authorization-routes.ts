@@ -33,7 +33,7 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
 
   const answer = async (request: FastifyRequest, reply: FastifyReply, url?: string): Promise<number> => {
     const body = Buffer.isBuffer(request.body) ? request.body : null;
-    if (authorization.issuer() === null) throw new GatewayError('not_found', 'No program can sign in here');
+    await authorization.ready();
     reply.hijack();
     reply.raw.setHeader('x-request-id', request.id);
     return authorization.answer({ request: request.raw, response: reply.raw }, body, url);

@@ -33,6 +33,8 @@ interface Exchange {
 export interface AuthorizationServer {
   /** null before the gateway knows its own address. */
   readonly issuer: () => string | null;
+  /** Loads the library. Rejects with GatewayError `not_found` before the gateway knows its own address. */
+  ready(): Promise<void>;
   /** Lets the library answer. Resolves with the status. `body` was read before. */
   answer(exchange: Exchange, body: Uint8Array | null, url?: string): Promise<number>;
   /**
@@ -91,6 +93,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
 
   return {
     issuer,
+
+    async ready() {
+      await open();
+    },
 
     async answer({ request, response }, body, url) {
       const { handle, issuer: own } = await open();

@@ -7,7 +7,7 @@ import { createCounter, type Counter } from '#limits';
 import { createToolPins } from '#catalog';
 import type { TargetAdapters, TargetRequest, TargetAdapter } from '#bridge';
 import type { RequestBodies } from '#http';
-import { createCardKey, type CardKey } from '#auth';
+import { createCardKey, type CardKey, OWN_SCOPE } from '#auth';
 import { createKeptResponses } from '#kept-responses';
 import { createSessionStore, createMcp, oldTransport } from '#mcp';
 import { createA2a, createCardOrigin } from '#a2a';
@@ -297,7 +297,7 @@ function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
     config,
     ownUrl: () => ownUrlOf(parts),
     sign: { ...cardKey, jku: null },
-    auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
+    auth: cardAuth(config),
     challenge: parts.oauth.challengeFor,
     origin: createCardOrigin({
       publicUrl: config.publicUrl,
@@ -315,6 +315,12 @@ function openA2a(parts: RouteParts, { blobs }: Files, cardKey: CardKey) {
     ...keepAlive,
   });
 }
+
+/** The issuer that cards name: the gateway itself, if its address is configured, or the operator's. */
+const cardAuth = ({ authorization, publicUrl, oauth }: Config) =>
+  authorization.enabled && publicUrl !== null
+    ? { openIdConnectUrl: discoveryOf(publicUrl), scopes: [OWN_SCOPE] }
+    : { openIdConnectUrl: discoveryOf(oauth.issuer), scopes: oauth.scopes };
 
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
 const discoveryOf = (issuer: string | null): string | null =>

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, type Spine } from '../../support/spine.ts';
+import { evmWallet, signInHeaders } from '../../support/wallets.ts';
 import { A_BUDGET, createPerson, type Person } from './support/person.ts';
 import { registerRaw, type RawClient } from './support/raw-client.ts';
 
@@ -82,6 +83,20 @@ test("a browser's session needs a proof beside its cookie", async () => {
   const page = await person.open(client.authorizeUrl());
   const response = await person.send('POST', page, A_BUDGET, { cookie });
   expect([response.status, await response.text()]).toEqual([401, expect.stringContaining('A session is not enough')]);
+});
+
+test('a wallet signs for it, once, with a nonce of the gateway', async () => {
+  const wallet = evmWallet();
+  const page = await person.open(client.authorizeUrl());
+  expect((await person.send('POST', page, A_BUDGET, await signInHeaders(wallet, {}))).status).toBe(401);
+  const { nonce } = (await (await fetch(`${spine.url}/auth/nonce`)).json()) as { readonly nonce: string };
+  const signed = await signInHeaders(wallet, { nonce });
+  const response = await person.send('POST', page, A_BUDGET, signed);
+  expect(response.status).toBe(200);
+  const { redirect_to: next } = (await response.json()) as { readonly redirect_to: string };
+  expect((await client.redeem(await person.open(next))).status).toBe(200);
+  const again = await person.open(client.authorizeUrl());
+  expect((await person.send('POST', again, A_BUDGET, signed)).status).toBe(401);
 });
 
 test.each([

@@ -167,6 +167,22 @@ test('an operator turns documents and registration off', async () => {
   }
 });
 
+test("the operator's issuer stays beside the gateway's own", async () => {
+  const both = await startSpine({
+    mode: 'development',
+    toml: `[oauth]\nissuer = "https://idp.example"\nscopes = ["mcp"]\n[authorization]\nenabled = true\n`,
+  });
+  try {
+    const metadata = await fetch(`${both.origin}/.well-known/oauth-protected-resource/mcp`);
+    expect(await metadata.json()).toMatchObject({
+      authorization_servers: [both.origin, 'https://idp.example'],
+      scopes_supported: ['call', 'mcp'],
+    });
+  } finally {
+    await both.stop();
+  }
+});
+
 test('a production gateway has no authorization server until its file says so', async () => {
   const production = await startSpine();
   try {

@@ -60,6 +60,17 @@ test('every step of a sign-in works at the other gateway, and so do its tokens',
   expect(await gateways[0].faults()).toEqual([]);
 });
 
+test('the own card of the gateway names it as the issuer', async () => {
+  const card = await (
+    await fetch(`${origin}/.well-known/agent-card.json`, { headers: { 'a2a-version': '1.0' } })
+  ).json();
+  const openIdConnectUrl = `${origin}/.well-known/openid-configuration`;
+  expect(card).toMatchObject({
+    securitySchemes: { openIdConnect: { openIdConnectSecurityScheme: { openIdConnectUrl } } },
+  });
+  expect(await (await fetch(openIdConnectUrl)).json()).toMatchObject({ issuer: origin });
+});
+
 test('of the same refresh at both gateways at once, at most one gets tokens', async () => {
   const person = createPerson(origin, gateways[0].key);
   const client = await registerRaw(origin, { resource: `${origin}/api/v1` });

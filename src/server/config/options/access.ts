@@ -110,7 +110,7 @@ export const OAUTH = {
 export const AUTHORIZATION = {
   enabled: trueOrFalse<null>({
     optional: {
-      text: '`false`; `true` with `npm start` on this machine, unless `oauth.issuer` is set',
+      text: '`false`; `true` with `npm start` on this machine, without `oauth.issuer` and without chains',
       fallback: null,
     },
     meaning:
