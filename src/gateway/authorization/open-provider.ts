@@ -80,7 +80,8 @@ function endpoints(issuer: string, identity: ProviderDeps['identity']): Configur
     cookies: {
       names: { session: nameOf('oauth'), interaction: nameOf('asked'), resume: nameOf('resume') },
       keys: [identity.secret('authorization cookies').toString('base64url')],
-      long: cookie,
+      // Of sessions, which are not kept. The library sets it all the same.
+      long: { ...cookie, path: '/oauth' },
       short: cookie,
     },
     // Nothing is signed with it, because tokens are opaque and nobody gets an identity token. The library needs one.
