@@ -119,6 +119,7 @@ CREATE TABLE api_keys (
   limit_since BIGINT,
   limit_by TEXT,
   counted_since BIGINT,
+  client TEXT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
@@ -238,6 +239,26 @@ CREATE TABLE archives (
   -- When the last of its rows was dropped; NULL before.
   dropped_at BIGINT
 );
+
+CREATE TABLE authorization_state (
+  kind TEXT NOT NULL,
+  id TEXT NOT NULL,
+  -- JSON, in the form of the library.
+  payload TEXT NOT NULL,
+  -- Hash of the API key that the grant is. NULL where no grant exists yet.
+  grant_key TEXT,
+  -- The network of a client that registered itself and was not allowed anything yet.
+  network TEXT,
+  consumed_at BIGINT,
+  expires_at BIGINT NOT NULL,
+  PRIMARY KEY (kind, id)
+);
+
+CREATE INDEX authorization_state_by_end ON authorization_state (expires_at);
+
+CREATE INDEX authorization_state_by_grant ON authorization_state (grant_key) WHERE grant_key IS NOT NULL;
+
+CREATE INDEX authorization_state_by_network ON authorization_state (network) WHERE network IS NOT NULL;
 
 CREATE TABLE batch_lines (
   batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,

@@ -10,8 +10,10 @@ import { startSpine } from '../test/support/spine.ts';
 import { installStranger } from '../test/support/stranger.ts';
 
 const FILE = new URL('../web/src/api/schema.d.ts', import.meta.url);
-/** Some routes exist only on a gateway that takes payments. Nothing answers at this address, and nothing has to. */
-const CHAIN = `[[chains]]
+/** Some routes exist only on a gateway that takes payments or lets programs sign in. Nothing answers at the address. */
+const CHAIN = `[authorization]
+enabled = true
+[[chains]]
 network = "eip155:84532"
 rpc_url = "http://127.0.0.1:9"
 private_key = "std::env::TREASURY_KEY"

@@ -6,7 +6,7 @@ export const FLOORS: Readonly<Record<string, readonly string[]>> = {
   foundation: ['version', 'errors', 'maps', 'security', 'store', 'wire'],
   billing: ['billing', 'chains', 'analytics'],
   server: ['config', 'accounts', 'limits', 'http', 'catalog', 'payments'],
-  gateway: ['call', 'json-rpc', 'bridge', 'auth', 'network', 'files', 'tasks', 'webhooks'],
+  gateway: ['call', 'json-rpc', 'bridge', 'auth', 'network', 'authorization', 'files', 'tasks', 'webhooks'],
   openai: ['kept-responses', 'batch-jobs', 'openai'],
   mcp: ['mcp'],
   a2a: ['a2a'],

@@ -57,6 +57,7 @@ const ALONE = ['receiver', 'providerBatch', 'fileLine', 'chain', 'batchAnswer'];
 /** Bounds that no row tries with the worst that they let through, and why. */
 const NOT_TRIED: Readonly<Record<string, string>> = {
   header: 'a header has 16 KiB at most',
+  clientDocument: 'it has 16 KiB at most',
   routerMessage: "read by a provider's proxy, which serves nobody else",
   probed: "read by a provider's proxy before it serves anybody",
 };

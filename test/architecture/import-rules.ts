@@ -36,6 +36,8 @@ const PROTOCOL = [
   'tasks',
   'webhooks',
 ];
+/** What most modules of the gateway use of those below. */
+const SERVER = ['errors', 'security', 'store', 'wire', 'billing', 'config', 'accounts', 'limits', 'http'];
 /** All modules below the protocols, with the narrower public APIs for commands that load little. */
 const MIDDLE = [
   'version',
@@ -64,6 +66,7 @@ const MIDDLE = [
   'auth/keys',
   'network',
   'network/providers',
+  'authorization',
   'files',
   'tasks',
   'kept-responses',
@@ -134,19 +137,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'json-rpc': { modules: ['wire', 'call'], packages: [] },
   bridge: { modules: ['errors', 'wire', 'config', 'accounts', 'catalog', 'call'], packages: [] },
   auth: {
-    modules: [
-      'errors',
-      'security',
-      'store',
-      'store/owner',
-      'wire',
-      'billing',
-      'config',
-      'accounts',
-      'limits',
-      'http',
-      'call',
-    ],
+    modules: [...SERVER, 'store/owner', 'call'],
     packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
   },
   network: {
@@ -170,6 +161,10 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'auth',
     ],
     packages: ['fastify', 'undici', 'ws', 'bs58'],
+  },
+  authorization: {
+    modules: ['errors', 'security', 'store', 'wire', 'config', 'accounts', 'http', 'call', 'auth', 'network'],
+    packages: ['fastify', 'oidc-provider'],
   },
   files: { modules: ['errors', 'store', 'wire', 'http', 'call', 'network'], packages: ['aws4fetch'] },
   tasks: { modules: ['errors', 'store', 'billing', 'config', 'accounts', 'catalog', 'call', 'network'], packages: [] },
@@ -270,6 +265,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'auth',
       'auth/keys',
       'network',
+      'authorization',
       'tasks',
       'webhooks',
       'observe',

@@ -69,7 +69,7 @@ test('every route is described, or described at another address, and no HEAD is 
     // needs them.
     .filter(
       (name) =>
-        !/ (?:\/api\/v1\/(?:topup|deposits|withdrawals|wallets)(?:\/.*)?|\/|\/docs.*|\/favicon.*|\/(?!api\/)(?:marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(?:\/.*)?|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/(?:provider\/tunnel|realtime))$/.test(
+        !/ (?:\/api\/v1\/(?:topup|deposits|withdrawals|wallets)(?:\/.*)?|\/|\/docs.*|\/favicon.*|\/(?!api\/)(?:marketplace|models|tools|agents|images|videos|providers|rankings|playground|authorize|sign-in|dashboard|admin|assets)(?:\/.*)?|\/openapi.json|(?:\/api\/v1)?\/sse|\/llms.txt|\/api\/v1\/(?:mcp|a2a).*|.*well-known.*|\/(?:a2a|mcp)\/?.*|\/mcp\/|\/api\/v1\/(?:provider\/tunnel|realtime))$/.test(
           name,
         ),
     );

@@ -213,6 +213,13 @@ export const BOUNDS = {
     jsonKeysMax: 4_000,
     jsonElementsMax: 8_000,
   },
+  clientDocument: {
+    label: 'The document of a client that signs in at the gateway, and its keys',
+    bytesMax: 16 * KIB,
+    jsonDepthMax: 8,
+    jsonKeysMax: 500,
+    jsonElementsMax: 1_000,
+  },
   chain: {
     label: "An answer of a chain's node or of an x402 facilitator",
     bytesMax: 64 * MIB,

@@ -5,7 +5,7 @@ import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
-import { noteAskedPath } from './oauth/resources.ts';
+import { noteAsked } from './oauth/resources.ts';
 
 /** Finds the admission of a request. Throws at a route that is not behind admission. */
 export type AdmissionOf = (request: FastifyRequest) => Admission;
@@ -37,7 +37,7 @@ export function requireAdmission(
         const { actsAs } = request.routeOptions.config;
         if (actsAs !== undefined) letAct(request.headers, actsAs);
       }
-      noteAskedPath(request);
+      noteAsked(request);
       admission = admit(request.headers, addressOf(request), calls);
     } catch (error) {
       return done(error as Error);

@@ -32,7 +32,8 @@ import {
 } from './credential.ts';
 import { createKeyCallers, invalidKey, type KeyCallers, type KeyCallersOptions } from './key-callers.ts';
 import type { AccessTokens } from './oauth/access-tokens.ts';
-import { askedPathOf } from './oauth/resources.ts';
+import type { OwnTokens } from './oauth/own-tokens.ts';
+import { askedOf, pathOf } from './oauth/resources.ts';
 import { createSessionCallers, type SessionCallers, type WebSessions } from './sessions/web-sessions.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
 import { readSignIn } from './siwx/header.ts';
@@ -51,6 +52,8 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   readonly signIn: SignIn;
   /** null or absent if no issuer is configured. */
   readonly accessTokens?: AccessTokens | null;
+  /** null or absent if the gateway has no authorization server of its own. */
+  readonly ownTokens?: OwnTokens | null;
   /** Sessions of browsers, and their cookies. Default: cookies are ignored. */
   readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;
   /** null or absent: every run token is refused. */
@@ -94,7 +97,7 @@ export interface Authenticator {
 }
 
 export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
-  const { signIn, accessTokens = null, anonymous = false } = options;
+  const { signIn, accessTokens = null, ownTokens = null, anonymous = false } = options;
   const keys = createKeyCallers(options);
   const byRun = createRunCallers(options, keys);
   const { attempts, acceptDevelopmentKeys: acceptDevelopment } = options;
@@ -125,11 +128,19 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       const caller = bySession(web, address);
       if (caller !== null) return caller;
     }
+    if (ownTokens !== null && isProven(headers)) {
+      const caller = ownTokens.callerOf(headers, address, keys);
+      if (caller !== null) return caller;
+    }
     const text = readCredential(headers, signIn.domains.length > 0);
     if (text.startsWith(RUN_TOKEN_PREFIX)) return byRun(text, calls);
     if (text.startsWith(CLIENT_SECRET_PREFIX))
       throw unauthorized('A client secret (ek_…) opens sessions at /realtime alone: send an API key here');
     const kind = kindOf(text);
+    if (kind === null && ownTokens !== null) {
+      const caller = ownTokens.callerOf(headers, address, keys);
+      if (caller !== null) return caller;
+    }
     if (kind === null && accessTokens !== null) return byToken(accessTokens, headers, address);
     if (kind === null || kind === 'admin') throw invalidKey();
     return keys.callerOf(text, address);
@@ -162,6 +173,10 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   };
 }
 
+/** Whether a token comes with a proof of possession (RFC 9449). The scheme is case-insensitive. */
+const isProven = ({ authorization }: IncomingHttpHeaders): boolean =>
+  authorization !== undefined && /^dpop /i.test(authorization);
+
 function unlessClosed(caller: Caller, state: AccountState): Caller {
   if (state === 'closed') throw stoppedAccount(state);
   return caller;
@@ -173,7 +188,8 @@ function unlessClosed(caller: Caller, state: AccountState): Caller {
  */
 function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
   const token = bearerOf(headers.authorization ?? '');
-  const path = askedPathOf(headers);
+  const asked = askedOf(headers);
+  const path = asked === undefined ? null : pathOf(asked);
   const caller =
     token === undefined ? null : (accessTokens.known(token, path) ?? accessTokens.verify(token, path, address));
   if (caller === null) throw invalidKey();

@@ -241,8 +241,19 @@ export function createCardKey(identity: Pick<Identity, 'secret'>): CardKey {
   };
 }
 
-/** One in 2^32 secrets is not a valid scalar of the curve. Its hash is tried instead. */
+/** The private P-256 key of a secret, for a library that takes keys as JWK. */
+export function signingJwk(secret: Buffer) {
+  const { x, y, d } = deriveP256(secret);
+  return { kty: 'EC', crv: 'P-256', x, y, d, use: 'sig', alg: 'ES256' } as const;
+}
+
 function deriveCardKey(secret: Buffer): { readonly privateKey: KeyObject; readonly x: string; readonly y: string } {
+  const { x, y, d } = deriveP256(secret);
+  return { privateKey: createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', x, y, d } }), x, y };
+}
+
+/** One in 2^32 secrets is not a valid scalar of the curve. Its hash is tried instead. */
+function deriveP256(secret: Buffer): { readonly x: string; readonly y: string; readonly d: string } {
   const curve = createECDH('prime256v1');
   for (;;) {
     try {
@@ -253,11 +264,9 @@ function deriveCardKey(secret: Buffer): { readonly privateKey: KeyObject; readon
     }
   }
   const point = curve.getPublicKey();
-  const x = point.subarray(1, 33).toString('base64url');
-  const y = point.subarray(33).toString('base64url');
-  const privateKey = createPrivateKey({
-    format: 'jwk',
-    key: { kty: 'EC', crv: 'P-256', x, y, d: secret.toString('base64url') },
-  });
-  return { privateKey, x, y };
+  return {
+    x: point.subarray(1, 33).toString('base64url'),
+    y: point.subarray(33).toString('base64url'),
+    d: secret.toString('base64url'),
+  };
 }

@@ -3,7 +3,7 @@ export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog, logActs } from './administrators/admin-log.ts';
 export { type AdmissionOf, type CallerOf, requireAdmission } from './admission.ts';
 export { createKey, hashKey, parseKey } from './api-key.ts';
-export { createAttempts } from './attempts.ts';
+export { type Attempts, createAttempts } from './attempts.ts';
 export { type Authenticator, createAuthenticator } from './authenticator.ts';
 export { type ClientSecrets, createClientSecrets, letSecretCount, type SecretGrant } from './client-secrets.ts';
 export { type RunTokens, createRunTokens, refuseRepeatedCredentials } from './credential.ts';
@@ -14,9 +14,17 @@ export {
   requireFullRights,
   restrictedKey,
 } from './full-rights.ts';
-export { type CardKey, type Identity, createCardKey, createIdentity } from './identity.ts';
+export { type CardKey, type Identity, createCardKey, createIdentity, signingJwk } from './identity.ts';
 export { type KeyStore, type LimitSetter, createKeyStore } from './key-store.ts';
-export { type ProtectedResource, createProtectedResource } from './oauth/protected-resource.ts';
+export {
+  type ChallengeFor,
+  type ProtectedResource,
+  createProtectedResource,
+  OWN_SCOPE,
+} from './oauth/protected-resource.ts';
+export type { OwnToken } from './oauth/own-tokens.ts';
+export type { Resources } from './oauth/resources.ts';
+export { DPOP_ALGORITHMS } from './oauth/dpop-proof.ts';
 export { adminSessionRoutes, createAdminSessions } from './sessions/admin-sessions.ts';
 export { type SessionCookies, createSessionCookies } from './sessions/session-cookie.ts';
 export { sessionRoutes } from './session-routes.ts';

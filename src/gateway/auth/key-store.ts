@@ -37,6 +37,11 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
    * USUAL_PERCENTAGES, unless percentages are given with the change or were set before.
    */
   readonly limitNotify: readonly number[] | null;
+  /**
+   * The origin of the program that got this key by signing in through the gateway's authorization server. Nobody has
+   * the text of such a key. null for a key that somebody has.
+   */
+  readonly client: string | null;
 }
 
 /** A key with the limits of its account. */
@@ -63,6 +68,7 @@ export type NewKeyFields = {
   readonly label: string;
   readonly kind: Exclude<KeyKind, 'admin'>;
   readonly member?: string | null;
+  readonly client?: string | null;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
@@ -161,6 +167,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.tokensPerMinute ?? null,
         others.member ?? null,
         others.limitBy ?? 'account',
+        others.client ?? null,
       ];
       const insert = { statement: SQL.insertKey, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
@@ -233,14 +240,15 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 }
 
 /**
- * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked, or
- * belongs to a member of the account.
+/**
+ * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked,
+ * or belongs to a member of the account or to a program that signed in. So a program stays without full rights,
+ * whatever its owner changes.
  */
 export const hasRestriction = (record: KeyRecord): boolean => {
-  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member } = record;
-  return [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member].some(
-    (part) => part !== null,
-  );
+  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member, client } = record;
+  const parts = [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member, client];
+  return parts.some((part) => part !== null);
 };
 
 /** Whether a change makes a limit soft and names no percentages. The limit may have been soft before. */
@@ -265,6 +273,7 @@ function recordOf(row: Row): KeyRecord {
     account: row['account'] as string,
     label: row['label'] as string,
     member: row['member'] as string | null,
+    client: row['client'] as string | null,
     development: row['development'] === 1n,
     disabled: row['disabled'] !== 0n,
     createdAt: Number(row['created_at']),

@@ -1,5 +1,6 @@
 import { type A2a, createA2a, createCardOrigin, createPush, type PushNotifications } from '#a2a';
-import { type CardKey, createCardKey } from '#auth';
+import { type CardKey, createCardKey, OWN_SCOPE } from '#auth';
+import type { Config } from '#config';
 import type { TaskPoll } from '#tasks';
 import { VERSION } from '../../foundation/version.ts';
 import { listeningOrigin, ownUrlOf } from './addresses.ts';
@@ -34,7 +35,7 @@ export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aPar
     config,
     ownUrl: () => ownUrlOf(config, server),
     sign: { ...cardKey, jku: null },
-    auth: { openIdConnectUrl: discoveryOf(config.oauth.issuer), scopes: config.oauth.scopes },
+    auth: cardAuth(config),
     challenge: oauth.challengeFor,
     origin: createCardOrigin({
       publicUrl: config.publicUrl,
@@ -75,6 +76,12 @@ function openPush({ foundation, access }: Phases, { work }: RouteParts, poll: Ta
       outages.failed('webhooks', { err: error }, 'webhooks could not be delivered; they are tried again'),
   });
 }
+
+/** The issuer that cards name: the gateway itself, if its address is configured, or the operator's. */
+const cardAuth = ({ authorization, publicUrl, oauth }: Config) =>
+  authorization.enabled && publicUrl !== null
+    ? { openIdConnectUrl: discoveryOf(publicUrl), scopes: [OWN_SCOPE] }
+    : { openIdConnectUrl: discoveryOf(oauth.issuer), scopes: oauth.scopes };
 
 /** The address of an issuer's metadata (OpenID Connect Discovery 1.0 section 4). */
 const discoveryOf = (issuer: string | null): string | null =>

@@ -19,6 +19,7 @@ import {
 } from '#accounts';
 import {
   type Authenticator,
+  type ChallengeFor,
   type ClientSecrets,
   createAttempts,
   createAuthenticator,
@@ -38,7 +39,9 @@ import {
   type SignIn,
   type WebSessions,
 } from '#auth';
+import { createStateStore, createTokenLookup, type StateStore } from '#authorization';
 import { VERSION } from '../../foundation/version.ts';
+import { originOf, ownUrlOf } from './addresses.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Observers } from './observers.ts';
@@ -55,6 +58,8 @@ export interface Access {
   readonly nonces: Nonces;
   /** The gateway as a resource whose access tokens an issuer signs. */
   readonly oauth: ProtectedResource;
+  /** What the gateway's own authorization server keeps. null without one. */
+  readonly authorizationState: StateStore | null;
   readonly runTokens: RunTokens;
   readonly clientSecrets: ClientSecrets;
   /** Sessions of web pages, and their cookies. */
@@ -74,8 +79,18 @@ interface HttpListener {
   readonly ownOrigin: OwnOrigin;
 }
 
+/** The header of a 401, which names the gateway's resources. They are known once its server is there. */
+interface Challenge {
+  current: ChallengeFor;
+}
+
 /** The reference pages are mounted first, because they describe the routes that are added later. */
-async function openServer(foundation: Foundation, observers: Observers, { payments }: Money): Promise<HttpListener> {
+async function openServer(
+  foundation: Foundation,
+  observers: Observers,
+  { payments }: Money,
+  challenge: Challenge,
+): Promise<HttpListener> {
   const { config, opened, offers, logger, onError } = foundation;
   const { metrics, refusals } = observers;
   const catalog = createCatalog();
@@ -96,6 +111,7 @@ async function openServer(foundation: Foundation, observers: Observers, { paymen
     ownOrigin,
     onBodyRefused: metrics.bodyRefused,
     onError,
+    challenge: (request, error) => challenge.current(request, error),
     formOf: formOfErrors,
   });
   metrics.show({ bodies: server.requestBodies });
@@ -123,6 +139,7 @@ async function openServer(foundation: Foundation, observers: Observers, { paymen
     elsewhere: { '/marketplace': config.marketplaceUrl, '/dashboard': config.dashboardUrl },
     signInDomains: config.signIn.domains,
     analytics: config.analytics.public !== 'off',
+    authorization: config.authorization.enabled,
     catalog,
     onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
   });
@@ -134,7 +151,8 @@ async function openServer(foundation: Foundation, observers: Observers, { paymen
 export async function openAccess(foundation: Foundation, observers: Observers, money: Money): Promise<Access> {
   const { config, database, identity, logger, outages, opened, now, elapsed } = foundation;
   const { ledger, payments } = money;
-  const http = await openServer(foundation, observers, money);
+  const challenge: Challenge = { current: () => null };
+  const http = await openServer(foundation, observers, money, challenge);
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
@@ -145,7 +163,22 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
   const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
   const onError = (error: unknown) =>
     outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
-  const oauth = await createProtectedResource({ config, ownOrigin: http.ownOrigin, attempts, now, elapsed, onError });
+  const authorizationState = config.authorization.enabled ? createStateStore(database, now) : null;
+  const own = authorizationState && {
+    issuer: () => originOf(ownUrlOf(config, http.server)),
+    find: createTokenLookup(authorizationState),
+    useOnce: nonces.useOnce,
+  };
+  const oauth = await createProtectedResource({
+    config,
+    ownOrigin: http.ownOrigin,
+    own,
+    attempts,
+    now,
+    elapsed,
+    onError,
+  });
+  if (oauth.accessTokens !== null || own !== null) challenge.current = oauth.challengeFor;
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
@@ -159,6 +192,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,
+    ownTokens: oauth.ownTokens,
     browsers,
     runTokens,
     runGoesOn: async (parent) => (await ledger.find(parent))?.state === 'held',
@@ -177,6 +211,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     signIn,
     nonces,
     oauth,
+    authorizationState,
     runTokens,
     clientSecrets,
     browsers,

@@ -17,6 +17,8 @@ export const originGuardOf = (config: Config): ReturnType<typeof createOriginGua
 export const ownUrlOf = (config: Config, server: FastifyInstance): string | null =>
   config.publicUrl ?? (config.mode === 'development' ? listeningAt(server, '127.0.0.1') : null);
 
+export const originOf = (url: string | null): string | null => url && new URL(url).origin;
+
 /** The page of the dashboard on which a person decides about a call. null if the gateway does not know its address. */
 export function approvalPage(config: Config, server: FastifyInstance, id: string): string | null {
   const own = ownUrlOf(config, server);

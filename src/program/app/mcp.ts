@@ -50,7 +50,7 @@ export function openMcp({ foundation, observers, money, access, network, calls }
     onError,
     guard: originGuardOf(config),
     challenge: oauth.challengeFor,
-    strangers: config.oauth.issuer === null,
+    strangers: config.oauth.issuer === null && !config.authorization.enabled,
     onSessionEnded: observers.metrics.mcpSessionEnded,
     ...parts.keepAlive,
   });

@@ -36,6 +36,7 @@ export function toConfig(
     ...telemetry,
     ...sections,
     signIn: { ...sections.signIn, domains: signInDomains(mode, values) },
+    authorization: { ...sections.authorization, enabled: authorizes(mode, values, blocks.chains) },
     tunnel: { ...sections.tunnel, providers: admitted(mode, values) },
     ...blocks,
   };
@@ -44,6 +45,19 @@ export function toConfig(
 /** A development gateway that only this machine can reach admits every provider, unless its file says otherwise. */
 const admitted = (mode: Mode, { tunnel, server }: OptionValues): AdmittedProviders =>
   tunnel.providers ?? (mode === 'development' && isLoopback(server.host) ? 'anyone' : null);
+
+/**
+ * A development gateway that only this machine can reach has an authorization server, unless another issuer is set. One
+ * with chains has none, because clients without a credential pay there in place.
+ */
+function authorizes(
+  mode: Mode,
+  { authorization, oauth, server }: OptionValues,
+  chains: readonly ChainConfig[],
+): boolean {
+  const isOpen = mode === 'development' && isLoopback(server.host) && oauth.issuer === null && chains.length === 0;
+  return authorization.enabled ?? isOpen;
+}
 
 /**
  * The domains for sign-in. In development they include this gateway's loopback addresses. In production they do not,

@@ -1,5 +1,5 @@
 import type { CamelKeys, Option, ValuesOf } from './option.ts';
-import { OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
+import { AUTHORIZATION, OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
 import { ALERTS, ANALYTICS, TELEMETRY } from './options/telemetry.ts';
 import { BILLING, PAYMENTS, QUOTES } from './options/billing.ts';
 import { LIMITS, PACKAGES, UPSTREAM } from './options/limits.ts';
@@ -13,6 +13,7 @@ export const SECTIONS = {
   sign_in: SIGN_IN,
   sessions: SESSIONS,
   oauth: OAUTH,
+  authorization: AUTHORIZATION,
   tunnel: TUNNEL,
   cluster: CLUSTER,
   database: DATABASE,

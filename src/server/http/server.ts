@@ -46,6 +46,8 @@ export interface ServerOptions {
    * Default: always null.
    */
   readonly formOf?: (request: FastifyRequest) => ErrorForm | null;
+  /** The value of `WWW-Authenticate` for an error. null, the default: the one of the error itself. */
+  readonly challenge?: (request: FastifyRequest, error: GatewayError) => string | null;
 }
 
 /** Writes an error in the form of an API. */
@@ -82,6 +84,7 @@ export function createServer({
   onBodyRefused = () => {},
   onError,
   formOf = () => null,
+  challenge = () => null,
 }: ServerOptions): FastifyInstance {
   const server: FastifyInstance = Fastify({
     logger: false,
@@ -189,7 +192,10 @@ export function createServer({
     const http = formOf(request)?.(known, request) ?? toHttpError(known, dialectOf(request));
     if (http.status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
-    void reply.code(http.status).headers(http.headers).send(http.body);
+    void reply.code(http.status).headers(http.headers);
+    const asked = known.headers?.['www-authenticate'] === undefined ? null : challenge(request, known);
+    if (asked !== null) void reply.header('www-authenticate', asked);
+    void reply.send(http.body);
   });
 
   return server;

@@ -166,6 +166,7 @@ describe('authentication while the database is slow or away', () => {
     account: ALICE,
     label: 'k',
     member: null,
+    client: null,
     development: false,
     disabled: false,
     createdAt: 0,

@@ -28,6 +28,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       account: ALICE,
       label: 'ci "robot" 🤖',
       member: null,
+      client: null,
       development: false,
       disabled: false,
       createdAt: NOW,

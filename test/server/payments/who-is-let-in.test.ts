@@ -26,7 +26,7 @@ const PUBLIC: readonly RegExp[] = [
   /^GET \/(|docs.*|openapi\.json|llms\.txt|health.*|ready.*|metrics|favicon.*|icon.*|logo.*)$/,
   /^GET \/(marketplace|(models|tools|agents|images|videos|providers)(\/\*)?|rankings|assets\/:file)$/,
   // The pages of accounts are the same document for everybody: what they show they ask for.
-  /^GET \/(playground|sign-in|dashboard)(\/.*)?$/,
+  /^GET \/(playground|authorize|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
   /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|(images|video|videos|embeddings)\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
   /^GET \/api\/v1beta\/models(\/:model)?$/,

@@ -6,6 +6,8 @@ interface Boot {
   readonly mode: 'development' | 'production';
   /** Whether `/api/v1/analytics/public` is public. */
   readonly analytics: boolean;
+  /** Whether programs can sign in at the gateway by OAuth. */
+  readonly authorization: boolean;
   /** Paths whose pages are on another site. */
   readonly elsewhere: readonly string[];
   /** Host names that wallets may sign in to. The first one is used. */
@@ -21,6 +23,7 @@ export const BOOT: Boot = {
   base_url: location.origin,
   mode: 'production',
   analytics: false,
+  authorization: false,
   elsewhere: [],
   sign_in_domains: [],
   ...boot,

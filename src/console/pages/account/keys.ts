@@ -155,6 +155,11 @@ export const keySchema = titled(
         type: ['string', 'null'],
         description: 'Account of the member whose key it is; null for the account itself.',
       },
+      client: {
+        type: ['string', 'null'],
+        description:
+          'The origin of the program that signed in and has this as its limits; null for a key that was created. Deleting the key signs the program out.',
+      },
       disabled: { type: 'boolean' },
       limit: { type: ['number', 'null'], description: 'USD for each reset period.' },
       limit_remaining: {
@@ -213,6 +218,7 @@ export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
     name: record.label,
     label: record.label,
     member: record.member,
+    client: record.client,
     disabled: record.disabled,
     limit: record.limit === null ? null : toUsdNumber(record.limit),
     limit_remaining: remaining === null ? null : toUsdNumber(remaining > 0n ? remaining : 0n),
@@ -329,10 +335,14 @@ export async function createKey(
   account: string,
   kind: NewKeyFields['kind'],
   body: KeyBody,
-  { member, setter: limitBy }: { readonly member: string | null; readonly setter: LimitSetter },
+  {
+    member,
+    client = null,
+    setter: limitBy,
+  }: { readonly member: string | null; readonly client?: string | null; readonly setter: LimitSetter },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, limitBy });
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy });
   if (!created) throw await whyNoKey(account, member, members);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);

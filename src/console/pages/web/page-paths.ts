@@ -69,6 +69,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
     description: 'What is used most on this gateway, by day. Figures of days that are over do not change.',
   },
   own('/playground', 'Playground'),
+  own('/authorize/:id', 'Let a program sign in'),
   own('/sign-in', 'Sign in'),
   own('/dashboard', 'Dashboard'),
   own('/dashboard/calls', 'Calls'),

@@ -22,6 +22,8 @@ interface WebPagesOptions {
   readonly signInDomains: readonly string[];
   /** Whether the market's figures are public. */
   readonly analytics: boolean;
+  /** Whether programs can sign in at the gateway by OAuth. */
+  readonly authorization: boolean;
   readonly catalog: Pick<Catalog, 'offers'>;
   /** Called with the reason if there are no pages. */
   readonly onMissing: (reason: string) => void;
@@ -52,6 +54,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
     mode: options.mode,
     sign_in_domains: options.signInDomains,
     analytics: options.analytics,
+    authorization: options.authorization,
     elsewhere: elsewhere.map(([path]) => path),
   });
   answerMissingPages(server, async (request, reply) => {

@@ -157,7 +157,7 @@ function scopesOf({ scope, scp }: JWTPayload): readonly unknown[] {
 }
 
 /** The error for an invalid access token. `why` completes the sentence "it …". */
-function tokenError(why: string): GatewayError {
+export function tokenError(why: string): GatewayError {
   return new GatewayError('unauthorized', `Invalid access token: it ${why}`, {
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   });

@@ -4,12 +4,20 @@ import { CREDENTIAL_HEADERS, type OwnOrigin } from '#security';
 import type { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { createAccessTokens, type AccessTokens, type AccessTokensOptions } from './access-tokens.ts';
-import { createResources, METADATA_PATH, pathOf, type Resources, isResourcePath, type UrlParts } from './resources.ts';
+import { createDpopProofs, DPOP_ALGORITHMS, type DpopProofsOptions } from './dpop-proof.ts';
+import { createOwnTokens, type OwnTokens, type OwnTokensOptions } from './own-tokens.ts';
+import { createResources, METADATA_PATH, pathOf, type Resources, resourcePathOf, type UrlParts } from './resources.ts';
 
-/** The gateway as an OAuth resource server. It accepts the tokens of one issuer. */
+/**
+ * The gateway as an OAuth resource server. It accepts the tokens of its own authorization server and of one issuer
+ * elsewhere.
+ */
 export interface ProtectedResource {
   /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
+  /** null without an authorization server of its own. */
+  readonly ownTokens: OwnTokens | null;
+  readonly resources: Resources;
   /** The metadata (RFC 9728). No routes without an issuer. Register it without a prefix. */
   readonly routes: FastifyPluginAsync;
   readonly challengeFor: ChallengeFor;
@@ -23,7 +31,17 @@ interface ProtectedResourceOptions extends Pick<
 > {
   readonly config: Pick<Config, 'publicUrl' | 'signIn' | 'oauth'>;
   readonly ownOrigin: OwnOrigin;
+  /** The gateway's own authorization server. null or absent: it has none. */
+  readonly own?: OwnAuthorization | null;
 }
+
+interface OwnAuthorization extends Pick<OwnTokensOptions, 'find'>, Pick<DpopProofsOptions, 'useOnce'> {
+  /** Its issuer. null before the gateway listens, if that decides. */
+  readonly issuer: () => string | null;
+}
+
+/** The one scope of the gateway's own tokens. What a program may do is in the limits of its grant. */
+export const OWN_SCOPE = 'call';
 
 /**
  * Resolves when everything for the verification of tokens is loaded. The first request to the issuer is sent when the
@@ -32,16 +50,10 @@ interface ProtectedResourceOptions extends Pick<
 export async function createProtectedResource({
   config,
   ownOrigin,
+  own = null,
   ...options
 }: ProtectedResourceOptions): Promise<ProtectedResource> {
   const { issuer, audience, sharedAudience, scopes, requiredScope, jwksUrl } = config.oauth;
-  if (issuer === null)
-    return {
-      accessTokens: null,
-      routes: async () => {},
-      challengeFor: createChallenge({ resources: null, scopes: [] }),
-      warning: null,
-    };
   const { domains, skewMs } = config.signIn;
   const resources = createResources({
     publicUrl: config.publicUrl,
@@ -49,22 +61,53 @@ export async function createProtectedResource({
     domains,
     audience,
     shared: sharedAudience,
+    ownIssuer: own?.issuer ?? (() => null),
   });
-  const supported = requiredScope === null ? scopes : [...new Set([requiredScope, ...scopes])];
+  const ownScopes = own === null ? [] : [OWN_SCOPE];
+  const isClosed = issuer === null && own === null;
+  const { attempts, now } = options;
   return {
-    accessTokens: await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),
-    routes: resourceRoutes({ issuer, resources, scopes: supported }),
-    challengeFor: createChallenge({ resources, scopes: requiredScope === null ? scopes : [requiredScope] }),
-    warning: resources.isConfigured
-      ? null
-      : 'no access token can be for this gateway: set server.public_url, or oauth.audience',
+    accessTokens:
+      issuer === null
+        ? null
+        : await createAccessTokens({ issuer, jwksUrl, requiredScope, resources, skewMs, ...options }),
+    ownTokens:
+      own === null
+        ? null
+        : createOwnTokens({
+            find: own.find,
+            resources,
+            checkProof: createDpopProofs({ resources, useOnce: own.useOnce, now }),
+            attempts,
+            now,
+          }),
+    resources,
+    routes: isClosed
+      ? async () => {}
+      : resourceRoutes({
+          issuers: () => [own?.issuer() ?? null, issuer].filter((one) => one !== null),
+          resources,
+          scopes: [...new Set([...ownScopes, ...(requiredScope === null ? [] : [requiredScope]), ...scopes])],
+          dpop: own !== null,
+        }),
+    challengeFor: createChallenge({
+      resources: isClosed ? null : resources,
+      scopes: [...ownScopes, ...(requiredScope === null ? scopes : [requiredScope])],
+      dpop: own !== null,
+    }),
+    warning:
+      issuer !== null && !resources.isConfigured
+        ? 'no access token can be for this gateway: set server.public_url, or oauth.audience'
+        : null,
   };
 }
 
 interface ResourceDeps {
-  readonly issuer: string;
+  readonly issuers: () => readonly string[];
   readonly resources: Pick<Resources, 'resourceOf'>;
   readonly scopes: readonly string[];
+  /** Whether tokens may be bound to a key of their client. */
+  readonly dpop: boolean;
 }
 
 const text = (description: string) => ({ type: 'string', description }) as const;
@@ -78,6 +121,9 @@ const answer = {
     authorization_servers: texts('Issuers of accepted tokens'),
     scopes_supported: texts('Scopes that a token may have'),
     bearer_methods_supported: texts('How the token is sent: always in a header'),
+    dpop_signing_alg_values_supported: texts(
+      'Algorithms of proofs, for tokens that are bound to a key of their client',
+    ),
     resource_name: text('For people'),
   },
 } as const;
@@ -86,7 +132,7 @@ const answer = {
  * `GET /.well-known/oauth-protected-resource` (RFC 9728), also with the path of an MCP or A2A endpoint appended.
  * Public. Register it without a prefix.
  */
-function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPluginAsync {
+function resourceRoutes({ issuers, resources, scopes, dpop }: ResourceDeps): FastifyPluginAsync {
   return async (app) => {
     for (const path of [METADATA_PATH, `${METADATA_PATH}/*`]) {
       app.get(
@@ -95,7 +141,7 @@ function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPlu
           schema: {
             summary: 'Show whose access tokens are accepted',
             description:
-              'Metadata of a protected resource (RFC 9728): this gateway, or the endpoint of a path such as `/mcp` or `/a2a` at the end of the address. It exists only if the operator has set an issuer.',
+              'Metadata of a protected resource (RFC 9728): this gateway, or the endpoint of a path such as `/mcp` or `/a2a` at the end of the address. It exists only if the gateway takes access tokens.',
             tags: ['Account'],
             security: [],
             hide: path !== METADATA_PATH,
@@ -108,9 +154,10 @@ function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPlu
           // Browser clients of other origins may read it, because it has no secrets.
           return reply.header('access-control-allow-origin', '*').send({
             resource,
-            authorization_servers: [issuer],
+            authorization_servers: issuers(),
             ...(scopes.length > 0 ? { scopes_supported: scopes } : {}),
             bearer_methods_supported: ['header'],
+            ...(dpop ? { dpop_signing_alg_values_supported: DPOP_ALGORITHMS } : {}),
             resource_name: 'tollgate',
           });
         },
@@ -120,25 +167,27 @@ function resourceRoutes({ issuer, resources, scopes }: ResourceDeps): FastifyPlu
 }
 
 interface ChallengeOptions {
-  /** null: no issuer is configured. */
+  /** null: no access tokens are accepted. */
   readonly resources: Pick<Resources, 'metadataUrlOf'> | null;
   /** Scopes that a client should request for its token. Empty if they do not matter. */
   readonly scopes: readonly string[];
+  readonly dpop: boolean;
 }
 
 /**
  * The value of `WWW-Authenticate` for an error response. null for an error that another credential would not change.
  */
-type ChallengeFor = (
+export type ChallengeFor = (
   request: UrlParts & { readonly headers: IncomingHttpHeaders },
   error: GatewayError,
 ) => string | null;
 
 /**
- * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP and A2A they contain the URL of the resource's
- * metadata. `Bearer` comes first and has a parameter, because MCP clients ignore everything after another scheme.
+ * Challenges in the form of RFC 6750 and RFC 9728. On paths of MCP, A2A and the API they contain the URL of the
+ * resource's metadata. `Bearer` comes first and has a parameter, because MCP clients ignore everything after another
+ * scheme.
  */
-function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor {
+function createChallenge({ resources, scopes, dpop }: ChallengeOptions): ChallengeFor {
   return (request, error) => {
     const original = error.headers?.['www-authenticate'] ?? '';
     const insufficient = error.code === 'permission_denied' && original.includes('insufficient_scope');
@@ -148,11 +197,15 @@ function createChallenge({ resources, scopes }: ChallengeOptions): ChallengeFor 
     const parameters = ['realm="tollgate"'];
     if (insufficient) parameters.push('error="insufficient_scope"');
     else if (had) parameters.push('error="invalid_token"');
-    if (resources !== null && isResourcePath(pathOf(request))) {
+    if (resources !== null && resourcePathOf(pathOf(request)) !== null) {
       const metadataUrl = resources.metadataUrlOf(request);
       if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`);
       if (metadataUrl !== null) parameters.push(`resource_metadata="${metadataUrl}"`);
     }
-    return `Bearer ${parameters.join(', ')}${original.includes('SIWx') ? ', SIWx' : ''}`;
+    const others = [
+      ...(dpop && resources !== null ? [`DPoP algs="${DPOP_ALGORITHMS.join(' ')}"`] : []),
+      ...(original.includes('SIWx') ? ['SIWx'] : []),
+    ];
+    return [`Bearer ${parameters.join(', ')}`, ...others].join(', ');
   };
 }

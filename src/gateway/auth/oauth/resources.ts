@@ -7,7 +7,8 @@ import { withoutEndSlashes } from '#http';
 export type UrlParts = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
 /**
- * The protected resources (RFC 9728) of this gateway: one for each path of MCP and A2A, and one for the whole gateway.
+ * The protected resources (RFC 9728) of this gateway: one for each path of MCP and A2A, one for the API, one for the
+ * whole gateway.
  */
 export interface Resources {
   /**
@@ -25,6 +26,10 @@ export interface Resources {
    * and for the files of videos, because answers there link to them.
    */
   isFor(audience: string, path: string | null): boolean;
+  /** The path of the resource of an audience; `/` for the whole gateway. null for an audience of another gateway. */
+  pathOf(audience: string): string | null;
+  /** Whether this is an origin of the gateway. */
+  isOrigin(origin: string): boolean;
   /** False if neither an origin nor an audience of the gateway is configured. Then no token can be meant for it. */
   readonly isConfigured: boolean;
 }
@@ -38,6 +43,8 @@ interface ResourcesOptions {
   readonly audience: string | null;
   /** A token for any resource of the gateway is accepted at all of it. */
   readonly shared: boolean;
+  /** The issuer of the gateway's own authorization server, once it listens. */
+  readonly ownIssuer?: () => string | null;
 }
 
 export const METADATA_PATH = '/.well-known/oauth-protected-resource';
@@ -45,8 +52,16 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
 
 /** Whether a path (without query) belongs to MCP or A2A. */
-export function isResourcePath(path: string): boolean {
-  return RESOURCE_PATH.test(path);
+const isProtocolPath = (path: string): boolean => RESOURCE_PATH.test(path);
+
+/** The resource of everything that is neither MCP nor A2A: models, videos, the account. `/v1` is a part of it. */
+const API_PATH = '/api/v1';
+const OF_API = /^(?:\/api)?\/v1(?:\/|$)/;
+
+/** The path of the resource that a path (without query) belongs to; `` for the whole gateway, null for none. */
+export function resourcePathOf(path: string): string | null {
+  if (path === '' || isProtocolPath(path)) return path;
+  return OF_API.test(path) ? API_PATH : null;
 }
 
 /** The path of a request, without the query. */
@@ -54,39 +69,52 @@ export function pathOf({ url }: Pick<UrlParts, 'url'>): string {
   return url.split('?', 1)[0]!;
 }
 
-const ASKED_PATH = Symbol('path of the request');
-type PathHeaders = IncomingHttpHeaders & { [ASKED_PATH]?: string };
+/** The request that an access token is checked against: it is for one resource, and its proof for one request. */
+type AskedRequest = Pick<FastifyRequest, 'url' | 'method'>;
+
+const ASKED = Symbol('request of a token');
+type AskedHeaders = IncomingHttpHeaders & { [ASKED]?: AskedRequest };
 
 /**
- * Notes the path of a request for the check of an access token, which is for the resource at one path. The mark is a
- * symbol on the headers, because authentication gets only the headers, and no client can send a symbol.
+ * Notes a request for the check of its access token. The mark is a symbol on the headers, because authentication gets
+ * only the headers, and no client can send a symbol.
  */
-export function noteAskedPath(request: { readonly url: string; readonly headers: IncomingHttpHeaders }): void {
-  // Tokens have dots. The many requests with a key need no mark.
-  if (request.headers.authorization?.includes('.')) (request.headers as PathHeaders)[ASKED_PATH] = pathOf(request);
+export function noteAsked(request: AskedRequest & { readonly headers: IncomingHttpHeaders }): void {
+  const { authorization } = request.headers;
+  // The many requests with a key need no mark.
+  if (authorization !== undefined && !authorization.startsWith('svc-', 'Bearer '.length))
+    (request.headers as AskedHeaders)[ASKED] = request;
 }
 
-/** The path of a request. null if nobody noted it; then only a token for the whole gateway is accepted. */
-export const askedPathOf = (headers: IncomingHttpHeaders): string | null =>
-  (headers as PathHeaders)[ASKED_PATH] ?? null;
+/** undefined if nobody noted the request; then only a token for the whole gateway is accepted. */
+export const askedOf = (headers: IncomingHttpHeaders): AskedRequest | undefined => (headers as AskedHeaders)[ASKED];
 
 /**
  * A token's audience is compared with the configured names, never with the Host header. Otherwise a service that
  * received a user's token could use it here, with its own name as Host.
  */
-export function createResources({ publicUrl, ownOrigin, domains, audience, shared }: ResourcesOptions): Resources {
+export function createResources({
+  publicUrl,
+  ownOrigin,
+  domains,
+  audience,
+  shared,
+  ownIssuer = () => null,
+}: ResourcesOptions): Resources {
   const origins = new Set(
     domains.map((domain) => `${isLoopback(parseHost(domain)?.name ?? '') ? 'http' : 'https'}://${domain}`),
   );
   if (publicUrl !== null) origins.add(new URL(publicUrl).origin);
+  const isOrigin = (origin: string): boolean => origins.has(origin) || isSameMachine(origin, ownIssuer());
 
   /** The path of an audience that is meant for this gateway; `/` for the whole gateway. null for any other audience. */
   const pathIn = (text: string): string | null => {
     if (text === audience) return '/';
     const url = URL.parse(text);
-    if (!url || !origins.has(url.origin) || url.username !== '' || url.password !== '') return null;
+    if (!url || !isOrigin(url.origin) || url.username !== '' || url.password !== '') return null;
     const { pathname, search, hash } = url;
-    return search === '' && hash === '' && (pathname === '/' || isResourcePath(pathname)) ? pathname : null;
+    const isResource = pathname === '/' || pathname === API_PATH || isProtocolPath(pathname);
+    return search === '' && hash === '' && isResource ? pathname : null;
   };
 
   return {
@@ -94,17 +122,18 @@ export function createResources({ publicUrl, ownOrigin, domains, audience, share
 
     resourceOf(request, path) {
       const origin = ownOrigin(request);
-      return origin !== null && (path === '' || isResourcePath(path)) ? origin + path : null;
+      return origin !== null && resourcePathOf(path) === path ? origin + path : null;
     },
 
     metadataUrlOf(request) {
       const origin = ownOrigin(request);
       if (origin === null) return null;
-      const path = pathOf(request);
-      return origin + METADATA_PATH + (isResourcePath(path) ? path : '');
+      return origin + METADATA_PATH + (resourcePathOf(pathOf(request)) ?? '');
     },
 
     isAudience: (text) => pathIn(text) !== null,
+    pathOf: pathIn,
+    isOrigin,
 
     isFor(text, path) {
       const audiencePath = pathIn(text);
@@ -113,10 +142,19 @@ export function createResources({ publicUrl, ownOrigin, domains, audience, share
       if (path === null) return false;
       const [one, place] = [plainPath(audiencePath), plainPath(path)];
       if (ALL.has(one) && VIDEO_FILE.test(path)) return true;
-      if (!isResourcePath(path)) return false;
+      if (audiencePath === API_PATH) return resourcePathOf(path) === API_PATH;
+      if (!isProtocolPath(path)) return false;
       return placeOf(one) === placeOf(place) || (ALL.has(one) && place.startsWith(`${one}/`));
     },
   };
+}
+
+/** Whether two origins are one port of this machine, by any of its names. */
+function isSameMachine(origin: string, issuer: string | null): boolean {
+  if (issuer === null || origin === issuer) return origin === issuer;
+  const [one, other] = [URL.parse(origin), URL.parse(issuer)];
+  if (one?.protocol !== other?.protocol || one?.port !== other?.port) return false;
+  return isLoopback(one?.hostname ?? '') && isLoopback(other?.hostname ?? '');
 }
 
 /** The addresses of all tools and of all agents. */

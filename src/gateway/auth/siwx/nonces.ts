@@ -24,6 +24,8 @@ export interface Nonces {
    * installation. Rejects with the database's error.
    */
   use(nonce: string): Promise<boolean>;
+  /** Whether the id of somebody else's message is used for the first time. It is remembered until `until`. */
+  useOnce(id: string, until: number): Promise<boolean>;
   /** Deletes at most `limit` used nonces that are too old to be accepted again. Resolves with their number. */
   sweep(limit?: number): Promise<number>;
 }
@@ -79,6 +81,10 @@ export function createNonces({ secret, database, now, random = randomBytes }: No
       const at = now();
       if (issued === null || at > issued + TTL_MS || at < issued - SKEW_MS) return false;
       return (await database.query(SQL.useNonce, [nonce, at + KEPT_MS])).length > 0;
+    },
+
+    async useOnce(id, until) {
+      return (await database.query(SQL.useNonce, [id, until])).length > 0;
     },
 
     async sweep(limit = 1_000) {

@@ -1,8 +1,8 @@
 -- name: insertKey
 INSERT INTO api_keys (hash, account, label, development, disabled, created_at, expires_at, spend_limit, limit_reset, allowed_services,
-  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since)
-SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5
-WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $17
+  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since, client)
+SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17
+WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $18
   AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
 RETURNING *
 

@@ -22,6 +22,8 @@ interface Key {
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly allowed_services: readonly string[] | null;
+  /** The program that has it by signing in; null for a key that was created. */
+  readonly client: string | null;
   readonly development: boolean;
 }
 interface CreateFlags extends AdminFlags {
@@ -131,7 +133,7 @@ function listCommand(paint: Paint): Command {
 
 const row = (key: Key): string[] => [
   key.hash.slice(0, HASH_SHOWN),
-  key.name,
+  key.client === null ? key.name : `${key.name} (${key.client})`,
   stateOf(key),
   String(key.usage),
   key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,

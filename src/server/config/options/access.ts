@@ -105,3 +105,25 @@ export const OAUTH = {
     fault: issuerUrlFault,
   }),
 };
+
+/** `[authorization]`: the gateway's own authorization server. */
+export const AUTHORIZATION = {
+  enabled: trueOrFalse<null>({
+    optional: {
+      text: '`false`; `true` with `npm start` on this machine, without `oauth.issuer` and without chains',
+      fallback: null,
+    },
+    meaning:
+      'Whether programs sign in at this gateway by OAuth. Their users agree to a budget and an end for each program. In production this needs `server.public_url`.',
+  }),
+  client_documents: trueOrFalse({
+    optional: { text: 'true', fallback: true },
+    meaning:
+      'Whether a client may name itself by the https address of a document about it. The gateway fetches the document.',
+  }),
+  registration: trueOrFalse({
+    optional: { text: 'true', fallback: true },
+    meaning:
+      'Whether clients without such a document may register themselves. A registration that nobody allows anything ends after a day.',
+  }),
+};

@@ -405,9 +405,9 @@ describe('a challenge', () => {
     );
   });
 
-  it('off the MCP paths names no metadata', async () => {
+  it('of the API names the metadata of the API', async () => {
     const { call } = await world({ domains: [] });
-    expect(challengeOf(await call('POST', '/api/v1/other'))).toBe('Bearer realm="tollgate"');
+    expect(challengeOf(await call('POST', '/api/v1/other'))).toContain(`resource_metadata="${METADATA}/api/v1"`);
   });
 
   it('without an issuer names none either', async () => {

@@ -56,15 +56,20 @@ const RESETS = [
   { value: 'monthly', text: 'Each month' },
 ];
 
-/** The form fields of a key. `faults` are error messages by the API's names of the fields. */
+/**
+ * The form fields of a key. `faults` are error messages by the API's names of the fields. `ends`: the key must have an
+ * end.
+ */
 export function KeyFields({
   draft,
   onChange,
   faults = {},
+  ends = false,
 }: {
   readonly draft: KeyDraft;
   readonly onChange: (draft: KeyDraft) => void;
   readonly faults?: Readonly<Record<string, string>>;
+  readonly ends?: boolean;
 }): ReactNode {
   const set = (change: Partial<KeyDraft>) => onChange({ ...draft, ...change });
   return (
@@ -100,7 +105,7 @@ export function KeyFields({
       </div>
       <Field
         label="Last day"
-        hint="The key stops at 24:00 UTC of this day. Empty: it does not stop."
+        hint={`The key stops at 24:00 UTC of this day.${ends ? '' : ' Empty: it does not stop.'}`}
         type="date"
         value={draft.expires}
         error={faults['expires_at'] ?? null}

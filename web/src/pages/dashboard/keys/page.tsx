@@ -12,6 +12,7 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
+import { ConnectAssistant } from './connect-assistant.tsx';
 import { EditKey } from './edit-key.tsx';
 import { NewKey } from './new-key.tsx';
 
@@ -34,6 +35,7 @@ export default function KeysPage(): ReactNode {
         <>
           <Keys changeable={rights === 'full'} onNew={() => setMaking(true)} />
           <NewKey open={making} onClose={() => setMaking(false)} />
+          <ConnectAssistant />
         </>
       )}
     </Frame>
@@ -56,8 +58,14 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
             <State of={key} />
           </p>
           <p className="text-sm text-soft">
-            made <Time at={key.created_at} />
+            {key.client === null ? 'made' : 'signed in'} <Time at={key.created_at} />
             {key.member !== null && ` by ${nameOf(key.member)}`}
+            {key.client !== null && (
+              <>
+                {', '}
+                <span className="break-all">{key.client}</span>
+              </>
+            )}
           </p>
         </div>
       ),

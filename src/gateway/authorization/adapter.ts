@@ -1,0 +1,88 @@
+import { createHmac } from 'node:crypto';
+import type { Adapter, AdapterPayload } from 'oidc-provider';
+import type { KeyStore } from '#auth';
+import type { StateStore } from './state-store.ts';
+
+interface AdapterDeps {
+  readonly state: StateStore;
+  readonly keys: Pick<KeyStore, 'find' | 'delete'>;
+  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
+  readonly clientSecret: Uint8Array;
+  /** Makes the error of the library for a code or token that another request has just used. */
+  readonly usedBefore: () => Error;
+  readonly now: () => number;
+}
+
+/**
+ * How long a used code or refresh token is kept, because its second use shows that somebody stole it. Then it is simply
+ * unknown.
+ */
+const USED_MS = 7 * 24 * 60 * 60_000;
+const LONGEST_S = 400 * 24 * 60 * 60;
+
+/**
+ * The library's access to its state, for one kind of it. A grant is an API key: it ends with the key, and the key with
+ * it. Sessions of the library are not kept, because each sign-in asks the person anew.
+ */
+export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
+  const { state, keys, now } = deps;
+  if (kind === 'Session') return NO_SESSIONS;
+  const endGrant = async (key: string): Promise<void> => {
+    const record = await keys.find(key);
+    if (record?.client !== null && record !== null) await keys.delete(record.account, key);
+  };
+  return {
+    ...NO_SESSIONS,
+    async upsert(id, { jti: _jti, ...payload }, expiresInS = LONGEST_S) {
+      const grantKey = kind === 'Grant' ? id : (payload.grantId ?? null);
+      const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 };
+      if (kind !== 'ReplayDetection') await state.put(row);
+      else if (!(await state.add(row))) throw deps.usedBefore();
+    },
+    async find(id) {
+      const row = await state.find(kind, id);
+      if (row === null) return undefined;
+      if (kind === 'Client') return withSecret(row.payload, id, deps.clientSecret);
+      if (kind === 'Grant' && !(await isUsable(keys, id, now()))) return undefined;
+      return { ...row.payload, jti: id, ...(row.consumedAt === null ? {} : { consumed: row.consumedAt }) };
+    },
+    async consume(id) {
+      if (await state.consume(kind, id, now() + USED_MS)) return;
+      // Two requests used it at the same time, so one of them may be a thief's.
+      const grantKey = (await state.find(kind, id))?.grantKey ?? null;
+      if (grantKey !== null) await endGrant(grantKey);
+      throw deps.usedBefore();
+    },
+    async destroy(id) {
+      if (kind === 'Grant') await endGrant(id);
+      await state.delete(kind, id);
+    },
+    revokeByGrantId: (grantKey) => state.deleteOfGrant(kind, grantKey),
+  };
+}
+
+const NO_SESSIONS: Adapter = {
+  upsert: async () => {},
+  find: async () => undefined,
+  findByUid: async () => undefined,
+  findByUserCode: async () => undefined,
+  consume: async () => {},
+  destroy: async () => {},
+  revokeByGrantId: async () => {},
+};
+
+async function isUsable(keys: Pick<KeyStore, 'find'>, hash: string, at: number): Promise<boolean> {
+  const key = await keys.find(hash);
+  return key !== null && !key.disabled && (key.expiresAt === null || key.expiresAt > at);
+}
+
+/** The secret of a client is not stored: it follows from its id. */
+function withSecret(payload: AdapterPayload, id: string, secret: Uint8Array): AdapterPayload {
+  const { token_endpoint_auth_method: method } = payload;
+  return typeof method === 'string' && method.startsWith('client_secret_')
+    ? { ...payload, client_secret: clientSecretOf(id, secret) }
+    : payload;
+}
+
+export const clientSecretOf = (id: string, secret: Uint8Array): string =>
+  createHmac('sha256', secret).update(id).digest('base64url');

@@ -1,0 +1,188 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import { GatewayError } from '#errors';
+import { networkOf } from '#security';
+import { isObject } from '#wire';
+import { anonymousAt, type Caller } from '#accounts';
+import { addressOf, readBytes, toGatewayError, toHttpError } from '#http';
+import { type Attempts, DPOP_ALGORITHMS, OWN_SCOPE } from '#auth';
+import type { Pipeline } from '#call';
+import type { Config } from '#config';
+import { clientSecretOf } from './adapter.ts';
+import type { AuthorizationServer } from './authorization-server.ts';
+import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
+import { authorizationUrl } from './library-request.ts';
+import type { StateStore } from './state-store.ts';
+
+interface AuthorizationRoutesDeps {
+  readonly authorization: AuthorizationServer;
+  readonly config: Config['authorization'];
+  readonly state: Pick<StateStore, 'registerClient'>;
+  readonly clientSecret: Uint8Array;
+  /** Counts wrong codes and tokens by network. They are not those of API keys. */
+  readonly attempts: Attempts;
+  readonly count: Pipeline['count'];
+}
+
+const REGISTER = '/oauth/register';
+const METADATA = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
+
+/** The endpoints of the authorization server. Register it without a prefix. */
+export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPluginAsync {
+  const { authorization, attempts, count } = deps;
+
+  const answer = async (request: FastifyRequest, reply: FastifyReply, url?: string): Promise<number> => {
+    const body = Buffer.isBuffer(request.body) ? request.body : null;
+    await authorization.ready();
+    reply.hijack();
+    reply.raw.setHeader('x-request-id', request.id);
+    return authorization.answer({ request: request.raw, response: reply.raw }, body, url);
+  };
+
+  return async (app) => {
+    app.addContentTypeParser('application/x-www-form-urlencoded', readBytes(1));
+    app.setErrorHandler(answerError);
+
+    app.get('/oauth/authorize', { schema: HIDDEN }, async (request, reply) => {
+      await count(visitorAt(request, 'begins to sign in'), 1);
+      await answer(request, reply, authorizationUrl(request.url));
+    });
+    app.get('/oauth/authorize/:uid', { schema: HIDDEN }, async (request, reply) => {
+      await answer(request, reply);
+    });
+    app.get('/oauth/jwks', { schema: HIDDEN }, async (request, reply) => {
+      await answer(request, reply);
+    });
+    for (const path of ['/oauth/token', '/oauth/revoke'])
+      app.post(path, { schema: HIDDEN }, async (request, reply) => {
+        await attempts
+          .check(addressOf(request), async () => {
+            const status = await answer(request, reply);
+            if (status === 400 || status === 401) throw new WrongToken();
+          })
+          .catch((error: unknown) => {
+            // The library has answered.
+            if (!(error instanceof WrongToken)) throw error;
+          });
+      });
+    for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/jwks'])
+      app.options(path, { schema: HIDDEN }, async (request, reply) => {
+        await answer(request, reply);
+      });
+    addMetadata(app, deps);
+    if (deps.config.registration) addRegistration(app, deps);
+  };
+}
+
+/** Clients find these routes in the metadata, and their forms are those of the RFCs. */
+const HIDDEN = { hide: true };
+
+/** Counts as a failed attempt, after the answer. */
+class WrongToken extends GatewayError {
+  constructor() {
+    super('unauthorized', 'A code or token was wrong');
+  }
+}
+
+/** A caller to count what has no account yet. Each kind of request has its own rate. */
+function visitorAt(request: FastifyRequest, what: string): Caller {
+  const stranger = anonymousAt(addressOf(request));
+  return { ...stranger, anonymous: { from: `${stranger.anonymous!.from} ${what}` } };
+}
+
+/** Errors before the library, in the form of RFC 6749 section 5.2. */
+function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  const known = toGatewayError(error);
+  if (reply.sent) {
+    request.raw.socket.destroy();
+    return;
+  }
+  const { status, headers } = toHttpError(known);
+  const code =
+    status === 429 || status === 503 ? 'temporarily_unavailable' : status >= 500 ? 'server_error' : 'invalid_request';
+  void reply.code(status).headers(headers).send({ error: code, error_description: known.message });
+}
+
+function addMetadata(app: FastifyInstance, { authorization, config }: AuthorizationRoutesDeps): void {
+  for (const path of METADATA) {
+    app.get(path, { schema: HIDDEN }, (_request, reply) => {
+      const issuer = authorization.issuer();
+      if (issuer === null) return reply.callNotFound();
+      return reply
+        .header('access-control-allow-origin', '*')
+        .header('cache-control', 'public, max-age=300')
+        .send(metadataOf(issuer, config));
+    });
+  }
+}
+
+/** RFC 8414, with what OpenID Connect Discovery requires, because clients look at both addresses. */
+const metadataOf = (issuer: string, { registration, clientDocuments }: Config['authorization']) => ({
+  issuer,
+  authorization_endpoint: `${issuer}/oauth/authorize`,
+  token_endpoint: `${issuer}/oauth/token`,
+  revocation_endpoint: `${issuer}/oauth/revoke`,
+  jwks_uri: `${issuer}/oauth/jwks`,
+  ...(registration ? { registration_endpoint: issuer + REGISTER } : {}),
+  scopes_supported: [OWN_SCOPE],
+  response_types_supported: ['code'],
+  response_modes_supported: ['query', 'fragment', 'form_post'],
+  grant_types_supported: ['authorization_code', 'refresh_token'],
+  code_challenge_methods_supported: ['S256'],
+  token_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+  token_endpoint_auth_signing_alg_values_supported: ['ES256', 'EdDSA', 'Ed25519', 'PS256', 'RS256'],
+  revocation_endpoint_auth_methods_supported: CLIENT_AUTH_METHODS,
+  dpop_signing_alg_values_supported: DPOP_ALGORITHMS,
+  authorization_response_iss_parameter_supported: true,
+  client_id_metadata_document_supported: clientDocuments,
+  subject_types_supported: ['public'],
+  id_token_signing_alg_values_supported: ['ES256'],
+});
+
+/** Clients that have no document register themselves (RFC 7591). */
+function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): void {
+  const { authorization, state, clientSecret, count } = deps;
+  // No credential and no cookie counts here, so pages of any origin may register.
+  const open = (reply: FastifyReply) =>
+    reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
+
+  app.options(REGISTER, { schema: HIDDEN }, (_request, reply) =>
+    open(reply)
+      .header('access-control-allow-methods', 'POST')
+      .header('access-control-allow-headers', 'content-type')
+      .code(204)
+      .send(),
+  );
+  app.post(REGISTER, { schema: HIDDEN }, async (request, reply) => {
+    await count(visitorAt(request, 'registers'), 1);
+    const described = isObject(request.body) ? request.body : {};
+    const metadata = readClientMetadata(described, true);
+    try {
+      await authorization.judge({ ...metadata, ...(needsSecret(metadata) ? { client_secret: 'judged' } : {}) });
+    } catch (error) {
+      const { error: code, error_description: why } = error as {
+        readonly error?: unknown;
+        readonly error_description?: unknown;
+      };
+      if (code === undefined) throw error;
+      return open(reply).code(400).send({ error: code, error_description: why });
+    }
+    const id = randomBytes(24).toString('base64url');
+    const client = { client_id: id, client_id_issued_at: Math.floor(Date.now() / 1_000), ...metadata };
+    if (!(await state.registerClient(id, client, networkOf(addressOf(request)))))
+      throw new GatewayError(
+        'rate_limit_exceeded',
+        'Too many clients from your network have registered and were not used: try again later, or use a client with a document of its own',
+        { retryAfterS: 60 * 60 },
+      );
+    const secret = needsSecret(metadata)
+      ? { client_secret: clientSecretOf(id, clientSecret), client_secret_expires_at: 0 }
+      : {};
+    return open(reply)
+      .code(201)
+      .send({ ...client, ...secret });
+  });
+}
+
+const needsSecret = ({ token_endpoint_auth_method: method }: Readonly<Record<string, unknown>>): boolean =>
+  String(method).startsWith('client_secret_');

@@ -1,0 +1,99 @@
+import type { GuardedFetch } from '#network';
+import { printable } from '#security';
+import { BOUNDS, isObject, parseForeign } from '#wire';
+
+/** The description of a client as far as the gateway reads it, in the names of RFC 7591. */
+export type ClientMetadata = Readonly<Record<string, unknown>>;
+
+/** Ways in which a client may authenticate itself at the token endpoint. */
+export const CLIENT_AUTH_METHODS = ['none', 'client_secret_basic', 'client_secret_post', 'private_key_jwt'] as const;
+
+const NAME_MAX = 64;
+const REDIRECTS_MAX = 20;
+const URI_LENGTH_MAX = 2_048;
+
+/**
+ * The description of a client, from its document or its registration. Other members are left out, because a client that
+ * asks for more than this server has shall still work. `secrets`: whether the client may have a shared secret.
+ */
+export function readClientMetadata(described: Readonly<Record<string, unknown>>, secrets: boolean): ClientMetadata {
+  const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: method } = described;
+  const { jwks, jwks_uri: jwksUri, dpop_bound_access_tokens: bound } = described;
+  const isKnown = CLIENT_AUTH_METHODS.some((one) => one === method);
+  const known = isKnown && (secrets ? method !== 'private_key_jwt' : true) ? method : 'none';
+  return {
+    redirect_uris: (Array.isArray(uris) ? uris.slice(0, REDIRECTS_MAX) : []).filter(isRedirect),
+    ...(typeof name === 'string' && name.trim() !== '' ? { client_name: printable(name.trim(), NAME_MAX) } : {}),
+    // Programs of a person's machine listen on a port of loopback that they do not know before (RFC 8252).
+    application_type: 'native',
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: known,
+    ...(known === 'private_key_jwt' ? (jwks === undefined ? { jwks_uri: jwksUri } : { jwks }) : {}),
+    ...(bound === true ? { dpop_bound_access_tokens: true } : {}),
+  };
+}
+
+function isRedirect(uri: unknown): boolean {
+  const url = typeof uri === 'string' && uri.length <= URI_LENGTH_MAX ? URL.parse(uri) : null;
+  return url !== null && url.username === '' && url.password === '';
+}
+
+const TIMEOUT_MS = 2_500;
+
+/**
+ * The fetch function of the library, for documents of clients and their keys. The addresses are strangers', so they
+ * lead to the public internet alone. No redirect is followed.
+ */
+export function createClientFetch(fetch: GuardedFetch): (url: string | URL | Request) => Promise<Response> {
+  return async (url) => {
+    const { bytesMax } = BOUNDS.clientDocument;
+    const headers = { accept: 'application/json' };
+    const reply = await fetch(url instanceof Request ? url.url : String(url), {
+      headers,
+      timeoutMs: TIMEOUT_MS,
+      bodyBytesMax: bytesMax,
+    });
+    if (reply.status !== 200) return new Response(null, { status: reply.status === 304 ? 502 : reply.status });
+    const parsed = parseForeign(reply.body, BOUNDS.clientDocument);
+    const { 'cache-control': cacheControl } = reply.headers;
+    return Response.json(isObject(parsed) && 'client_id' in parsed ? documentOf(parsed) : parsed, {
+      headers: cacheControl === undefined ? {} : { 'cache-control': cacheControl },
+    });
+  };
+}
+
+/** Members that the library judges are kept as they are. */
+function documentOf(document: Readonly<Record<string, unknown>>): ClientMetadata {
+  const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = document;
+  return {
+    ...readClientMetadata(document, false),
+    client_id: id,
+    ...(secret === undefined ? {} : { client_secret: secret }),
+    ...(method === undefined ? {} : { token_endpoint_auth_method: method }),
+  };
+}
+
+/** A client, as far as it is known. Everything but `document` is what the client says of itself. */
+export interface ClientIdentity {
+  readonly name: string | null;
+  /** The address of its document, whose host vouches for it. null for a client that registered itself. */
+  readonly document: string | null;
+  /** The host that gets the answer. null for a program on the person's own machine. */
+  readonly sendsTo: string | null;
+}
+
+/** `redirectUri`: the one of this sign-in, which the library has compared with those of the client. */
+export function identityOf(
+  client: { readonly clientId: string; readonly clientName?: string | undefined },
+  redirectUri: string,
+): ClientIdentity {
+  const { clientId, clientName } = client;
+  const url = new URL(redirectUri);
+  const isWeb = url.protocol === 'https:';
+  return {
+    name: clientName === undefined ? null : printable(clientName, NAME_MAX),
+    document: clientId.startsWith('https://') ? clientId : null,
+    sendsTo: isWeb ? url.host : null,
+  };
+}

@@ -1,0 +1,173 @@
+import type { Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
+import type { GuardedFetch } from '#network';
+import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
+import type { Config } from '#config';
+import { createAdapter } from './adapter.ts';
+import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
+import type { StateStore } from './state-store.ts';
+
+export interface ProviderDeps {
+  readonly issuer: string;
+  readonly config: Config['authorization'];
+  readonly identity: Pick<Identity, 'secret'>;
+  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
+  readonly clientSecret: Uint8Array;
+  readonly resources: Pick<Resources, 'isAudience'>;
+  readonly state: StateStore;
+  readonly keys: Pick<KeyStore, 'find' | 'delete'>;
+  readonly fetch: GuardedFetch;
+  /** Counts one token of a grant. Rejects with GatewayError `rate_limit_exceeded`. */
+  readonly countToken: (account: string, key: string) => Promise<void>;
+  readonly onError: (error: unknown) => void;
+  readonly now: () => number;
+}
+
+/** Seconds. */
+const MINUTE = 60;
+const DAY = 24 * 60 * MINUTE;
+const CODE_TTL = MINUTE;
+const SIGN_IN_TTL = 60 * MINUTE;
+const ACCESS_TTL = 60 * MINUTE;
+/** A program that is not used for so long has to sign in again. */
+const REFRESH_TTL = 60 * DAY;
+/** The key that a grant is ends earlier. */
+export const GRANT_DAYS_MAX = 366;
+
+/** Loads the library, at the first request that needs it, and gives it the rules of this gateway. */
+export async function openProvider(deps: ProviderDeps): Promise<Provider> {
+  const { issuer, identity, onError } = deps;
+  const library = await loadLibrary();
+  const provider = new library.Provider(issuer, {
+    ...endpoints(issuer, identity),
+    ...rules(deps, library),
+  });
+  // Addresses of answers are those of the issuer, see requestFor.
+  provider.proxy = true;
+  provider.on('server_error', (_context, error) => onError(error));
+  return provider;
+}
+
+/**
+ * The library writes to the console that it does not support a Node without the name of a long-term release. This
+ * project runs its tests on the Node that it pins.
+ */
+async function loadLibrary(): Promise<typeof import('oidc-provider')> {
+  const { warn } = console;
+  const ignore = () => {};
+  console.warn = ignore;
+  try {
+    return await import('oidc-provider');
+  } finally {
+    console.warn = warn;
+  }
+}
+
+/** Names, addresses and keys. */
+function endpoints(issuer: string, identity: ProviderDeps['identity']): Configuration {
+  const secure = issuer.startsWith('https:');
+  // Cookies ignore ports, so several gateways on one machine need names of their own.
+  const { port } = new URL(issuer);
+  const nameOf = (what: string) => `${secure ? '__Secure-' : ''}tollgate-${what}${port === '' ? '' : `-${port}`}`;
+  const cookie = { httpOnly: true, sameSite: 'lax', secure, signed: true } as const;
+  return {
+    routes: {
+      authorization: '/oauth/authorize',
+      token: '/oauth/token',
+      revocation: '/oauth/revoke',
+      jwks: '/oauth/jwks',
+      end_session: '/oauth/end',
+    },
+    cookies: {
+      names: { session: nameOf('oauth'), interaction: nameOf('asked'), resume: nameOf('resume') },
+      keys: [identity.secret('authorization cookies').toString('base64url')],
+      // Of sessions, which are not kept. The library sets it all the same.
+      long: { ...cookie, path: '/oauth' },
+      short: cookie,
+    },
+    // Nothing is signed with it, because tokens are opaque and nobody gets an identity token. The library needs one.
+    jwks: { keys: [signingJwk(identity.secret('authorization server'))] },
+  };
+}
+
+function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Configuration {
+  const { config, resources, fetch, countToken } = deps;
+  const { Check, Prompt } = library.interactionPolicy;
+  const isUnanswered = ({ oidc }: KoaContextWithOIDC) => oidc.result?.consent === undefined;
+  const consent = new Check('unanswered', 'Nobody has agreed to this', 'consent_required', isUnanswered);
+  const fetching = new WeakSet<object>();
+  const usedBefore = () => new library.errors.InvalidGrant('it was used before');
+  return {
+    adapter: (kind: string) => createAdapter(kind, { ...deps, usedBefore }),
+    clientAuthMethods: [...CLIENT_AUTH_METHODS],
+    clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
+    enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },
+    scopes: [],
+    claims: {},
+    responseTypes: ['code'],
+    pkce: { required: () => true },
+    findAccount: async (_context, accountId, source) => {
+      // Every token of a grant counts for its rate, so that no program fills the database.
+      if (source?.grantId !== undefined) await countToken(accountId, source.grantId);
+      return { accountId, claims: async () => ({ sub: accountId }) };
+    },
+    interactions: {
+      url: (_context, { uid }) => `/authorize/${uid}`,
+      policy: [new Prompt({ name: 'consent', requestable: true }, consent)],
+    },
+    loadExistingGrant: async ({ oidc }) => {
+      const key = oidc.result?.consent?.grantId;
+      return key === undefined ? undefined : oidc.provider.Grant.find(key);
+    },
+    issueRefreshToken: async (_context, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: true,
+    // A grant whose code or token was stolen ends as a whole, and so does one that its program gives up.
+    revokeGrantPolicy: () => true,
+    expiresWithSession: () => false,
+    clientBasedCORS: () => true,
+    fetch: createClientFetch(fetch),
+    renderError,
+    ttl: {
+      AccessToken: ACCESS_TTL,
+      AuthorizationCode: CODE_TTL,
+      Grant: GRANT_DAYS_MAX * DAY,
+      Interaction: SIGN_IN_TTL,
+      RefreshToken: REFRESH_TTL,
+      Session: SIGN_IN_TTL,
+    },
+    features: {
+      devInteractions: { enabled: false },
+      userinfo: { enabled: false },
+      rpInitiatedLogout: { enabled: false },
+      revocation: { enabled: true, allowedPolicy: (_context, client, token) => token.clientId === client.clientId },
+      dPoP: { enabled: true },
+      // `ack` names the draft that this version of the library implements.
+      clientIdMetadataDocument: {
+        enabled: config.clientDocuments,
+        ack: 'draft-02',
+        // The library asks again when it writes the error of a document that is not right.
+        allowFetch: (context) => {
+          const isFirst = !fetching.has(context);
+          fetching.add(context);
+          return isFirst;
+        },
+      },
+      resourceIndicators: {
+        enabled: true,
+        // Clients before RFC 8707 name none. The person sees that it is for the whole gateway.
+        defaultResource: () => deps.issuer,
+        useGrantedResource: () => true,
+        getResourceServerInfo: (_context, resource) => {
+          if (!resources.isAudience(resource)) throw new library.errors.InvalidTarget();
+          return { scope: OWN_SCOPE, audience: resource, accessTokenFormat: 'opaque' };
+        },
+      },
+    },
+  };
+}
+
+/** An error that no client can be told, for example because its address is not known. Plain text cannot be markup. */
+function renderError(context: KoaContextWithOIDC, { error, error_description: why }: ErrorOut): void {
+  context.set('x-content-type-options', 'nosniff');
+  context.type = 'text/plain; charset=utf-8';
+  context.body = `This sign-in cannot go on (${error}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
+}

@@ -1,0 +1,50 @@
+import { createAttempts } from '#auth';
+import { authorizationRoutes, createAuthorizationServer } from '#authorization';
+import { createGuardedFetch } from '#network';
+import { signInRequestRoutes } from '#pages';
+import type { AccountParts } from './accounts.ts';
+import { originOf, ownUrlOf } from './addresses.ts';
+import type { Phases } from './calls.ts';
+import { mount } from './mount.ts';
+
+/** The gateway's own authorization server, and what the page asks on which people answer it. */
+export async function mountAuthorization({ foundation, access, calls }: Phases, parts: AccountParts): Promise<void> {
+  const { config, identity, outages, now, elapsed } = foundation;
+  const { http, authorizationState: state, oauth, keys, browsers, nonces } = access;
+  if (state === null) return;
+  const { admit, count, countNewKey } = calls.pipeline;
+  const clientSecret = identity.secret('client secrets of the authorization server');
+  const authorization = createAuthorizationServer({
+    issuer: () => originOf(ownUrlOf(config, http.server)),
+    config: config.authorization,
+    identity,
+    clientSecret,
+    resources: oauth.resources,
+    state,
+    keys,
+    fetch: createGuardedFetch({ allowPrivate: config.webhooks.allowPrivate }),
+    countToken: (account, key) =>
+      count({ account, key: { hash: key, label: '', development: false, access: null }, wallet: null }, 1),
+    onError: (error) => outages.failed('authorization server', { err: error }, 'a request to sign in failed'),
+    now,
+  });
+  const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
+  await mount(http.server, {
+    authorization: authorizationRoutes({
+      authorization,
+      config: config.authorization,
+      state,
+      clientSecret,
+      attempts,
+      count,
+    }),
+    signInRequests: signInRequestRoutes({
+      ...parts,
+      authorization,
+      admit,
+      countNewKey,
+      nonces,
+      cookies: browsers.cookies,
+    }),
+  });
+}

@@ -1,0 +1,115 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { auth } from '@modelcontextprotocol/client';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openBrowser, type TestBrowser, type Visitor } from '../../support/browser.ts';
+import { startSpine, type Spine } from '../../support/spine.ts';
+import { createClientMemory } from '../../gateway/authorization/support/client-memory.ts';
+import { registerRaw } from '../../gateway/authorization/support/raw-client.ts';
+import { pageHolds } from './page-holds.ts';
+
+// The page on which a person lets a program sign in, in a real browser, with an unmodified MCP client as the program.
+
+/** The program's own page, where the browser ends. */
+let program: Server;
+let callback: string;
+const arrived: URL[] = [];
+let spine: Spine;
+let browser: TestBrowser;
+let visitor: Visitor;
+beforeAll(async () => {
+  program = createServer((request, response) => {
+    const url = new URL(request.url!, callback);
+    if (url.pathname === '/callback') arrived.push(url);
+    response.writeHead(200, { 'content-type': 'text/html' }).end('<title>Program</title>Back in the program');
+  }).listen(0, '127.0.0.1');
+  await once(program, 'listening');
+  callback = `http://127.0.0.1:${(program.address() as AddressInfo).port}/callback`;
+  [spine, browser] = await Promise.all([startSpine({ mode: 'development' }), openBrowser()]);
+  visitor = await browser.visit({ origin: spine.origin });
+});
+afterAll(async () => {
+  await browser.close();
+  await spine.stop();
+  program.closeAllConnections();
+  program.close();
+});
+
+const aProgram = async (name: string) => {
+  const memory = createClientMemory({ name, callback });
+  expect(await auth(memory.provider, { serverUrl: `${spine.origin}/mcp` })).toBe('REDIRECT');
+  return memory;
+};
+
+test('a person sees who asks, says yes with a budget, and the program calls', async () => {
+  const { page } = visitor;
+  const memory = await aProgram('My assistant');
+  await page.goto(memory.opened().href);
+  await page.getByRole('heading', { name: 'A program asks to call in your name' }).waitFor();
+  await page.getByText('A program on this computer', { exact: true }).waitFor();
+  await page.getByText('It calls itself “My assistant”. Nobody has checked this name.').waitFor();
+  await page.getByText('All tools.').waitFor();
+  expect(await page.getByLabel('Spending limit in USD').inputValue()).toBe('5');
+  await pageHolds(visitor);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.getByLabel('Spending limit in USD').fill('2.5');
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.waitForURL((url) => url.href.startsWith(callback));
+  const answer = arrived.at(-1)!.searchParams;
+  expect(
+    await auth(memory.provider, {
+      serverUrl: `${spine.origin}/mcp`,
+      authorizationCode: answer.get('code')!,
+      iss: answer.get('iss')!,
+    }),
+  ).toBe('AUTHORIZED');
+  const key = await fetch(`${spine.url}/key`, { headers: { authorization: `Bearer ${memory.tokens().access_token}` } });
+  // The token is for the tools alone.
+  expect(key.status).toBe(401);
+
+  await page.goto(`${spine.origin}/dashboard/keys`);
+  const row = page.getByRole('row', { name: /My assistant/ });
+  await row.getByText('a program on your machine').waitFor();
+  expect(await row.textContent()).toContain('of $2.50');
+  // The page says how the next one is connected.
+  await page.getByText(`${spine.origin}/mcp`, { exact: true }).waitFor();
+});
+
+test('a person says no, and the program is told', async () => {
+  const { page } = visitor;
+  const memory = await aProgram('Another');
+  await page.goto(memory.opened().href);
+  await page.getByRole('button', { name: 'Refuse' }).click();
+  await page.waitForURL((url) => url.href.startsWith(callback));
+  expect(arrived.at(-1)!.searchParams.get('error')).toBe('access_denied');
+});
+
+test('a missing end and a wrong budget are shown at their fields', async () => {
+  const { page } = visitor;
+  const memory = await aProgram('Careless');
+  await page.goto(memory.opened().href);
+  await page.getByLabel('Last day').fill('');
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.getByText(/expires_at must be at most/).waitFor();
+  await page.getByLabel('Last day').fill('2020-01-01');
+  await page.getByRole('button', { name: 'Allow' }).click();
+  await page.getByText(/expires_at is in the past/).waitFor();
+  expect(page.url()).toContain('/authorize/');
+});
+
+test('a name of markup is text, and a sign-in that is over is told', async () => {
+  const { page, problems } = await browser.visit({ origin: spine.origin, expected: /404/ });
+  const client = await registerRaw(spine.origin, { client_name: '<img src=x onerror=alert(1)><b>Claude</b>' });
+  await page.goto(client.authorizeUrl());
+  await page.getByText('<img src=x onerror=alert(1)><b>Claude</b>').waitFor();
+  expect(await page.locator('main img').count()).toBe(0);
+  await page.goto(`${spine.origin}/authorize/nobody`);
+  await page.getByText(/This sign-in is over/).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('no other site shows the page in a frame', async () => {
+  const response = await fetch(`${spine.origin}/authorize/x`);
+  expect(response.headers.get('content-security-policy')).toContain("frame-ancestors 'none'");
+});

@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startSpine, type Spine } from '../../support/spine.ts';
+import { createPerson, type Person } from './support/person.ts';
+import { RAW_CALLBACK, register, registerRaw, type RawClient } from './support/raw-client.ts';
+
+let spine: Spine;
+let person: Person;
+let client: RawClient;
+beforeAll(async () => {
+  spine = await startSpine({ mode: 'development', toml: '[limits]\nanonymous_requests_per_minute = 1000\n' });
+  person = createPerson(spine.origin, spine.key);
+  client = await registerRaw(spine.origin);
+});
+afterAll(() => spine.stop());
+
+describe('errors that go to the client (RFC 6749 section 4.1.2.1, RFC 9207)', () => {
+  test.each([
+    ['another response type', { response_type: 'token' }, 'unsupported_response_type'],
+    ['no response type', { response_type: undefined }, 'invalid_request'],
+    ['no challenge (PKCE)', { code_challenge: undefined, code_challenge_method: undefined }, 'invalid_request'],
+    ['a plain challenge (PKCE)', { code_challenge_method: 'plain' }, 'invalid_request'],
+    ['a challenge without its method', { code_challenge_method: undefined }, 'invalid_request'],
+    ['a request in a JWT', { request: 'e30.e30.' }, 'request_not_supported'],
+    ['prompt none', { prompt: 'none' }, 'consent_required'],
+    ['another resource', { resource: 'https://elsewhere.example' }, 'invalid_target'],
+  ])('%s', async (_what, changes, error) => {
+    const answer = await person.open(client.authorizeUrl(changes));
+    expect(answer.origin + answer.pathname).toBe(RAW_CALLBACK);
+    const query = Object.fromEntries(
+      answer.searchParams.size > 0 ? answer.searchParams : new URLSearchParams(answer.hash.slice(1)),
+    );
+    expect(query).toMatchObject({ error, iss: spine.origin, state: 'its-state' });
+    expect(query['code']).toBeUndefined();
+  });
+
+  test('a person who says no', async () => {
+    const answer = await person.refuse(await person.open(client.authorizeUrl()));
+    expect(Object.fromEntries(answer.searchParams)).toMatchObject({ error: 'access_denied', iss: spine.origin });
+  });
+});
+
+describe('errors that no client may be told', () => {
+  test.each([
+    ['an unknown client', { client_id: 'nobody' }, 'invalid_client'],
+    ['no client', { client_id: undefined }, 'invalid_request'],
+    ['another address', { redirect_uri: 'https://evil.example/callback' }, 'invalid_redirect_uri'],
+    ['a longer path', { redirect_uri: `${RAW_CALLBACK}/more` }, 'invalid_redirect_uri'],
+    ['a query', { redirect_uri: `${RAW_CALLBACK}?more` }, 'invalid_redirect_uri'],
+    [
+      'localhost for 127.0.0.1',
+      { redirect_uri: RAW_CALLBACK.replace('127.0.0.1', 'localhost') },
+      'invalid_redirect_uri',
+    ],
+    [
+      'a user in the address',
+      { redirect_uri: RAW_CALLBACK.replace('http://', 'http://127.0.0.1:7878@evil.example/') },
+      'invalid_redirect_uri',
+    ],
+    ['another scheme', { redirect_uri: 'javascript:alert(1)' }, 'invalid_redirect_uri'],
+    [
+      'markup',
+      { redirect_uri: 'https://x/<script>alert(1)</script>', client_id: '<script>alert(1)</script>' },
+      'invalid_client',
+    ],
+  ])('%s', async (_what, changes, error) => {
+    const response = await fetch(client.authorizeUrl(changes), { redirect: 'manual' });
+    expect([response.status, response.headers.get('location')]).toEqual([400, null]);
+    expect(response.headers.get('content-type')).toBe('text/plain; charset=utf-8');
+    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+    expect(await response.text()).toContain(error);
+  });
+
+  test('another port of loopback is no error (RFC 8252)', async () => {
+    const page = await person.open(client.authorizeUrl({ redirect_uri: RAW_CALLBACK.replace('7878', '51515') }));
+    expect(page.pathname).toMatch(/^\/authorize\//);
+  });
+});
+
+describe('errors of the token endpoint (RFC 6749 section 5.2)', () => {
+  const code = async () => person.allow(await person.open(client.authorizeUrl()));
+
+  test.each([
+    ['another verifier', { code_verifier: 'x'.repeat(43) }, 400, 'invalid_grant'],
+    ['no verifier', { code_verifier: undefined }, 400, 'invalid_grant'],
+    ['another redirect address', { redirect_uri: 'http://127.0.0.1:1/callback' }, 400, 'invalid_grant'],
+    ['an unknown code', { code: 'x'.repeat(43) }, 400, 'invalid_grant'],
+    ['another grant type', { grant_type: 'password' }, 400, 'unsupported_grant_type'],
+    ['no grant type', { grant_type: undefined }, 400, 'invalid_request'],
+    ['an unknown client', { client_id: 'nobody' }, 401, 'invalid_client'],
+    ['another resource', { resource: 'https://elsewhere.example' }, 400, 'invalid_target'],
+  ])('%s', async (_what, changes, status, error) => {
+    const answer = await client.redeem(await code(), changes);
+    expect([answer.status, answer.body.error]).toEqual([status, error]);
+  });
+
+  test('the code of another client (code injection)', async () => {
+    const answer = await code();
+    const thief = await registerRaw(spine.origin);
+    const stolen = await thief.redeem(answer, { code_verifier: client.verifier });
+    expect(stolen).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+    expect((await client.redeem(answer)).status).toBe(200);
+  });
+
+  test('a wrong secret', async () => {
+    const { client_id: id, client_secret: secret } = await register(spine.origin, {
+      token_endpoint_auth_method: 'client_secret_post',
+    });
+    const confidential = await registerRaw(spine.origin, { id });
+    const answer = await person.allow(await person.open(confidential.authorizeUrl()));
+    expect(await confidential.redeem(answer)).toMatchObject({ body: { error: 'invalid_client' } });
+    expect(await confidential.redeem(answer, { client_secret: 'wrong' })).toMatchObject({
+      status: 401,
+      body: { error: 'invalid_client' },
+    });
+    expect((await confidential.redeem(answer, { client_secret: secret })).status).toBe(200);
+  });
+
+  test('an answer with tokens is never stored by a cache', async () => {
+    const answer = await code();
+    const response = await fetch(`${spine.origin}/oauth/token`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({
+        client_id: client.id,
+        grant_type: 'authorization_code',
+        code: answer.searchParams.get('code')!,
+        redirect_uri: RAW_CALLBACK,
+        code_verifier: client.verifier,
+      }).toString(),
+    });
+    expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
+  });
+});
+
+describe('errors of registration (RFC 7591 section 3.2.2)', () => {
+  const post = (body: unknown) =>
+    fetch(`${spine.origin}/oauth/register`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+
+  test.each([
+    ['no address', {}],
+    ['an address without a scheme', { redirect_uris: ['callback'] }],
+    ['http elsewhere', { redirect_uris: ['http://evil.example/callback'] }],
+    ['a script', { redirect_uris: ['javascript:alert(1)'] }],
+    ['a page of data', { redirect_uris: ['data:text/html,hello'] }],
+    ['a fragment', { redirect_uris: ['https://app.example/callback#x'] }],
+    ['a user', { redirect_uris: ['https://app.example@evil.example/callback'] }],
+    ['no object', '[]'],
+  ])('%s', async (_what, body) => {
+    const response = await post(body);
+    expect([response.status, await response.json()]).toEqual([
+      400,
+      {
+        error: expect.stringMatching(/^invalid_(client_metadata|redirect_uri)$/),
+        error_description: expect.any(String),
+      },
+    ]);
+  });
+
+  test('what this server does not have is left out, and the client works', async () => {
+    const response = await post({
+      redirect_uris: [RAW_CALLBACK],
+      client_name: 'Asks for much',
+      grant_types: ['authorization_code', 'refresh_token', 'client_credentials'],
+      response_types: ['code', 'token'],
+      scope: 'openid profile everything',
+      token_endpoint_auth_method: 'tls_client_auth',
+      software_id: 'x',
+    });
+    expect(response.status).toBe(201);
+    const { client_id: id, ...registered } = (await response.json()) as { readonly client_id: string };
+    expect(registered).toMatchObject({
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    });
+    const registeredClient = await registerRaw(spine.origin, { id });
+    expect(await registeredClient.signIn(person)).toMatchObject({ token_type: 'Bearer' });
+  });
+
+  test('a network registers a hundred clients that nobody uses, and no more', async () => {
+    const statuses = [];
+    for (let count = 0; count < 110; count += 1) statuses.push((await post({ redirect_uris: [RAW_CALLBACK] })).status);
+    expect(statuses.filter((status) => status === 201).length).toBeLessThanOrEqual(100);
+    expect(statuses.at(-1)).toBe(429);
+  });
+});

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startMcpFixture, type McpFixture } from '../../support/mcp-fixture.ts';
+import { ask, startSpine, type Spine } from '../../support/spine.ts';
+import { toolBlock } from '../../mcp/conformance/tool-block.ts';
+import { createPerson, type Person } from './support/person.ts';
+import { registerRaw } from './support/raw-client.ts';
+
+let fixture: McpFixture;
+let spine: Spine;
+let person: Person;
+beforeAll(async () => {
+  fixture = await startMcpFixture();
+  spine = await startSpine({
+    mode: 'development',
+    toml: `${toolBlock('acme/tools', fixture.url)}${toolBlock('other/tools', fixture.url)}\n[limits]\nanonymous_requests_per_minute = 1000\n`,
+  });
+  person = createPerson(spine.origin, spine.key);
+});
+afterAll(async () => {
+  await spine.stop();
+  await fixture.close();
+});
+
+const PLACES = {
+  '/mcp': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+  '/mcp/acme/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+  '/mcp/other/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+  '/a2a/acme/agent': ['POST', { jsonrpc: '2.0', id: 1, method: 'message/send', params: {} }],
+  '/api/v1/chat/completions': ['POST', ask('hello')],
+  '/v1/chat/completions': ['POST', ask('hello')],
+  '/api/v1/key': ['GET', undefined],
+  '/api/v1/mcp/acme/tools': ['POST', { jsonrpc: '2.0', id: 1, method: 'tools/list' }],
+} as const;
+
+/** The places at which a token for a resource is refused because it is for another one. */
+const REFUSED: Readonly<Record<string, readonly (keyof typeof PLACES)[]>> = {
+  '': [],
+  '/mcp': ['/a2a/acme/agent', '/api/v1/chat/completions', '/v1/chat/completions', '/api/v1/key'],
+  '/mcp/acme/tools': [
+    '/mcp',
+    '/mcp/other/tools',
+    '/a2a/acme/agent',
+    '/api/v1/chat/completions',
+    '/v1/chat/completions',
+    '/api/v1/key',
+  ],
+  '/a2a/acme/agent': [
+    '/mcp',
+    '/mcp/acme/tools',
+    '/mcp/other/tools',
+    '/api/v1/chat/completions',
+    '/v1/chat/completions',
+    '/api/v1/key',
+    '/api/v1/mcp/acme/tools',
+  ],
+  '/api/v1': ['/mcp', '/mcp/acme/tools', '/mcp/other/tools', '/a2a/acme/agent', '/api/v1/mcp/acme/tools'],
+};
+
+test.for(Object.keys(REFUSED))('a token for %j is refused at every other resource', async (path) => {
+  const resource = path === '' ? spine.origin : spine.origin + path;
+  const client = await registerRaw(spine.origin, { resource });
+  const { access_token: token } = await client.signIn(person);
+  const refused = [];
+  for (const [place, [method, body]] of Object.entries(PLACES)) {
+    const response = await fetch(spine.origin + place, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        accept: 'application/json, text/event-stream',
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    if (response.status === 401) {
+      expect(text).toContain(`it is only for ${resource}`);
+      refused.push(place);
+    }
+  }
+  expect(refused.toSorted()).toEqual(REFUSED[path]!.toSorted());
+  expect(await spine.faults()).toEqual([]);
+});
+
+test.each([
+  ['another gateway', 'https://elsewhere.example/mcp'],
+  ['another port', 'http://127.0.0.1:1/mcp'],
+  ['a fragment', '{origin}/mcp#x'],
+  ['a query', '{origin}/mcp?x=1'],
+  ['a path that is no resource', '{origin}/dashboard'],
+  ['no address', 'mcp'],
+])('a resource with %s gets no sign-in', async (_what, text) => {
+  const client = await registerRaw(spine.origin, { resource: text.replace('{origin}', spine.origin) });
+  const answer = await person.open(client.authorizeUrl());
+  expect(answer.searchParams.get('error')).toBe('invalid_target');
+  expect(answer.searchParams.get('iss')).toBe(spine.origin);
+});
+
+test('a refresh asks for no other resource and no other scope', async () => {
+  const client = await registerRaw(spine.origin);
+  const { refresh_token: refresh } = await client.signIn(person);
+  expect(await client.refresh(refresh!, { resource: `${spine.origin}/api/v1` })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_target' },
+  });
+});
+
+test('a refresh with a larger scope is refused, and the token stays good', async () => {
+  const client = await registerRaw(spine.origin);
+  const { refresh_token: refresh } = await client.signIn(person);
+  expect(await client.refresh(refresh!, { scope: 'call account' })).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_scope' },
+  });
+  expect(await client.refresh(refresh!)).toMatchObject({ status: 200, body: { scope: 'call' } });
+});
+
+test('each protocol says in its 401 where to get a token', async () => {
+  const resources = {
+    '/mcp': '/mcp',
+    '/mcp/acme/tools': '/mcp/acme/tools',
+    '/a2a/acme/agent': '/a2a/acme/agent',
+    '/api/v1/chat/completions': '/api/v1',
+    '/v1/chat/completions': '/api/v1',
+    '/api/v1/key': '/api/v1',
+  };
+  for (const [place, resource] of Object.entries(resources)) {
+    const [method, body] = PLACES[place as keyof typeof PLACES];
+    const response = await fetch(spine.origin + place, {
+      method,
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    expect([place, response.status]).toEqual([place, 401]);
+    const metadata = `${spine.origin}/.well-known/oauth-protected-resource${resource}`;
+    const challenge = response.headers.get('www-authenticate')!;
+    expect(challenge).toMatch(/^Bearer realm="tollgate"/);
+    expect(challenge).toContain(`scope="call", resource_metadata="${metadata}"`);
+    expect(await (await fetch(metadata)).json()).toMatchObject({
+      resource: spine.origin + resource,
+      authorization_servers: [spine.origin],
+      scopes_supported: ['call'],
+    });
+  }
+});

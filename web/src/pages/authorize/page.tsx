@@ -1,0 +1,163 @@
+import { useMutation, useQuery } from '@tanstack/react-query';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { AccountName } from '../../account/account-name.tsx';
+import { ProofProvider, useProof } from '../../account/proof.tsx';
+import { SignedIn } from '../../account/signed-in.tsx';
+import { ownApi, call, data, type Schemas } from '../../api/client.ts';
+import type { Session } from '../../api/session.ts';
+import type { Page } from '../../app/routes.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
+import { Heading } from '../../ui/heading.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { bodyOf, KeyFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
+import { faultsOf } from '../dashboard/keys/new-key.tsx';
+import { addressName, addressServices } from './addresses.ts';
+
+type Asked = Schemas['SignInRequest'];
+
+const PATH = '/authorize/{id}/request';
+const DAYS = 90;
+
+/** Asks a person whether a program may call in their name. The program is a stranger, and so is all that it says. */
+const AuthorizePage: Page = ({ params: { id = '' } }) => {
+  const asked = useQuery({
+    queryKey: ['sign-in-request', id],
+    queryFn: () => data(ownApi.GET(PATH, { params: { path: { id } } })),
+    retry: false,
+    staleTime: Infinity,
+  });
+  return (
+    <div className="mx-auto max-w-2xl">
+      <Heading title="A program asks to call in your name" lead="Look at who asks before you say yes." />
+      <QueryView query={asked}>
+        {(request) => (
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
+            <Who asked={request} />
+            <What asked={request} />
+            <SignedIn>
+              {(session) => (
+                <ProofProvider session={session}>
+                  <Answer id={id} asked={request} session={session} />
+                </ProofProvider>
+              )}
+            </SignedIn>
+          </div>
+        )}
+      </QueryView>
+    </div>
+  );
+};
+export default AuthorizePage;
+
+const HERE = 'A program on this computer';
+
+/** The host that is responsible for the program, as far as the gateway knows. */
+const hostOf = ({ document, sends_to: sendsTo }: Asked): string =>
+  document === null ? (sendsTo ?? HERE) : new URL(document).host;
+
+function Who({ asked }: { readonly asked: Asked }): ReactNode {
+  const { name, document, sends_to: sendsTo } = asked;
+  return (
+    <Card title="Who asks">
+      <p className="text-xl font-semibold break-all sm:text-2xl">{hostOf(asked)}</p>
+      <p className="mt-2 break-words text-soft">
+        {name === null ? 'It has no name.' : <>It calls itself “{name}”. Nobody has checked this name.</>}{' '}
+        {document === null
+          ? 'It registered itself at this gateway.'
+          : 'The host above says that it is a program of its own.'}
+      </p>
+      <p className="mt-2 text-soft">
+        Its access goes to{' '}
+        {sendsTo === null ? (
+          'a program that runs on this computer.'
+        ) : (
+          <span className="font-medium break-all text-ink">{sendsTo}</span>
+        )}
+      </p>
+    </Card>
+  );
+}
+
+function What({ asked }: { readonly asked: Asked }): ReactNode {
+  return (
+    <Card title="What it wants to call">
+      <ul className="grid gap-1.5">
+        {asked.resources.map((resource) => (
+          <li key={resource}>
+            <span className="font-medium">{addressName(resource)}</span>{' '}
+            <span className="font-mono text-sm break-all text-soft">{resource}</span>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+
+function Answer({
+  id,
+  asked,
+  session,
+}: {
+  readonly id: string;
+  readonly asked: Asked;
+  readonly session: Session;
+}): ReactNode {
+  const [draft, setDraft] = useState({
+    ...NEW_KEY,
+    label: asked.name ?? hostOf(asked),
+    limit: '5',
+    reset: 'monthly' as const,
+    expires: inDays(DAYS),
+    services: addressServices(asked.resources).join('\n'),
+  });
+  const prove = useProof();
+  const params = { path: { id } };
+  const goOn = {
+    onSuccess: (next: { readonly redirect_to: string } | null) => next && location.assign(next.redirect_to),
+  };
+  const allow = useMutation({
+    mutationFn: async () => {
+      const headers = await prove(`Let ${hostOf(asked)} call services in your name.`);
+      return headers === null ? null : call(ownApi.POST(PATH, { params, body: bodyOf(draft), headers }));
+    },
+    ...goOn,
+  });
+  const refuse = useMutation({ mutationFn: () => call(ownApi.DELETE(PATH, { params })), ...goOn });
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    if (limitFault(draft) === null) allow.mutate();
+  };
+  const error = allow.error ?? refuse.error;
+  const faults = faultsOf(allow.error);
+  const isDone = allow.data != null || refuse.data != null;
+  return (
+    <Card title="What you allow">
+      <form onSubmit={submit} className="grid gap-5">
+        <p className="text-soft">
+          It calls as <AccountName account={session.account} />, within these limits. You can change them, or sign it
+          out, at any time under Keys.
+        </p>
+        <KeyFields
+          ends
+          draft={draft}
+          onChange={(next) => setDraft({ ...draft, ...next } as typeof draft)}
+          faults={faults}
+        />
+        {error !== null && Object.keys(faults).length === 0 && <ErrorNote error={error} />}
+        <p className="text-soft">Did you not begin this in a program of your own? Then refuse.</p>
+        <div className="flex flex-wrap justify-end gap-2">
+          <Button busy={refuse.isPending} disabled={isDone || allow.isPending} onClick={() => refuse.mutate()}>
+            Refuse
+          </Button>
+          <Button type="submit" tone="primary" busy={allow.isPending} disabled={isDone || refuse.isPending}>
+            Allow
+          </Button>
+        </div>
+      </form>
+    </Card>
+  );
+}
