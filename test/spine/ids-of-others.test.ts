@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KINDS_OF_MODELS } from '#config/model-kinds';
 import type { NewKeyFields } from '#auth/keys';
 import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
 import { startImageProvider, imageBlock, type ImageProvider } from '../media/support/image-provider.ts';
@@ -217,13 +218,14 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'a quote that is asked for has no quote; all doors of calls read quotes in one place',
     places:
-      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v\d\/(rpc|embeddings|rerank|moderations|audio\/\w+|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
+      /quote body quote_id$|^POST (\/mcp|\/mcp\/:name|\/a2a|\/a2a\/:name|\/api\/v\d\/(rpc|images|image\/edit|images\/edits)) (header x-quote-id|body quote_id)$/,
   },
   {
-    why: 'the same of the wires beside chat',
+    why: 'the same of the wires beside chat, and of models that do not chat',
     places: new RegExp(
       `^POST (${WIRES.map(({ path }) => patternOf(path))
         .filter((path) => !path.endsWith('/chat/completions'))
+        .concat(KINDS_OF_MODELS.flatMap(([, { paths }]) => paths.map((path) => `/api/v\\d${path}`)))
         .join('|')}) (header x-quote-id|body quote_id)$`,
     ),
   },

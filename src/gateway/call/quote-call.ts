@@ -77,7 +77,7 @@ export const isQuoted = ({ media }: Candidate['offer']): boolean => media?.unquo
 function isPerCall({ offer, price: { rates } }: Candidate, request: CallRequest, lendable: MicroUsd): boolean {
   const most = request.estimate(offer);
   const used = Object.keys(rates).filter((meter) => rates[meter as keyof Rates] !== 0n);
-  return !('costMax' in most) && lendable === 0n && used.every((meter) => meter === 'call');
+  return !('costMax' in most) && (most.call ?? 1n) === 1n && lendable === 0n && used.every((meter) => meter === 'call');
 }
 
 function breakdownOf(

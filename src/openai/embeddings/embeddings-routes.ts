@@ -23,6 +23,7 @@ export const EMBEDDINGS_WIRE: PassedWire<EmbeddingsBody, EmbeddingsResult> = {
   schema: embeddingsSchema,
   parameters: EMBEDDINGS_PARAMETERS,
   answerSchema: embeddingsAnswerSchema,
+  addresses: [],
   check: checkInput,
   toCall: embeddingsToCall,
   answer: (result, { service, settlement }) => piecesOf(result, settlement, service),

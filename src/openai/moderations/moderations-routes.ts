@@ -27,7 +27,7 @@ export const MODERATIONS_WIRE: PassedWire<ModerationBody, ModerationResult> = {
   schema: moderationSchema,
   parameters: [],
   answerSchema: moderationAnswerSchema,
-  hasAddresses: true,
+  addresses: ['url'],
   complete: withDefaultModel,
   check: checkModerated,
   toCall,

@@ -68,8 +68,8 @@ export interface PassedWire<B, R> {
   readonly answerSchema: object;
   /** Completes a parsed body before it is checked. */
   readonly complete?: (parsed: unknown) => unknown;
-  /** Its body may name files by their address. */
-  readonly hasAddresses?: true;
+  /** Members of its body that may hold the address of a file, on all levels. No private host is passed on. */
+  readonly addresses: readonly string[];
   /** Refuses what a schema cannot describe. Throws GatewayError. */
   readonly check: (body: B) => void;
   readonly toCall: (body: B, context: PassedContext) => PassedCall<R>;
@@ -101,6 +101,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
     summary,
     paths: [path],
   } = MODEL_KINDS[wire.kind];
+  const addresses: ReadonlySet<string> = new Set(wire.addresses);
   const publicOnly = config.webhooks?.allowPrivate === false;
 
   const route: PaidRoute<Decoded<B>, StartedProviderCall<R | null, Uint8Array>> = {
@@ -123,7 +124,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
       const bytes = bodyFrom(request);
       const body = await readBody(bytes, headers, wire.complete);
       wire.check(body);
-      if (publicOnly && wire.hasAddresses) refusePrivateUrls(body);
+      if (publicOnly && addresses.size > 0) refusePrivateUrls(body, addresses);
       const bodyHash = () => hash('sha256', `${name}${path} ${hash('sha256', bytes)}`);
       return { body, ...(await payerOf(payments, headers, admitted, bodyHash)) };
     },

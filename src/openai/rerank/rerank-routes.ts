@@ -28,7 +28,7 @@ const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> =
   schema: rerankSchema,
   parameters: ['top_n', 'max_tokens_per_doc', 'return_documents'],
   answerSchema: rerankAnswerSchema,
-  hasAddresses: true,
+  addresses: ['image', 'image_url', 'url'],
   check: checkDocuments,
   toCall: rerankToCall,
   answer: (result, call, body) => [Buffer.from(JSON.stringify(answerOf(result, call, body, returnsDocuments)))],

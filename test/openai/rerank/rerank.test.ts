@@ -317,10 +317,21 @@ test('a repeat of a request is answered once', async () => {
   expect(upstream.asked).toHaveLength(1);
 });
 
+test('a picture at a private address is refused: the provider would fetch it from within its own network', async () => {
+  const response = await post(ask({ model: BOTH, documents: ['a', { image: 'https://10.1.2.3/a.png' }] }));
+  expect(response.status).toBe(400);
+  expect(await response.text()).toContain('documents[1].image must name a host of the public internet');
+  expect(upstream.asked).toHaveLength(0);
+});
+
 test('a quote names the most that a search costs', async () => {
-  const response = await post({ primitive: 'model', ...ask() }, '/quotes');
-  expect(response.status).toBe(200);
-  expect(await response.text()).toContain('0.002');
+  const quote = async (more: object = {}) => (await post({ primitive: 'model', ...ask(more) }, '/quotes')).json();
+  expect(await quote()).toMatchObject({ price_usd: 0.002, exact: true });
+  // The provider may count fewer search units than are locked.
+  expect(await quote({ documents: Array.from({ length: 101 }, () => 'a') })).toMatchObject({
+    price_usd: 0.004,
+    exact: false,
+  });
 });
 
 test('a provider that dials in sells searches', async () => {

@@ -161,20 +161,21 @@ function privatePlace(part: ContentPart): string | null {
   return null;
 }
 
-/** Members that may hold an address, on wires whose requests are forwarded unchanged. */
+/** Members that may hold an address, on the wires of chat whose requests are forwarded unchanged. */
 const ADDRESSES: ReadonlySet<string> = new Set(['url', 'image_url', 'file_url', 'file_data', 'fileUri', 'server_url']);
 
 /**
  * Refuses addresses of private hosts like refusePrivateMedia, but searches all levels, for a request that is forwarded
- * unchanged.
+ * unchanged. `names`: the members that may hold an address.
  */
-export function refusePrivateUrls(value: unknown, path = ''): void {
-  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, `${path}[${i}]`));
+export function refusePrivateUrls(value: unknown, names: ReadonlySet<string> = ADDRESSES, path = ''): void {
+  if (Array.isArray(value))
+    (value as unknown[]).forEach((element, i) => refusePrivateUrls(element, names, `${path}[${i}]`));
   else if (isObject(value))
     for (const [name, member] of Object.entries(value)) {
       const param = path === '' ? name : `${path}.${name}`;
-      if (typeof member !== 'string') refusePrivateUrls(member, param);
-      else if (ADDRESSES.has(name) && namesPrivateHost(member))
+      if (typeof member !== 'string') refusePrivateUrls(member, names, param);
+      else if (names.has(name) && namesPrivateHost(member))
         throw new GatewayError('invalid_request', `${param} must name a host of the public internet`, { param });
     }
 }

@@ -26,10 +26,11 @@ export function priceSentence(service: ServiceDetail): readonly Piece[] {
   ];
 }
 
-function exampleOf({ primitive, typical_seconds, output_modalities: outputs }: ServiceDetail): string {
+function exampleOf({ primitive, typical_seconds, output_modalities: outputs, pricing }: ServiceDetail): string {
   if (primitive === 'video') return `A video of ${typical_seconds} seconds`;
   if (outputs.includes('speech')) return 'A minute of speech';
   if (outputs.includes('transcription')) return 'A transcript of a minute';
+  if ((pricing.per_call ?? 0) > 0 && primitive === 'model') return EXAMPLES.tool;
   return EXAMPLES[primitive];
 }
 
