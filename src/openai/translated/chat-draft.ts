@@ -6,7 +6,7 @@ import { isStrict } from './strict-schema.ts';
 import type { WireRequest } from './wire-request.ts';
 
 /** The fields of a wire that its translation reads. */
-export interface ReadFields {
+interface ReadFields {
   /** Those that are copied, by their name in a chat request. */
   readonly copied: readonly (readonly [from: string, to: string])[];
   /** All of them. Others are named as dropped. */
