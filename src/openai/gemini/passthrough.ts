@@ -16,7 +16,6 @@ import { bytesOfBase64 } from '../chat/reply/output-bound.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from '../chat/request/sound.ts';
 import { isCount } from '../chat/reply/chat-usage.ts';
 import { asksForSound, hostedTool, isSearchTool, outputs, type PaidExtra } from '../chat/price/paid-extras.ts';
-import { NO_SEARCHES } from '../chat/price/priced-parts.ts';
 import type { Content } from './schema.ts';
 import { usageMetadataOf } from './encode-reply.ts';
 import { byModality, COUNTS, DETAILS, largerUsage } from './usage.ts';
@@ -96,13 +95,10 @@ export const GEMINI_PASSTHROUGH: Passthrough = {
   asks: ({ contents, tools, generationConfig }) => ({
     audio: (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(mayHaveSound)),
     audioOutput: asksForSound(extrasOf({ generationConfig })),
-    cacheHour: () => false,
     // Google takes no limit for searches.
-    webSearches:
-      Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && searches(tool))
-        ? { sure: 0, open: 1, unlimited: true }
-        : NO_SEARCHES,
-    webSearchesUnsaid: 0,
+    ...(Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && searches(tool))
+      ? { webSearches: { sure: 0, open: 1, unlimited: true } }
+      : {}),
   }),
   loses: (text) => SIGNATURE.test(text) || LOST.test(text),
   decoder: (model) => createGeminiDecoder(model),

@@ -120,11 +120,8 @@ export const MESSAGES_PASSTHROUGH: Passthrough = {
   },
   asks({ tools, messages, system, cache_control: mark }, text) {
     return {
-      audio: false,
-      audioOutput: false,
       cacheHour: () => MAY_HAVE_TTL.test(text) && asksHour({ cache_control: mark, messages, system, tools }),
       webSearches: searchesOf(Array.isArray(tools) ? (tools as unknown[]).filter(isSearch).map(usesOf) : []),
-      webSearchesUnsaid: 0,
     };
   },
   loses: (text) => LOST.test(text) || timesIn(text, REDACTED) > timesIn(text, REDACTED_HERE),

@@ -1,6 +1,6 @@
 import type { Offer } from '#catalog';
 import { type ChatBudget, toUsage } from '../chat/request/chat-budget.ts';
-import { NO_SEARCHES, partsAt, type PricedParts } from '../chat/price/priced-parts.ts';
+import { partsAt, type PricedParts } from '../chat/price/priced-parts.ts';
 import { promptTokensMax, type PromptSize } from '../chat/request/prompt-size.ts';
 import type { Usage } from '#billing/amounts';
 
@@ -77,9 +77,6 @@ export function boundsAt(offer: Offer, grown: Growth, outputMax: number): Respon
   const { atMost, ...parts } = partsAt(offer, () => ({
     audio: audioTokensMax > 0,
     audioOutput: speaks,
-    cacheHour: () => false,
-    webSearches: NO_SEARCHES,
-    webSearchesUnsaid: 0,
   }));
   return {
     budget: {

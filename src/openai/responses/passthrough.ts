@@ -99,13 +99,7 @@ export const RESPONSES_PASSTHROUGH: Passthrough = {
     return extras;
   },
   asks({ tools, input, max_tool_calls: calls }) {
-    return {
-      audio: false,
-      audioOutput: false,
-      cacheHour: () => false,
-      webSearches: searchesOf(searches({ tools, input }) ? [isCount(calls) ? calls : null] : []),
-      webSearchesUnsaid: 0,
-    };
+    return { webSearches: searchesOf(searches({ tools, input }) ? [isCount(calls) ? calls : null] : []) };
   },
   loses: (text) => LOST.test(text),
   decoder: (model) => createResponsesDecoder(model),

@@ -14,17 +14,17 @@ interface AskedSearches {
   readonly unlimited?: true;
 }
 
-/** Facts of a request that decide which parts its tokens can have. */
+/** Facts of a request that decide which parts its tokens can have. What is absent, it does not ask for. */
 export interface AskedParts {
   /** The prompt has sound. */
-  readonly audio: boolean;
+  readonly audio?: boolean;
   /** The answer may be spoken. */
-  readonly audioOutput: boolean;
+  readonly audioOutput?: boolean;
   /** Whether the prompt may be written to a cache for an hour. It takes a search of the whole request. */
-  readonly cacheHour: () => boolean;
-  readonly webSearches: AskedSearches;
+  readonly cacheHour?: () => boolean;
+  readonly webSearches?: AskedSearches;
   /** Web searches of a reply that does not say how many it made. */
-  readonly webSearchesUnsaid: number;
+  readonly webSearchesUnsaid?: number;
 }
 
 export const NO_SEARCHES: AskedSearches = { sure: 0, open: 0 };
@@ -91,12 +91,12 @@ const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => 
 export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
   const priced = pricedAt(offer);
   if (priced.size === 0) return PLAIN;
-  const { audio, audioOutput, cacheHour, webSearches, webSearchesUnsaid } = asked();
+  const { audio, audioOutput, cacheHour, webSearches = NO_SEARCHES, webSearchesUnsaid = 0 } = asked();
   const searches = BigInt(webSearches.sure + webSearches.open * searchesMax(offer, webSearches.usual));
   return {
     priced,
     atMost: {
-      ...(priced.has('input_cache_write_1h') && !cacheHour() ? { input_cache_write_1h: 0n } : {}),
+      ...(priced.has('input_cache_write_1h') && !cacheHour?.() ? { input_cache_write_1h: 0n } : {}),
       ...(priced.has('audio') && !audio ? { audio: 0n, input_audio_cache: 0n } : {}),
       ...(priced.has('audio_output') && !audioOutput ? { audio_output: 0n } : {}),
       ...(priced.has('web_search') ? { web_search: searches } : {}),
