@@ -60,28 +60,36 @@ export interface CutReply {
   readonly code: 'unprocessable' | 'reply_cut';
 }
 
-/** The end of a run, with its usage. It is the last frame of an executor, and billing turns it into a SettledFrame. */
-export interface EndFrame<R = unknown> {
+/** The end of a reply, as far as money and its client need it. `R`: the protocol's own result. */
+export interface BilledEnd<R = unknown> {
+  /** null: the provider reported none. */
+  readonly usage: Usage | null;
+  /**
+   * `cut`: the gateway ended it early although nothing had failed; the produced part is charged. `free`: the work failed
+   * according to the reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the
+   * cap and was cut. `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or
+   * the lock expires.
+   */
+  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
+  /** The gateway measured the usage. The provider did not report it. */
+  readonly estimated: boolean;
+  /** The most that is charged, if less came than the price is for, such as a smaller image. Default: no bound. */
+  readonly costMax?: MicroUsd | null;
+  /** Set if the gateway cut the reply. */
+  readonly cut?: CutReply | undefined;
+  /** The rest of the reply in the terms of its protocol. Its route gets it back after the settlement. */
+  readonly result: R;
+}
+
+/** The end of a run: that of its reply, with a price. Billing turns it into a SettledFrame. */
+export interface EndFrame<R = unknown> extends BilledEnd<R | null> {
   readonly type: 'end';
   /** Id of the price of the provider that served. It is that of one of the call's candidates. */
   readonly price: string;
   readonly provider: string;
   readonly providerName: string;
-  readonly usage: Usage | null;
-  /**
-   * `cut`: the run was ended early although nothing had failed, and what was produced is charged. `pending`: the lock
-   * stays held until a later call continues the work, or until it expires.
-   */
-  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
-  /** The most that is charged, because less came than the price is for; default the price of the usage. */
-  readonly costMax?: MicroUsd | null;
-  readonly estimated: boolean;
-  /** Set if the gateway cut the reply. */
-  readonly cut?: CutReply | undefined;
   /** How the run went; stored with the generation as JSON. */
   readonly detail: Readonly<Record<string, unknown>>;
-  /** The protocol's own result, from which its route writes the end of the reply. null if the run was cut before it. */
-  readonly result: R | null;
 }
 
 /** The last frame that a protocol sees. The charge in it is durable. */
@@ -100,9 +108,9 @@ export interface SettledFrame<R = unknown> {
   readonly runCost?: MicroUsd | undefined;
   /** Compact JWS; null if no receipt was requested. */
   readonly receipt: string | null;
-  /** See EndFrame.cut. */
+  /** See BilledEnd.cut. */
   readonly cut?: CutReply | undefined;
-  /** See EndFrame.result. */
+  /** See BilledEnd.result. */
   readonly result: R | null;
 }
 

@@ -10,7 +10,7 @@ import type {
   ServiceTiers,
   Usage,
 } from '#billing';
-import type { CutReply } from '#billing/amounts';
+import type { BilledEnd, CutReply } from '#billing/amounts';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
@@ -282,34 +282,17 @@ export interface GeneratedAdapter<R, D extends ReplyPiece = Uint8Array> extends 
 }
 
 /** How an attempt ended. `R`: the result of its protocol. */
-export interface ReplyEnd<R = unknown> {
-  /** null: the provider reported none. */
-  readonly usage: Usage | null;
-  /**
-   * `cut`: the gateway ended it early, see Cut; the produced part is charged. `free`: the work failed according to the
-   * reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the cap and was cut.
-   * `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or the lock
-   * expires.
-   */
-  readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
-  /** The gateway measured the usage. The provider did not report it. */
-  readonly estimated: boolean;
+export interface ReplyEnd<R = unknown> extends BilledEnd<R> {
   /** Why the work ended, in the provider's words; null when it did not say. */
   readonly finishReason: string | null;
-  /** The most that is charged, if less came than the price is for, such as a smaller image. Default: no bound. */
-  readonly costMax?: MicroUsd | null;
   /** Faults of the reply or its usage, to be counted as flags of the provider. */
   readonly flags: readonly ProviderFlag[];
-  /** Set if the gateway cut the reply. */
-  readonly cut?: CutReply | undefined;
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
   /** Set if the answer is text alone, and its provider claimed its tokens. */
   readonly shown?: ShownClaim | undefined;
   /** The service tier in which the provider says that it served; null or absent if it does not say. */
   readonly serviceTier?: string | null;
-  /** The rest of the reply in the terms of its protocol. The route gets it back after the settlement. */
-  readonly result: R;
 }
 
 /** Violations that are counted per provider. */
