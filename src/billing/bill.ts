@@ -65,10 +65,10 @@ export interface BilledEnd<R = unknown> {
   /** null: the provider reported none. */
   readonly usage: Usage | null;
   /**
-   * `cut`: the gateway ended it early although nothing had failed; the produced part is charged. `free`: the work failed
-   * according to the reply (empty, or finished with an error); nothing is charged. `over_cap`: the output exceeded the
-   * cap and was cut. `pending`: the work goes on; its lock is kept until a call continues the work, its end is seen, or
-   * the lock expires.
+   * `cut`: the gateway ended it early although nothing had failed; the produced part is charged. `free`: the work
+   * failed according to the reply (empty, or finished with an error); nothing is charged. `over_cap`: the output
+   * exceeded the cap and was cut. `pending`: the work goes on; its lock is kept until a call continues the work, its
+   * end is seen, or the lock expires.
    */
   readonly outcome: 'complete' | 'cut' | 'free' | 'over_cap' | 'pending';
   /** The gateway measured the usage. The provider did not report it. */

@@ -2,6 +2,7 @@ export { quotableImages } from './image-quotes.ts';
 export { imageRoutes } from './image-routes.ts';
 export { createImageTarget } from './image-target.ts';
 export { createFetchInputs } from './request/fetch-inputs.ts';
+export type { FetchInputs } from './request/input-images.ts';
 export { type Videos, createVideos } from './video/create-videos.ts';
 export { quotableVideos } from './video/http/quote-videos.ts';
 export { videoRoutes } from './video/http/video-routes.ts';

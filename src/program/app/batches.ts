@@ -18,7 +18,7 @@ import type { Phases } from './calls.ts';
 import { API, mount } from './mount.ts';
 import type { RouteParts } from './route-parts.ts';
 
-interface BatchParts {
+export interface BatchParts {
   readonly files: StoredFiles;
   readonly batches: Batches;
   /** Batches go on from here. */

@@ -8,6 +8,7 @@ import {
   createVideoTarget,
   imageRoutes,
   type Callbacks,
+  type FetchInputs,
   videoRoutes,
   type Videos,
 } from '#media';
@@ -18,17 +19,18 @@ import { API, mount } from './mount.ts';
 import type { RouteParts } from './route-parts.ts';
 import type { Work } from './work.ts';
 
-/** Videos, whose calls go on as tasks. */
-interface VideoParts {
+/** Images and videos. The calls of videos go on as tasks. */
+interface MediaParts {
   readonly videos: Videos;
   readonly callbacks: Callbacks;
+  readonly fetchInputs: FetchInputs;
 }
 
-export function openVideos(
-  { foundation, calls }: Phases,
+export function openMedia(
+  { foundation, access, calls }: Phases,
   { tasks, webhooks }: Work,
   { blobs }: LargeFiles,
-): VideoParts {
+): MediaParts {
   const { config, identity, logger, outages, opened, now, elapsed } = foundation;
   const callbacks = createCallbacks(webhooks, identity.secret('callbacks of videos'));
   const videos = createVideos({
@@ -48,7 +50,8 @@ export function openVideos(
     elapsed,
   });
   opened.defer(() => videos.close());
-  return { videos, callbacks };
+  const fetchInputs = createFetchInputs(config.webhooks, access.http.server.requestBodies);
+  return { videos, callbacks, fetchInputs };
 }
 
 function isOfProvider(error: unknown): boolean {
@@ -56,25 +59,35 @@ function isOfProvider(error: unknown): boolean {
   return cause instanceof UpstreamFailure || cause instanceof GatewayError;
 }
 
-/** The routes of images and videos. */
-export async function mountMedia(
+export async function mountImages(
+  { foundation, access, calls }: Phases,
+  { files, targets, quote }: RouteParts,
+  { fetchInputs }: MediaParts,
+): Promise<void> {
+  const { config, onError } = foundation;
+  const { http, payments } = access;
+  const { catalog } = http;
+  const { pipeline, idempotency, quotes } = calls;
+  const { blobs } = files;
+  targets.add({ image: createImageTarget({ catalog, config, pipeline, fetchInputs }) });
+  const paid = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
+  await mount(http.server, { images: imageRoutes({ ...paid, blobs }) }, API);
+}
+
+export async function mountVideos(
   { foundation, access, calls }: Phases,
   { work, files, targets, quote }: RouteParts,
-  { videos, callbacks }: VideoParts,
+  { videos, callbacks, fetchInputs }: MediaParts,
 ): Promise<void> {
   const { config, now, onError } = foundation;
   const { http, payments } = access;
   const { server, catalog } = http;
   const { pipeline, idempotency, quotes } = calls;
-  const { tasks } = work;
+  const { tasks, offerOf } = work;
   const { blobs } = files;
-  const fetchInputs = createFetchInputs(config.webhooks, server.requestBodies);
-  const paid = { pipeline, idempotency, payments, quotes, quote, config, fetchInputs, onError };
-  const ofVideos = { tasks, blobs, videos, callbacks, offerOf: work.offerOf, now };
   const ownUrl = () => ownUrlOf(config, server);
-  targets.add({
-    image: createImageTarget({ catalog, config, pipeline, fetchInputs }),
-    video: createVideoTarget({ catalog, config, fetchInputs, ownUrl, ...ofVideos }),
-  });
-  await mount(server, { images: imageRoutes({ ...paid, blobs }), videos: videoRoutes({ ...paid, ...ofVideos }) }, API);
+  const made = { tasks, blobs, videos, callbacks, fetchInputs, config, now };
+  targets.add({ video: createVideoTarget({ catalog, ownUrl, ...made }) });
+  const paid = { pipeline, idempotency, payments, quotes, quote, onError };
+  await mount(server, { videos: videoRoutes({ ...paid, ...made, offerOf }) }, API);
 }

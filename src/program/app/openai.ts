@@ -1,7 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { clientAddress } from '#security';
 import type { Pipeline } from '#call';
-import type { Batches, StoredFiles } from '#batch-jobs';
 import { createKeptResponses, type KeptResponses } from '#kept-responses';
 import {
   addRealtime,
@@ -18,20 +17,17 @@ import {
   type Realtime,
 } from '#openai';
 import { originGuardOf } from './addresses.ts';
-import { openBatches } from './batches.ts';
+import { type BatchParts, openBatches } from './batches.ts';
 import type { Phases } from './calls.ts';
 import { API, mount } from './mount.ts';
 import type { RouteParts } from './route-parts.ts';
 
 /** Models: chat in all its wires, what is translated to it, and what has routes of its own. */
 export interface OpenaiParts {
+  readonly wires: ChatWireDeps;
   readonly kept: KeptParts;
-  readonly batches: Batches;
-  /** The files of batches. */
-  readonly files: StoredFiles;
+  readonly batches: BatchParts;
   readonly realtime: Realtime;
-  /** Batches go on from here. Called when all routes are there, because their lines call them. */
-  readonly startBatches: () => void;
 }
 
 /** `toolsOf`: the tools of MCP that chats may name. */
@@ -42,15 +38,14 @@ export async function openOpenai(
 ): Promise<OpenaiParts> {
   const { foundation, access, calls } = phases;
   const { config, identity, now, onError } = foundation;
-  const { http, payments, clientSecrets } = access;
-  const { pipeline, idempotency } = calls;
-  const { server, catalog } = http;
+  const { http, payments } = access;
+  const { catalog } = http;
   const kept = await openKept(phases);
   parts.targets.add({ model: createModelTarget({ catalog, config, now }) });
   const secret = identity.secret('thinking of models');
   const wires: ChatWireDeps = {
-    pipeline,
-    idempotency,
+    pipeline: calls.pipeline,
+    idempotency: calls.idempotency,
     payments,
     config,
     catalog,
@@ -67,20 +62,27 @@ export async function openOpenai(
     ...parts.keepAlive,
   };
   const batches = await openBatches(phases, parts, (linePipeline) => routesOfLines(wires, linePipeline));
+  return { wires, kept, batches, realtime: openRealtime(phases) };
+}
+
+export async function mountOpenai({ foundation, access, calls }: Phases, { wires }: OpenaiParts): Promise<void> {
+  const { pipeline } = calls;
+  const { http, clientSecrets } = access;
+  const { server, catalog } = http;
   await mount(server, chatWiresAt(API.prefix, wires), API);
-  await mount(
-    server,
-    {
-      ...Object.fromEntries(Object.entries(KIND_ROUTES).map(([kind, { routes }]) => [kind, routes(wires)])),
-      clientSecrets: clientSecretRoutes({ pipeline, catalog, clientSecrets, now }),
-    },
-    API,
-  );
+  const routes = {
+    ...Object.fromEntries(Object.entries(KIND_ROUTES).map(([kind, { routes }]) => [kind, routes(wires)])),
+    clientSecrets: clientSecretRoutes({ pipeline, catalog, clientSecrets, now: foundation.now }),
+  };
+  await mount(server, routes, API);
+}
+
+/** Batches, and the wires whose clients have another base address. */
+export async function mountBatches({ access }: Phases, { wires, batches }: OpenaiParts): Promise<void> {
+  const { server } = access.http;
   await mount(server, batches.routes, API);
   await mount(server, chatWiresAt('/api', wires), { prefix: '/api' });
   await mount(server, { rerank: cohereRerankRoutes(wires) }, { prefix: '/api/v2' });
-  const { files, start } = batches;
-  return { kept, batches: batches.batches, files, realtime: openRealtime(phases), startBatches: start };
 }
 
 type Routes = Readonly<Record<string, FastifyPluginAsync>>;

@@ -11,9 +11,9 @@ import { type A2aParts, openA2a } from './a2a.ts';
 import type { Phases } from './calls.ts';
 import { type LargeFiles, openFiles } from './files.ts';
 import { mountMcp, openMcp } from './mcp.ts';
-import { mountMedia, openVideos } from './media.ts';
+import { mountImages, mountVideos, openMedia } from './media.ts';
 import { API, mount } from './mount.ts';
-import { type OpenaiParts, openOpenai } from './openai.ts';
+import { mountBatches, mountOpenai, type OpenaiParts, openOpenai } from './openai.ts';
 import { type RouteParts, shareParts } from './route-parts.ts';
 import { openWork, watchTasks, type Work } from './work.ts';
 
@@ -31,15 +31,20 @@ export interface Protocols {
 /** Any primitive can be called through any route, because each route gets the target adapters of all protocols. */
 export async function openProtocols(phases: Phases): Promise<Protocols> {
   const { access, network, calls } = phases;
-  const work = openWork(phases, (task) => media.videos.gaveUp(task));
+  const work = openWork(phases, async (task) => {
+    if (task.primitive === 'video') await media.videos.gaveUp(task);
+  });
   const files = await openFiles(phases);
-  const media = openVideos(phases, work, files);
+  const media = openMedia(phases, work, files);
   const { videos } = media;
   const parts = shareParts(phases, work, files);
   const mcp = openMcp(phases, parts);
   const openai = await openOpenai(phases, parts, mcp.toolsOf);
-  await mountMedia(phases, parts, media);
+  await mountOpenai(phases, openai);
+  await mountImages(phases, parts, media);
   await mountQuotes(phases, parts);
+  await mountVideos(phases, parts, media);
+  await mountBatches(phases, openai);
   const { server } = access.http;
   await mount(server, { oauth: access.oauth.routes, oldTransport });
   await mount(server, { oldTransport }, API);
@@ -51,7 +56,7 @@ export async function openProtocols(phases: Phases): Promise<Protocols> {
   watchTasks(phases, work, polls, { video: videos.pollAtExpiry });
   const endCall = createEndCall({
     running: calls.runningCalls,
-    batches: openai.batches,
+    batches: openai.batches.batches,
     ledger: phases.money.ledger,
     tasks: work.tasks,
     endTasks: { agent: a2a.endTask, tool: mcp.endTask, video: videos.end },
@@ -64,7 +69,7 @@ export async function openProtocols(phases: Phases): Promise<Protocols> {
     giveFile: (stream, asked) => void giveFile(files.stores, stream, asked),
     endCall: endCall.here,
   });
-  openai.startBatches();
+  openai.batches.start();
   return { work, files, mcp, agents, openai, endCall };
 }
 
