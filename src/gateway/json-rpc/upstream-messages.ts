@@ -302,8 +302,8 @@ export const isIdOf = ({ id }: Pick<ResponseMessage, 'id'>, requestId: RequestId
   id === requestId || (typeof requestId === 'number' && id === String(requestId));
 
 /**
- * Throws UpstreamFailure for a response whose id is not `requestId`. Such a response is malformed, and nothing is charged
- * for it. An error may have no id if the server could not read the request.
+ * Throws UpstreamFailure for a response whose id is not `requestId`. Such a response is malformed, and nothing is
+ * charged for it. An error may have no id if the server could not read the request.
  */
 export function refuseOtherAnswer(response: ResponseMessage, requestId: RequestId, status: number | null): void {
   const { id, idText, error } = response;
@@ -379,17 +379,12 @@ export function unreadable(
   cause?: unknown,
 ): UpstreamFailure {
   const start = Buffer.from(scrub(text.slice(0, SAID_MAX)));
-  const {
-    replyText: replyText,
-    busy,
-    detail,
-    retryAfterS,
-  } = toFailure(status, start, retryAfterOf(headers['retry-after']));
+  const { replyText, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
   return new UpstreamFailure(message, {
     status,
     retryable: false,
     attributedTo: 'provider',
-    replyText: replyText,
+    replyText,
     ...(status < 400 ? {} : { busy, retryAfterS, detail: busy === null ? null : detail }),
     ...(cause === undefined ? {} : { cause }),
   });

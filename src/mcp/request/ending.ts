@@ -70,8 +70,8 @@ export function toEnd(
 
 /**
  * Makes the end of a call from its server's response, as `toEnd` does. A result that clients can read only without
- * nulls, or with a member that means nothing new, is made so before `toResponse` makes the answer of it. A result that no
- * client can read is an error, free, and flags the provider. Throws UpstreamFailure.
+ * nulls, or with a member that means nothing new, is made so before `toResponse` makes the answer of it. A result that
+ * no client can read is an error, free, and flags the provider. Throws UpstreamFailure.
  */
 export function toServerEnd(
   mcpRequest: Pick<McpRequest, 'message' | 'client'>,
@@ -128,7 +128,7 @@ export function tooLargeEnd(
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
-    content: [{ type: 'text', text: text }],
+    content: [{ type: 'text', text }],
   };
   return {
     usage: measuredUse(failure, durationMs),

@@ -52,6 +52,8 @@ export interface Offer {
    * new one explicitly.
    */
   readonly raised?: { readonly until: number; readonly was: PricedOffer };
+  /** A name under which the service is found too, and not listed. */
+  readonly formerName?: string;
 }
 
 /** All of an offer that decides what a call costs. */
@@ -112,7 +114,7 @@ export function offersFromConfig(
   services: readonly ServiceConfig[],
   { providerId, createdAt }: OffersFromConfigOptions,
 ): readonly Offer[] {
-  return services.map(({ service, target }) => {
+  return services.map(({ service, target, formerName }) => {
     if (target.kind === 'command')
       throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
     const provider = { id: providerId(service.providerName), name: service.providerName };
@@ -123,7 +125,7 @@ export function offersFromConfig(
         endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target, ...timeouts },
         createdAt,
       });
-    return toOffer(service, {
+    const offer = toOffer(service, {
       provider,
       endpoint: {
         kind: 'direct',
@@ -136,6 +138,7 @@ export function offersFromConfig(
       },
       createdAt,
     });
+    return formerName === undefined ? offer : { ...offer, formerName };
   });
 }
 

@@ -13,7 +13,7 @@ interface QuoteRoutesDeps {
 }
 
 const DESCRIPTION =
-  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, of embeddings, or to rerank), `image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of a chat completion, of embeddings, or to rerank), `image`, `video`, `tool` (with `tool`, such as `demo/tools/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
@@ -61,7 +61,7 @@ export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): Fasti
     body: {
       type: 'object',
       required: ['primitive'],
-      examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
+      examples: [{ primitive: 'tool', tool: 'demo/tools/roll_dice' }],
       additionalProperties: true,
       [MUST_BE]: 'a JSON object',
       [DOCUMENTED]: {
