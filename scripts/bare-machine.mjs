@@ -165,7 +165,7 @@ async function runStart({ machine, account, log, say, signal }) {
     const reply = await fetch(`http://127.0.0.1:${port}/api/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-      body: '{"model":"demo/sage","messages":[{"role":"user","content":"What is a tollgate?"}],"max_tokens":20}',
+      body: '{"model":"demo/chat","messages":[{"role":"user","content":"What is a tollgate?"}],"max_tokens":20}',
       signal,
     });
     const text = await reply.text();

@@ -38,13 +38,13 @@ try {
   };
   const messages = [{ role: 'user', content: 'Hello' }];
   const calls: readonly (readonly [string, () => Promise<void>])[] = [
-    ['chat', () => post('/api/v1/chat/completions', { model: 'demo/sage', messages, stream: true })],
-    ['chat in Anthropic’s form', () => post('/api/v1/messages', { model: 'demo/sage', messages, max_tokens: 64 })],
+    ['chat', () => post('/api/v1/chat/completions', { model: 'demo/chat', messages, stream: true })],
+    ['chat in Anthropic’s form', () => post('/api/v1/messages', { model: 'demo/chat', messages, max_tokens: 64 })],
     [
       'MCP tools/call',
       () =>
         post(
-          '/mcp/demo/toolbox',
+          '/mcp/demo/tools',
           { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'roll_dice', arguments: {} } },
           { accept: 'application/json, text/event-stream', 'mcp-protocol-version': '2025-11-25' },
         ),
@@ -52,7 +52,7 @@ try {
     [
       'A2A message/send',
       () =>
-        post('/a2a/demo/croupier', {
+        post('/a2a/demo/agent', {
           jsonrpc: '2.0',
           id: 1,
           method: 'message/send',

@@ -25,7 +25,7 @@ const { base_url: origin = '', api_key: key = '' } = JSON.parse(readFileSync(joi
 await makeCalls();
 const browser = await openBrowser();
 for (const theme of ['light', 'dark'] as const) {
-  await picture(theme, 'marketplace', '/marketplace', 'text=Demo: Toolbox');
+  await picture(theme, 'marketplace', '/marketplace', 'text=Demo: Tools');
   await picture(theme, 'dashboard', '/dashboard', 'text=Last calls');
   await playground(theme);
 }
@@ -44,7 +44,7 @@ async function picture(theme: 'light' | 'dark', name: string, path: string, show
 
 async function playground(theme: 'light' | 'dark'): Promise<void> {
   const { page, close } = await browser.visit({ origin, theme, height: 860 });
-  await page.goto('/playground?m=demo/sage');
+  await page.goto('/playground?m=demo/chat');
   await page.getByRole('textbox').last().fill('What does this call cost?');
   await page.keyboard.press('Enter');
   await page.waitForSelector('text=charged');
@@ -71,16 +71,16 @@ async function makeCalls(): Promise<void> {
     fetch(`${origin}${path}`, { method: 'POST', headers, body: JSON.stringify(body) }).then((answer) => answer.text());
   const asks = ['What is a tollgate?', 'Count to 20', 'What is 6 × 7?', 'What does this cost?', 'Tell me about escrow'];
   for (const content of asks)
-    await post('/api/v1/chat/completions', { model: 'demo/sage', messages: [{ role: 'user', content }] });
+    await post('/api/v1/chat/completions', { model: 'demo/chat', messages: [{ role: 'user', content }] });
   const call = {
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
     params: { name: 'roll_dice', arguments: { dice: '2d6' } },
   };
-  for (let n = 0; n < 3; n += 1) await post('/mcp/demo/toolbox', call);
+  for (let n = 0; n < 3; n += 1) await post('/mcp/demo/tools', call);
   const message = { messageId: 'first', role: 'user', parts: [{ kind: 'text', text: 'Roll 2d6' }] };
-  await post('/a2a/demo/croupier', { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } });
-  await post('/api/v1/image/generate', { model: 'demo/easel', prompt: 'a tollgate at dawn' });
+  await post('/a2a/demo/agent', { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } });
+  await post('/api/v1/image/generate', { model: 'demo/image', prompt: 'a tollgate at dawn' });
   await new Promise((wake) => setTimeout(wake, 3000));
 }

@@ -29,13 +29,13 @@ const PICTURES = {
       keep: (text) => text.split('Try it:')[0].replace(/^.*\n/, ''),
     },
     {
-      show: `curl http://127.0.0.1:8402/api/v1/chat/completions ${ASK} \\\n    -d '{"model":"demo/sage","messages":[{"role":"user","content":"What is 2 + 3?"}]}' \\\n    | jq '.choices[0].message.content, .usage.cost_details.charged_usd'`,
+      show: `curl http://127.0.0.1:8402/api/v1/chat/completions ${ASK} \\\n    -d '{"model":"demo/chat","messages":[{"role":"user","content":"What is 2 + 3?"}]}' \\\n    | jq '.choices[0].message.content, .usage.cost_details.charged_usd'`,
     },
     {
-      show: `curl http://127.0.0.1:8402/mcp/demo/toolbox ${ASK} \\\n    -d '{"jsonrpc":"2.0","id":1,"method":"tools/call",\n         "params":{"name":"roll_dice","arguments":{"dice":"2d6"}}}' \\\n    | jq -c '.result.structuredContent, .result._meta["tollgate/generation"]'`,
+      show: `curl http://127.0.0.1:8402/mcp/demo/tools ${ASK} \\\n    -d '{"jsonrpc":"2.0","id":1,"method":"tools/call",\n         "params":{"name":"roll_dice","arguments":{"dice":"2d6"}}}' \\\n    | jq -c '.result.structuredContent, .result._meta["tollgate/generation"]'`,
     },
     {
-      show: `curl http://127.0.0.1:8402/a2a/demo/croupier ${ASK} \\\n    -d '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":\n         {"messageId":"first","role":"user","parts":[{"kind":"text","text":"Roll 2d6"}]}}}' \\\n    | jq -c '.result | .artifacts[0].parts[0,2].text, .metadata["tollgate/generation"]'`,
+      show: `curl http://127.0.0.1:8402/a2a/demo/agent ${ASK} \\\n    -d '{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":\n         {"messageId":"first","role":"user","parts":[{"kind":"text","text":"Roll 2d6"}]}}}' \\\n    | jq -c '.result | .artifacts[0].parts[0,2].text, .metadata["tollgate/generation"]'`,
     },
   ],
   provider: [

@@ -47,7 +47,7 @@ async function work(question: string, run: Run, say: (words: string) => void): P
   say('A model writes the answer.');
   const openai = new OpenAI({ apiKey: run.token, baseURL: run.url });
   const completion = await openai.chat.completions.create({
-    model: 'demo/sage',
+    model: 'demo/chat',
     messages: [{ role: 'user', content: question }],
     // What is locked for a call counts against the budget while it runs, so a call should not ask for more than it
     // needs.
@@ -59,7 +59,7 @@ async function work(question: string, run: Run, say: (words: string) => void): P
   say('A tool weighs it.');
   const mcp = new Client({ name: 'speechwriter', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } });
   const requestInit = { headers: { authorization: `Bearer ${run.token}` } };
-  await mcp.connect(new StreamableHTTPClientTransport(new URL(`${run.url}/mcp/demo/toolbox`), { requestInit }));
+  await mcp.connect(new StreamableHTTPClientTransport(new URL(`${run.url}/mcp/demo/tools`), { requestInit }));
   try {
     const weighed = await mcp.callTool({ name: 'weigh_words', arguments: { text: speech } });
     if (weighed.isError) throw new Error('the tool failed');

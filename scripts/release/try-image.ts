@@ -21,7 +21,7 @@ const modelBlock = (model: string, seller: string): string => `[[models]]
 name = "${model}"
 provider_name = "${seller}"
 pricing = { prompt = 1, completion = 1 }
-params = { model = "demo/sage", api_base = "${UPSTREAM}" }
+params = { model = "demo/chat", api_base = "${UPSTREAM}" }
 `;
 const GATEWAY_FILE = `server = { public_url = "${GATEWAY}" }\ntunnel = { providers = "anyone" }\n${modelBlock('try/sage', 'The gateway')}`;
 const PROVIDER_FILE = `router = { url = "${GATEWAY}", siwx = { chain_id = "solana:mainnet", keypair_file = "/data/wallet.json" } }

@@ -95,8 +95,8 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'program/cli/admin/admin-client': 1,
     'program/cli/connect/connection': 1,
     'program/cli/wallet': 1,
-    'program/demo/croupier': 1,
-    'program/demo/croupier-game': 1,
+    'program/demo/agent': 1,
+    'program/demo/dice-game': 1,
     'program/demo/provider': 1,
   },
   'the process of a package of the AI SDK, which serves its own calls alone': {

@@ -98,7 +98,7 @@ export function assignedFunctions({ path, text }: SourceFile): Finding[] {
 /** Files whose inner generator functions are made once: for a gateway, a network or a command. */
 export const GENERATORS_MADE_ONCE: readonly string[] = [
   'src/a2a/create-a2a.ts',
-  'src/program/demo/croupier-game.ts',
+  'src/program/demo/dice-game.ts',
   'src/mcp/call/tool-target.ts',
   'src/mcp/own/known-address.ts',
   'src/mcp/http/listen.ts',

@@ -19,8 +19,8 @@ const CONNECTION: GatewayConnection = {
   base: 'http://127.0.0.1:8402',
   key: 'svc-sk-…',
   balance: '10',
-  model: 'demo/sage',
-  models: ['demo/sage', 'demo/echo'].map((name) => ({ name, contextLength: 131_072, maxOutput: 4_096 })),
+  model: 'demo/chat',
+  models: ['demo/chat', 'demo/echo'].map((name) => ({ name, contextLength: 131_072, maxOutput: 4_096 })),
 };
 const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   json: (text) => parseJson(text) as unknown,

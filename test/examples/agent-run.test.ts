@@ -53,7 +53,7 @@ it('shows one tree of signed receipts, whose sum is what the balance dropped by'
   expect(output).toContain('"seconds_aloud":');
   expect(output).not.toContain('\u001b[');
   const call = (of: string) => new RegExp(`${of} +${MONEY} .*✓ signed  gen-\\w+$`, 'm').exec(output)?.[1];
-  const costs = ['^agent example/speechwriter', '^├─ model demo/sage', '^└─ tool demo/toolbox weigh_words'].map((of) =>
+  const costs = ['^agent example/speechwriter', '^├─ model demo/chat', '^└─ tool demo/tools weigh_words'].map((of) =>
     micro(call(of)),
   );
   expect(costs).toEqual([10_000, expect.any(Number), 1_000]);

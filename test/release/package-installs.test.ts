@@ -119,11 +119,11 @@ it('runs without a checkout, and its books are right', async () => {
     const answer = await fetch(`${base_url}/api/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ model: 'demo/sage', messages: [{ role: 'user', content: 'hi' }] }),
+      body: JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'hi' }] }),
     });
     expect(answer.status).toBe(200);
     await sellThrough(keeper, base_url!, api_key!);
-    const rolled = await fetch(`${base_url}/mcp/demo/toolbox`, {
+    const rolled = await fetch(`${base_url}/mcp/demo/tools`, {
       method: 'POST',
       headers: {
         authorization: `Bearer ${api_key}`,

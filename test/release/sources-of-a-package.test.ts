@@ -135,7 +135,7 @@ sdk_settings = { name = "test", baseURL = "${upstream.url}", includeUsage = true
       string,
       string
     >;
-    for (const model of ['demo/sage', 'mine/by-package']) {
+    for (const model of ['demo/chat', 'mine/by-package']) {
       const answer = await fetch(`${url}/api/v1/chat/completions`, {
         method: 'POST',
         headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from 'vitest';
 import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
 const APP = 'https://app.example';
-const BODY = JSON.stringify({ model: 'demo/sage', messages: [{ role: 'user', content: 'Hi' }] });
+const BODY = JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'Hi' }] });
 
 let spine: Spine;
 afterEach(async () => {

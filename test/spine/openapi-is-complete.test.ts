@@ -167,7 +167,7 @@ test('chat has its answer and its stream', () => {
 });
 
 test('examples call a model that is there', () => {
-  expect(text).not.toContain('"demo/sage"');
+  expect(text).not.toContain('"demo/chat"');
   expect(text).toContain('"test/model"');
 });
 

@@ -1,6 +1,6 @@
 import { OpenRouter } from '@openrouter/sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { embed } from '../../src/program/demo/embedder.ts';
+import { embed } from '../../src/program/demo/embeddings.ts';
 import { startWireUpstream, type WireUpstream } from '../openai/native/support/wire-upstream.ts';
 import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 

@@ -49,7 +49,7 @@ it('the development gateway answers from its demo provider', async () => {
   try {
     const client = new OpenAI({ baseURL: `${gateway.baseUrl}/api/v1`, apiKey: gateway.apiKey, maxRetries: 0 });
     const reply = await client.chat.completions.create({
-      model: 'demo/sage',
+      model: 'demo/chat',
       messages: [{ role: 'user', content: 'count to 3' }],
     });
     expect(reply.choices[0]?.message.content).toBe('1, 2, 3.');

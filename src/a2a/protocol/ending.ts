@@ -182,8 +182,8 @@ export function measureWork({ priceCap }: Pick<PricedByUse, 'priceCap'>, message
 
 /**
  * The bytes of output against which the reported use of a finished task is checked. If the received bytes do not
- * explain the report, `shownBytes` gives the bytes of the whole task. There are two reasons for that: the last event may
- * be a bare status after output that another request received, or a task without the history that holds its output.
+ * explain the report, `shownBytes` gives the bytes of the whole task. There are two reasons for that: the last event
+ * may be a bare status after output that another request received, or a task without the history that holds its output.
  */
 export async function bytesBehind(
   offer: PricedByUse,

@@ -218,7 +218,7 @@ function toSigned(text: string): SignedPayout {
     };
     return tokenAccountFee === undefined ? signed : { ...signed, tokenAccountFee: BigInt(tokenAccountFee) };
   } catch {
-    return { text: text, transaction: null };
+    return { text, transaction: null };
   }
 }
 

@@ -90,8 +90,8 @@ const ARCHIVE_SQL = loadStatements(import.meta.url, '../sql/archive.sql', ['find
  */
 export async function findArchivedLock(query: Query, id: string): Promise<LockRow | null> {
   const { prefix, rest } = partsOf(id);
-  const [found] = await query(ARCHIVE_SQL.findArchivedId, [id, prefix, rest]);
-  return found === undefined ? null : archivedLock(id);
+  const [row] = await query(ARCHIVE_SQL.findArchivedId, [id, prefix, rest]);
+  return row === undefined ? null : archivedLock(id);
 }
 
 const archivedLock = (id: string): LockRow =>

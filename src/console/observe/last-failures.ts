@@ -47,7 +47,7 @@ export function createLastFailures(now: () => number): LastFailures {
   };
   return {
     sink: {
-      attemptFailed({ requestId }, offer, { attributedTo, status, message, replyText: replyText }) {
+      attemptFailed({ requestId }, offer, { attributedTo, status, message, replyText }) {
         // What an account did is no matter of the provider.
         if (attributedTo === 'account') return;
         const { id } = offer;

@@ -245,7 +245,7 @@ const METHODS: readonly RpcMethod[] = [
     { before: '/analytics/service/' },
     {
       name: 'name',
-      description: 'The primitive and the name, such as `model/demo/sage`.',
+      description: 'The primitive and the name, such as `model/demo/chat`.',
       required: true,
       schema: TEXT,
     },

@@ -80,6 +80,6 @@ export const contentCoding = {
    * coding costs time on both sides. A reply that is coded nevertheless is decoded.
    */
   none: { 'accept-encoding': 'identity' },
-  codingOf: codingOf,
+  codingOf,
   decoded,
 } as const;

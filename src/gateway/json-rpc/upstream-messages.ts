@@ -379,17 +379,12 @@ export function unreadable(
   cause?: unknown,
 ): UpstreamFailure {
   const start = Buffer.from(scrub(text.slice(0, SAID_MAX)));
-  const {
-    replyText: replyText,
-    busy,
-    detail,
-    retryAfterS,
-  } = toFailure(status, start, retryAfterOf(headers['retry-after']));
+  const { replyText, busy, detail, retryAfterS } = toFailure(status, start, retryAfterOf(headers['retry-after']));
   return new UpstreamFailure(message, {
     status,
     retryable: false,
     attributedTo: 'provider',
-    replyText: replyText,
+    replyText,
     ...(status < 400 ? {} : { busy, retryAfterS, detail: busy === null ? null : detail }),
     ...(cause === undefined ? {} : { cause }),
   });

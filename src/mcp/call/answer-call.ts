@@ -112,7 +112,7 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
           isOpen = true;
           return call;
         },
-        write: (call, kept) => write(answeredCall, call, answer, kept ? keepLarge : null),
+        write: (call, isKept) => write(answeredCall, call, answer, isKept ? keepLarge : null),
         replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
           const unlisted = (await answeredCall.unlisted?.()) ?? null;

@@ -128,7 +128,7 @@ export function tooLargeEnd(
   const result = {
     ...(client === 'modern' ? { resultType: 'complete' } : {}),
     isError: true,
-    content: [{ type: 'text', text: text }],
+    content: [{ type: 'text', text }],
   };
   return {
     usage: measuredUse(failure, durationMs),

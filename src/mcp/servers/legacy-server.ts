@@ -57,7 +57,7 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
     return { response, status, accepted: { result, revision, upstreamId } };
   } catch (error) {
     if (!(error instanceof UpstreamFailure) || error.retryable) throw error;
-    const { attributedTo, providerFacts: providerFacts } = error;
+    const { attributedTo, providerFacts } = error;
     throw new UpstreamFailure(error.message, { ...providerFacts, attributedTo, retryable: true, cause: error });
   }
 }

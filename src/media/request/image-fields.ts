@@ -395,8 +395,8 @@ export const bodySchema = (
   [MUST_BE]: 'a JSON object',
   examples: [
     required.includes('images')
-      ? { model: 'demo/easel', prompt: 'Lower the bar', images: [{ url: SMALL_PNG }] }
-      : { model: 'demo/easel', prompt: 'A tollgate in the morning' },
+      ? { model: 'demo/image', prompt: 'Lower the bar', images: [{ url: SMALL_PNG }] }
+      : { model: 'demo/image', prompt: 'A tollgate in the morning' },
   ],
   properties: fields,
   [DOCUMENTED]: { allOf: rulesOf(fields) },
@@ -410,6 +410,6 @@ export function editFormSchema(all: Readonly<Record<string, object>>) {
     required: ['prompt', 'image'],
     files: { image: 'An image to edit. Send it once for each image.', mask: 'The part to edit is transparent in it.' },
     several: ['image'],
-    example: { model: 'demo/easel', prompt: 'Lower the bar', image: ['(the bytes of a PNG, JPEG or WebP file)'] },
+    example: { model: 'demo/image', prompt: 'Lower the bar', image: ['(the bytes of a PNG, JPEG or WebP file)'] },
   });
 }

@@ -31,7 +31,7 @@ export const embeddingsSchema = {
   required: ['model', 'input'],
   additionalProperties: true,
   [MUST_BE]: 'a JSON object',
-  examples: [{ model: 'demo/compass', input: 'What is a tollgate?' }],
+  examples: [{ model: 'demo/embedding', input: 'What is a tollgate?' }],
   properties: {
     model: {
       ...nameSchema,

@@ -17,7 +17,7 @@ Examples:
   tollgate connect claude-code --write                    write it, for all projects
   tollgate connect claude-code --project --write          write it, for the project in this folder
   tollgate connect claude-code --undo                     as it was before
-  tollgate connect codex --model a2a/demo/croupier        an agent in the place of a model
+  tollgate connect codex --model a2a/demo/agent        an agent in the place of a model
   tollgate connect cursor --mcp --write                   the gateway's tools
   tollgate connect opencode --url https://gateway.example --key svc-sk-…`;
 

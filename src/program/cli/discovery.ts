@@ -186,8 +186,8 @@ export function isOnThisMachine(url: string): boolean {
 }
 
 /**
- * Reads the address of a gateway. `source` is the option or variable that named it. `key` names the key that belongs there
- * instead of a user and a password, with its option, such as `admin key goes in --admin-key`. Throws CliError for
+ * Reads the address of a gateway. `source` is the option or variable that named it. `key` names the key that belongs
+ * there instead of a user and a password, with its option, such as `admin key goes in --admin-key`. Throws CliError for
  * another text. The message repeats no credentials, because terminals and logs keep it.
  */
 export function readAddress(text: string, source: string, key: string): URL {

@@ -1,5 +1,5 @@
 import { type ChatRequest, splitTokens } from './request.ts';
-import { composeAnswer } from './sage.ts';
+import { composeAnswer } from './answers.ts';
 import { chooseTools } from './tool-choice.ts';
 
 /** One choice of the answer. Each piece is one token. */

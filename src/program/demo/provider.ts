@@ -7,27 +7,27 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { complete, deltaOf, messageOf, usageOf } from './completion.ts';
-import type { Croupier } from './croupier.ts';
-import { editImages, generateImages } from './easel.ts';
-import { embed } from './embedder.ts';
-import { speak, transcribe } from './herald.ts';
-import { createProjector, type Projector } from './projector.ts';
+import type { DemoAgent } from './agent.ts';
+import { editImages, generateImages } from './images.ts';
+import { embed } from './embeddings.ts';
+import { speak, transcribe } from './audio.ts';
+import { createVideoApi, type VideoApi } from './videos.ts';
 import { parseChatRequest, RequestError, type ChatRequest } from './request.ts';
-import type { Toolbox } from './toolbox.ts';
+import type { ToolServer } from './tool-server.ts';
 
-/** The demo's chat models: `echo` repeats the prompt, `sage` answers a few topics by rules. */
-const DEMO_MODELS = ['demo/echo', 'demo/sage'] as const;
+/** The demo's chat models: `echo` repeats the prompt, `chat` answers a few topics by rules. */
+const DEMO_MODELS = ['demo/echo', 'demo/chat'] as const;
 
 /** The demo's embedding model, and its models for audio. */
-const OTHER_MODELS = ['demo/compass', 'demo/herald', 'demo/scribe'];
+const OTHER_MODELS = ['demo/embedding', 'demo/speech', 'demo/transcription'];
 
 export interface DemoProvider {
   /** Base URL, including `/v1`. */
   readonly url: string;
   /** Address of the MCP server. */
-  readonly toolboxUrl: string;
+  readonly toolsUrl: string;
   /** Address of the A2A agent. The path of its card is below it. */
-  readonly croupierUrl: string;
+  readonly agentUrl: string;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ interface DemoOptions {
 const BODY_BYTES_MAX = 32 << 20;
 const PACE_MS = 20;
 const MCP_PATH = '/mcp';
-const AGENT_PATH = '/croupier';
+const AGENT_PATH = '/agent';
 
 /**
  * Starts the demo provider on 127.0.0.1. It serves chat completions (every answer has its usage), embeddings, a list of
@@ -58,14 +58,14 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   const around = { now: options.now ?? Date.now, roll: options.roll ?? ((sides: number) => randomInt(1, sides + 1)) };
   const listening = Promise.withResolvers<void>();
   // The SDKs take a while to load. Loading begins after the server listens, so that it doesn't delay the start.
-  const toolbox = listening.promise.then(async () => (await import('./toolbox.ts')).createToolbox(around));
-  const croupier = listening.promise.then(async () => (await import('./croupier.ts')).createCroupier(around));
-  const projector = createProjector(around.now);
+  const toolServer = listening.promise.then(async () => (await import('./tool-server.ts')).createToolServer(around));
+  const agent = listening.promise.then(async () => (await import('./agent.ts')).createDemoAgent(around));
+  const videoApi = createVideoApi(around.now);
   const route = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const path = request.url?.split('?')[0] ?? '';
-    if (path === MCP_PATH) return useTools(request, response, await toolbox);
-    if (path.startsWith(AGENT_PATH)) return askAgent(request, response, await croupier);
-    return handle(request, response, options.paceMs ?? PACE_MS, projector);
+    if (path === MCP_PATH) return useTools(request, response, await toolServer);
+    if (path.startsWith(AGENT_PATH)) return askAgent(request, response, await agent);
+    return handle(request, response, options.paceMs ?? PACE_MS, videoApi);
   };
   const server = createServer((request, response) => {
     response.on('error', () => {});
@@ -80,8 +80,8 @@ export async function runDemoProvider(options: DemoOptions = {}): Promise<DemoPr
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}/v1`,
-    toolboxUrl: `http://127.0.0.1:${port}${MCP_PATH}`,
-    croupierUrl: `http://127.0.0.1:${port}${AGENT_PATH}`,
+    toolsUrl: `http://127.0.0.1:${port}${MCP_PATH}`,
+    agentUrl: `http://127.0.0.1:${port}${AGENT_PATH}`,
     async close() {
       server.close();
       server.closeAllConnections();
@@ -94,7 +94,7 @@ async function handle(
   request: IncomingMessage,
   response: ServerResponse,
   paceMs: number,
-  projector: Projector,
+  videoApi: VideoApi,
 ): Promise<void> {
   const route = `${request.method} ${request.url?.split('?')[0]}`;
   if (route === 'GET /health') return sendJson(response, 200, { status: 'ok' });
@@ -123,7 +123,7 @@ async function handle(
     return send(response, 200, type, Buffer.from(text));
   }
   const [method = '', path = ''] = route.split(' ');
-  if (path.startsWith('/v1/videos') && (await projector(method, path, () => readJson(request), response))) return;
+  if (path.startsWith('/v1/videos') && (await videoApi(method, path, () => readJson(request), response))) return;
   if (route !== 'POST /v1/chat/completions')
     return sendError(response, 404, 'not_found', `There is no ${route} here.`, null);
   const chat = parseChatRequest(await readJson(request));
@@ -214,17 +214,17 @@ function refusesPost(request: IncomingMessage, response: ServerResponse, what: s
   return true;
 }
 
-async function askAgent(request: IncomingMessage, response: ServerResponse, croupier: Croupier): Promise<void> {
+async function askAgent(request: IncomingMessage, response: ServerResponse, agent: DemoAgent): Promise<void> {
   const path = request.url!.split('?')[0]!.slice(AGENT_PATH.length);
   if (request.method === 'GET' && path === '/.well-known/agent-card.json')
-    return sendJson(response, 200, croupier.card(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
+    return sendJson(response, 200, agent.card(`http://127.0.0.1:${request.socket.localPort}${AGENT_PATH}`));
   if (path !== '' && path !== '/')
     return sendError(response, 404, 'not_found', `There is no ${request.url} here.`, null);
-  if (refusesPost(request, response, 'The croupier is')) return;
-  await croupier.answer(await readText(request), request.headers, response);
+  if (refusesPost(request, response, 'The agent is')) return;
+  await agent.answer(await readText(request), request.headers, response);
 }
 
-async function useTools(request: IncomingMessage, response: ServerResponse, toolbox: Toolbox): Promise<void> {
+async function useTools(request: IncomingMessage, response: ServerResponse, toolServer: ToolServer): Promise<void> {
   if (refusesPost(request, response, 'These tools are')) return;
   const headers = new Headers(
     Object.entries(request.headers).flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
@@ -232,7 +232,7 @@ async function useTools(request: IncomingMessage, response: ServerResponse, tool
   // Clients such as plain curl send neither header. The body is always JSON.
   headers.set('content-type', 'application/json');
   headers.set('accept', 'application/json, text/event-stream');
-  const reply = await toolbox(
+  const reply = await toolServer(
     new Request(`http://${request.headers.host}${MCP_PATH}`, {
       method: 'POST',
       headers,
@@ -301,7 +301,7 @@ function send(response: ServerResponse, status: number, type: string, bytes: Buf
 }
 
 /**
- * Runs the demo provider as a program. Prints `{"url": …, "toolboxUrl": …, "croupierUrl": …}`. The program exits when
+ * Runs the demo provider as a program. Prints `{"url": …, "toolsUrl": …, "agentUrl": …}`. The program exits when
  * the process that started it ends, because then the IPC channel or the stdin pipe closes.
  */
 async function main(): Promise<void> {
@@ -313,8 +313,8 @@ async function main(): Promise<void> {
   process.once('disconnect', end).once('SIGTERM', end);
   const stdin = fstatSync(0);
   if (stdin.isFIFO() || stdin.isSocket()) process.stdin.on('end', end).on('error', end).resume();
-  const { url, toolboxUrl, croupierUrl } = provider;
-  process.stdout.write(`${JSON.stringify({ url, toolboxUrl, croupierUrl })}\n`);
+  const { url, toolsUrl, agentUrl } = provider;
+  process.stdout.write(`${JSON.stringify({ url, toolsUrl, agentUrl })}\n`);
 }
 
 if (import.meta.main) await main();

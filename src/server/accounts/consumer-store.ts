@@ -85,7 +85,7 @@ export function createConsumerStore(
     isKnown: async (account) => (await database.query(SQL.isKnownConsumer, [account])).length > 0,
     async create(account, label) {
       const consumer = await find(account);
-      if (consumer) return { created: false, consumer: consumer };
+      if (consumer) return { created: false, consumer };
       if (label !== '' && (await isLabelTaken(database, account, label))) return null;
       const params = [account, label, now(), nameOf(label)];
       const row =

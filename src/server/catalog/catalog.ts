@@ -73,7 +73,7 @@ const NOT_FOUND = {
 /**
  * All offers of all sources, by name. Names are case-sensitive and may contain colons, so they are looked up in this
  * order: the exact name, the name with a `:floor` or `:nitro` suffix, the direct form `<provider id>:<name>`, the
- * direct form with a suffix.
+ * direct form with a suffix. Where the direct form is looked up, a former name is found too.
  */
 export function createCatalog(elapsed: () => number = () => performance.now()): Catalog {
   const lately = createLatelyServed(elapsed);
@@ -115,7 +115,9 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
     const touched = Map.groupBy([...before, ...after], ({ primitive }) => primitive);
     for (const [primitive, offers] of touched) {
       const { byName, byDirectForm } = indexOf(primitive);
-      for (const offer of before) if (offer.primitive === primitive) byDirectForm.delete(directForm(offer));
+      for (const offer of before)
+        if (offer.primitive === primitive)
+          for (const form of [directForm(offer), offer.formerName]) if (form !== undefined) byDirectForm.delete(form);
       const added = Map.groupBy(
         after.filter((offer) => offer.primitive === primitive),
         ({ service }) => service,
@@ -127,8 +129,10 @@ export function createCatalog(elapsed: () => number = () => performance.now()): 
         else byName.delete(service);
       }
       for (const group of added.values())
-        for (const offer of group)
+        for (const offer of group) {
           byDirectForm.set(directForm(offer), { service: offer.service, offers: [offer], sort: null, pinned: true });
+          if (offer.formerName !== undefined) byDirectForm.set(offer.formerName, byName.get(offer.service)!);
+        }
     }
   };
 

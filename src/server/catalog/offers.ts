@@ -51,6 +51,8 @@ export interface Offer {
    * new one explicitly.
    */
   readonly raised?: { readonly until: number; readonly was: PricedOffer };
+  /** A name under which the service is found too, and not listed. */
+  readonly formerName?: string;
 }
 
 /** All of an offer that decides what a call costs. */
@@ -111,7 +113,7 @@ export function offersFromConfig(
   services: readonly ServiceConfig[],
   { providerId, createdAt }: OffersFromConfigOptions,
 ): readonly Offer[] {
-  return services.map(({ service, target }) => {
+  return services.map(({ service, target, formerName }) => {
     if (target.kind === 'command')
       throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
     const provider = { id: providerId(service.providerName), name: service.providerName };
@@ -122,7 +124,7 @@ export function offersFromConfig(
         endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target, ...timeouts },
         createdAt,
       });
-    return toOffer(service, {
+    const offer = toOffer(service, {
       provider,
       endpoint: {
         kind: 'direct',
@@ -135,6 +137,7 @@ export function offersFromConfig(
       },
       createdAt,
     });
+    return formerName === undefined ? offer : { ...offer, formerName };
   });
 }
 

@@ -37,6 +37,8 @@ export interface ServiceConfig {
   readonly target: ServiceTarget;
   /** It was not written in a block of its own: it is a model of `[[providers]]`, at the list price. */
   readonly listed?: true;
+  /** A name that it had in an earlier version. It is still called by it, and listed only by its own. */
+  readonly formerName?: string;
 }
 
 /** The context that a provider declared. null if it declared none. */

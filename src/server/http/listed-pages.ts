@@ -33,7 +33,7 @@ export function createPageEntries<T extends object>(
     const entry = texts.get(group[0]!);
     if (entry && entry.group.length === group.length && entry.group.every((one, at) => one === group[at])) return entry;
     const bytes = Buffer.from(JSON.stringify(view(group as readonly T[])));
-    const text = { group: group, bytes, digest: createHash('sha256').update(bytes).digest() };
+    const text = { group, bytes, digest: createHash('sha256').update(bytes).digest() };
     texts.set(group[0]!, text);
     return text;
   };

@@ -41,7 +41,7 @@ export function rewrittenAddress({
 const isGoogles = (headers: IncomingHttpHeaders): boolean => headers['x-goog-api-key'] !== undefined;
 
 /**
- * In Google's API a colon and a method follow the name of a model, as in `/models/demo/sage:generateContent`. The
+ * In Google's API a colon and a method follow the name of a model, as in `/models/demo/chat:generateContent`. The
  * router ends a name at a slash, so the slashes in it are encoded.
  */
 function withOneName(rest: string): string {

@@ -5,7 +5,7 @@ import { MUST_BE, schemaError } from './errors.ts';
 /* JSON schemas of requests: how they are checked, and what their fields share. */
 
 /** The model in examples. The reference shows a model of this gateway instead. */
-export const EXAMPLE_MODEL = 'demo/sage';
+export const EXAMPLE_MODEL = 'demo/chat';
 
 const compile = compileOnce(
   { allErrors: false, verbose: true, allowUnionTypes: true, strictRequired: false, strictTypes: false },

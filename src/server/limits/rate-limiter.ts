@@ -228,7 +228,7 @@ export function createLocalLimiter({
         full.buckets = buckets;
       } else {
         if (keys.size >= sweepAt) sweep(at);
-        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, buckets: buckets });
+        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, buckets });
       }
     }
     return new BucketDecision(buckets, after, amount, true);

@@ -25,7 +25,7 @@ public class Calls {
         ChatApi chat = new ChatApi(client);
         ChatMessage hello = new ChatMessage().role(ChatMessage.RoleEnum.USER).content(new ChatMessageContent("Hello"));
 
-        ChatCompletionRequest asked = new ChatCompletionRequest().model("demo/sage").messages(List.of(hello)).maxTokens(40);
+        ChatCompletionRequest asked = new ChatCompletionRequest().model("demo/chat").messages(List.of(hello)).maxTokens(40);
         ChatCompletion completion = chat.createChatCompletion(asked, null, null, null, null, null, null, null);
         say("chat", completion.getChoices().get(0).getMessage().getContent());
         say("prompt_tokens", completion.getUsage().getPromptTokens());
@@ -35,11 +35,11 @@ public class Calls {
             say("error", refused.getCode());
         }
 
-        ResponseRequest input = new ResponseRequest().model("demo/sage").input(new ResponseRequestInput("Hello"));
+        ResponseRequest input = new ResponseRequest().model("demo/chat").input(new ResponseRequestInput("Hello"));
         say("response", chat.createResponse(input, null, null, null, null, null, null, null).getStatus());
 
         MessageTurn turn = new MessageTurn().role(MessageTurn.RoleEnum.USER).content(new MessageTurnContent("Hello"));
-        MessageRequest told = new MessageRequest().model("demo/sage").maxTokens(40).messages(List.of(turn));
+        MessageRequest told = new MessageRequest().model("demo/chat").maxTokens(40).messages(List.of(turn));
         say("message", chat.createMessage(told, null, null, null, null, null, null, null).getContent().get(0).getText());
 
         ModelList models =
@@ -47,17 +47,17 @@ public class Calls {
         say("models", models.getData().size());
 
         // What the generator writes cannot read a list of numbers that might also be a text.
-        EmbeddingsRequest text = new EmbeddingsRequest().model("demo/compass").input(new EmbeddingsRequestInput("Hello"))
+        EmbeddingsRequest text = new EmbeddingsRequest().model("demo/embedding").input(new EmbeddingsRequestInput("Hello"))
                 .encodingFormat(EmbeddingsRequest.EncodingFormatEnum.BASE64);
         Embeddings vectors = chat.createEmbeddings(text, null, null, null, null, null, null, null);
         say("embedding", vectors.getData().get(0).getEmbedding().getString().length());
 
-        ImageRequest picture = new ImageRequest().model("demo/easel").prompt("A bridge");
+        ImageRequest picture = new ImageRequest().model("demo/image").prompt("A bridge");
         GeneratedImages painted = new ImagesApi(client).generateImages(picture, null, null, null, null, null, null, null);
         say("image", painted.getImages().get(0).getFormat());
 
         VideosApi videos = new VideosApi(client);
-        VideoRequest film = new VideoRequest().model("demo/projector").prompt("A gate").duration(new VideoDuration("2s"));
+        VideoRequest film = new VideoRequest().model("demo/video").prompt("A gate").duration(new VideoDuration("2s"));
         String id = videos.queueVideo(film, null, null, null, null, null, null, null).getId();
         Video video = videos.showVideo(id, null).getVideo();
         for (int turns = 0; turns < 600 && video.getStatus() != Video.StatusEnum.COMPLETED; turns++) {

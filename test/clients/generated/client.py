@@ -38,7 +38,7 @@ said = {}
 chat = create_chat_completion.sync(
     client=client,
     body=ChatCompletionRequest.from_dict(
-        {"model": "demo/sage", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 40}
+        {"model": "demo/chat", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 40}
     ),
 )
 said["chat"] = chat.choices[0].message.content
@@ -48,33 +48,33 @@ message = ChatMessage.from_dict({"role": "user", "content": "Hello"})
 wrong = create_chat_completion.sync(client=client, body=ChatCompletionRequest(model="none/such", messages=[message]))
 said["error"] = wrong.error.type_
 
-response = create_response.sync(client=client, body=ResponseRequest(model="demo/sage", input_="Hello"))
+response = create_response.sync(client=client, body=ResponseRequest(model="demo/chat", input_="Hello"))
 said["response"] = response.to_dict()["output"][0]["content"][0]["text"]
 
 told = create_message.sync(
     client=client,
     body=MessageRequest.from_dict(
-        {"model": "demo/sage", "max_tokens": 40, "messages": [{"role": "user", "content": "Hello"}]}
+        {"model": "demo/chat", "max_tokens": 40, "messages": [{"role": "user", "content": "Hello"}]}
     ),
 )
 said["message"] = told.content[0].to_dict()["text"]
 
 said["models"] = [one.id for one in list_models.sync(client=client).data]
 
-vectors = create_embeddings.sync(client=client, body=EmbeddingsRequest(model="demo/compass", input_="Hello"))
+vectors = create_embeddings.sync(client=client, body=EmbeddingsRequest(model="demo/embedding", input_="Hello"))
 said["embedding"] = len(vectors.data[0].embedding)
 
-painted = generate_images.sync(client=client, body=ImageRequest(model="demo/easel", prompt="A bridge"))
+painted = generate_images.sync(client=client, body=ImageRequest(model="demo/image", prompt="A bridge"))
 said["image"] = painted.images[0].to_dict()["format"]
 
 png = bytes.fromhex(os.environ["PNG"])
 upload = File(payload=io.BytesIO(png), file_name="toll.png", mime_type="image/png")
 edited = edit_images.sync(
-    client=client, body=EditImagesFilesBody(model="demo/easel", prompt="Lower the bar", image=[upload])
+    client=client, body=EditImagesFilesBody(model="demo/image", prompt="Lower the bar", image=[upload])
 )
 said["edited"] = edited.images[0].to_dict()["format"]
 
-queued = queue_video.sync(client=client, body=VideoRequest(model="demo/projector", prompt="A gate", duration="2s"))
+queued = queue_video.sync(client=client, body=VideoRequest(model="demo/video", prompt="A gate", duration="2s"))
 for _ in range(600):
     video = show_video.sync(id=queued.id, client=client)
     if video.status in ("completed", "failed"):

@@ -94,7 +94,7 @@ test('Python: openapi-python-client makes every call', ({ skip }) => {
     error: 'invalid_model',
     response: MODEL_SAYS,
     message: MODEL_SAYS,
-    models: ['demo/echo', 'demo/sage'],
+    models: ['demo/echo', 'demo/chat'],
     embedding: 64,
     image: 'png',
     edited: 'png',

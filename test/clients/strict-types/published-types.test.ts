@@ -9,7 +9,7 @@ import { startGateway, type Gateway } from '../../support/gateway.ts';
 // in strict languages are generated from the same source, and fail where a member is missing that these require.
 
 const CHECKOUT = resolve(import.meta.dirname, '../../..');
-const CHAT = { model: 'demo/sage', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 40 };
+const CHAT = { model: 'demo/chat', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 40 };
 const TOOL = {
   name: 'add',
   description: 'Adds numbers',
@@ -87,9 +87,9 @@ test('every answer has the published type', async () => {
   const withTool = { ...CHAT, messages, tools: [{ type: 'function', function: TOOL }], tool_choice: 'required' };
   await noteAnswer('/v1/chat/completions', 'OpenAI.ChatCompletion', withTool);
   await noteStream('/v1/chat/completions', 'OpenAI.ChatCompletionChunk', withTool);
-  await noteAnswer('/v1/completions', 'OpenAI.Completion', { model: 'demo/sage', prompt: 'Hello', max_tokens: 20 });
+  await noteAnswer('/v1/completions', 'OpenAI.Completion', { model: 'demo/chat', prompt: 'Hello', max_tokens: 20 });
 
-  const asked = { model: 'demo/sage', input: 'Hello' };
+  const asked = { model: 'demo/chat', input: 'Hello' };
   const toolOfResponses = { type: 'function', strict: false, ...TOOL };
   await noteAnswer('/v1/responses', 'Reply', asked);
   await noteStream('/v1/responses', 'ReplyEvent', asked);
@@ -102,28 +102,28 @@ test('every answer has the published type', async () => {
   const toolOfMessages = { ...CHAT, messages, tools: [{ ...tool, input_schema: parameters }] };
   await noteAnswer('/api/v1/messages', 'Anthropic.Message', toolOfMessages);
   await noteAnswer('/api/v1/messages/count_tokens', 'Anthropic.MessageTokensCount', {
-    model: 'demo/sage',
+    model: 'demo/chat',
     messages,
   });
 
   for (const format of ['float', 'base64']) {
-    const body = { model: 'demo/compass', input: ['Hello'], encoding_format: format };
+    const body = { model: 'demo/embedding', input: ['Hello'], encoding_format: format };
     const type = format === 'float' ? 'OpenAI.CreateEmbeddingResponse' : 'EmbeddingsAsText';
     await noteAnswer('/v1/embeddings', type, body);
   }
 
   await noteAnswer('/v1/models', '{ object: "list"; data: OpenAI.Model[] }');
-  await noteAnswer('/v1/models/demo/sage', 'OpenAI.Model');
+  await noteAnswer('/v1/models/demo/chat', 'OpenAI.Model');
 
-  const picture = { model: 'demo/easel', prompt: 'A bridge', size: '64x64' };
+  const picture = { model: 'demo/image', prompt: 'A bridge', size: '64x64' };
   await noteAnswer('/v1/images/generations', 'OpenAI.ImagesResponse', picture);
   const form = new FormData();
-  form.set('model', 'demo/easel');
+  form.set('model', 'demo/image');
   form.set('prompt', 'Lower the bar');
   form.set('image', new Blob([new Uint8Array(png(64, 64))], { type: 'image/png' }), 'toll.png');
   await noteAnswer('/v1/images/edits', 'OpenAI.ImagesResponse', form);
 
-  const film = { model: 'demo/projector', prompt: 'A gate', seconds: '2' };
+  const film = { model: 'demo/video', prompt: 'A gate', seconds: '2' };
   const video = (await (await call('/v1/videos', film)).json()) as { readonly id: string };
   note('/v1/videos', 'OpenAI.Videos.Video', video);
   await expect

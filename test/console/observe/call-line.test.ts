@@ -35,7 +35,7 @@ describe('the log line of a call', () => {
         account: 'tollgate:local:dev',
         key: 'laptop',
         primitive: 'model',
-        service: 'demo/sage',
+        service: 'demo/chat',
         provider: 'Demo',
         stream: true,
         status: 200,
@@ -54,8 +54,8 @@ describe('the log line of a call', () => {
 
   it('counts failed attempts, each with a line of its own', () => {
     const { observer, lines } = capture();
-    const first = exampleOffer('demo/sage', 'First');
-    const second = exampleOffer('demo/sage', 'Second');
+    const first = exampleOffer('demo/chat', 'First');
+    const second = exampleOffer('demo/chat', 'Second');
     const call = exampleCall({
       candidates: [first, second].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
     });

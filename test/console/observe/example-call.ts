@@ -4,7 +4,7 @@ import type { Offer } from '#catalog';
 import type { createLogger } from '#observe';
 
 /** An offer as the catalogue makes them. */
-export function exampleOffer(service = 'demo/sage', provider = 'Demo'): Offer {
+export function exampleOffer(service = 'demo/chat', provider = 'Demo'): Offer {
   return {
     id: `model/key-of-${provider}:${service}`,
     service,
@@ -43,7 +43,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
       wallet: null,
     },
     requestId: 'req-1',
-    service: 'demo/sage',
+    service: 'demo/chat',
     stream: true,
     startedAt: 1_000,
     begunAt: 1_000,

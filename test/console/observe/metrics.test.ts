@@ -5,8 +5,8 @@ import { UpstreamFailure } from '#wire';
 import { countAnswers, createCallObserver, createMetrics, metricsRoutes } from '#observe';
 import { exampleCall, exampleOffer, settledBy } from './example-call.ts';
 
-const REQUEST = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/sage"';
-const LABELS = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/sage",gen_ai_provider_name="Demo"';
+const REQUEST = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/chat"';
+const LABELS = 'gen_ai_operation_name="chat",gen_ai_request_model="demo/chat",gen_ai_provider_name="Demo"';
 
 describe('metrics', () => {
   it('count a settled call under the names of the GenAI conventions', async () => {
@@ -65,7 +65,7 @@ describe('metrics', () => {
     const metrics = createMetrics({ processMetrics: false });
     let at = 1_000;
     const observer = createCallObserver([metrics.sink], { now: () => at });
-    const [hung, quick] = [exampleOffer('demo/sage', 'Hung'), exampleOffer('demo/sage', 'Quick')];
+    const [hung, quick] = [exampleOffer('demo/chat', 'Hung'), exampleOffer('demo/chat', 'Quick')];
     const call = exampleCall({
       candidates: [hung, quick].map((offer) => ({ offer, price: offer.price, estimate: 1n })),
     });

@@ -10,7 +10,7 @@ it('the attempts that run are counted at their providers, and the oldest that wa
   const running = createRunningAttempts();
   const metrics = createMetrics({ processMetrics: false, running, elapsed: () => at });
   const observer = createCallObserver([metrics.sink], { now: () => at, running });
-  const [odd, other] = [exampleOffer('demo/sage', 'A "quoted\\" name'), exampleOffer('demo/sage', 'Other')];
+  const [odd, other] = [exampleOffer('demo/chat', 'A "quoted\\" name'), exampleOffer('demo/chat', 'Other')];
   const calls = [1, 2, 3, 4].map((id) =>
     exampleCall({
       id: `gen-${id}`,

@@ -25,7 +25,7 @@ describe('traces', () => {
     expect(resource).toContainEqual({ key: 'service.name', value: { stringValue: 'tollgate' } });
     const [span] = spansOf(posts);
     expect(span).toMatchObject({
-      name: 'chat demo/sage',
+      name: 'chat demo/chat',
       kind: 3,
       traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
       parentSpanId: '00f067aa0ba902b7',
@@ -35,7 +35,7 @@ describe('traces', () => {
     expect(Number((BigInt(span!.endTimeUnixNano) - BigInt(span!.startTimeUnixNano)) / 1_000_000n)).toBe(250);
     expect(attributesOf(span!)).toMatchObject({
       'gen_ai.operation.name': 'chat',
-      'gen_ai.request.model': 'demo/sage',
+      'gen_ai.request.model': 'demo/chat',
       'gen_ai.response.model': 'sage',
       'gen_ai.provider.name': 'Demo',
       'gen_ai.usage.input_tokens': 12,

@@ -19,7 +19,7 @@ const PLAYS = `(async () => {
 
 test('a text is spoken, played and saved, and its file is transcribed, each for its price', async () => {
   const before = await world.balance();
-  const speaker = await world.visit('demo/herald');
+  const speaker = await world.visit('demo/speech');
   const { page } = speaker;
   const speak = page.getByRole('button', { name: 'Speak' });
   expect(await speak.isDisabled()).toBe(true);
@@ -42,7 +42,7 @@ test('a text is spoken, played and saved, and its file is transcribed, each for 
   expect(speaker.problems).toEqual([]);
   await speaker.close();
 
-  const listener = await world.visit('demo/scribe');
+  const listener = await world.visit('demo/transcription');
   const transcribe = listener.page.getByRole('button', { name: 'Transcribe' });
   expect(await transcribe.isDisabled()).toBe(true);
   await listener.page
@@ -61,7 +61,7 @@ test('a text is spoken, played and saved, and its file is transcribed, each for 
 });
 
 test('a refusal is shown with its reason, and the shown code asks for the same', async () => {
-  const visitor = await world.visit('demo/herald', { expected: /400/ });
+  const visitor = await world.visit('demo/speech', { expected: /400/ });
   const { page } = visitor;
   await page.getByLabel('Text').fill('The gate is open.');
   await page.getByLabel('Format').selectOption('mp3');

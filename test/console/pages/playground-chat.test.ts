@@ -9,9 +9,9 @@ afterAll(() => world?.stop());
 
 test('an answer comes in pieces with its cost so far, and then with what the ledger charged', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/sage');
+  const visitor = await world.visit('demo/chat');
   const { page } = visitor;
-  await page.getByRole('textbox', { name: 'Message to demo/sage' }).fill('Count to 60');
+  await page.getByRole('textbox', { name: 'Message to demo/chat' }).fill('Count to 60');
   await page.keyboard.press('Enter');
   const sofar = page.getByRole('button', { name: /so far/ });
   await page.getByText(/^1, 2, 3/).waitFor();
@@ -61,7 +61,7 @@ test('what was said before goes along, and the conversation is there after the p
 });
 
 test('Stop ends an answer, and the page says what it cost until then', async () => {
-  const visitor = await world.visit('demo/sage');
+  const visitor = await world.visit('demo/chat');
   const { page } = visitor;
   await page.getByRole('textbox').fill('Count to 900');
   await page.keyboard.press('Enter');
@@ -76,33 +76,33 @@ test('Stop ends an answer, and the page says what it cost until then', async () 
 });
 
 test('the gateway calls tools for the model: steps, the tree of calls, one cap and one sum', async () => {
-  const visitor = await world.visit('demo/sage', { theme: 'dark' });
+  const visitor = await world.visit('demo/chat', { theme: 'dark' });
   const { page } = visitor;
   await page.getByRole('button', { name: 'Settings' }).click();
   await page.getByLabel('Temperature').fill('9');
   expect(await page.getByText('It goes from 0 to 2.').isVisible()).toBe(true);
   await page.getByLabel('Temperature').fill('0.5');
   await page.getByLabel('Most that a message may cost').fill('0.05');
-  await page.getByLabel('demo/toolbox').check();
+  await page.getByLabel('demo/tools').check();
   expect(await visitor.axe()).toEqual([]);
   await page.getByRole('button', { name: 'Done' }).click();
   await page.getByRole('textbox').fill('Please roll 2d6 dice');
   await page.keyboard.press('Enter');
-  await page.getByText('roll_dice of demo/toolbox').waitFor();
+  await page.getByText('roll_dice of demo/tools').waitFor();
   const charged = page.getByRole('button', { name: /charged/ });
   await charged.waitFor();
   const record = await world.recordOf(visitor);
   expect(microUsdIn(await charged.textContent())).toBe(Math.round(record.run_cost * 1e6));
   expect(record.entries.find(({ type }) => type === 'lock')?.amount_micro_usdc).toBe(50_000);
   await page.getByText('Calls under it').last().waitFor();
-  expect(await page.locator('li', { hasText: 'demo/toolbox › roll_dice' }).count()).toBeGreaterThan(0);
+  expect(await page.locator('li', { hasText: 'demo/tools › roll_dice' }).count()).toBeGreaterThan(0);
   expect(await visitor.axe()).toEqual([]);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
 
 test('with the keyboard alone: find a model, talk to it, read the receipt', async () => {
-  const visitor = await world.visit('demo/toolbox');
+  const visitor = await world.visit('demo/tools');
   const { page } = visitor;
   const tabTo = async (name: RegExp) => {
     for (let step = 0; step < 40; step++) {
@@ -132,7 +132,7 @@ test('with the keyboard alone: find a model, talk to it, read the receipt', asyn
 });
 
 test('a picture goes along, and the model gets it', async () => {
-  const visitor = await world.visit('demo/sage', { width: 390 });
+  const visitor = await world.visit('demo/chat', { width: 390 });
   const { page } = visitor;
   const dot = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
   await page
@@ -148,9 +148,9 @@ test('a picture goes along, and the model gets it', async () => {
 });
 
 test('the cost of a conversation is not cut off on a phone', async () => {
-  const visitor = await world.visit('demo/sage', { width: 390 });
+  const visitor = await world.visit('demo/chat', { width: 390 });
   const { page } = visitor;
-  await page.getByRole('textbox', { name: 'Message to demo/sage' }).fill('Count to 9');
+  await page.getByRole('textbox', { name: 'Message to demo/chat' }).fill('Count to 9');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.getByRole('button', { name: /charged/ }).waitFor();
   const told = page.getByText(/^This conversation: \$0\.\d+$/);

@@ -10,7 +10,7 @@ afterAll(() => world?.stop());
 
 test('the price on the button is the charge', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/easel');
+  const visitor = await world.visit('demo/image');
   const { page } = visitor;
   await page.getByLabel('Prompt').fill('A tollgate in the morning');
   await page.getByRole('button', { name: 'Generate – $0.002' }).waitFor();
@@ -30,7 +30,7 @@ test('the price on the button is the charge', async () => {
 });
 
 test('an image is saved, and edited', async () => {
-  const visitor = await world.visit('demo/easel');
+  const visitor = await world.visit('demo/image');
   const { page } = visitor;
   await page.getByLabel('Prompt').fill('A gate');
   await page.getByRole('button', { name: /^Generate – / }).click();
@@ -59,7 +59,7 @@ const PLAYS = `(async () => {
 
 test('a video is queued for the price on the button, waited for over a reload, and plays', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/projector');
+  const visitor = await world.visit('demo/video');
   const { page } = visitor;
   await page.getByLabel('Prompt').fill('A tollgate in the morning');
   await page.getByLabel('Resolution').selectOption('480p');
@@ -80,7 +80,7 @@ test('a video is queued for the price on the button, waited for over a reload, a
 
 test('a video that is cancelled costs nothing', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/projector', { theme: 'dark' });
+  const visitor = await world.visit('demo/video', { theme: 'dark' });
   const { page } = visitor;
   await page.getByLabel('Prompt').fill('A tollgate at night');
   await page.getByLabel('Length').selectOption('6s');

@@ -10,7 +10,7 @@ afterAll(() => world?.stop());
 
 test('a tool is run from a form with its price, and answers with its charge', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('mcp/demo/toolbox/weigh_words');
+  const visitor = await world.visit('mcp/demo/tools/weigh_words');
   const { page } = visitor;
   const run = page.getByRole('button', { name: 'Run – $0.001' });
   await run.click();
@@ -25,7 +25,7 @@ test('a tool is run from a form with its price, and answers with its charge', as
   expect(await page.getByText('heaviest: "tollgate"').count()).toBe(1);
   expect(microUsdIn(await charged.textContent())).toBe(1_000);
   expect(before - (await world.balance())).toBe(1_000);
-  expect((await world.recordOf(visitor)).service).toBe('demo/toolbox');
+  expect((await world.recordOf(visitor)).service).toBe('demo/tools');
   await looksRight(visitor);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
@@ -33,7 +33,7 @@ test('a tool is run from a form with its price, and answers with its charge', as
 
 test('arguments can be written as JSON, and a refusal of the tool is told in its words and costs nothing', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/toolbox');
+  const visitor = await world.visit('demo/tools');
   const { page } = visitor;
   await page.getByRole('button', { name: 'JSON' }).click();
   const json = page.getByLabel('Arguments, as JSON');
@@ -56,22 +56,22 @@ test('arguments can be written as JSON, and a refusal of the tool is told in its
 
 test('an agent works, gives its parts, and shows what it called', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/croupier');
+  const visitor = await world.visit('demo/agent');
   const { page } = visitor;
   expect(await visitor.axe()).toEqual([]);
   // The agent's card has the example.
   await page.getByRole('button', { name: 'Roll 2d6' }).click();
   await page.getByText('Completed').waitFor();
   expect(await page.getByRole('list', { name: 'Steps' }).getByRole('listitem').allTextContents()).toEqual([
-    'demo/toolbox rolls 2d6.',
-    'demo/sage looks at it.',
+    'demo/tools rolls 2d6.',
+    'demo/chat looks at it.',
   ]);
   expect(await page.getByText(/^2d6: \d \+ \d = \d+$/).count()).toBe(1);
   // The part with data is JSON that folds.
   expect(await page.getByText('"2d6"').count()).toBe(1);
   const tree = page.getByRole('region', { name: 'Calls it made' });
-  await tree.getByRole('link', { name: 'demo/sage' }).waitFor();
-  expect(await tree.getByRole('link', { name: 'demo/toolbox › roll_dice' }).count()).toBe(1);
+  await tree.getByRole('link', { name: 'demo/chat' }).waitFor();
+  expect(await tree.getByRole('link', { name: 'demo/tools › roll_dice' }).count()).toBe(1);
   const shown = microUsdIn(await page.getByRole('button', { name: /charged/ }).textContent());
   const record = await world.recordOf(visitor);
   expect(shown).toBe(Math.round(record.run_cost * 1e6));
@@ -83,7 +83,7 @@ test('an agent works, gives its parts, and shows what it called', async () => {
 
 test('an agent that asks is answered in the same task, which is charged once', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/croupier');
+  const visitor = await world.visit('demo/agent');
   const { page } = visitor;
   await page.getByRole('textbox').fill('Roll something');
   await page.keyboard.press('Enter');
@@ -112,7 +112,7 @@ test('an agent that asks is answered in the same task, which is charged once', a
 
 test('a model of vectors makes one, with its charge', async () => {
   const before = await world.balance();
-  const visitor = await world.visit('demo/compass', { theme: 'dark', width: 390 });
+  const visitor = await world.visit('demo/embedding', { theme: 'dark', width: 390 });
   const { page } = visitor;
   await page.getByLabel('Text').fill('A tollgate');
   await page.getByRole('button', { name: 'Make the vector' }).click();

@@ -46,13 +46,13 @@ async function paste(code: string): Promise<string> {
 }
 
 test.each([
-  ['model', 'demo/herald', 'speech', { curl: '' }],
-  ['model', 'demo/scribe', 'transcription', { curl: '"text":"The gate is open."' }],
-  ['model', 'demo/sage', null, { curl: '"choices"', a2a: 'tollgate' }],
-  ['model', 'demo/compass', 'embeddings', { curl: '"embedding"' }],
-  ['tool', 'demo/toolbox', null, { curl: '"structuredContent"' }],
-  ['agent', 'demo/croupier', null, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
-  ['image', 'demo/easel', null, { curl: '', quote: 'usd' }],
+  ['model', 'demo/speech', 'speech', { curl: '' }],
+  ['model', 'demo/transcription', 'transcription', { curl: '"text":"The gate is open."' }],
+  ['model', 'demo/chat', null, { curl: '"choices"', a2a: 'tollgate' }],
+  ['model', 'demo/embedding', 'embeddings', { curl: '"embedding"' }],
+  ['tool', 'demo/tools', null, { curl: '"structuredContent"' }],
+  ['agent', 'demo/agent', null, { curl: '"result"', a2a: '"task"', card: '"skills"' }],
+  ['image', 'demo/image', null, { curl: '', quote: 'usd' }],
 ] as const)('%s %s', async (kind, name, makes, answers) => {
   const snippets = snippetsOf(called(kind, name, makes));
   for (const [id, part] of Object.entries(answers)) {
@@ -63,12 +63,12 @@ test.each([
 });
 
 test('a video is queued, and fetched by the id of the answer', async () => {
-  const { code } = snippetsOf(called('video', 'demo/projector'))[0]!;
+  const { code } = snippetsOf(called('video', 'demo/video'))[0]!;
   expect(await paste(`${code} && head -c 8 video.mp4`)).toContain('ftyp');
 });
 
 test('the command for an agent sends another message each time', async () => {
-  const { code } = snippetsOf(called('agent', 'demo/croupier')).find(({ id }) => id === 'a2a')!;
+  const { code } = snippetsOf(called('agent', 'demo/agent')).find(({ id }) => id === 'a2a')!;
   const idOf = async () => /"task":\{"id":"([^"]+)"/.exec(await paste(code))?.[1];
   const first = await idOf();
   expect(first).toBeTruthy();
@@ -76,10 +76,10 @@ test('the command for an agent sends another message each time', async () => {
 });
 
 test.each([
-  ['openai-js', 'demo/herald', 'speech'],
-  ['openai-js', 'demo/sage', null],
-  ['anthropic', 'demo/sage', null],
-  ['openai-js', 'demo/compass', 'embeddings'],
+  ['openai-js', 'demo/speech', 'speech'],
+  ['openai-js', 'demo/chat', null],
+  ['anthropic', 'demo/chat', null],
+  ['openai-js', 'demo/embedding', 'embeddings'],
 ] as const)('%s with %s runs as a module', async (id, name, makes) => {
   const { code } = snippetsOf(called('model', name, makes)).find((snippet) => snippet.id === id)!;
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', code], {

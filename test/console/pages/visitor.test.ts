@@ -18,9 +18,9 @@ afterAll(async () => {
 });
 
 /** Models by the price of a token. */
-const TOKENS = ['Demo: Compass', 'Demo: Echo', 'Demo: Sage'];
+const TOKENS = ['Demo: Embedding', 'Demo: Echo', 'Demo: Chat'];
 /** Models of sound, which are compared by what a minute costs. */
-const OTHERS = ['Demo: Scribe', 'Demo: Herald'];
+const OTHERS = ['Demo: Transcription', 'Demo: Speech'];
 
 const names = (visitor: Visitor) => visitor.page.locator('tbody tr td:first-child a').allTextContents();
 
@@ -34,26 +34,26 @@ test('finds a tool by what it does, sees its price and its arguments, and copies
 
   await page.getByRole('searchbox').fill('dice');
   await page.getByRole('button', { name: /^Tools/ }).click();
-  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Tools']);
   await expect.poll(() => new URL(page.url()).search).toMatch(/^\?(?=.*kind=tool)(?=.*q=dice)/);
   await page.reload();
-  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Tools']);
 
-  await page.getByRole('link', { name: 'Demo: Toolbox' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Demo: Toolbox' }).waitFor();
-  expect(await page.title()).toBe('Demo: Toolbox · tollgate');
+  await page.getByRole('link', { name: 'Demo: Tools' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Demo: Tools' }).waitFor();
+  expect(await page.title()).toBe('Demo: Tools · tollgate');
   await page.getByText('How many dice of how many sides').first().waitFor();
   const code = page.getByRole('region', { name: 'Code for curl' });
-  await expect.poll(() => code.textContent()).toContain(`curl ${origin}/mcp/demo/toolbox`);
+  await expect.poll(() => code.textContent()).toContain(`curl ${origin}/mcp/demo/tools`);
   expect(await code.textContent()).toContain('"name":"roll_dice","arguments":{"dice":"1d6"}');
   await page.getByRole('button', { name: 'Copy: Code for curl' }).click();
   expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await code.textContent());
 
   await page.getByRole('link', { name: 'Try it' }).click();
-  await page.waitForURL('**/playground?m=demo%2Ftoolbox&kind=tool');
+  await page.waitForURL('**/playground?m=demo%2Ftools&kind=tool');
   await page.goBack();
   await page.goBack();
-  await expect.poll(() => names(visitor)).toEqual(['Demo: Toolbox']);
+  await expect.poll(() => names(visitor)).toEqual(['Demo: Tools']);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });
@@ -153,11 +153,11 @@ test('a service that is gone is a page that says so, and a gateway that does not
 });
 
 test.each([
-  ['/models/demo/sage', 1280],
-  ['/models/demo/sage', 390],
-  ['/agents/demo/croupier', 1280],
-  ['/images/demo/easel', 390],
-  ['/tools/demo/toolbox', 1280],
+  ['/models/demo/chat', 1280],
+  ['/models/demo/chat', 390],
+  ['/agents/demo/agent', 1280],
+  ['/images/demo/image', 390],
+  ['/tools/demo/tools', 1280],
 ])(
   'sees price, facts and code of %s, %i px wide, before the scripts are there, where they stay',
   async (path, width) => {

@@ -56,7 +56,7 @@ describe('authentication', () => {
       wallet: null,
       budgets: [
         {
-          of: 'key',
+          scope: 'key',
           id: `${record.hash}:daily-2026-03-04`,
           limit: 5_000_000n,
           resetsAt: Date.parse('2026-03-05T00:00:00Z'),

@@ -1,6 +1,6 @@
 import type OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { embed } from '../../../src/program/demo/embedder.ts';
+import { embed } from '../../../src/program/demo/embeddings.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
 import { begin, chatLine, clientAt, ended, jsonl, resultsOf, upload } from './support/batch-client.ts';

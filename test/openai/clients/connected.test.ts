@@ -14,7 +14,7 @@ import { installStranger, type Stranger } from '../../support/stranger.ts';
 // Clients as they are on npm, set up by nothing but `tollgate connect --write`, with the demo's model.
 
 const RUN_MS = 300_000;
-const SAGE = 'I am sage, the demo model behind this gateway';
+const SAGE = 'I am the demo model behind this gateway';
 let place: Place;
 let gateway: Record<string, string>;
 beforeAll(async () => {
@@ -150,9 +150,9 @@ test(
       }),
     );
     try {
-      expect((await client.listTools()).tools.map(({ name }) => name)).toContain('demo_toolbox__roll_dice');
+      expect((await client.listTools()).tools.map(({ name }) => name)).toContain('demo_tools__roll_dice');
       const before = await spent();
-      await client.callTool({ name: 'demo_toolbox__roll_dice', arguments: { dice: '2d6' } });
+      await client.callTool({ name: 'demo_tools__roll_dice', arguments: { dice: '2d6' } });
       expect(await spent()).toBe(before + 1_000);
     } finally {
       await client.close();

@@ -1,6 +1,6 @@
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { embed } from '../../../src/program/demo/embedder.ts';
+import { embed } from '../../../src/program/demo/embeddings.ts';
 import { createEmbeddingsReader, type EmbeddingsResult } from '../../../src/openai/embeddings/embeddings-reader.ts';
 import { EmbeddingForms } from '../../../src/openai/embeddings/embedding-forms.ts';
 import { dialIn, offeredModel } from '../../support/dial-in.ts';

@@ -1,6 +1,6 @@
 import { type EmbedContentResponse, GoogleGenAI } from '@google/genai';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { embed } from '../../../src/program/demo/embedder.ts';
+import { embed } from '../../../src/program/demo/embeddings.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
 

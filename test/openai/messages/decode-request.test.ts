@@ -20,8 +20,8 @@ test('servers of this gateway are called by it, others are refused', () => {
     mcp_servers: [{ type: 'url', name: 's', url }],
     tools: [{ type: 'mcp_toolset', mcp_server_name: 's' }],
   });
-  expect(translate(of('https://gateway.example/mcp/demo/toolbox')).body.tools).toEqual([
-    { type: 'mcp', service: 'demo/toolbox' },
+  expect(translate(of('https://gateway.example/mcp/demo/tools')).body.tools).toEqual([
+    { type: 'mcp', service: 'demo/tools' },
   ]);
   expect(() => translate(of('https://elsewhere.example/mcp/x'))).toThrow(/only tools of its own services/);
 });

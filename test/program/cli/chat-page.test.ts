@@ -12,10 +12,10 @@ const commands = [...page.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text]) => te
 /** What each command of the page answers, in its order; the ends of long answers. */
 const ANSWERS: readonly RegExp[] = [
   /^\{"id":"gen-.*"finish_reason":"length".*"cost":0\.\d+/,
-  /"id":"demo\/sage".*"provider_name":"Demo"/s,
-  /"model":"demo\/sage"/,
-  /"model":"demo\/sage"/,
-  /"model":"demo\/sage"/,
+  /"id":"demo\/chat".*"provider_name":"Demo"/s,
+  /"model":"demo\/chat"/,
+  /"model":"demo\/chat"/,
+  /"model":"demo\/chat"/,
   /"finish_reason":"stop"\}\],.*"usage":.*\n\ndata: \[DONE\]\n\n$/s,
   /^HTTP\/1\.1 200.*^x-max-tokens: 4096$/ms,
   /"children":\[\{"id":"gen-/,

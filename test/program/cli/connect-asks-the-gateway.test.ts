@@ -39,7 +39,7 @@ const connect = (args: readonly string[], env: NodeJS.ProcessEnv = {}) =>
 test('it takes the gateway that runs on the data directory, with its key and a model', async () => {
   const { code, output } = await connect([]);
   expect(code, output).toBe(0);
-  expect(output).toContain(`At ${base}, balance 10 USD, model demo/sage`);
+  expect(output).toContain(`At ${base}, balance 10 USD, model demo/chat`);
   expect(output).toContain(key);
 });
 
@@ -50,17 +50,17 @@ test('an address may have what clients append to it', async () => {
 });
 
 test('the command that writes has what was given, but no key', async () => {
-  const args = ['--url', `${base}/v1`, '--model', 'demo/sage:floor', '--key', key];
+  const args = ['--url', `${base}/v1`, '--model', 'demo/chat:floor', '--key', key];
   const { output } = await connect(args);
   expect(output).toContain(
-    `tollgate.mjs connect claude-code --url ${base}/v1 --model demo/sage:floor --key "$KEY" --write`,
+    `tollgate.mjs connect claude-code --url ${base}/v1 --model demo/chat:floor --key "$KEY" --write`,
   );
   const { output: other } = await place.run(['connect', 'cursor', '--mcp', '--data', place.data]);
   expect(other).toMatch(/To write it: \S.* connect cursor --data \S+ --mcp --write/);
 });
 
 test('models with a suffix, agents and tools can be named', async () => {
-  for (const model of ['demo/echo', 'demo/sage:floor', 'a2a/demo/croupier', 'mcp/demo/toolbox/roll_dice'])
+  for (const model of ['demo/echo', 'demo/chat:floor', 'a2a/demo/agent', 'mcp/demo/tools/roll_dice'])
     expect((await connect(['--model', model])).output).toContain(`"ANTHROPIC_MODEL": "${model}"`);
 });
 
@@ -73,13 +73,9 @@ test.each([
     /--url contains a user or a password\.\nRemove them\. The API key goes in --key or TOLLGATE_API_KEY\./,
   ],
   ['a wrong key', ['--key', 'svc-sk-no'], /refuses this API key/],
-  ['a model that is not there', ['--model', 'demo/sgae'], /offers no model demo\/sgae\.\nThe nearest: demo\/sage/],
-  ['a model of embeddings', ['--model', 'demo/compass'], /offers no model demo\/compass/],
-  [
-    'an agent that is not there',
-    ['--model', 'a2a/demo/croupie'],
-    /no agent demo\/croupie\.\nThe nearest: demo\/croupier/,
-  ],
+  ['a model that is not there', ['--model', 'demo/sgae'], /offers no model demo\/sgae\.\nThe nearest: demo\/chat/],
+  ['a model of embeddings', ['--model', 'demo/embedding'], /offers no model demo\/embedding/],
+  ['an agent that is not there', ['--model', 'a2a/demo/croupie'], /no agent demo\/croupie\.\nThe nearest: demo\/agent/],
 ])('%s is told', async (_name, args, words) => {
   const { code, output } = await connect(args);
   expect(output).toMatch(words);
@@ -176,7 +172,7 @@ test('it finds the gateway of its folder, else that of the checkout', async () =
   await mkdir(elsewhere!);
   const ask = (options: { readonly cwd: string; readonly checkout: string }) =>
     findConnection({}, { env: {}, keyless: false, ...options });
-  const ours = { base, key, model: 'demo/sage' };
+  const ours = { base, key, model: 'demo/chat' };
   expect(await ask({ cwd: elsewhere!, checkout: checkout! })).toMatchObject(ours);
   const forAgents = { env: {}, keyless: false, cwd: elsewhere!, checkout: checkout!, calls: 'agents' } as const;
   expect((await findConnection({}, forAgents)).model).toMatch(/^a2a\/demo\//);

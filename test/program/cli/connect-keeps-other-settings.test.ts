@@ -73,7 +73,7 @@ test('JSON keeps comments, tabs and other values, and the old file is kept besid
   const text = await readFile(path, 'utf8');
   expect(text).toContain('"permissions": { "allow": ["Bash(ls:*)"] }, // kept\n');
   expect(text).toContain('\t\t"EDITOR": "vi",\n');
-  expect(text).toContain('\t\t"ANTHROPIC_MODEL": "demo/sage"');
+  expect(text).toContain('\t\t"ANTHROPIC_MODEL": "demo/chat"');
   expect(text).toContain(`\t\t"ANTHROPIC_AUTH_TOKEN": "${key}"`);
   // It has a key now.
   expect((await stat(path)).mode & 0o777).toBe(0o600);
@@ -93,11 +93,11 @@ test('TOML keeps comments and other tables, and a name that contradicts is taken
   expect((await connect('codex', '--write')).code).toBe(0);
   expect((await connect('codex', '--mcp', '--write')).code).toBe(0);
   const text = await readFile(path, 'utf8');
-  expect(text).toMatch(/^# mine\nmodel = "demo\/sage"\napproval_policy = "on-request"\n/);
+  expect(text).toMatch(/^# mine\nmodel = "demo\/chat"\napproval_policy = "on-request"\n/);
   expect(text).toContain('request_max_retries = 1 # mine too\n');
   expect(parseToml(text)).toEqual({
     ...parseToml(CODEX),
-    model: 'demo/sage',
+    model: 'demo/chat',
     model_provider: 'tollgate',
     model_context_window: 131_072,
     model_providers: {
@@ -118,7 +118,7 @@ test('the context of a model goes when an agent takes its place', async () => {
   const path = await put('.codex/config.toml', '');
   expect((await connect('codex', '--write')).code).toBe(0);
   expect(parseToml(await readFile(path, 'utf8'))).toHaveProperty('model_context_window', 131_072);
-  expect((await connect('codex', '--write', '--model', 'a2a/demo/croupier')).code).toBe(0);
+  expect((await connect('codex', '--write', '--model', 'a2a/demo/agent')).code).toBe(0);
   expect(parseToml(await readFile(path, 'utf8'))).not.toHaveProperty('model_context_window');
 });
 
@@ -134,7 +134,7 @@ test('YAML and .env keep comments and other entries', async () => {
     endpoints: {
       custom: [
         { name: 'groq', apiKey: '${GROQ_API_KEY}' },
-        { name: 'tollgate', apiKey: '${TOLLGATE_API_KEY}', models: { default: ['demo/sage', 'demo/echo'] } },
+        { name: 'tollgate', apiKey: '${TOLLGATE_API_KEY}', models: { default: ['demo/chat', 'demo/echo'] } },
       ],
     },
   });
@@ -148,7 +148,7 @@ test('a link to a file stays a link', async () => {
   await symlink(target, link);
   expect((await connect('opencode', '--write')).code).toBe(0);
   expect(await readlink(link)).toBe(target);
-  expect(JSON.parse(await readFile(target, 'utf8'))).toMatchObject({ theme: 'dark', model: 'tollgate/demo/sage' });
+  expect(JSON.parse(await readFile(target, 'utf8'))).toMatchObject({ theme: 'dark', model: 'tollgate/demo/chat' });
 });
 
 test.each([
@@ -174,7 +174,7 @@ test.each([
   const { code, output } = await connect(client, '--write');
   expect(code).toBe(1);
   expect(output).toContain(words);
-  expect(output).toMatch(/Nothing was written\. Add this by hand:[^]*demo\/sage/);
+  expect(output).toMatch(/Nothing was written\. Add this by hand:[^]*demo\/chat/);
   expect(await readFile(path, 'utf8')).toBe(text);
   expect(await backupsOf(path)).toEqual(before);
 });

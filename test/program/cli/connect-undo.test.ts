@@ -77,7 +77,7 @@ test.each([
   vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const asked: string[] = [];
   const ask = async (question: string) => {
-    expect(printed).toContain('"ANTHROPIC_MODEL": "demo/sage"');
+    expect(printed).toContain('"ANTHROPIC_MODEL": "demo/chat"');
     asked.push(question);
     return agreed;
   };
@@ -88,7 +88,7 @@ test.each([
 });
 
 test('a model of the demo is told to be one before it is written', async () => {
-  expect((await connect('claude-code')).output).toContain('demo/sage belongs to the demo');
+  expect((await connect('claude-code')).output).toContain('demo/chat belongs to the demo');
   expect((await connect('claude-code', '--mcp')).output).not.toContain('belongs to the demo');
 });
 
@@ -162,7 +162,7 @@ test('what was changed since stays: other values, comments, and values of ours t
     path,
     written
       .replace('// mine', '// mine, changed')
-      .replace('"ANTHROPIC_DEFAULT_OPUS_MODEL": "demo/sage"', '"ANTHROPIC_DEFAULT_OPUS_MODEL": "other"'),
+      .replace('"ANTHROPIC_DEFAULT_OPUS_MODEL": "demo/chat"', '"ANTHROPIC_DEFAULT_OPUS_MODEL": "other"'),
   );
   expect(await undid('claude-code')).toContain('kept env.ANTHROPIC_DEFAULT_OPUS_MODEL: it was changed since');
   const text = await readFile(path, 'utf8');
@@ -178,7 +178,7 @@ test('models and tools in one file are undone apart, and tables that were made f
   await wrote('codex', '--mcp');
   await undid('codex', '--mcp');
   const between = await readFile(path, 'utf8');
-  expect(between).toContain('demo/sage');
+  expect(between).toContain('demo/chat');
   expect(between).not.toContain('mcp_servers');
   await undid('codex');
   expect(await readFile(path, 'utf8')).toBe(CODEX.replace(' # before', ''));

@@ -77,9 +77,9 @@ describe('tollgate start, in one directory again and again', () => {
       id: 1,
       result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.002' } } },
     });
-    expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/sage: /);
+    expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/chat: /);
     expect(output).toMatch(
-      / Models +demo\/sage .*\n +Images +demo\/easel\n +Videos +demo\/projector\n +Tools +demo\/toolbox .*\n +Agents +demo\/croupier /,
+      / Models +demo\/chat .*\n +Images +demo\/image\n +Videos +demo\/video\n +Tools +demo\/tools .*\n +Agents +demo\/agent /,
     );
   });
 
@@ -165,7 +165,7 @@ describe('tollgate start', () => {
       const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
         data: { id: string }[];
       };
-      const demo = ['demo/echo', 'demo/sage'];
+      const demo = ['demo/echo', 'demo/chat'];
       expect(data.map(({ id }) => id).sort()).toEqual([...demo, 'mine/one', 'ollama/tiny:1b']);
       expect(gateway.output()).not.toContain('the-key-of-mine');
       const answer = (await (await chat(await dev(), { model: 'ollama/tiny:1b' })).json()) as {

@@ -11,17 +11,17 @@ afterEach(() => place.clear());
 
 it('a key for a service that nobody offers is made, with a warning', async () => {
   await place.gateway(['start']);
-  const made = await place.run(['key', 'create', 'dev', '--allow', 'nope/model', 'demo/sage', '--json']);
+  const made = await place.run(['key', 'create', 'dev', '--allow', 'nope/model', 'demo/chat', '--json']);
   expect(made.code).toBe(0);
   const warning = 'No service has the name nope/model at the moment. Check the name';
   expect(JSON.parse(made.stdout)).toMatchObject({
-    data: { allowed_services: ['nope/model', 'demo/sage'] },
+    data: { allowed_services: ['nope/model', 'demo/chat'] },
     warnings: [warning],
   });
   const shown = await place.run(['key', 'create', 'dev', '--allow', 'nope/model']);
   expect(shown.output).toContain(`! ${warning}\n`);
   expect(shown.stdout).not.toContain(warning);
-  const fine = await place.run(['key', 'create', 'dev', '--allow', 'demo/sage', 'demo/toolbox']);
+  const fine = await place.run(['key', 'create', 'dev', '--allow', 'demo/chat', 'demo/tools']);
   expect(fine.output).not.toContain('No service has the name');
 });
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => started.demo.close());
 
-async function answer(text: string, model = 'demo/sage'): Promise<string | null | undefined> {
+async function answer(text: string, model = 'demo/chat'): Promise<string | null | undefined> {
   return (await started.ask(text, { model })).choices[0]?.message.content;
 }
 
@@ -27,10 +27,10 @@ it.each([
 });
 
 it.each([
-  ['hello', /sage.*Try "count to 10"/],
+  ['hello', /demo model.*Try "count to 10"/],
   ['What is tollgate?', /gateway and marketplace.*paid per use/],
   ['what does this cost me?', /Your prompt was 1\d tokens.*locked.*usage\.cost/],
-  ['who are you', /I am sage/],
+  ['who are you', /I am tollgate.s demo model/],
   ['My cat sat on the mat', /"My cat sat on the mat" \(6 words, \d+ tokens\)/],
   ['', /You said nothing/],
   ['((((1+', /rules and no model/],
@@ -129,7 +129,9 @@ it('hears the person, not what a coding agent puts around the words', async () =
   const around = '<system-reminder>\nToday is 2026-11-21. Use the weather tool.\n</system-reminder>\n';
   expect(await answer(`${around}count to 3`)).toBe('1, 2, 3.');
   expect(await answer(`count to 3\n${around}${around}`)).toBe('1, 2, 3.');
-  expect(await answer('<environment_context><cwd>/tmp/1+1</cwd></environment_context>\n\nhello')).toMatch(/I am sage/);
+  expect(await answer('<environment_context><cwd>/tmp/1+1</cwd></environment_context>\n\nhello')).toMatch(
+    /I am the demo model/,
+  );
   expect(await answer('<b>count to 3')).toBe('1, 2, 3.');
   const tool = { type: 'function' as const, function: { name: 'weather', parameters: {} } };
   const { choices } = await started.ask(`${around}hello`, { tools: [tool] });

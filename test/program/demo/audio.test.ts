@@ -15,13 +15,16 @@ afterAll(() => demo.close());
 
 const WORDS = 'Ein Zöllner fragt: „Wohin?“';
 const speak = async (more: object = {}) => {
-  const response = await client.audio.speech.create({ model: 'demo/herald', voice: 'any', input: WORDS, ...more });
+  const response = await client.audio.speech.create({ model: 'demo/speech', voice: 'any', input: WORDS, ...more });
   return Buffer.from(await response.arrayBuffer());
 };
 
 test('what it says it understands', async () => {
   const file = await speak({ response_format: 'wav' });
-  const heard = await client.audio.transcriptions.create({ model: 'demo/scribe', file: await toFile(file, 'a.wav') });
+  const heard = await client.audio.transcriptions.create({
+    model: 'demo/transcription',
+    file: await toFile(file, 'a.wav'),
+  });
   expect(heard).toMatchObject({ text: WORDS, usage: { type: 'duration', seconds: 2 } });
   // 27 letters of 60 ms.
   expect(await measureAudio(file, 'x')).toMatchObject({ format: 'wav', seconds: expect.closeTo(1.62, 2) });
@@ -37,7 +40,7 @@ test.each([
 ] as const)('as %s', async (format, expected) => {
   const file = await toFile(await speak(), 'a.wav');
   const heard: unknown = await client.audio.transcriptions.create({
-    model: 'demo/scribe',
+    model: 'demo/transcription',
     file,
     response_format: format,
   });
@@ -46,8 +49,8 @@ test.each([
 
 test('a sound of somebody else it does not understand', async () => {
   const file = await toFile(Buffer.alloc(100), 'a.wav');
-  const { text } = await client.audio.transcriptions.create({ model: 'demo/scribe', file });
-  expect(text).toContain('only what demo/herald says');
+  const { text } = await client.audio.transcriptions.create({ model: 'demo/transcription', file });
+  expect(text).toContain('only what demo/speech says');
 });
 
 test.each([

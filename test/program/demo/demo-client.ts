@@ -13,6 +13,6 @@ export async function startDemo(): Promise<{
     demo,
     client,
     ask: (text, more) =>
-      client.chat.completions.create({ model: 'demo/sage', messages: [{ role: 'user', content: text }], ...more }),
+      client.chat.completions.create({ model: 'demo/chat', messages: [{ role: 'user', content: text }], ...more }),
   };
 }

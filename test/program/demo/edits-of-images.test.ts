@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type DemoProvider, runDemoProvider } from '../../../src/program/demo/provider.ts';
 import { readPng, toPng } from '../../../src/program/demo/png.ts';
 
-// The easel lowers a bar over an image that it is given.
+// The image model lowers a bar over an image that it is given.
 
 let provider: DemoProvider;
 beforeAll(async () => {

@@ -10,26 +10,26 @@ it.each(['pipe', 'ipc'] as const)('as a program it prints its addresses and ends
     stdio: link === 'pipe' ? ['pipe', 'pipe', 'inherit'] : ['ignore', 'pipe', 'inherit', 'ipc'],
   });
   const [line] = (await once(child.stdout!, 'data')) as [Buffer];
-  const { url, toolboxUrl, croupierUrl } = JSON.parse(line.toString()) as Record<string, string> & {
+  const { url, toolsUrl, agentUrl } = JSON.parse(line.toString()) as Record<string, string> & {
     url: string;
-    toolboxUrl: string;
+    toolsUrl: string;
   };
   expect(await (await fetch(url.replace('/v1', '/health'))).json()).toEqual({ status: 'ok' });
   const models = (await (await fetch(`${url}/models`)).json()) as { data: { id: string }[] };
   expect(models.data.map((model) => model.id)).toEqual([
     'demo/echo',
-    'demo/sage',
-    'demo/compass',
-    'demo/herald',
-    'demo/scribe',
+    'demo/chat',
+    'demo/embedding',
+    'demo/speech',
+    'demo/transcription',
   ]);
-  const listed = await fetch(toolboxUrl, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' });
+  const listed = await fetch(toolsUrl, { method: 'POST', body: '{"jsonrpc":"2.0","id":1,"method":"tools/list"}' });
   expect(await listed.json()).toMatchObject({
     result: { tools: [{ name: 'roll_dice' }, { name: 'tell_time' }, { name: 'weigh_words' }] },
   });
-  expect(await (await fetch(`${croupierUrl}/.well-known/agent-card.json`)).json()).toMatchObject({
-    name: 'Demo: Croupier',
-    url: croupierUrl,
+  expect(await (await fetch(`${agentUrl}/.well-known/agent-card.json`)).json()).toMatchObject({
+    name: 'Demo: Agent',
+    url: agentUrl,
   });
   const gone = once(child, 'exit');
   if (link === 'pipe') child.stdin!.end();

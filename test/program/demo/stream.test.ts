@@ -12,7 +12,7 @@ const messages = [{ role: 'user' as const, content: 'count to 30' }];
 async function events(body: object): Promise<string[]> {
   const response = await fetch(`${started.demo.url}/chat/completions`, {
     method: 'POST',
-    body: JSON.stringify({ model: 'demo/sage', messages, stream: true, ...body }),
+    body: JSON.stringify({ model: 'demo/chat', messages, stream: true, ...body }),
   });
   expect(response.headers.get('content-type')).toContain('text/event-stream');
   return (await response.text())
@@ -45,7 +45,7 @@ it('takes its time between tokens when told so, by body or header', async () => 
 
 it('a client that leaves in the middle disturbs nobody', async () => {
   const stream = await started.client.chat.completions.create(
-    { model: 'demo/sage', messages, stream: true },
+    { model: 'demo/chat', messages, stream: true },
     { headers: { 'x-pace-ms': '5' } },
   );
   for await (const chunk of stream) if (chunk.choices[0]?.delta.content === '5') break;

@@ -70,7 +70,7 @@ it('heeds tool_choice and parallel_tool_calls', async () => {
 it('streams calls as deltas that the SDK puts together, then answers from the result', async () => {
   const question = { role: 'user' as const, content: 'weather in New York, 3 days' };
   const first = await started.client.chat.completions
-    .stream({ model: 'demo/sage', messages: [question], tools })
+    .stream({ model: 'demo/chat', messages: [question], tools })
     .finalChatCompletion();
   const [call] = first.choices[0]?.message.tool_calls ?? [];
   expect(call?.type === 'function' && JSON.parse(call.function.arguments)).toEqual(weather[1]);
@@ -93,7 +93,7 @@ it('says what images it got, and counts them', async () => {
   ];
   const reply = await started.ask('', { messages: [{ role: 'user', content }] });
   expect(reply.choices[0]?.message.content).toMatch(
-    /^I got 3 images: a PNG of 4 KiB in the request, a JPEG at pictures\.example, one of a kind I do not know at pictures\.example\. .*sage/,
+    /^I got 3 images: a PNG of 4 KiB in the request, a JPEG at pictures\.example, one of a kind I do not know at pictures\.example\. .*demo model/,
   );
   expect(reply.usage?.prompt_tokens).toBe(3 + 4 + 1 + 3 * 85);
 });

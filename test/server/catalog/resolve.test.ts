@@ -24,6 +24,16 @@ describe('a name', () => {
     expect(names(found.offers)).toEqual(['A', 'B']);
   });
 
+  test('of an earlier version leads to the same providers, is not listed, and goes with its last offer', () => {
+    const renamed = catalogOf({ ...offer({ provider: 'A' }), formerName: 'acme/tiny' }, offer({ provider: 'B' }));
+    const resolved = renamed.resolve('acme/tiny', 'model');
+    expect(resolved).toMatchObject({ service: 'acme/small', sort: null, pinned: false });
+    expect(names(resolved.offers)).toEqual(['A', 'B']);
+    expect(renamed.offers().map(({ service }) => service)).toEqual(['acme/small', 'acme/small']);
+    renamed.replace('test', [offer({ provider: 'B' })]);
+    expect(() => renamed.resolve('acme/tiny', 'model')).toThrow('Model not found');
+  });
+
   test('may hold a colon', () => {
     expect(catalog.resolve('llama3.2:3b', 'model')).toMatchObject({
       service: 'llama3.2:3b',

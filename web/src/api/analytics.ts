@@ -28,7 +28,7 @@ export const useMarketFigures = (days: number): UseQueryResult<MarketFigures> =>
   });
 
 /**
- * Charged calls of 30 days by kind and name: `model/demo/sage`. Services without calls and services with hidden figures
+ * Charged calls of 30 days by kind and name: `model/demo/chat`. Services without calls and services with hidden figures
  * are missing.
  */
 export const useCallCounts = (): UseQueryResult<ReadonlyMap<string, number>> =>

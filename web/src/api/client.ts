@@ -6,7 +6,7 @@ export type { AnswerOf, BodyOf, Schemas } from './types.ts';
 
 type Value = string | number | boolean;
 
-/** A name keeps its slashes, as in `/models/demo/sage`. */
+/** A name keeps its slashes, as in `/models/demo/chat`. */
 const pathOf = (path: string, values: Readonly<Record<string, unknown>>) =>
   path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => {
     const value = String(values[name]);

@@ -326,9 +326,9 @@ export async function listKeys(
 }
 
 /**
- * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `setter` is who creates it.
- * Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied` if
- * the member was removed or is a viewer.
+ * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `setter` is who creates
+ * it. Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied`
+ * if the member was removed or is a viewer.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,

@@ -69,7 +69,7 @@ function addLimits(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admis
     tags,
     response: { 200: both },
   };
-  app.get('/limits', { config: { actsAs: 'viewer' }, schema: schema }, async (request) => {
+  app.get('/limits', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(deps.keys, key, "see the account's limits");
     const [own, operators] = await Promise.all([
@@ -112,7 +112,7 @@ function addWebhook(app: FastifyInstance, deps: OwnLimitsDeps, admissionOf: Admi
     tags,
     response: { 200: dataOf(webhookSchema) },
   };
-  app.get('/limits/webhook', { config: { actsAs: 'admin' }, schema: schema }, async (request) => {
+  app.get('/limits/webhook', { config: { actsAs: 'admin' }, schema }, async (request) => {
     const { caller } = admissionOf(request);
     await requireFullRights(deps.keys, caller, { what: 'see the webhook', instead: 'ask the operator' });
     const webhook = await webhooks.find(caller.account);

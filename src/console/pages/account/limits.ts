@@ -192,7 +192,7 @@ export function addAdminLimitsRoutes(app: FastifyInstance, deps: AdminAccountsDe
     params: accountParams,
     response: { 200: oneLimitsSchema },
   };
-  app.get<{ Params: AccountParams }>(LIMITS, { schema: schema }, async ({ params }) => {
+  app.get<{ Params: AccountParams }>(LIMITS, { schema }, async ({ params }) => {
     const { account } = await findAccount(params.id, deps);
     return { data: await viewLimits(account, 'operator', await deps.limits.get(account, 'operator'), deps) };
   });

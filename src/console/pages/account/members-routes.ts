@@ -116,7 +116,7 @@ function addOrganisations(app: FastifyInstance, deps: OwnMembersDeps, callerOf: 
   };
   app.post<{ Body: { readonly label: string; readonly name?: string } }>(
     '/organisations',
-    { schema: schema },
+    { schema },
     async (request, reply) => {
       const caller = callerOf(request);
       await requireFullRights(deps.keys, caller, { what: 'create an organisation', instead: 'sign in with a wallet' });

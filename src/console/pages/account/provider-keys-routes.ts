@@ -74,7 +74,7 @@ export function providerKeysRoutes(deps: ProviderKeysDeps): FastifyPluginAsync {
       tags,
       response: { 200: allSchema },
     };
-    app.get('/provider-keys', { config: { actsAs: 'admin' }, schema: schema }, async (request) => {
+    app.get('/provider-keys', { config: { actsAs: 'admin' }, schema }, async (request) => {
       const { caller } = admissionOf(request);
       await requireFullRights(deps.keys, caller, { ...OF_KEYS, what: "see the account's keys at providers" });
       return { data: await view(deps, caller.account) };

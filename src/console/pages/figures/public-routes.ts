@@ -98,7 +98,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
     '*': {
       type: 'string',
       maxLength: 300,
-      description: 'The primitive and the name of the service, such as `model/demo/sage` or `model/demo%2Fsage`',
+      description: 'The primitive and the name of the service, such as `model/demo/chat` or `model/demo%2Fchat`',
       [DOCUMENTED]: { pattern: `^(?:${PRIMITIVES.join('|')})/.` },
     },
   };
@@ -134,7 +134,7 @@ function showListing(app: FastifyInstance, deps: PublicFiguresDeps): void {
   });
 }
 
-/** Reads a path such as `model/demo/sage`. Throws GatewayError `invalid_request`. */
+/** Reads a path such as `model/demo/chat`. Throws GatewayError `invalid_request`. */
 function readListing(path: string): { readonly primitive: Primitive; readonly service: string } {
   const [first = '', ...rest] = path.split('/');
   const primitive = PRIMITIVES.find((each) => each === first);

@@ -18,7 +18,7 @@ const QUOTED = KINDS_OF_MODELS.filter(([, { quotedBy }]) => quotedBy !== undefin
 const DESCRIPTION =
   'Quotes a call of any kind. The body is the body of the call plus `primitive`: `model` (of chat, or of a model that ' +
   `${new Intl.ListFormat('en', { type: 'disjunction' }).format(QUOTED.map(([, { does }]) => does))}), ` +
-  '`image`, `video`, `tool` (with `tool`, such as `demo/toolbox/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
+  '`image`, `video`, `tool` (with `tool`, such as `demo/tools/roll_dice`, and `arguments`), or `agent` (with `agent`). ' +
   'The quote is binding: a call with the header `x-quote-id` costs the quoted price, even if the price has risen. If `exact` is false, it costs at most the quoted price.';
 
 const NAME = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
@@ -57,7 +57,7 @@ export function quoteRoutes({ admit, quotables, quote }: QuoteRoutesDeps): Fasti
     body: {
       type: 'object',
       required: ['primitive'],
-      examples: [{ primitive: 'tool', tool: 'demo/toolbox/roll_dice' }],
+      examples: [{ primitive: 'tool', tool: 'demo/tools/roll_dice' }],
       additionalProperties: true,
       [MUST_BE]: 'a JSON object',
       [DOCUMENTED]: {

@@ -16,7 +16,8 @@ import { foreignObject } from '../foreign.ts';
  * - `timedOut`: the reply did not begin, or did not continue, in time.
  * - `tooLarge`: the reply is larger than the gateway accepts. The consumer may have caused that, so it is treated as
  *   a refused request.
- * - `replyText`: the first words of the provider's reply, as a line of text, for the provider and the operator alone.
+ * - `replyText`: the first words of the provider's reply, as a line of text. Only the provider and the operator see
+ *   them.
  * - `unheld`: in addition to `tooLarge`, the gateway only has no memory for it now, so a later request may succeed.
  */
 export class UpstreamFailure extends Error {

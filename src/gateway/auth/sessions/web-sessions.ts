@@ -242,7 +242,7 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
   const { cookies, keys, acceptDevelopment } = options;
 
   const callerOf = (session: WebSession): Caller | Promise<Caller> => {
-    const { id, account, signedInBy: signedInBy, keyHash, wallet } = session;
+    const { id, account, signedInBy, keyHash, wallet } = session;
     if (signedInBy === 'wallet' && wallet !== null)
       return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, method: signedInBy } };
     if (signedInBy === 'development' && acceptDevelopment)

@@ -298,10 +298,10 @@ export async function createRegistry(options: RegistryOptions): Promise<Registry
         { statement: CONNECTIONS_SQL.leaveOrphans, params: [now()] },
       ];
       // Waits for a running poll first, because it might renew the lease and so write the row again.
-      const deletion = Promise.resolve(poller.running)
+      const lastWrite = Promise.resolve(poller.running)
         .then(() => writes.submit(steps))
         .catch(() => {});
-      await Promise.race([deletion, late(CLOSE_MS)]);
+      await Promise.race([lastWrite, late(CLOSE_MS)]);
     },
   };
 }

@@ -81,7 +81,7 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
     answer: ClientAnswer,
   ): Promise<void> {
     if (message.method === 'logging/setLevel') return setLevel(session, message, context, answer);
-    const route = { message: message, client: 'legacy', events } as const;
+    const route = { message, client: 'legacy', events } as const;
     const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
       runCancellable(running, session.id, null, message, answer, (cancelled) =>
         answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),

@@ -20,7 +20,7 @@ interface VideoQuoteDeps {
 const ROUTE = {
   path: '/video/quote',
   fields: queueFields,
-  schema: videoBodySchema('VideoQuoteRequest', queueFields, { model: 'demo/projector', duration: '2s' }, VIDEO_RULES, [
+  schema: videoBodySchema('VideoQuoteRequest', queueFields, { model: 'demo/video', duration: '2s' }, VIDEO_RULES, [
     'duration',
   ]),
 };

@@ -150,7 +150,7 @@ const VIDEO_ROUTES: readonly VideoRoute[] = [
     schema: videoBodySchema(
       'VideoRequest',
       queueFields,
-      { model: 'demo/projector', prompt: 'A tollgate in the morning', duration: '2s' },
+      { model: 'demo/video', prompt: 'A tollgate in the morning', duration: '2s' },
       QUEUE_RULES,
       ['duration'],
     ),
@@ -175,7 +175,7 @@ const VIDEO_ROUTES: readonly VideoRoute[] = [
     schema: videoBodySchema(
       'OpenAiVideoRequest',
       videosFields,
-      { model: 'demo/projector', prompt: 'A tollgate in the morning', seconds: '2' },
+      { model: 'demo/video', prompt: 'A tollgate in the morning', seconds: '2' },
       VIDEOS_RULES,
     ),
     answerSchema: videoSchema,
@@ -188,7 +188,7 @@ const VIDEO_ROUTES: readonly VideoRoute[] = [
       properties: videosFields,
       required: ['model'],
       files: { input_reference: 'The first frame.' },
-      example: { model: 'demo/projector', prompt: 'A tollgate in the morning', seconds: '2' },
+      example: { model: 'demo/video', prompt: 'A tollgate in the morning', seconds: '2' },
     }),
     answerOf: (begun, created) => begunVideo(begun, created),
     inOpenrouter: ({ id, key }, address) => begunInOpenrouter(id, key.taskId, address),

@@ -265,7 +265,7 @@ const PIXELS = { '480p': 854 * 480, '720p': 1280 * 720, '1080p': 1920 * 1080, '4
 function sizeOf(body: VideoBody): Pick<VideoAsk, 'size' | 'resolution'> {
   const resolution = text(body['resolution']);
   const written = text(body['size']);
-  if (written === null) return { size: null, resolution: resolution };
+  if (written === null) return { size: null, resolution };
   const [width = 0, height = 0] = written.split('x').map(Number);
   const name = Object.entries(PIXELS).find(([, pixels]) => width * height <= pixels)?.[0];
   if (name === undefined || Math.max(width, height) > EDGE_MAX)

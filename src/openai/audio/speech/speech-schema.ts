@@ -55,7 +55,7 @@ export const speechSchema = {
   required: ['model', 'input', 'voice'],
   additionalProperties: true,
   [MUST_BE]: 'a JSON object',
-  examples: [{ model: 'demo/herald', input: 'The gate is open.', voice: 'alloy', response_format: 'wav' }],
+  examples: [{ model: 'demo/speech', input: 'The gate is open.', voice: 'alloy', response_format: 'wav' }],
   properties: {
     model: {
       ...nameSchema,

@@ -157,5 +157,5 @@ export const transcriptionForm = (route: TranscriptionRoute) =>
     properties: propertiesOf(route),
     required: ['model', 'file'],
     files: { file: `The file: ${FORMATS_IN_WORDS}.` },
-    example: { model: 'demo/scribe', file: '<the bytes of a WAV file>' },
+    example: { model: 'demo/transcription', file: '<the bytes of a WAV file>' },
   });

@@ -19,8 +19,8 @@ const START_MS = 10_000;
 
 const MODELS = [
   {
-    name: 'demo/sage',
-    displayName: 'Demo: Sage',
+    name: 'demo/chat',
+    displayName: 'Demo: Chat',
     prompt: '0.5',
     completion: '1.5',
     inputModalities: ['text', 'image'],
@@ -29,10 +29,10 @@ const MODELS = [
 ] as const;
 
 /** A tool of the demo, with arguments: the first call to try. */
-export const FIRST_TOOL_CALL = { service: 'demo/toolbox', name: 'roll_dice', arguments: { dice: '2d6' } } as const;
+export const FIRST_TOOL_CALL = { service: 'demo/tools', name: 'roll_dice', arguments: { dice: '2d6' } } as const;
 
 /** The demo's agent, with a message: the first call to try. */
-export const FIRST_MESSAGE = { service: 'demo/croupier', text: 'Roll 2d6' } as const;
+export const FIRST_MESSAGE = { service: 'demo/agent', text: 'Roll 2d6' } as const;
 
 /**
  * Starts the demo provider in its own process. It is a provider like any other, reached over HTTP. It ends when this
@@ -71,7 +71,10 @@ export async function startDemo(): Promise<Demo> {
 
   let closing = false;
   return {
-    services: servicesAt(addresses),
+    services: servicesAt(addresses).map((one) => {
+      const formerName = FORMER_NAMES[one.service.name];
+      return formerName === undefined ? one : { ...one, formerName };
+    }),
     onExit(listener) {
       void exited.then((reason) => {
         if (!closing) listener(reason);
@@ -85,14 +88,26 @@ export async function startDemo(): Promise<Demo> {
   };
 }
 
-function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly ServiceConfig[] {
+/** Names of the services before 0.1.0, by which scripts may still call them. */
+const FORMER_NAMES: Readonly<Record<string, string>> = {
+  'demo/chat': 'demo/sage',
+  'demo/embedding': 'demo/compass',
+  'demo/speech': 'demo/herald',
+  'demo/transcription': 'demo/scribe',
+  'demo/image': 'demo/easel',
+  'demo/video': 'demo/projector',
+  'demo/tools': 'demo/toolbox',
+  'demo/agent': 'demo/croupier',
+};
+
+function servicesAt({ url, toolsUrl, agentUrl }: Addresses): readonly ServiceConfig[] {
   return [
     ...MODELS.map(({ name, displayName, prompt, completion, inputModalities }) =>
       localModel({
         name,
         displayName,
         providerName: 'Demo',
-        rates: parseRates({ prompt, completion, ...(name === 'demo/sage' ? { image: '0.0001' } : {}) }),
+        rates: parseRates({ prompt, completion, ...(name === 'demo/chat' ? { image: '0.0001' } : {}) }),
         facts: {
           upstreamModel: name,
           // Coding agents start with 20,000 tokens or more.
@@ -105,30 +120,30 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
       }),
     ),
     localModel({
-      name: 'demo/compass',
-      displayName: 'Demo: Compass',
+      name: 'demo/embedding',
+      displayName: 'Demo: Embedding',
       providerName: 'Demo',
       rates: parseRates({ prompt: '0.02', completion: '0' }),
-      facts: { upstreamModel: 'demo/compass', contextLength: 8192, outputModalities: ['embeddings'] },
+      facts: { upstreamModel: 'demo/embedding', contextLength: 8192, outputModalities: ['embeddings'] },
       url,
       apiKey: null,
     }),
     localModel({
-      name: 'demo/herald',
-      displayName: 'Demo: Herald',
+      name: 'demo/speech',
+      displayName: 'Demo: Speech',
       providerName: 'Demo',
       rates: parseRates({ prompt: '0', completion: '0', character: '10' }),
-      facts: { upstreamModel: 'demo/herald', contextLength: 8192, outputModalities: ['speech'] },
+      facts: { upstreamModel: 'demo/speech', contextLength: 8192, outputModalities: ['speech'] },
       url,
       apiKey: null,
     }),
     localModel({
-      name: 'demo/scribe',
-      displayName: 'Demo: Scribe',
+      name: 'demo/transcription',
+      displayName: 'Demo: Transcription',
       providerName: 'Demo',
       rates: parseRates({ prompt: '0', completion: '0', second: '0.0001' }),
       facts: {
-        upstreamModel: 'demo/scribe',
+        upstreamModel: 'demo/transcription',
         contextLength: 8192,
         inputModalities: ['audio'],
         outputModalities: ['transcription'],
@@ -139,14 +154,14 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
     {
       service: {
         primitive: 'image',
-        name: 'demo/easel',
-        displayName: 'Demo: Easel',
+        name: 'demo/image',
+        displayName: 'Demo: Image',
         providerName: 'Demo',
         description: 'Paints a tollgate in a landscape that the prompt and the seed choose.',
         rates: parseRates({ image: '0.002' }),
         variants: { '2K': parseRates({ image: '0.004' }) },
         media: {
-          upstreamModel: 'demo/easel',
+          upstreamModel: 'demo/image',
           supportedParams: ['seed'],
           aspectRatios: [],
           formats: ['png'],
@@ -160,8 +175,8 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
     {
       service: {
         primitive: 'video',
-        name: 'demo/projector',
-        displayName: 'Demo: Projector',
+        name: 'demo/video',
+        displayName: 'Demo: Video',
         providerName: 'Demo',
         description: 'Films a tollgate that opens while the sun rises.',
         rates: parseRates({ second: '0.002', call: '0.001' }),
@@ -170,7 +185,7 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
           '720p': parseRates({ second: '0.002', call: '0.001' }),
         },
         media: {
-          upstreamModel: 'demo/projector',
+          upstreamModel: 'demo/video',
           supportedParams: ['seed'],
           aspectRatios: ['16:9', '9:16', '1:1'],
           formats: [],
@@ -184,23 +199,23 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
       service: {
         primitive: 'tool',
         name: FIRST_TOOL_CALL.service,
-        displayName: 'Demo: Toolbox',
+        displayName: 'Demo: Tools',
         providerName: 'Demo',
         description: 'Small tools to try calls with: they roll dice, tell the time, and weigh words.',
         rates: parseRates({ call: '0.001' }),
         variants: {},
         priceCap: null,
       },
-      target: { kind: 'http', url: toolboxUrl, apiKey: null },
+      target: { kind: 'http', url: toolsUrl, apiKey: null },
     },
     {
       service: {
         primitive: 'agent',
         name: FIRST_MESSAGE.service,
-        displayName: 'Demo: Croupier',
+        displayName: 'Demo: Agent',
         providerName: 'Demo',
         description:
-          'Rolls dice by calling demo/toolbox, has demo/sage comment on them, and pays both from the budget of the message.',
+          'Rolls dice by calling demo/tools, has demo/chat comment on them, and pays both from the budget of the message.',
         rates: parseRates({ call: '0.002' }),
         variants: {},
         priceCap: null,
@@ -211,12 +226,12 @@ function servicesAt({ url, toolboxUrl, croupierUrl }: Addresses): readonly Servi
           nestedMax: MICRO_PER_USD / 100n,
         },
       },
-      target: { kind: 'http', url: croupierUrl, apiKey: null },
+      target: { kind: 'http', url: agentUrl, apiKey: null },
     },
   ];
 }
 
-const ADDRESSES = ['url', 'toolboxUrl', 'croupierUrl'] as const;
+const ADDRESSES = ['url', 'toolsUrl', 'agentUrl'] as const;
 type Addresses = Readonly<Record<(typeof ADDRESSES)[number], string>>;
 
 function readAddresses(line: string): Addresses {

@@ -32,7 +32,7 @@ func main() {
 
 	var content client.ChatMessage_Content
 	must(content.FromChatMessageContent0("Hello"))
-	model, limit := "demo/sage", 40
+	model, limit := "demo/chat", 40
 	asked := client.ChatCompletionRequest{
 		Model:     &model,
 		MaxTokens: &limit,
@@ -53,7 +53,7 @@ func main() {
 	must(err)
 	var form bytes.Buffer
 	writer := multipart.NewWriter(&form)
-	must(writer.WriteField("model", "demo/easel"))
+	must(writer.WriteField("model", "demo/image"))
 	must(writer.WriteField("prompt", "Lower the bar"))
 	header := textproto.MIMEHeader{}
 	header.Set("content-disposition", `form-data; name="image"; filename="toll.png"`)

@@ -27,7 +27,7 @@ func main() {
 	message := client.NewChatMessage("user")
 	message.SetContent(client.ChatMessageContent{String: &hello})
 	asked := client.NewChatCompletionRequest([]client.ChatMessage{*message})
-	asked.SetModel("demo/sage")
+	asked.SetModel("demo/chat")
 	asked.SetMaxTokens(40)
 	chat, _, err := api.ChatAPI.CreateChatCompletion(ctx).ChatCompletionRequest(*asked).Execute()
 	must(err)
@@ -43,7 +43,7 @@ func main() {
 	must(os.WriteFile("toll.png", image, 0o600))
 	file, err := os.Open("toll.png")
 	must(err)
-	edited, _, err := api.ImagesAPI.EditImages(ctx).Model("demo/easel").Prompt("Lower the bar").Image([]*os.File{file}).Execute()
+	edited, _, err := api.ImagesAPI.EditImages(ctx).Model("demo/image").Prompt("Lower the bar").Image([]*os.File{file}).Execute()
 	must(err)
 	said["edited"] = edited.Images[0].GetFormat()
 

@@ -8,7 +8,7 @@ import { shortPrice, toolPrice } from '../../ui/price-words.ts';
 /** A service that the playground can call. Prices are in USD. */
 export interface Service {
   readonly kind: Kind;
-  /** The name by which it is called: `demo/sage`. */
+  /** The name by which it is called: `demo/chat`. */
   readonly name: string;
   readonly displayName: string;
   readonly description: string;

@@ -24,7 +24,7 @@ const DEFAULTS = { m: '', kind: '', tool: '' };
 
 /**
  * A page to try any service of the gateway with the reader's own balance. The address names the service:
- * `?m=demo/sage`.
+ * `?m=demo/chat`.
  */
 export default function PlaygroundPage(): ReactNode {
   const catalogue = useCatalogue();

@@ -122,7 +122,7 @@ function Filters({
       />
       <Field
         label="Service"
-        placeholder="demo/sage"
+        placeholder="demo/chat"
         defaultValue={filters.service}
         key={`service ${filters.service}`}
         onBlur={({ target }) => onChange({ service: target.value.trim() })}

@@ -9,7 +9,7 @@ interface Chosen {
 }
 
 /**
- * Finds the service of an address, by its name or by its name in the chat API, such as `mcp/demo/toolbox/roll_dice`.
+ * Finds the service of an address, by its name or by its name in the chat API, such as `mcp/demo/tools/roll_dice`.
  * `kind` decides if services of two kinds have the same name.
  */
 export function findService(services: readonly Service[], name: string, kind: string): Chosen | null {

@@ -11,7 +11,7 @@ export interface ShownRun {
   readonly answer: Answer;
 }
 
-/** Runs a tool. `model` is its name in the chat API: `mcp/demo/toolbox/roll_dice`. */
+/** Runs a tool. `model` is its name in the chat API: `mcp/demo/tools/roll_dice`. */
 export function useToolRun(model: string): {
   readonly run: (values: Values) => void;
   readonly stop: () => void;

@@ -44,7 +44,7 @@ it.each([
   ['headers that say something else', modern('tools/list'), { ...HEADERS, 'mcp-method': 'tools/call' }, 400, -32020, 1],
   ['headers that lack', modern('tools/list'), {}, 400, -32020, 1],
 ] as const)('refuses %s', async (_what, body, headers, status, code, id) => {
-  const response = await fetch(demo.toolboxUrl, {
+  const response = await fetch(demo.toolsUrl, {
     method: 'POST',
     headers,
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -55,14 +55,14 @@ it.each([
 it.each(['{"jsonrpc":"2.0","method":"notifications/initialized"}', '{"jsonrpc":"2.0","id":1,"result":{}}'])(
   'takes %s in silence',
   async (body) => {
-    const response = await fetch(demo.toolboxUrl, { method: 'POST', body });
+    const response = await fetch(demo.toolsUrl, { method: 'POST', body });
     expect([response.status, await response.text()]).toEqual([202, '']);
   },
 );
 
 it('has neither a stream nor sessions', async () => {
   for (const method of ['GET', 'DELETE']) {
-    const response = await fetch(demo.toolboxUrl, { method });
+    const response = await fetch(demo.toolsUrl, { method });
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
   }
 });
@@ -73,7 +73,7 @@ it.each([
   [{ origin: 'http://localhost:3000' }, 200],
 ])('%j is answered with %i', async (headers, status) => {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
-  request(demo.toolboxUrl, { method: 'POST', headers }, (response) => {
+  request(demo.toolsUrl, { method: 'POST', headers }, (response) => {
     response.resume();
     resolve(response.statusCode);
   }).end('{"jsonrpc":"2.0","id":1,"method":"ping"}');

@@ -27,10 +27,10 @@ import {
 } from '@a2a-js/sdk/server';
 import { isObject } from './request.ts';
 import type { Surroundings } from './tools.ts';
-import { createGame, type GamePart, type GameStep, readRun } from './croupier-game.ts';
+import { createGame, type GamePart, type GameStep, readRun } from './dice-game.ts';
 
 /** An A2A agent. */
-export interface Croupier {
+export interface DemoAgent {
   /** The agent's card, with this address for JSON-RPC posts. */
   readonly card: (url: string) => object;
   /** Answers one POST of JSON-RPC, of A2A 0.3 or 1.0. */
@@ -40,17 +40,12 @@ export interface Croupier {
 const ID_MAX = 256;
 const VERSIONS: readonly unknown[] = [undefined, '', '0.3', '0.3.0', '1.0'];
 
-export function createCroupier(around: Surroundings): Croupier {
-  const tasks = new CroupierTasks();
-  const handler = new CroupierHandler(
-    AgentCard.fromJSON(croupierCard('')),
-    tasks,
-    createCroupierExecutor(around, tasks),
-    tasks,
-  );
+export function createDemoAgent(around: Surroundings): DemoAgent {
+  const tasks = new AgentTasks();
+  const handler = new AgentHandler(AgentCard.fromJSON(agentCard('')), tasks, createAgentExecutor(around, tasks), tasks);
   const [current, legacy] = [new JsonRpcTransportHandler(handler), new LegacyJsonRpcTransportHandler(handler)];
 
-  const answer: Croupier['answer'] = async (text, headers, response) => {
+  const answer: DemoAgent['answer'] = async (text, headers, response) => {
     const request = parse(text);
     if (request === undefined) return refuse(response, null, { code: -32700, message: 'The body is not JSON' });
     if (!isObject(request) || (typeof request['id'] !== 'string' && !Number.isSafeInteger(request['id'])))
@@ -75,16 +70,16 @@ export function createCroupier(around: Surroundings): Croupier {
       else refuse(response, request['id'], rpcError);
     }
   };
-  return { card: croupierCard, answer };
+  return { card: agentCard, answer };
 }
 
 /**
  * Refuses requests that the SDK would accept: ids of any length, messages for a task that is running or finished, and a
  * second cancel of the same task.
  */
-class CroupierHandler extends DefaultRequestHandler {
-  readonly #tasks: CroupierTasks;
-  constructor(...args: [AgentCard, CroupierTasks, ReturnType<typeof createCroupierExecutor>, CroupierTasks]) {
+class AgentHandler extends DefaultRequestHandler {
+  readonly #tasks: AgentTasks;
+  constructor(...args: [AgentCard, AgentTasks, ReturnType<typeof createAgentExecutor>, AgentTasks]) {
     super(...args);
     this.#tasks = args[1];
   }
@@ -159,7 +154,7 @@ const STATES = {
 } as const;
 
 /** Plays the game for each message and publishes its steps as A2A events. */
-function createCroupierExecutor(around: Surroundings, tasks: CroupierTasks): AgentExecutor {
+function createAgentExecutor(around: Surroundings, tasks: AgentTasks): AgentExecutor {
   const game = createGame(around);
   /** Ids of the running tasks. A canceled task is removed, so that its later steps are not published. */
   const playing = new Set<string>();
@@ -218,7 +213,7 @@ function createCroupierExecutor(around: Surroundings, tasks: CroupierTasks): Age
         }
       } catch {
         if (playing.has(taskId))
-          bus.publish(update(taskId, contextId, TaskState.TASK_STATE_FAILED, 'The croupier dropped the dice.'));
+          bus.publish(update(taskId, contextId, TaskState.TASK_STATE_FAILED, 'The agent dropped the dice.'));
       } finally {
         playing.delete(taskId);
       }
@@ -246,8 +241,8 @@ const ACTIVE: ReadonlySet<TaskState | undefined> = new Set([
   TaskState.TASK_STATE_WORKING,
 ]);
 
-/** The croupier's tasks and their event buses, in memory. The SDK's own stores would keep every task forever. */
-class CroupierTasks implements TaskStore, ExecutionEventBusManager {
+/** The agent's tasks and their event buses, in memory. The SDK's own stores would keep every task forever. */
+class AgentTasks implements TaskStore, ExecutionEventBusManager {
   readonly #tasks = new Map<string, Task>();
   readonly #buses = new Map<string, ExecutionEventBus>();
 
@@ -273,7 +268,7 @@ class CroupierTasks implements TaskStore, ExecutionEventBusManager {
   }
 
   async list(): Promise<ListTasksResponse> {
-    throw new UnsupportedOperationError('The croupier has no lists of tasks');
+    throw new UnsupportedOperationError('The agent has no lists of tasks');
   }
 
   createOrGetByTaskId(id: string): ExecutionEventBus {
@@ -293,14 +288,14 @@ class CroupierTasks implements TaskStore, ExecutionEventBusManager {
 }
 
 /**
- * The agent card of the demo's croupier. Clients of A2A 0.3 and of 1.0 can both read it. `url` is the address for
+ * The agent card of the demo's agent. Clients of A2A 0.3 and of 1.0 can both read it. `url` is the address for
  * JSON-RPC posts.
  */
-function croupierCard(url: string): object {
+function agentCard(url: string): object {
   return {
-    name: 'Demo: Croupier',
+    name: 'Demo: Agent',
     description:
-      'Rolls dice and comments on them. Given a run token, it has demo/toolbox roll and asks demo/sage for the comment.',
+      'Rolls dice and comments on them. Given a run token, it has demo/tools roll and asks demo/chat for the comment.',
     version: '1.0.0',
     supportedInterfaces: ['1.0', '0.3'].map((protocolVersion) => ({
       url,

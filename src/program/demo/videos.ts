@@ -13,7 +13,7 @@ interface Job {
 }
 
 /** Answers `/v1/videos` and the paths below it. Resolves to false if the path or the video doesn't exist. */
-export type Projector = (
+export type VideoApi = (
   method: string,
   path: string,
   body: () => Promise<unknown>,
@@ -31,7 +31,7 @@ const FILMS_MS = 1_200;
  * A video API. Each video is the same film of a tollgate whose bar opens while the sun rises, in the size and length of
  * its job.
  */
-export function createProjector(now: () => number): Projector {
+export function createVideoApi(now: () => number): VideoApi {
   const jobs = new Map<string, Job>();
   return async (method, path, body, response) => {
     if (path === '/v1/videos' && method === 'POST') {

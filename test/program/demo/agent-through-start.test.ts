@@ -22,24 +22,20 @@ interface Generation {
   readonly children: readonly Generation[];
 }
 
-const ANSWER = /^2d6: \d \+ \d = \d+demo\/sage: \d+ is /;
+const ANSWER = /^2d6: \d \+ \d = \d+demo\/chat: \d+ is /;
 
 describe.each(['1.0 over JSON-RPC', '1.0 over HTTP+JSON', '0.3 over JSON-RPC'] as const)(
   'a client of %s of the gateway of npm start',
   (kind) => {
-    it('has the croupier call a tool and a model, all of it paid from one budget', async () => {
-      const client = await connect(kind, `${dev.base_url}/a2a/demo/croupier`, dev.api_key);
+    it('has the agent call a tool and a model, all of it paid from one budget', async () => {
+      const client = await connect(kind, `${dev.base_url}/a2a/demo/agent`, dev.api_key);
       const before = await balance();
       const task = await sendForTask(client, 'Roll 2d6');
       expect(stateName(task)).toBe('TASK_STATE_COMPLETED');
       expect(textOf(task.artifacts[0])).toMatch(ANSWER);
       const { id } = task.metadata!['tollgate/generation'] as { id: string };
       const { data } = (await read(`/generation?id=${id}`)) as { data: Generation };
-      expect([data, ...data.children].map(({ model }) => model)).toEqual([
-        'demo/croupier',
-        'demo/toolbox',
-        'demo/sage',
-      ]);
+      expect([data, ...data.children].map(({ model }) => model)).toEqual(['demo/agent', 'demo/tools', 'demo/chat']);
       const [own, tool, model] = [data, ...data.children].map(({ cost_micro_usdc: cost }) => cost);
       expect([own, tool]).toEqual([2_000, 1_000]);
       expect(own! + tool! + model!).toBe(before - (await balance()));
@@ -47,7 +43,7 @@ describe.each(['1.0 over JSON-RPC', '1.0 over HTTP+JSON', '0.3 over JSON-RPC'] a
     });
 
     it('hears of it as it happens', async () => {
-      const client = await connect(kind, `${dev.base_url}/a2a/demo/croupier`, dev.api_key);
+      const client = await connect(kind, `${dev.base_url}/a2a/demo/agent`, dev.api_key);
       const events = await collect(client.sendMessageStream(saying('Roll 2d6')));
       const pieces = events.flatMap(({ payload }) =>
         payload?.$case === 'artifactUpdate' ? [textOf(payload.value.artifact)] : [],
@@ -66,11 +62,11 @@ it('says what all of it cost, whichever door it was called by', async () => {
     ).json()) as Record<string, never>;
   };
   const messages = [{ role: 'user', content: 'Roll 2d6' }];
-  const chat = (await post('/api/v1/chat/completions', { model: 'a2a/demo/croupier', messages })) as unknown as {
+  const chat = (await post('/api/v1/chat/completions', { model: 'a2a/demo/agent', messages })) as unknown as {
     usage: { cost: number; cost_details: { run_cost_usd: string } };
   };
   const params = { name: 'send_message', arguments: { message: 'Roll 2d6' } };
-  const mcp = (await post('/mcp/a2a/demo/croupier', {
+  const mcp = (await post('/mcp/a2a/demo/agent', {
     jsonrpc: '2.0',
     id: 1,
     method: 'tools/call',
@@ -92,7 +88,7 @@ it('answers by itself where nothing is left of the budget for calls of its own',
     params: { message: { messageId: 'thrifty', role: 'ROLE_USER', parts: [{ text: 'd20' }] } },
   };
   const headers = { authorization: `Bearer ${dev.api_key}`, 'content-type': 'application/json', 'x-max-cost': '0.002' };
-  const response = await fetch(`${dev.base_url}/a2a/demo/croupier`, {
+  const response = await fetch(`${dev.base_url}/a2a/demo/agent`, {
     method: 'POST',
     headers,
     body: JSON.stringify(body),

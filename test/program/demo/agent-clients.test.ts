@@ -20,7 +20,7 @@ const WORDS = [
 describe.each(KINDS)('a client of %s', (kind) => {
   let client: Client;
   beforeAll(async () => {
-    client = await connect(kind, demo.croupierUrl, 'unused');
+    client = await connect(kind, demo.agentUrl, 'unused');
   });
 
   it('reads the card and has dice rolled', async () => {

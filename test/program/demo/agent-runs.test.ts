@@ -54,7 +54,7 @@ const REFUSED = { error: { code: -32011, message: 'The budget of the run is too 
 async function roll(run: object, text = 'Roll 2d6'): Promise<string[]> {
   const message = { messageId: 'm', role: 'user', parts: [{ kind: 'text', text }], metadata: { 'tollgate/run': run } };
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } });
-  const reply = (await (await fetch(demo.croupierUrl, { method: 'POST', body })).json()) as {
+  const reply = (await (await fetch(demo.agentUrl, { method: 'POST', body })).json()) as {
     result: { status: { state: string }; artifacts: { parts: { text?: string }[] }[] };
   };
   expect(reply.result.status.state).toBe('completed');
@@ -66,15 +66,15 @@ it('has the tool roll and the model comment, with the run token as its key', asy
   answer = both;
   expect(await roll({ token: 'svc-run-v1-x.y', url: here(), budget_usd: '0.01' })).toEqual([
     '2d6: 6 + 6 = 12',
-    'demo/sage: Well rolled.',
+    'demo/chat: Well rolled.',
   ]);
   expect(asked).toMatchObject([
     {
-      url: '/api/v1/mcp/demo/toolbox',
+      url: '/api/v1/mcp/demo/tools',
       key: 'Bearer svc-run-v1-x.y',
       body: { method: 'tools/call', params: { name: 'roll_dice', arguments: { dice: '2d6' } } },
     },
-    { url: '/api/v1/chat/completions', key: 'Bearer svc-run-v1-x.y', body: { model: 'demo/sage', max_tokens: 64 } },
+    { url: '/api/v1/chat/completions', key: 'Bearer svc-run-v1-x.y', body: { model: 'demo/chat', max_tokens: 64 } },
   ]);
 });
 
@@ -83,7 +83,7 @@ it('rolls by itself where the tool is refused, and asks no more', async () => {
   expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toEqual([
     '2d6: 1 + 1 = 2',
     '2 is the least that these dice have. From here it can only get better.',
-    'I rolled by myself, as demo/toolbox did not: The budget of the run is too low.',
+    'I rolled by myself, as demo/tools did not: The budget of the run is too low.',
   ]);
   expect(asked).toHaveLength(1);
 });
@@ -101,7 +101,7 @@ it('says why no money is left for the tool', async () => {
     },
   ];
   expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toContain(
-    'I rolled by myself, as demo/toolbox did not: The budget of the run is too low.',
+    'I rolled by myself, as demo/tools did not: The budget of the run is too low.',
   );
 });
 
@@ -110,7 +110,7 @@ it('comments by itself where the model is refused', async () => {
   expect(await roll({ token: 'svc-run-v1-x.y', url: here() })).toEqual([
     '2d6: 6 + 6 = 12',
     '12 is the most that these dice have. Stop while you are ahead.',
-    'The comment is my own, as demo/sage said nothing: The budget of the run is too low.',
+    'The comment is my own, as demo/chat said nothing: The budget of the run is too low.',
   ]);
 });
 

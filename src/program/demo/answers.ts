@@ -69,13 +69,13 @@ const TOPICS: readonly Topic[] = [
   },
   {
     asks: /\bwho are you\b|\byour name\b|\bwhat are you\b|\bwhat can you do\b|\bhelp\b/i,
-    answer: () => `I am sage, tollgate's demo model: a few dozen rules, no neural network. ${INVITATION}`,
+    answer: () => `I am tollgate's demo model: a few dozen rules, no neural network. ${INVITATION}`,
   },
   { asks: /\b(?:thanks|thank you|cheers)\b/i, answer: () => 'You are welcome!' },
   {
     asks: /^\W*(?:hi|hello|hey|greetings|good (?:morning|afternoon|evening)|hola|bonjour|hallo|ciao|say (?:hi|hello))\b/i,
     answer: (question, request, choice) =>
-      `${pick(GREETINGS, question, request.seed + choice)} I am sage, the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
+      `${pick(GREETINGS, question, request.seed + choice)} I am the demo model behind this gateway, and your call just went all the way through it. ${INVITATION}`,
   },
   {
     asks: /\b(?:tests?|ping)\b/i,

@@ -21,14 +21,14 @@ const RESULT = {
 const CLIENTS = {
   'SDK v1': async () => {
     const client = new Client(INFO);
-    const transport = new StreamableHTTPClientTransport(new URL(demo.toolboxUrl));
+    const transport = new StreamableHTTPClientTransport(new URL(demo.toolsUrl));
     await client.connect(transport);
     expect(transport.sessionId).toBeUndefined();
     return client;
   },
   'SDK v2': async () => {
     const client = new ModernClient(INFO, { versionNegotiation: { mode: { pin: '2026-07-28' } } });
-    await client.connect(new ModernTransport(new URL(demo.toolboxUrl)));
+    await client.connect(new ModernTransport(new URL(demo.toolsUrl)));
     return client as unknown as Client;
   },
 };
@@ -36,7 +36,7 @@ const CLIENTS = {
 describe.each(Object.entries(CLIENTS))('%s', (_name, connect) => {
   it('lists the tools and calls them', async () => {
     const client = await connect();
-    expect(client.getServerVersion()).toMatchObject({ name: 'demo-toolbox' });
+    expect(client.getServerVersion()).toMatchObject({ name: 'demo-tools' });
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(['roll_dice', 'tell_time', 'weigh_words']);
     expect(await client.callTool({ name: 'roll_dice', arguments: { dice: '2d6' } })).toMatchObject(RESULT);
     expect(await client.callTool({ name: 'roll_dice', arguments: { dice: '0d6' } })).toMatchObject({ isError: true });
@@ -52,13 +52,13 @@ it('a call with nothing around it is answered', async () => {
     method: 'tools/call',
     params: { name: 'roll_dice', arguments: { dice: '2d6' } },
   };
-  const response = await fetch(demo.toolboxUrl, { method: 'POST', body: JSON.stringify(body) });
+  const response = await fetch(demo.toolsUrl, { method: 'POST', body: JSON.stringify(body) });
   expect(await response.json()).toEqual({ jsonrpc: '2.0', id: 'a', result: RESULT });
 });
 
 /**
  * What the judge misses of tools that are only in its own fixture, and of prompts and resources, which are no part
- * of a toolbox; and that it so fails.
+ * of the tools; and that it so fails.
  */
 const NOT_HERE =
   /^(?:Not testable: server does not list the diagnostic tool|(?:prompts|resources)\/\S+ returned JSON-RPC error -32601|the tool ended)/;
@@ -71,7 +71,7 @@ it.each([
   async (requirements, scenarios: readonly string[]) => {
     // All that the revision asks for, in one process: one for each scenario takes a second of the processor.
     const { scenarios: all } = await runConformance({
-      url: demo.toolboxUrl,
+      url: demo.toolsUrl,
       requirements,
       mayFail: ({ name }) => !scenarios.includes(name),
     });

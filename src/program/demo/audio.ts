@@ -1,15 +1,15 @@
 import { isObject, RequestError } from './request.ts';
 
 /*
- * The demo's models for audio. `herald` speaks in tones, one for each letter, and notes the text in its WAV file.
- * `scribe` reads that note, because it has no ears.
+ * The demo's models for audio. `speech` speaks in tones, one for each letter, and notes the text in its WAV file.
+ * `transcription` reads that note, because it has no ears.
  */
 
 const RATE = 16_000;
 /** A letter sounds for 60 ms. */
 const LETTER_SAMPLES = 960;
 const CHARACTERS_MAX = 4_096;
-const NO_VOICE = 'I hear a sound, and understand only what demo/herald says.';
+const NO_VOICE = 'I hear a sound, and understand only what demo/speech says.';
 
 /** Answers `POST /v1/audio/speech` with a WAV file, or with its samples alone. */
 export function speak(body: unknown): { readonly type: string; readonly bytes: Buffer } {

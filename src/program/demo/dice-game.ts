@@ -1,4 +1,4 @@
-import { commentOn } from './sage.ts';
+import { commentOn } from './answers.ts';
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 import { isObject, type JsonObject } from './request.ts';
 
@@ -15,17 +15,17 @@ export type GameStep =
       readonly words: string | null;
     };
 
-type Game = (text: string, run: CroupierRun | null) => AsyncGenerator<GameStep, void, undefined>;
+type Game = (text: string, run: AgentRun | null) => AsyncGenerator<GameStep, void, undefined>;
 
-const TOOLBOX = 'demo/toolbox';
-const SAGE = 'demo/sage';
+const TOOLS = 'demo/tools';
+const CHAT = 'demo/chat';
 /** The most characters of a message that are read. */
 const HEARD_MAX = 4_000;
 const DICE = /(?<![\w.])\d{0,3}d\d{1,4}(?:[+-]\d{1,6})?(?!\w)/i;
 
 /**
- * The croupier's work: rolls the dice that a text names. With a run token the demo's toolbox rolls them, through the
- * gateway. Without one, or if that call fails, the croupier rolls them itself.
+ * The agent's work: rolls the dice that a text names. With a run token the demo's tool rolls them, through the
+ * gateway. Without one, or if that call fails, the agent rolls them itself.
  */
 export function createGame(around: Surroundings): Game {
   const rollDice = createTools(around).find(({ definition }) => definition.name === 'roll_dice')!.run;
@@ -40,15 +40,15 @@ export function createGame(around: Surroundings): Game {
       };
       return;
     }
-    yield { kind: 'working', words: run === null ? `I roll ${dice}.` : `${TOOLBOX} rolls ${dice}.` };
+    yield { kind: 'working', words: run === null ? `I roll ${dice}.` : `${TOOLS} rolls ${dice}.` };
     let asides: readonly string[] = run === null ? ['I rolled by myself, as no run token came with the message.'] : [];
     let rolled: { readonly text: string; readonly data: unknown };
     try {
-      rolled = run === null ? rollDice({ dice }) : await run.callTool(TOOLBOX, 'roll_dice', { dice });
+      rolled = run === null ? rollDice({ dice }) : await run.callTool(TOOLS, 'roll_dice', { dice });
     } catch (error) {
       if (error instanceof ArgumentError) return yield { kind: 'over', state: 'rejected', words: error.message };
       if (!(error instanceof RunError)) throw error;
-      asides = [`I rolled by myself, as ${TOOLBOX} did not: ${error.message}.`];
+      asides = [`I rolled by myself, as ${TOOLS} did not: ${error.message}.`];
       try {
         rolled = rollDice({ dice });
       } catch {
@@ -58,12 +58,12 @@ export function createGame(around: Surroundings): Game {
     yield { kind: 'piece', parts: [{ text: rolled.text }, { data: rolled.data }], last: false };
     let comment = commentOn(rolled.text) ?? 'So be it.';
     if (run !== null && asides.length === 0) {
-      yield { kind: 'working', words: `${SAGE} looks at it.` };
+      yield { kind: 'working', words: `${CHAT} looks at it.` };
       try {
-        comment = `${SAGE}: ${await run.askModel(SAGE, `What do you say to these dice? ${rolled.text}`)}`;
+        comment = `${CHAT}: ${await run.askModel(CHAT, `What do you say to these dice? ${rolled.text}`)}`;
       } catch (error) {
         if (!(error instanceof RunError)) throw error;
-        asides = [`The comment is my own, as ${SAGE} said nothing: ${error.message}.`];
+        asides = [`The comment is my own, as ${CHAT} said nothing: ${error.message}.`];
       }
     }
     yield { kind: 'piece', parts: [comment, ...asides].map((text) => ({ text })), last: true };
@@ -72,9 +72,9 @@ export function createGame(around: Surroundings): Game {
 }
 
 /**
- * Calls through the gateway that sent the message. They are paid from the lock of the call that the croupier works on.
+ * Calls through the gateway that sent the message. They are paid from the lock of the call that the agent works on.
  */
-interface CroupierRun {
+interface AgentRun {
   /**
    * Returns the text and the structured data of a tool's result. Rejects with RunError if the call is refused or fails.
    */
@@ -83,7 +83,7 @@ interface CroupierRun {
   askModel(model: string, prompt: string): Promise<string>;
 }
 
-/** A call through the gateway failed. The croupier's answer shows the message. */
+/** A call through the gateway failed. The agent's answer shows the message. */
 class RunError extends Error {
   override readonly name = 'RunError';
 }
@@ -100,7 +100,7 @@ const COMMENT_TOKENS_MAX = 64;
  * Reads the run token in a message's `metadata["tollgate/run"]`. Returns null without a valid token, and if the URL
  * beside it is not on this machine.
  */
-export function readRun(metadata: unknown): CroupierRun | null {
+export function readRun(metadata: unknown): AgentRun | null {
   const run = isObject(metadata) ? metadata['tollgate/run'] : undefined;
   if (!isObject(run)) return null;
   const { token, url: base } = run;
@@ -111,7 +111,7 @@ export function readRun(metadata: unknown): CroupierRun | null {
     : null;
 }
 
-function createRun(base: string, token: string): CroupierRun {
+function createRun(base: string, token: string): AgentRun {
   const post = async (path: string, body: object): Promise<JsonObject> => {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const signal = AbortSignal.timeout(TIMEOUT_MS);

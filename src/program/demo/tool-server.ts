@@ -8,7 +8,7 @@ import {
 import { ArgumentError, createTools, type Surroundings } from './tools.ts';
 
 /** An MCP server over Streamable HTTP. Answers one POST. */
-export type Toolbox = (request: Request) => Promise<Response>;
+export type ToolServer = (request: Request) => Promise<Response>;
 
 /** The list of tools is the same for everybody and doesn't change while the process lives. */
 const CACHED = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
@@ -16,12 +16,12 @@ const CACHED = { ttlMs: 3_600_000, cacheScope: 'public' } as const;
 /**
  * Creates the demo's MCP server. It speaks the newest revision and the older ones with `initialize`. It is stateless.
  */
-export function createToolbox(around: Surroundings): Toolbox {
+export function createToolServer(around: Surroundings): ToolServer {
   const tools = createTools(around);
 
   const createServer = () => {
     const server = new McpServer(
-      { name: 'demo-toolbox', title: 'Demo: Toolbox', version: '1.0.0' },
+      { name: 'demo-tools', title: 'Demo: Tools', version: '1.0.0' },
       {
         capabilities: { tools: { listChanged: false } },
         instructions: 'A few small tools to try calls with: dice, the time, and what a text weighs.',

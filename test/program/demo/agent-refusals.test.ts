@@ -35,7 +35,7 @@ it.each([
   ['lists', asked('ListTasks', {}), {}, -32004, 1],
   ['a version that there is not', asked('SendMessage'), { 'a2a-version': '7.0' }, -32009, 1],
 ] as const)('refuses %s', async (_what, body, headers, code, id) => {
-  const response = await fetch(demo.croupierUrl, {
+  const response = await fetch(demo.agentUrl, {
     method: 'POST',
     headers,
     body: typeof body === 'string' ? body : JSON.stringify(body),
@@ -49,7 +49,7 @@ it.each([
 it('takes no message for a task that is over', async () => {
   const ask = async (params: object) =>
     (await (
-      await fetch(demo.croupierUrl, { method: 'POST', body: JSON.stringify(asked('message/send', params)) })
+      await fetch(demo.agentUrl, { method: 'POST', body: JSON.stringify(asked('message/send', params)) })
     ).json()) as {
       result: { id: string };
     };
@@ -60,12 +60,12 @@ it('takes no message for a task that is over', async () => {
 });
 
 it('is for programs of this machine', async () => {
-  const refused = await fetch(demo.croupierUrl, {
+  const refused = await fetch(demo.agentUrl, {
     method: 'POST',
     headers: { origin: 'https://evil.example' },
     body: '{}',
   });
   expect(refused.status).toBe(403);
-  expect((await fetch(demo.croupierUrl)).status).toBe(405);
-  expect((await fetch(`${demo.croupierUrl}/elsewhere`)).status).toBe(404);
+  expect((await fetch(demo.agentUrl)).status).toBe(405);
+  expect((await fetch(`${demo.agentUrl}/elsewhere`)).status).toBe(404);
 });
