@@ -1,19 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { imageBlock, type ImageProvider, paintAsAsked, png, startImageProvider } from './support/image-provider.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { events, UNHURRIED } from '../support/spine.ts';
+import { imageBlock, paintAsAsked, png, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // An image model as a chat model, and as an agent.
 
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
-  spine = await startSpine({ toml: UNHURRIED + imageBlock({ url: provider.url, params: 'edits = true' }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
-});
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => ({ toml: UNHURRIED + imageBlock({ url: provider.url, params: 'edits = true' }) }));
 beforeEach(() => {
   provider.answer((request, response) =>
     paintAsAsked({ ...request, body: { ...request.body, size: '64x64' } }, response),

@@ -1,8 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { answerWith, imageBlock, type ImageProvider, png, startImageProvider } from './support/image-provider.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { events, UNHURRIED } from '../support/spine.ts';
+import { answerWith, imageBlock, png, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // An image that is larger than a reply of MCP may be: it comes whole at every route, and in small writes, as a large
 // one holds up every stream of the process.
@@ -11,18 +12,10 @@ const MIB = 1024 * 1024;
 const base64 = (bytes: number) => Buffer.concat([png(64, 64), randomBytes(bytes)]).toString('base64');
 const large = base64(1.5 * MIB);
 const url = `data:image/png;base64,${large}`;
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
-  spine = await startSpine({
-    toml: `${UNHURRIED}[media]\nfree_bytes_min = 1\n[upstream]\nreply_bytes_max = ${MIB}\n${imageBlock({ url: provider.url })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
-});
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}[media]\nfree_bytes_min = 1\n[upstream]\nreply_bytes_max = ${MIB}\n${imageBlock({ url: provider.url })}`,
+}));
 let largest = 0;
 beforeEach(() => {
   largest = 0;

@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import type { NewKeyFields } from '#auth/keys';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
-let provider: VideoProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startVideoProvider();
-  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}` });
+const provider = ofFile(startVideoProvider, (one) => one.close());
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}`,
+}));
+beforeAll(() => {
   provider.begin(() => ({}));
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
 });
 afterEach(async () => expect(await spine.faults()).toEqual([]));
 

@@ -1,23 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { events, UNHURRIED } from '../support/spine.ts';
+import { startVideoProvider, videoBlock } from './support/video-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // A video model as a chat model, as an MCP tool and as an agent. Each answers once the file is here.
 
-let provider: VideoProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startVideoProvider();
-  spine = await startSpine({
-    // It tells its own address.
-    mode: 'development',
-    toml: `${UNHURRIED}[upstream]\ncooldown_ms = 1\n[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
-});
+const provider = ofFile(startVideoProvider, (one) => one.close());
+const spine = spineOfFile(() => ({
+  // It tells its own address.
+  mode: 'development',
+  toml: `${UNHURRIED}[upstream]\ncooldown_ms = 1\n[media]\nfree_bytes_min = 0\n${videoBlock({ url: provider.url })}`,
+}));
 beforeEach(() => provider.begin(() => ({})));
 afterEach(async () => expect(await spine.faults()).toEqual([]));
 

@@ -1,21 +1,14 @@
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { MODEL, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The older Completions API by OpenAI's SDK as it is on npm. Payments in place are tested with those of messages.
 
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
+beforeAll(() => {
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
 });
 
 const asked = { model: MODEL, prompt: 'hello !tokens:4', max_tokens: 20, temperature: 0.5, stop: ['END'] };

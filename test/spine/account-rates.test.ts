@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask as askChat, startSpine, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { ask as askChat } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // An account has a rate over all its keys, although nobody has set one for it. Each key has a rate of its own, so
 // otherwise an account could multiply its rate by making keys.
@@ -8,18 +9,11 @@ const PER_MINUTE = 4;
 const OF_ACCOUNT = 5;
 const BURST = 1;
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    // It stands still: a rate gives nothing back while a slow machine asks.
-    elapsed: () => 0,
-    toml: `[limits]\nrequests_per_minute = ${PER_MINUTE}\nburst = ${BURST}\naccount_requests_per_minute = ${OF_ACCOUNT}\n`,
-  });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({
+  // It stands still: a rate gives nothing back while a slow machine asks.
+  elapsed: () => 0,
+  toml: `[limits]\nrequests_per_minute = ${PER_MINUTE}\nburst = ${BURST}\naccount_requests_per_minute = ${OF_ACCOUNT}\n`,
+}));
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
 const keysOf = async (account: string, count: number) =>

@@ -1,27 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { ENDPOINTS } from '../peers/routes.ts';
 import { peerServices } from '../peers/services.ts';
-import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts';
-import { startScriptedModel, type ScriptedModel } from '../gateway/bridge/chat/support/scripted-model.ts';
+import { startPeerProvider } from '../peers/peer-provider.ts';
+import { startScriptedModel } from '../gateway/bridge/chat/support/scripted-model.ts';
 import { modelToml } from '../gateway/bridge/chat/support/toml.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // An administrator ends a call that runs. Its client gets an error in the form of its route, and nobody pays.
 
-let provider: PeerProvider;
-let model: ScriptedModel;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startPeerProvider();
-  model = await startScriptedModel();
-  spine = await startSpine({ toml: UNHURRIED + peerServices(provider) + modelToml(model.url, 'scripted') });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
-  await model.stop();
-});
+const provider = ofFile(startPeerProvider, (one) => one.close());
+const model = ofFile(startScriptedModel, (one) => one.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED + peerServices(provider) + modelToml(model.url, 'scripted') }));
 
 interface Shown {
   readonly id: string;

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { earningsOf } from '#billing';
 import { createKey } from '#auth';
 import { sendRaw } from '../support/raw-http.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Who may call: every form of presenting a key, and every way in which a key is none.
 
-let spine: Spine;
 let skew = 0;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED, now: () => Date.now() + skew });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED, now: () => Date.now() + skew }));
 beforeEach(() => {
   spine.provider.log.length = 0;
 });

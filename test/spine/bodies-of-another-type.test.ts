@@ -1,19 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { spineOfFile } from '../support/of-file.ts';
 
 // A body of a media type that its route does not take is refused with the types that the route takes.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
-});
+const spine = spineOfFile();
 
 const JSON_WORDS = 'JSON with content-type: application/json';
 const FORM_WORDS = 'a form with content-type: multipart/form-data';

@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../support/spine.ts';
 import { until } from '../support/tunnel-spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 /* While calls wait for a provider that does not answer, the operator sees which one it is. */
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 4000\n` });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 4000\n` }));
 
 const lines = () =>
   spine.logs.map((line) => JSON.parse(line) as Record<string, unknown>).filter((line) => 'oldest_s' in line);

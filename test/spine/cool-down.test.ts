@@ -1,28 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startProvider, type TestProvider } from '../support/provider.ts';
-import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { startProvider } from '../support/provider.ts';
+import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // An offer that failed rests for a while; calls go elsewhere, and it comes back by one call that tries it.
 
-let second: TestProvider;
-let spine: Spine;
 let skew = 0;
 
-beforeAll(async () => {
-  second = await startProvider();
-  spine = await startSpine({
-    now: () => Date.now() + skew,
-    toml: `${UNHURRIED}
+const second = ofFile(startProvider, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  now: () => Date.now() + skew,
+  toml: `${UNHURRIED}
 [upstream]
 cooldown_ms = 30000
 ${modelBlock({ provider: 'Second', url: second.url, prompt: 100, completion: 200 })}
 ${modelBlock({ name: 'test/alone', provider: 'Alone', url: '{provider}' })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await second.stop();
-});
+}));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startPostgres, type Postgres } from '../support/postgres.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startPostgres } from '../support/postgres.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // PostgreSQL goes away under load and comes back: callers hear 503 meanwhile, the gateway stays up, and every call
 // is resolved once.
@@ -9,19 +10,11 @@ import { atThisLoad } from '../support/at-this-load.ts';
 /** Callers at once, and calls that each restart sees before and after it. */
 const [CALLERS, CALLS] = process.env['TOLLGATE_DEEP'] === '1' ? [12, 60] : [8, 24];
 
-let postgres: Postgres;
-let spine: Spine;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  spine = await startSpine({
-    databaseUrl: postgres.url,
-    toml: `${UNHURRIED}\n[billing]\nsweep_ms = 200\n[upstream]\ncall_timeout_ms = 20000`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await postgres.stop();
-});
+const postgres = ofFile(startPostgres, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  databaseUrl: postgres.url,
+  toml: `${UNHURRIED}\n[billing]\nsweep_ms = 200\n[upstream]\ncall_timeout_ms = 20000`,
+}));
 
 interface Outcome {
   readonly status: number;

@@ -1,13 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Whoever gets no answer can look at what became of the call: errors of calls that were run carry x-generation-id
 // on every wire that has headers.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}[upstream]
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}[upstream]
 cooldown_ms = 0
 [[tools]]
 name = "test/tools"
@@ -21,12 +20,7 @@ endpoint = "http://127.0.0.1:9"
 rpc_path = "/rpc"
 pricing = { per_call = 0.001 }
 `,
-  });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+}));
 
 const headers = () => ({ authorization: `Bearer ${spine.key}`, 'content-type': 'application/json' });
 const post = (path: string, body: object) =>

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { fill, routesOf } from '../support/route-table.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // HTTP as clients, load balancers and link checkers expect it: HEAD wherever GET is, 405 with Allow, OPTIONS.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 const ask = (method: string, path: string, headers: Readonly<Record<string, string>> = {}) =>
   fetch(`${spine.origin}${path}`, { method, headers: { authorization: `Bearer ${spine.key}`, ...headers } });

@@ -1,21 +1,17 @@
 import { OpenRouter } from '@openrouter/sdk';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { awayFromMidnight } from '../support/away-from-midnight.ts';
 import { startScriptedUpstream } from '../support/scripted-upstream.ts';
-import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { modelBlock, MODEL, startSpine, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // @openrouter/sdk as it comes from npm, which parses every answer strictly: one field of another type, and the
 // caller has paid and gets an error.
 
-let spine: Spine;
 let client: OpenRouter;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[upstream]\ncooldown_ms = 0` });
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[upstream]\ncooldown_ms = 0` }));
+beforeAll(() => {
   client = new OpenRouter({ serverURL: spine.url, apiKey: spine.key, retryConfig: { strategy: 'none' } });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
 });
 
 const [author, slug] = MODEL.split('/') as [string, string];

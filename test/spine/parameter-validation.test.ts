@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { describe, expect, test } from 'vitest';
+import { ask, MODEL, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Every parameter with its limits: just inside passes, just outside is refused with the parameter's name.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}${modelBlock({ name: 'test/text-only', provider: 'Text', url: '{provider}', maxOutputTokens: 100 })}`,
-  });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}${modelBlock({ name: 'test/text-only', provider: 'Text', url: '{provider}', maxOutputTokens: 100 })}`,
+}));
 
 const text = 'hello !tokens:1';
 const image = (url: unknown) => [

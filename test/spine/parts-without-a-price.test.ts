@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { agentBlock, startAgent, type Agent } from '../support/a2a-agent/index.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { agentBlock, startAgent } from '../support/a2a-agent/index.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
-let spine: Spine;
-let agent: Agent;
-beforeAll(async () => {
-  agent = await startAgent({ version: 'both' });
-  spine = await startSpine({ toml: `${UNHURRIED}${agentBlock({ name: 'fixture/agent', endpoint: agent.url })}` });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-  await agent.close();
-});
+const agent = ofFile(
+  () => startAgent({ version: 'both' }),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}${agentBlock({ name: 'fixture/agent', endpoint: agent.url })}`,
+}));
 
 const withPart = (...content: object[]) => ask('', { messages: [{ role: 'user', content }] });
 

@@ -1,16 +1,11 @@
 import { OpenAI } from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Clients that are given an address without /api: what follows /v1 is what follows /api/v1.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 test('an OpenAI client with the base address /v1 lists models and chats', async () => {
   const client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key });

@@ -1,9 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startFirehose, type Firehose } from '../support/firehose.ts';
+import { afterEach, expect, test } from 'vitest';
+import { startFirehose } from '../support/firehose.ts';
 import { postLazily, type LazyReader } from '../support/lazy-reader.ts';
-import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // A client that reads slowly slows its provider down; it does not fill the gateway's memory, and it pays for what
 // was produced.
@@ -16,23 +17,18 @@ const READERS = process.env['TOLLGATE_DEEP'] === '1' ? 20 : 6;
 /** Of those who leave. */
 const LEFT = READERS - 1;
 
-let firehose: Firehose;
-let spine: Spine;
 let readers: readonly LazyReader[] = [];
-beforeAll(async () => {
-  firehose = await startFirehose({ events: REPLY_BYTES / 16_384, eventBytes: 16_384 });
-  spine = await startSpine({
-    toml: `${UNHURRIED}
+const firehose = ofFile(
+  () => startFirehose({ events: REPLY_BYTES / 16_384, eventBytes: 16_384 }),
+  (one) => one.stop(),
+);
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}
 [billing]
 drain_bytes = ${MIB}
 ${modelBlock({ name: 'test/long', provider: 'Firehose', url: firehose.url, contextLength: 20_000_000, maxOutputTokens: TOKENS })}`,
-    credit: '10000',
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await firehose.stop();
-});
+  credit: '10000',
+}));
 afterEach(async () => {
   for (const { socket } of readers) socket.destroy();
   expect(await spine.faults()).toEqual([]);

@@ -1,20 +1,14 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { openSocket, readAnswer, sendRaw } from '../support/raw-http.ts';
-import { ask, startSpine, type Spine } from '../support/spine.ts';
+import { ask, startSpine } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Clients that take for ever to say what they want cost a socket for a while, and nobody else anything.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nrequest_timeout_ms = 700\n',
-  });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({
+  toml: '[limits]\nrequests_per_minute = 1000000\nburst = 1000000\nrequest_timeout_ms = 700\n',
+}));
 
 const head = (length: number, key = spine.key) =>
   `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\n\r\n`;

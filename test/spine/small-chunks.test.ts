@@ -1,15 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { openSocket, readAnswer, sendRaw } from '../support/raw-http.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 /** A chat request whose body has so many bytes, in chunks of this size. */
 const inChunks = (bytes: number, size: number): Buffer => {

@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { ENDPOINTS, type PeerDoor } from '../peers/routes.ts';
 import { peerServices } from '../peers/services.ts';
-import { startPeerProvider, type PeerProvider } from '../peers/peer-provider.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { startPeerProvider } from '../peers/peer-provider.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // A service of each kind has a time of its own for the head of its reply, which a reload changes.
 
 const LATE = 'head_timeout_ms = 300';
-let provider: PeerProvider;
-let spine: Spine;
 /** Without the option a call would wait for ten minutes. */
 const toml = (line: string) =>
   `${UNHURRIED}[upstream]\ncooldown_ms = 1\n${peerServices(provider)
     .replaceAll('model = "peer"', `model = "peer"\n${line}`)
     .replaceAll(/^endpoint = .*$/gm, `$&\n${line}`)}`;
-beforeAll(async () => {
-  provider = await startPeerProvider();
-  spine = await startSpine({ toml: toml('') });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
-});
+const provider = ofFile(startPeerProvider, (one) => one.close());
+const spine = spineOfFile(() => ({ toml: toml('') }));
 
 const OF_KINDS = (['model', 'tool', 'agent', 'image', 'video'] as const).map((kind): PeerDoor =>
   ENDPOINTS.find(({ primitive }) => primitive === kind)!,

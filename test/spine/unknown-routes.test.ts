@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sendRaw } from '../support/raw-http.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What is not there, and what is no HTTP: always the one shape of an error, never a stack, never a 500.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 function expectError(answer: { readonly status: number; readonly body: string }, status: number, type: string): void {
   expect(answer.status, answer.body).toBe(status);

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { escrowOf, parseUsd, treasuryOf } from '#billing';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../support/wallets.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // A wallet in place of an API key: it is an account from its first sign-in, with its own escrow, generations and keys.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED + SIGN_IN_TOML });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED + SIGN_IN_TOML }));
 
 const json = async (response: Response) => ({
   status: response.status,

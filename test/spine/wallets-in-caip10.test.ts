@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { escrowOf, parseUsd, treasuryOf } from '#billing';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, startSpine, UNHURRIED } from '../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../support/wallets.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // A wallet is shown on the network that it signed for, and its receipt names the account that its call's record names.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED + SIGN_IN_TOML });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED + SIGN_IN_TOML }));
 
 const json = async <T>(path: string, headers: Record<string, string>) =>
   (await (await fetch(spine.url + path, { headers })).json()) as T;

@@ -1,13 +1,14 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
 import { openSocket } from '../../support/raw-http.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import type { Version } from '../contract/shapes.ts';
 import { createTalk } from '../contract/client-calls.ts';
-import { answerOf, startCutAgent, type CutAgent, type CutOrder, type Outcome } from './support/cut-agent.ts';
+import { answerOf, startCutAgent, type CutOrder, type Outcome } from './support/cut-agent.ts';
 import { inTurn } from './support/money-of-calls.ts';
 import { atThisLoad } from '../../support/at-this-load.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // The connection of a client or of an agent is cut at any byte of a message, in either direction. The agent goes on
 // with what it began: a task that its client was told of is settled by its end, one that nobody heard of costs
@@ -30,24 +31,18 @@ const POLL_MS = 5_000;
 /** As long as looks take that see the end of the tasks. */
 const SETTLED_MS_MAX = 5_000;
 
-let spine: Spine;
-let agent: CutAgent;
 /** Moved on, so that looks at tasks are due at once. */
 const clock = { ahead: 0 };
 let made = 0;
 let done = 0;
 let charged = 0;
+const agent = ofFile(startCutAgent, (one) => one.close());
+const spine = spineOfFile(() => ({
+  now: () => Date.now() + clock.ahead,
+  toml: `${UNHURRIED}\n[upstream]\ncooldown_ms = 0\n[billing]\ndrain_ms = 3000\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'cut/agent', endpoint: agent.url })}`,
+}));
 beforeAll(async () => {
-  agent = await startCutAgent();
-  spine = await startSpine({
-    now: () => Date.now() + clock.ahead,
-    toml: `${UNHURRIED}\n[upstream]\ncooldown_ms = 0\n[billing]\ndrain_ms = 3000\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'cut/agent', endpoint: agent.url })}`,
-  });
   await ask(order('answer', 'COMPLETED', null), '1.0');
-});
-afterAll(async () => {
-  await spine.stop();
-  await agent.close();
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);

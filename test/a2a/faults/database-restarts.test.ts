@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { agentBlock } from '../../support/a2a-agent/index.ts';
-import { startPostgres, type Postgres } from '../../support/postgres.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startPostgres } from '../../support/postgres.ts';
+import { UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { TERMINAL } from '../contract/shapes.ts';
 import { createTalk, type Reply, type ProviderStream } from '../contract/client-calls.ts';
 import { callOf } from './support/money-of-calls.ts';
-import { startQuickAgent, type QuickAgent } from './support/quick-agent.ts';
+import { startQuickAgent } from './support/quick-agent.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // PostgreSQL goes away while clients send, listen, ask and cancel, and agents work: clients get clean errors, tasks
 // are settled when it is back.
@@ -27,22 +28,12 @@ const CHARGES = {
   text: 'SELECT c.task_id AS task, l.state AS state, l.charged AS charged FROM task_calls c JOIN locks l ON l.id = c.call_id',
 };
 
-let postgres: Postgres;
-let spine: Spine;
-let agent: QuickAgent;
-beforeAll(async () => {
-  postgres = await startPostgres();
-  agent = await startQuickAgent();
-  spine = await startSpine({
-    databaseUrl: postgres.url,
-    toml: `${UNHURRIED}\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'quick/agent', endpoint: agent.url })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await agent.close();
-  await postgres.stop();
-});
+const postgres = ofFile(startPostgres, (one) => one.stop());
+const agent = ofFile(startQuickAgent, (one) => one.close());
+const spine = spineOfFile(() => ({
+  databaseUrl: postgres.url,
+  toml: `${UNHURRIED}\n[tasks]\nlook_ms_max = 1000\n${agentBlock({ name: 'quick/agent', endpoint: agent.url })}`,
+}));
 
 const IN_STREAM = 'in a stream';
 

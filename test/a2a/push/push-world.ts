@@ -12,6 +12,7 @@ import { createPush } from '../../../src/a2a/push/create-push.ts';
 import { createOwnAddresses, type OwnAddress } from '../../../src/a2a/push/own-webhook.ts';
 import { METHODS, type A2aOperation, type A2aVersion } from '../../../src/a2a/wire/protocol.ts';
 import { newTask, tasksWorld } from '../../gateway/tasks/tasks-world.ts';
+import { DEFAULT_LIMITS } from '../../support/default-limits.ts';
 
 export const PUBLIC_URL = 'https://gate.example';
 export const OFFER = 'agent/provider-a:acme/agent';
@@ -24,35 +25,18 @@ export const caller = (account: string, run?: string): Caller => ({
 });
 
 const LIMITS: LimitsConfig = {
-  requestsPerMinute: 60,
+  ...DEFAULT_LIMITS,
   burst: 0,
   developmentRequestsPerMinute: 60,
   anonymousRequestsPerMinute: 1_000_000,
-  accountRequestsPerMinute: null,
-  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1,
   chatBodyBytesMax: 1_000_000,
   mediaBodyBytesMax: 1_000_000,
-  anonymousBodyBytesMax: 1024 * 1024,
-  bodiesBytesMax: null,
   bodiesWaitMs: 0,
-  bodiesWaitingMax: 256,
-  uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 1_000_000,
   messagesMax: 1,
-  jsonDepthMax: 64,
-  jsonKeysMax: 10_000,
   requestTimeoutMs: 5_000,
-  listensMax: 128,
-  connectionsMax: 32_768,
-  realtimeSessionsMax: 16,
-  realtimeEventsPerSecond: 2_000,
-  realtimeBytesPerSecond: 4 * 1024 * 1024,
-  realtimeSessionMs: 3_600_000,
-  realtimeIdleMs: 600_000,
-  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 5_000,
-  shutdownDelayMs: 0,
   drainOnShutdownMs: 0,
 };
 

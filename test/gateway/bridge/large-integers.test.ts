@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
-import { agentBlock, startCardedAgent, type RawAgent } from '../../support/a2a-agent/index.ts';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { agentBlock, startCardedAgent } from '../../support/a2a-agent/index.ts';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { UNHURRIED } from '../../support/spine.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Integers that a double cannot hold pass with all their digits where a tool is called as an agent, and an agent as a
 // model or as a tool.
@@ -11,38 +12,36 @@ import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 const SENT = '2512292042121000001';
 const SAID = '-9223372036854775807';
 
-let tools: RawMcp;
-let agent: RawAgent;
-let spine: Spine;
 let given = '';
-beforeAll(async () => {
-  tools = await startRawMcp(
-    ({ text }) => {
-      given = text;
-      return `{"content":[{"type":"text","text":"done"}],"structuredContent":{"n":${SAID}},"resultType":"complete"}`;
-    },
-    ['{"name":"t","inputSchema":{"type":"object"}}'],
-  );
-  agent = await startCardedAgent(
-    ({ request, response, id }) => {
-      const parts = `[{"kind":"data","data":{"n":${SAID}}}]`;
-      const message = `{"kind":"message","role":"agent","messageId":"${randomUUID()}","parts":${parts}}`;
-      const reply = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${message}}`;
-      const streams = request.body.includes('message/stream');
-      response.writeHead(200, { 'content-type': streams ? 'text/event-stream' : 'application/json' });
-      response.end(streams ? `data: ${reply}\n\n` : reply);
-    },
-    { versions: ['0.3'], streaming: true },
-  );
-  spine = await startSpine({
-    toml: `${UNHURRIED}${toolToml({ name: 'kit', url: tools.url })}${agentBlock({ name: 'far/agent', provider: 'Agent', endpoint: agent.url })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await tools.close();
-  await agent.close();
-});
+const tools = ofFile(
+  () =>
+    startRawMcp(
+      ({ text }) => {
+        given = text;
+        return `{"content":[{"type":"text","text":"done"}],"structuredContent":{"n":${SAID}},"resultType":"complete"}`;
+      },
+      ['{"name":"t","inputSchema":{"type":"object"}}'],
+    ),
+  (one) => one.close(),
+);
+const agent = ofFile(
+  () =>
+    startCardedAgent(
+      ({ request, response, id }) => {
+        const parts = `[{"kind":"data","data":{"n":${SAID}}}]`;
+        const message = `{"kind":"message","role":"agent","messageId":"${randomUUID()}","parts":${parts}}`;
+        const reply = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${message}}`;
+        const streams = request.body.includes('message/stream');
+        response.writeHead(200, { 'content-type': streams ? 'text/event-stream' : 'application/json' });
+        response.end(streams ? `data: ${reply}\n\n` : reply);
+      },
+      { versions: ['0.3'], streaming: true },
+    ),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}${toolToml({ name: 'kit', url: tools.url })}${agentBlock({ name: 'far/agent', provider: 'Agent', endpoint: agent.url })}`,
+}));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type Asked, type RawAnswer, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp, type Asked, type RawAnswer } from '../../support/raw-mcp.ts';
 import { callTool, modernPost, toolToml } from '../calls/modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const RESULT = '{"content":[],"resultType":"complete"}';
 
@@ -50,20 +50,18 @@ const ANSWERS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
     },
 };
 
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp((asked) => {
-    if (asked.method === 'tools/list')
-      return '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{},"_meta":{"tollgate/price":{"per_call":"0"}}}],"x":1,"x":2}';
-    return ANSWERS[String(asked.params['name'])]!(asked);
-  });
-  spine = await startSpine({ toml: `${toolToml({ name: 'odd', url: server.url })}\n[upstream]\ncooldown_ms = 0\n` });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () =>
+    startRawMcp((asked) => {
+      if (asked.method === 'tools/list')
+        return '{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"t","inputSchema":{},"_meta":{"tollgate/price":{"per_call":"0"}}}],"x":1,"x":2}';
+      return ANSWERS[String(asked.params['name'])]!(asked);
+    }),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml: `${toolToml({ name: 'odd', url: server.url })}\n[upstream]\ncooldown_ms = 0\n`,
+}));
 
 test.each([
   ['null', 502, 0n],

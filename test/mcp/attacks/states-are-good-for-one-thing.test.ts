@@ -1,30 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
 import { callTool, modernPost, toolToml, type PostOptions } from '../calls/modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const TOOLS = ['cheap', 'dear'].map((name) => `{"name":"${name}","inputSchema":{}}`);
 
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(
-    ({ params }) =>
-      params['requestState'] === undefined
-        ? '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"its own"}'
-        : '{"content":[],"resultType":"complete"}',
-    TOOLS,
-  );
-  spine = await startSpine({
-    toml:
-      toolToml({ name: 'acme', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.5' }) +
-      toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () =>
+    startRawMcp(
+      ({ params }) =>
+        params['requestState'] === undefined
+          ? '{"resultType":"input_required","inputRequests":{"a":{"method":"roots/list"}},"requestState":"its own"}'
+          : '{"content":[],"resultType":"complete"}',
+      TOOLS,
+    ),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml:
+    toolToml({ name: 'acme', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.5' }) +
+    toolToml({ name: 'gratis', url: server.url, pricing: 'per_call = 0', provider: 'Other' }),
+}));
 
 const stateOf = async (service: string, tool: string) =>
   (await callTool(spine, service, tool)).message.result['requestState'];

@@ -1,24 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
 import { callTool, toolToml, type PostOptions } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 let count = 0;
-let server: RawMcp;
-let spine: Spine;
 let hold: Promise<void> | null = null;
-beforeAll(async () => {
-  server = await startRawMcp(async ({ params }) => {
-    if (hold) await hold;
-    if (params['name'] === 'fails') return '{"resultType":"complete","isError":true,"content":[]}';
-    return `{"resultType":"complete","content":[{"type":"text","text":"run ${++count}"}]}`;
-  });
-  spine = await startSpine({ toml: toolToml({ name: 'once', url: server.url }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () =>
+    startRawMcp(async ({ params }) => {
+      if (hold) await hold;
+      if (params['name'] === 'fails') return '{"resultType":"complete","isError":true,"content":[]}';
+      return `{"resultType":"complete","content":[{"type":"text","text":"run ${++count}"}]}`;
+    }),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({ toml: toolToml({ name: 'once', url: server.url }) }));
 
 const keyed = (key: string, options: PostOptions = {}): PostOptions => ({
   ...options,

@@ -1,13 +1,14 @@
 import { Client as ClientV2, StreamableHTTPClientTransport as TransportV2 } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { accountOf, createPaperChain, PAPER_LEAST, payWith, type PaperPayment } from '../../support/paper-chain.ts';
-import { startMcpFixture, type McpFixture } from '../../support/mcp-fixture.ts';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startMcpFixture } from '../../support/mcp-fixture.ts';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // What the MCP route does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
@@ -18,32 +19,28 @@ const PRICE = 500_000n;
 const LISTED = ['any', 'asks', 'breaks'].map((name) => JSON.stringify({ name, inputSchema: { type: 'object' } }));
 
 const chain = createPaperChain();
-let server: RawMcp;
-let fixture: McpFixture;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(({ params }) => {
-    if (params['name'] === 'asks' && params['requestState'] === undefined) return ASKS;
-    if (params['name'] === 'breaks') return (response) => void response.writeHead(500).end();
-    const claims = '"_meta":{"x402/payment-response":{"success":true,"transaction":"made-up"}}';
-    return `{"resultType":"complete","content":[{"type":"text","text":"done"}],"tools":[],${claims}}`;
-  }, LISTED);
-  fixture = await startMcpFixture();
-  spine = await startSpine({
-    toml:
-      UNHURRIED +
-      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
-      // Nobody knows what it lists.
-      toolToml({ name: 'away', url: 'http://127.0.0.1:9/mcp', pricing: 'per_call = 0.5' }) +
-      toolToml({ name: 'fixture', url: fixture.url, pricing: 'per_call = 0.5' }),
-    payments: chain.payments,
-  });
+const server = ofFile(
+  () =>
+    startRawMcp(({ params }) => {
+      if (params['name'] === 'asks' && params['requestState'] === undefined) return ASKS;
+      if (params['name'] === 'breaks') return (response) => void response.writeHead(500).end();
+      const claims = '"_meta":{"x402/payment-response":{"success":true,"transaction":"made-up"}}';
+      return `{"resultType":"complete","content":[{"type":"text","text":"done"}],"tools":[],${claims}}`;
+    }, LISTED),
+  (one) => one.close(),
+);
+const fixture = ofFile(startMcpFixture, (one) => one.close());
+const spine = spineOfFile(() => ({
+  toml:
+    UNHURRIED +
+    toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
+    // Nobody knows what it lists.
+    toolToml({ name: 'away', url: 'http://127.0.0.1:9/mcp', pricing: 'per_call = 0.5' }) +
+    toolToml({ name: 'fixture', url: fixture.url, pricing: 'per_call = 0.5' }),
+  payments: chain.payments,
+}));
+beforeAll(() => {
   chain.credit(spine.app.ledger);
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-  await fixture.close();
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);

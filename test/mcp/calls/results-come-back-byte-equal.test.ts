@@ -1,24 +1,20 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
+import { UNHURRIED } from '../../support/spine.ts';
 import { wellFormedText } from '../../../src/foundation/wire/json/well-formed.ts';
 import { object, value } from '../../foundation/wire/json/json-text.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const runs = process.env['TOLLGATE_DEEP'] === '1' ? 20_000 : 100;
 
 let result = '{}';
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(() => result);
-  spine = await startSpine({ toml: UNHURRIED + toolToml({ name: 'raw', url: server.url }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () => startRawMcp(() => result),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({ toml: UNHURRIED + toolToml({ name: 'raw', url: server.url }) }));
 
 /** A member of `_meta` that the gateway spliced in, with its comma, or the whole `_meta` where it made it. */
 const GENERATION = {

@@ -1,19 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
 import { callTool, toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 let result = '';
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(() => result);
-  spine = await startSpine({ toml: toolToml({ name: 'says', url: server.url }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () => startRawMcp(() => result),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({ toml: toolToml({ name: 'says', url: server.url }) }));
 
 test('a receipt that a server writes itself is taken out, and what it says of the cost is replaced', async () => {
   result =

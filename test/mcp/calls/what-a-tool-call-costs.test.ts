@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type Asked, type RawAnswer, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp, type Asked, type RawAnswer } from '../../support/raw-mcp.ts';
+import { startSpine } from '../../support/spine.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const OK = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
 
@@ -30,25 +31,20 @@ const ENDINGS: Readonly<Record<string, (asked: Asked) => RawAnswer>> = {
   wrong: () => '{"resultType":"complete","content":[],"_meta":{"tollgate/usage":{"completion":-5}}}',
 };
 
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp((asked) => ENDINGS[String(asked.params['name'])]!(asked));
-  spine = await startSpine({
-    toml:
-      toolToml({ name: 'flat', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.02' }) +
-      toolToml({
-        name: 'used',
-        url: server.url,
-        pricing: 'per_call = 0.001\ncompletion = 10\nper_second = 0.001\nper_call_max = 0.05',
-      }) +
-      toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () => startRawMcp((asked) => ENDINGS[String(asked.params['name'])]!(asked)),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml:
+    toolToml({ name: 'flat', url: server.url, pricing: 'per_call = 0.001\n[tools.pricing.tools]\ndear = 0.02' }) +
+    toolToml({
+      name: 'used',
+      url: server.url,
+      pricing: 'per_call = 0.001\ncompletion = 10\nper_second = 0.001\nper_call_max = 0.05',
+    }) +
+    toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
+}));
 
 /** What the account pays for one call. */
 async function costOf(

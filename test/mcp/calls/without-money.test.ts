@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startRawMcp, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
 import { callTool, modernPost, toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}', ['{"name":"any"}']);
-  spine = await startSpine({
-    toml:
-      toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
-      toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () => startRawMcp(() => '{"resultType":"complete","content":[],"tools":[]}', ['{"name":"any"}']),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml:
+    toolToml({ name: 'paid', url: server.url, pricing: 'per_call = 0.5' }) +
+    toolToml({ name: 'free', url: server.url, pricing: 'per_call = 0' }),
+}));
 
 test.each([
   ['little', '0.4', /Insufficient balance for estimated cost: 0\.5 USDC/],

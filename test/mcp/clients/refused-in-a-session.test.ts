@@ -1,36 +1,31 @@
 import { Client as ModernClient, StreamableHTTPClientTransport as ModernTransport } from '@modelcontextprotocol/client';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type RawMcp, startRawMcp } from '../../support/raw-mcp.ts';
-import { type Spine, startSpine } from '../../support/spine.ts';
+import { describe, expect, test } from 'vitest';
+import { startRawMcp } from '../../support/raw-mcp.ts';
 import { modernPost, toolToml } from '../calls/modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 /** The server lists members that only the gateway or its clients may set. */
 const TOOL =
   '{"name":"echo","inputSchema":{"type":"object"},"_meta":{"own":1,"tollgate/max_cost":"0","tollgate/other":1,"x402/payment":{}}}';
 
-let server: RawMcp;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startRawMcp(
-    ({ method }) =>
-      method === 'tools/list'
-        ? `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${TOOL}]}`
-        : '{"resultType":"complete","content":[{"type":"text","text":"done"}]}',
-    [TOOL],
-  );
-  spine = await startSpine({
-    // It stands still: a rate gives nothing back while a slow machine asks.
-    elapsed: () => 0,
-    toml: `[limits]\nrequests_per_minute = 60\nburst = 20\n${toolToml({ name: 'acme/echo', url: server.url })}`,
-  });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () =>
+    startRawMcp(
+      ({ method }) =>
+        method === 'tools/list'
+          ? `{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[${TOOL}]}`
+          : '{"resultType":"complete","content":[{"type":"text","text":"done"}]}',
+      [TOOL],
+    ),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  // It stands still: a rate gives nothing back while a slow machine asks.
+  elapsed: () => 0,
+  toml: `[limits]\nrequests_per_minute = 60\nburst = 20\n${toolToml({ name: 'acme/echo', url: server.url })}`,
+}));
 
 /** Each test has its own rate. */
 const authorization = async (name: string) =>

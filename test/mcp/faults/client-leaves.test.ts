@@ -1,39 +1,36 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startRawMcp, type Asked, type RawMcp } from '../../support/raw-mcp.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startRawMcp, type Asked } from '../../support/raw-mcp.ts';
+import { UNHURRIED } from '../../support/spine.ts';
 import { until } from '../../support/tunnel-spine.ts';
 import { callTool, toolToml, type PostOptions } from '../calls/modern-post.ts';
 import { callMessage, lastOf, openSession, send, type OldSession } from './clients.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // A client that leaves, at whatever moment: what it pays, and what it gets when it asks again.
 
 const DONE = '{"resultType":"complete","content":[{"type":"text","text":"done"}]}';
 const PRICE = 1_000n;
 
-let server: RawMcp;
-let spine: Spine;
 let begun: Asked[] = [];
 /** Lets calls of `wait` answer; `stop` never does. */
 let gate = Promise.withResolvers<void>();
 let before = 0n;
-beforeAll(async () => {
-  server = await startRawMcp(
-    async (asked) => {
-      begun.push(asked);
-      if (asked.params['name'] === 'stop') return () => {};
-      if (asked.params['name'] === 'wait') await gate.promise;
-      return DONE;
-    },
-    ['do', 'wait', 'stop'].map((name) => `{"name":"${name}","inputSchema":{"type":"object"}}`),
-  );
-  spine = await startSpine({
-    toml: `${UNHURRIED}\n[billing]\ndrain_ms = 2000\n${toolToml({ name: 'tools', url: server.url })}`,
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(
+  () =>
+    startRawMcp(
+      async (asked) => {
+        begun.push(asked);
+        if (asked.params['name'] === 'stop') return () => {};
+        if (asked.params['name'] === 'wait') await gate.promise;
+        return DONE;
+      },
+      ['do', 'wait', 'stop'].map((name) => `{"name":"${name}","inputSchema":{"type":"object"}}`),
+    ),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}\n[billing]\ndrain_ms = 2000\n${toolToml({ name: 'tools', url: server.url })}`,
+}));
 beforeEach(async () => {
   begun = [];
   gate = Promise.withResolvers<void>();

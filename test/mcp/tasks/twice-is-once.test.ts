@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
 import { toolToml } from '../calls/modern-post.ts';
 import { beginTask, callDeclared, getTask } from './task-client.ts';
-import { DONE, startTaskServer, type TaskServer } from './task-server.ts';
+import { DONE, startTaskServer } from './task-server.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
-let server: TaskServer;
-let spine: Spine;
-beforeAll(async () => {
-  server = await startTaskServer();
-  spine = await startSpine({ toml: UNHURRIED + toolToml({ name: 'slow', url: server.url }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
-});
+const server = ofFile(startTaskServer, (one) => one.close());
+const spine = spineOfFile(() => ({ toml: UNHURRIED + toolToml({ name: 'slow', url: server.url }) }));
 
 test('a key repeats the task that it began, while that goes on and afterwards, and nothing is done or charged twice', async () => {
   const keyed = { meta: { 'tollgate/idempotency-key': 'k-1' } };

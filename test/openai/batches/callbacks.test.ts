@@ -2,28 +2,21 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createIdentity } from '#auth/identity';
 import { createSealedTexts } from '#security';
 import { sealOf } from '../../../src/gateway/webhooks/webhook.ts';
 import { adHoc } from '../../support/ad-hoc.ts';
-import { IDENTITY_SEED, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { IDENTITY_SEED, UNHURRIED } from '../../support/spine.ts';
 import { begin, CHAT, chatLine, clientAt, ended, jsonl, until, upload, type OwnBatch } from './support/batch-client.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // callback_url: the end of a batch is told, in the form of OpenAI's webhooks. OpenAI's SDK checks and reads it.
 
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[webhooks]\nallow_private = true\n` });
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[webhooks]\nallow_private = true\n` }));
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
 });
 
 interface Told {

@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
 import { openSocket } from '../../support/raw-http.ts';
 import { clientAt, upload } from './support/batch-client.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // A download has a piece of its file in memory, for as long as its client takes to read it.
 
 const BYTES = 12 * 1024 * 1024;
 const ACCOUNT_MAX = 8;
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 /** Asks for a file, and reads nothing of the answer after its head. */
 async function read(file: string, key: string) {

@@ -1,14 +1,13 @@
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startBatchProvider, type BatchProvider } from '../../support/batch-provider.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { startBatchProvider } from '../../support/batch-provider.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf, until } from './support/batch-client.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Lines that their provider does not have yet when their model takes no batches any more go the way of all others.
 
 const MODEL = 'lot/model';
-let provider: BatchProvider;
-let spine: Spine;
 let client: OpenAI;
 
 /** `pricing`, `params`: those of batches, unless they are gone. */
@@ -25,23 +24,15 @@ async function reload(text: string): Promise<void> {
   expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
 }
 
-beforeAll(async () => {
-  provider = await startBatchProvider();
-  spine = await startSpine({ toml: toml() });
+const provider = ofFile(startBatchProvider, (one) => one.stop());
+const spine = spineOfFile(() => ({ toml: toml() }));
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(async () => {
   provider.log.length = provider.single.length = provider.batches.length = 0;
   provider.intercept = null;
   await reload(toml());
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await provider.stop();
-  }
 });
 
 const line = (customId: string, more: object = {}) => chatLine(customId, 'ping !tokens:5', { model: MODEL, ...more });

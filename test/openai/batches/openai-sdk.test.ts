@@ -1,7 +1,8 @@
 import type OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { MODEL, UNHURRIED } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, jsonl, resultsOf, until, upload } from './support/batch-client.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // Batches from the upload to the results, with OpenAI's SDK as it is on npm.
 
@@ -9,10 +10,9 @@ import { begin, chatLine, clientAt, ended, jsonl, resultsOf, until, upload } fro
 const PING = 'ping !tokens:5';
 const PING_COST = 21n;
 const ROOM = 3;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[batches]\naccount_lines_at_once = ${ROOM}\n` });
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[batches]\naccount_lines_at_once = ${ROOM}\n` }));
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(() => {
@@ -20,13 +20,6 @@ beforeEach(() => {
 });
 afterEach(() => {
   spine.provider.hold(null);
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
 });
 
 describe('a batch', () => {

@@ -2,16 +2,11 @@ import type OpenAI from 'openai';
 import type { Offer } from '#catalog';
 import { createHttpUpstream } from '#network';
 import { createProviderBatchApi } from '#openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  completionOf,
-  resultOf,
-  startBatchProvider,
-  textOf,
-  type BatchProvider,
-} from '../../support/batch-provider.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { completionOf, resultOf, startBatchProvider, textOf } from '../../support/batch-provider.ts';
+import { modelBlock, startSpine, UNHURRIED } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf, until } from './support/batch-client.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Batches whose lines the provider gets in a batch of its own, at half of the price.
 
@@ -22,8 +17,6 @@ const EMBEDDER = 'lot/embedder';
 const COST = 11n;
 /** 18 bytes of texts, 64 for the call and 16 for the message at 0.5, 50 completion tokens at 1. */
 const LOCK = 99n;
-let provider: BatchProvider;
-let spine: Spine;
 let client: OpenAI;
 
 const PARAM = 'batches = true';
@@ -57,9 +50,9 @@ async function reload(text: string): Promise<void> {
   expect((await fetch(`${spine.origin}/admin/v1/reload`, { method: 'POST', headers })).status).toBe(200);
 }
 
-beforeAll(async () => {
-  provider = await startBatchProvider();
-  spine = await startSpine({ toml: toml() });
+const provider = ofFile(startBatchProvider, (one) => one.stop());
+const spine = spineOfFile(() => ({ toml: toml() }));
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(() => {
@@ -67,14 +60,6 @@ beforeEach(() => {
   provider.files.clear();
   provider.intercept = provider.after = null;
   provider.isEager = false;
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await provider.stop();
-  }
 });
 
 const PING = 'ping !tokens:5';

@@ -1,7 +1,8 @@
 import type OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { MODEL, UNHURRIED } from '../../support/spine.ts';
 import { begin, CHAT, chatLine, clientAt, ended, jsonl, resultsOf, until, upload } from './support/batch-client.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // Files and batches that are refused, those of others, and limits.
 
@@ -11,25 +12,17 @@ const LINES = 20;
 const LIVE = 2;
 /** Ahead of the clock of this machine, in milliseconds. */
 let ahead = 0;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}[batches]\nfile_bytes_max = ${FILE_BYTES}\naccount_count_max = 100\nlines_max = ${LINES}\nlive_max = ${LIVE}\n`,
-    now: () => Date.now() + ahead,
-    elapsed: () => performance.now(),
-  });
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}[batches]\nfile_bytes_max = ${FILE_BYTES}\naccount_count_max = 100\nlines_max = ${LINES}\nlive_max = ${LIVE}\n`,
+  now: () => Date.now() + ahead,
+  elapsed: () => performance.now(),
+}));
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 afterEach(() => {
   spine.provider.hold(null);
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
 });
 
 const at = (text: string) => clientAt(`${spine.origin}/v1`, text);

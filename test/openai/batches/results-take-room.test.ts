@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startSpine, UNHURRIED } from '../../support/spine.ts';
 import { chatLine, CHAT, clientAt, ended, jsonl, upload } from './support/batch-client.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // The files of results count, so a single file cannot be made into any number of them.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[batches]\naccount_count_max = 2\n` });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
-});
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[batches]\naccount_count_max = 2\n` }));
 
 test('an account whose files have no room gets no further batch until it has deleted some', async () => {
   const client = clientAt(`${spine.origin}/v1`, spine.key);

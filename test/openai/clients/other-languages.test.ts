@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startMcpFixture } from '../../support/mcp-fixture.ts';
 import { startScriptedUpstream } from '../../support/scripted-upstream.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { modelBlock, startSpine, UNHURRIED } from '../../support/spine.ts';
 import { LANGUAGES, said } from './support/languages.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // Clients in other languages as they are at their registries, unchanged, with nothing but the address and the key. A
 // language that this machine does not have is named, and its programs are left out.
@@ -15,14 +16,7 @@ const here = (names: readonly string[]) =>
     return missing === null;
   });
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 test('every language has its programs', () => {
   expect(Object.keys(LANGUAGES)).toEqual(['python', 'go', 'rust', 'java']);

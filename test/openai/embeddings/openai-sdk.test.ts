@@ -1,22 +1,20 @@
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/program/demo/embeddings.ts';
 import { createEmbeddingsReader, type EmbeddingsResult } from '../../../src/openai/embeddings/embeddings-reader.ts';
 import { EmbeddingForms } from '../../../src/openai/embeddings/embedding-forms.ts';
 import { dialIn, offeredModel } from '../../support/dial-in.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+import { UNHURRIED } from '../../support/spine.ts';
+import { startTranscripts } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Embeddings by OpenAI's SDK as it is on npm, and what each reply costs.
 
 const MODEL = 'acme/vectors';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
-  spine = await startSpine({
-    toml: `${UNHURRIED}
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}
 [upstream]
 cooldown_ms = 0
 [[models]]
@@ -33,16 +31,9 @@ model = "upstream-vectors"
 api_base = "${upstream.url}"
 api_key = "k"
 `,
-  });
+}));
+beforeAll(() => {
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
 });
 
 const near = (one: readonly number[], other: readonly number[]) =>

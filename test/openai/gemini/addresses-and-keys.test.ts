@@ -1,21 +1,12 @@
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { describe, expect, test } from 'vitest';
+import { MODEL, UNHURRIED } from '../../support/spine.ts';
 import { sendRaw } from '../../support/raw-http.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // Addresses and keys of the Gemini API as no SDK would send them.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 const BODY = { contents: [{ parts: [{ text: 'hello !tokens:4' }] }] };
 const post = (address: string, headers: Record<string, string> = {}, body: unknown = BODY) =>

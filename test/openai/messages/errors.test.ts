@@ -1,24 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+import { describe, expect, test } from 'vitest';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { startTranscripts } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Errors of /messages, in the shape and the words that clients of Anthropic's API act on.
 
 const MODEL = 'acme/small';
-let upstream: TranscriptUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startTranscripts();
-  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }) });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
-});
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }),
+}));
 
 const body = { model: MODEL, max_tokens: 10, messages: [{ role: 'user', content: 'Hi' }] };
 async function fail(asked: unknown, headers: Record<string, string> = {}, path = '/messages') {

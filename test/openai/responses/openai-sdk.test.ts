@@ -1,35 +1,21 @@
 import OpenAI from 'openai';
 import { zodTextFormat } from 'openai/helpers/zod';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import {
-  call,
-  chunk,
-  completion,
-  startTranscripts,
-  usage,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { call, chunk, completion, startTranscripts, usage } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // The Responses API by OpenAI's SDK as it is on npm. Its stream joins the events, and fails where their order is wrong.
 
 const MODEL = 'acme/thinker';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
-  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }) });
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }),
+}));
+beforeAll(() => {
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
 });
 
 const asked = () => upstream.asked.at(-1)!;

@@ -11,6 +11,7 @@ import type { RateDecision } from '../../../src/server/limits/rate-limiter.ts';
 import { chatRoutes } from '../../../src/openai/routes/chat-routes.ts';
 import { makeOffer } from './offers.ts';
 import { NOTHING_LEFT_TO_LUCK } from '../../support/nothing-left-to-luck.ts';
+import { DEFAULT_LIMITS } from '../../support/default-limits.ts';
 
 /** What the provider answers. `chunks` may wait and throw. */
 export interface ScriptedReply {
@@ -31,35 +32,15 @@ export interface GatewayOptions {
 }
 
 export const LIMITS: LimitsConfig = {
-  requestsPerMinute: 60,
-  burst: 20,
-  developmentRequestsPerMinute: 6000,
+  ...DEFAULT_LIMITS,
   anonymousRequestsPerMinute: 1_000_000,
-  accountRequestsPerMinute: null,
-  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 200_000,
   mediaBodyBytesMax: 200_000,
-  anonymousBodyBytesMax: 1024 * 1024,
-  bodiesBytesMax: null,
   bodiesWaitMs: 0,
-  bodiesWaitingMax: 256,
-  uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 100_000,
-  messagesMax: 2048,
-  jsonDepthMax: 64,
-  jsonKeysMax: 10_000,
   requestTimeoutMs: 10_000,
-  listensMax: 128,
-  connectionsMax: 32_768,
-  realtimeSessionsMax: 16,
-  realtimeEventsPerSecond: 2_000,
-  realtimeBytesPerSecond: 4 * 1024 * 1024,
-  realtimeSessionMs: 3_600_000,
-  realtimeIdleMs: 600_000,
-  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
-  shutdownDelayMs: 0,
   drainOnShutdownMs: 1_000,
 };
 

@@ -5,35 +5,28 @@ import Anthropic from '@anthropic-ai/sdk';
 import { type Content, GoogleGenAI, type Part } from '@google/genai';
 import { generateText, jsonSchema, type LanguageModel, type ModelMessage, streamText, tool, type ToolSet } from 'ai';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { EchoFields } from '../../../src/openai/chat/reply/echo-fields.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { THINKING_FORMS, type ThinkingForm } from './support/thinking-forms.ts';
-import { chunk, completion, startTranscripts, type TranscriptUpstream, usage } from './support/transcript-upstream.ts';
+import { chunk, completion, startTranscripts, usage } from './support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // The matrix of docs/mappings-chat.md: thinking in each form that providers of the chat API write goes back to them as
 // it was, by the SDKs of each API, whole and streamed, of texts and of calls, whether their clients ask for it or not.
 
 const MODEL = 'acme/thinker';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let openai: OpenAI;
 let anthropic: Anthropic;
 let google: GoogleGenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
-  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }) });
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => ({
+  toml: UNHURRIED + modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url }),
+}));
+beforeAll(() => {
   openai = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
   anthropic = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
   google = new GoogleGenAI({ apiKey: spine.key, httpOptions: { baseUrl: `${spine.origin}/api` } });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
 });
 
 type Json = Record<string, unknown>;

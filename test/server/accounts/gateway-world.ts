@@ -14,6 +14,7 @@ import { createAdminGuard } from '../../../src/gateway/auth/administrators/admin
 import { rateLimitError } from '../../../src/server/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../../gateway/auth/key-authenticator.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
+import { DEFAULT_LIMITS } from '../../support/default-limits.ts';
 
 /** For routes of a database without calls: no list, and no archive. */
 export const NO_CALLS = {
@@ -24,35 +25,17 @@ export const NO_CALLS = {
 };
 
 export const LIMITS: LimitsConfig = {
-  requestsPerMinute: 60,
-  burst: 20,
-  developmentRequestsPerMinute: 6_000,
+  ...DEFAULT_LIMITS,
   anonymousRequestsPerMinute: 1_000_000,
-  accountRequestsPerMinute: null,
-  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   mediaBodyBytesMax: 10_000,
-  anonymousBodyBytesMax: 1024 * 1024,
-  bodiesBytesMax: null,
   bodiesWaitMs: 0,
-  bodiesWaitingMax: 256,
-  uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 10_000,
   messagesMax: 10,
-  jsonDepthMax: 64,
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
-  listensMax: 128,
-  connectionsMax: 32_768,
-  realtimeSessionsMax: 16,
-  realtimeEventsPerSecond: 2_000,
-  realtimeBytesPerSecond: 4 * 1024 * 1024,
-  realtimeSessionMs: 3_600_000,
-  realtimeIdleMs: 600_000,
-  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
-  shutdownDelayMs: 0,
   drainOnShutdownMs: 0,
 };
 

@@ -1,14 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../../support/spine.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 1000\n` });
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}[upstream]\nhead_timeout_ms = 1000\n` }));
 
 const late = ask('hello !head-delay:forever');
 const lineOf = (id: string) =>

@@ -1,16 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, type Spine } from '../../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { ask, startSpine } from '../../../support/spine.ts';
 import { encodeEnvelope, evmWallet, presign, solanaWallet, type TestWallet } from '../../../support/wallets.ts';
 import { openBrowser, plainCookie, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-});
+const spine = spineOfFile();
 
 const nonceOf = async () =>
   (await openBrowser(spine.origin).ask<{ nonce: string }>('GET', '/api/v1/auth/nonce')).body.nonce;

@@ -27,6 +27,7 @@ import { documentOf, dialPeer, type TunnelPeer, type TunnelPeerOptions } from '.
 import { DOMAIN, solanaWallet } from '../../../support/wallets.ts';
 import { openTestDatabase } from '../../test-database.ts';
 import { atThisLoad } from '../../../support/at-this-load.ts';
+import { DEFAULT_LIMITS } from '../../../support/default-limits.ts';
 
 /** A gateway's side of tunnels with its real neighbours: server, sign-in, keys, registry and database. */
 export interface World {
@@ -221,34 +222,16 @@ export async function restOf(reply: UpstreamReply): Promise<Buffer> {
 }
 
 const LIMITS = {
-  requestsPerMinute: 60,
-  burst: 20,
-  developmentRequestsPerMinute: 6_000,
+  ...DEFAULT_LIMITS,
   anonymousRequestsPerMinute: 1_000_000,
-  accountRequestsPerMinute: null,
-  sessionRequestsPerMinute: 600,
   tokensPerMinute: 1_000_000,
   chatBodyBytesMax: 10_000,
   mediaBodyBytesMax: 10_000,
-  anonymousBodyBytesMax: 1024 * 1024,
-  bodiesBytesMax: null,
   bodiesWaitMs: 0,
-  bodiesWaitingMax: 256,
-  uploadBytesPerSecondMin: 8_192,
   bodyBytesMax: 10_000,
   messagesMax: 10,
-  jsonDepthMax: 64,
   jsonKeysMax: 1_000,
   requestTimeoutMs: 5_000,
-  listensMax: 128,
-  connectionsMax: 32_768,
-  realtimeSessionsMax: 16,
-  realtimeEventsPerSecond: 2_000,
-  realtimeBytesPerSecond: 4 * 1024 * 1024,
-  realtimeSessionMs: 3_600_000,
-  realtimeIdleMs: 600_000,
-  keptRepliesBytesMax: 32 * 1024 * 1024,
   clientStallMs: 10_000,
-  shutdownDelayMs: 0,
   drainOnShutdownMs: 0,
 };
