@@ -233,8 +233,8 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 }
 
 /**
- * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked, or
- * belongs to a member of the account.
+ * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked,
+ * or belongs to a member of the account.
  */
 export const hasRestriction = (record: KeyRecord): boolean => {
   const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member } = record;

@@ -150,7 +150,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
   );
 }
 
-/** The body of a request, the same for each repeat: clients choose another boundary of the parts of a form each time. */
+/** The body of a request, the same for each repeat: clients choose another boundary of a form's parts each time. */
 function contentOf({ body = NO_BYTES, headers }: PaidHttpRequest): Buffer {
   const boundary = /;\s*boundary="?([^";]+)/i.exec(headers['content-type'] ?? '')?.[1];
   return boundary === undefined

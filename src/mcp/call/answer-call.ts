@@ -12,7 +12,7 @@ import {
   wholePiece,
   parseExact,
 } from '#wire';
-import { resultText } from '#json-rpc';
+import { errorText, resultText } from '#json-rpc';
 import type { CancelSignal, ReplyPiece, SettledFrame } from '#billing/amounts';
 import {
   type Call,
@@ -34,6 +34,7 @@ import { withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { askToOpen, DECISION_WAIT_MS, type WithoutAnswer } from '../request/approval.ts';
 import { contentOf, type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
@@ -52,6 +53,10 @@ interface AnswerCallDeps {
 interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
   extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
+  /** Absent if the client cannot be asked to open a URL. */
+  readonly capabilities?: McpRequest['capabilities'];
+  /** As in WithoutAnswer; default null. */
+  readonly opened?: WithoutAnswer['opened'];
   /** null without a key. */
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
@@ -100,7 +105,8 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
         async open(callId, left) {
           const asking = asked.request(callId, left);
           const made = isPromise(asking) ? await asking : asking;
-          const caller = withContent(made.caller, asked.service, () => contentOf(asked.message));
+          const waitMs = asked.opened === 'accept' ? DECISION_WAIT_MS : 0;
+          const caller = withContent(made.caller, asked.service, () => contentOf(asked.message), waitMs);
           const request = caller === made.caller ? made : { ...made, caller };
           const opening = openCall(pipeline, request, callId, left);
           const call = isPromise(opening) ? await opening : opening;
@@ -119,6 +125,10 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
     } catch (error) {
       // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
       if (opened && gone.aborted) return answer.close();
+      const { client, capabilities = {} } = asked;
+      const open = askToOpen(error, { client, capabilities, declined: asked.opened === 'decline' });
+      if (open !== null && 'result' in open) return answer.end(resultText(idText, open.result), 200);
+      if (open !== null) return answer.end(errorText(idText, open.error), 200);
       const result = opened ? null : asked.errorResult?.(error);
       if (typeof result === 'string') return answer.end(resultText(idText, result), 200);
       const told = worthTelling(error);

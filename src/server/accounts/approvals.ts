@@ -45,8 +45,8 @@ export interface ApprovalStore {
   find(key: string, digest: string): Promise<Approval | null>;
   /**
    * Begins to wait for a decision, and notes an event for the webhook of the account. `instead`: the id of the approval
-   * of the same request that is of no use any more. null if another one of the same request exists now, or if the account
-   * has WAITING_MAX that wait.
+   * of the same request that is of no use any more. null if another one of the same request exists now, or if the
+   * account has WAITING_MAX that wait.
    */
   ask(approval: NewApproval, instead: string | null, event: (id: string) => object): Promise<Approval | null>;
   /** Of an account. null for an unknown id. */

@@ -54,17 +54,19 @@ interface RequestContent {
   readonly digest: string;
   /** The beginning of the request, at most PREVIEW_CHARS. */
   readonly preview: string;
+  /** How long the request waits for a decision, in milliseconds. */
+  readonly waitMs: number;
 }
 
 const PREVIEW_CHARS = 2_000;
 
 /** The caller with the content of its request, if a person may have to accept it. `text`: makes the whole of it. */
-export function withContent(caller: Caller, of: string, text: () => string | Uint8Array): Caller {
+export function withContent(caller: Caller, of: string, text: () => string | Uint8Array, waitMs = 0): Caller {
   if (caller.key?.askAbove === undefined || caller.run !== undefined) return caller;
   const whole = text();
   const digest = createHash('sha256').update(`${of}\n`).update(whole).digest('hex');
   const shown = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed() } };
+  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
 }
 
 interface CallerSession {
