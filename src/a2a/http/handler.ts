@@ -1,4 +1,4 @@
-import { withContent } from '#accounts';
+import { mayAsk, withContent } from '#accounts';
 import { isObject } from '#wire';
 import { authorise } from '#call';
 import type { Catalog } from '#catalog';
@@ -51,7 +51,9 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
     try {
       const service = asked.service === '' ? await agentIn(deps, asked) : asked.service;
       if (service === null) return await listTasks(deps.taskDeps, asked, reply, gone);
-      const ask = { ...asked, service, caller: withContent(asked.caller, service, () => saidIn(asked.params)) };
+      const { caller: sender, params } = asked;
+      const caller = mayAsk(sender) ? withContent(sender, service, saidIn(params)) : sender;
+      const ask = { ...asked, service, caller };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
       if (bridged !== null && ask.operation === 'card') throw noExtendedCard(ask.version, ask.service);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '#errors';
 import { Shares } from '#wire';
 import { formatUsd, type MicroUsd } from '#billing';
-import type { Approval, ApprovalStore, Caller } from '#accounts';
+import { type Approval, type ApprovalStore, type Caller, mayAsk } from '#accounts';
 import type { Health } from '#catalog';
 import type { Call, CallRequest } from './call.ts';
 import { isQuoted, type Quotes } from './quotes.ts';
@@ -36,10 +36,8 @@ type Prepare = (request: CallRequest, id: string) => Call | Promise<Call>;
  * nobody has accepted it yet, and with `approval_refused` if somebody has refused it.
  */
 export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, request: CallRequest, id: string) {
-  const { approvals, now } = deps;
-  const { caller } = request;
-  const found = await decided(deps, caller);
-  if (found !== null && found.expiresAt > now()) {
+  const found = await decided(deps, request.caller);
+  if (found !== null && found.expiresAt > deps.now()) {
     if (found.state === 'refused') throw refused(found);
     if (found.state === 'waiting') throw needed(deps, found);
     const accepted = await atApproval(prepare, request, id, found);
@@ -177,5 +175,4 @@ export const unasked = ({ key }: Caller, amount: MicroUsd, why: string): Gateway
   );
 
 /** Whether a person has to accept that this much is locked for a caller. */
-export const asksFor = ({ key, run }: Caller, amount: MicroUsd): boolean =>
-  key?.askAbove !== undefined && run === undefined && amount > key.askAbove;
+export const asksFor = (caller: Caller, amount: MicroUsd): boolean => mayAsk(caller) && amount > caller.key!.askAbove!;

@@ -17,7 +17,7 @@ import { isPromise, ownTurn } from '#wire';
 import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
-import { type Caller, withContent } from '#accounts';
+import { type Caller, mayAsk, withContent } from '#accounts';
 import {
   paidCaller,
   type Payments,
@@ -110,7 +110,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
     const { caller: admitted, rate } = admissionOf(request);
-    const caller = withContent(admitted, path, () => contentOf(request));
+    const caller = mayAsk(admitted) ? withContent(admitted, path, contentOf(request)) : admitted;
     // Before it is decoded, which takes the body from the request.
     const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);

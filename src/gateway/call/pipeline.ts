@@ -3,7 +3,7 @@ import type { GatewayError } from '#errors';
 import { after, NEVER_ABORTED, orElse } from '#wire';
 import type { Frame, CancelSignal, LockRequest, ReplyPiece, Price } from '#billing';
 import type { Primitive } from '#config';
-import { ACCOUNT_HEADER, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
+import { ACCOUNT_HEADER, mayAsk, nobodyActs, type Authenticate, type Caller, anonymousAt } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { CREDENTIAL_HEADERS } from '#security';
 import { webRequestOf } from '#http';
@@ -176,7 +176,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 function runStages({ billed, unbilled }: PipelineOptions, call: Call, signal: CancelSignal): ReturnType<Handler> {
   if (call.free !== null) return unbilled(call, signal);
-  if (call.approval === undefined && call.parent === null && call.continues === null) {
+  if (mayAsk(call.caller) && call.approval === undefined && call.parent === null && call.continues === null) {
     const most = mostOf(call);
     if (asksFor(call.caller, most)) throw unasked(call.caller, most, 'it is not one request');
   }

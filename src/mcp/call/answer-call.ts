@@ -30,7 +30,7 @@ import {
   type GivenReply,
   KEPT_BYTES_MAX,
 } from '#call';
-import { withContent } from '#accounts';
+import { mayAsk, withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
@@ -105,9 +105,7 @@ export function createAnswerCall({ pipeline, handlePaidRequest, onError, largeRe
         async open(callId, left) {
           const asking = asked.request(callId, left);
           const made = isPromise(asking) ? await asking : asking;
-          const waitMs = asked.opened === 'accept' ? DECISION_WAIT_MS : 0;
-          const caller = withContent(made.caller, asked.service, () => contentOf(asked.message), waitMs);
-          const request = caller === made.caller ? made : { ...made, caller };
+          const request = mayAsk(made.caller) ? askable(made, asked) : made;
           const opening = openCall(pipeline, request, callId, left);
           const call = isPromise(opening) ? await opening : opening;
           opened = true;
@@ -150,6 +148,12 @@ function repeatsOf(asked: AnsweredCall, taken: NonNullable<RepeatKey['taken']>):
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
   return { key: key + round, bodyHash: requestDigest(target, message, true), taken };
+}
+
+/** A request with its content, for the person who may have to accept it. */
+function askable<R, D extends ReplyPiece>(request: CallRequest<R, D>, asked: AnsweredCall<R, D>): CallRequest<R, D> {
+  const waitMs = asked.opened === 'accept' ? DECISION_WAIT_MS : 0;
+  return { ...request, caller: withContent(request.caller, asked.service, contentOf(asked.message), waitMs) };
 }
 
 /** Writes events as they come. The response is the end of the answer. */

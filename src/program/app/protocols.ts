@@ -1,5 +1,4 @@
 import { LISTENS_EVERYWHERE, listeningAt, ownUrlOf } from './own-url.ts';
-import type { FastifyInstance } from 'fastify';
 import { clientAddress, createOriginGuard } from '#security';
 import { GatewayError } from '#errors';
 import { isObject } from '#wire';

@@ -111,8 +111,20 @@ export function createApprovalStore(
       const at = now();
       const sealed = texts.seal(sealOf(id), preview);
       const rows = await database.query(SQL.insertApproval, [
-        ...[id, account, key, digest, primitive, service, operation, quote, amount, sealed, at, expiresAt],
-        ...[instead, WAITING_MAX],
+        id,
+        account,
+        key,
+        digest,
+        primitive,
+        service,
+        operation,
+        quote,
+        amount,
+        sealed,
+        at,
+        expiresAt,
+        instead,
+        WAITING_MAX,
       ]);
       if (rows.length === 0) return null;
       await database.query(SQL.noteApproval, [id, account, at, JSON.stringify(event(id))]);
