@@ -20,6 +20,7 @@ CREATE TABLE account_limits (
   monthly_since BIGINT,
   ever_since BIGINT,
   allowed_services TEXT,
+  ask_above BIGINT,
   PRIMARY KEY (account, subject)
 );
 
@@ -120,6 +121,7 @@ CREATE TABLE api_keys (
   limit_by TEXT,
   counted_since BIGINT,
   client TEXT,
+  ask_above BIGINT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
@@ -131,6 +133,36 @@ CREATE INDEX api_keys_account ON api_keys (account, created_at, hash);
 CREATE INDEX api_keys_member ON api_keys (account, member) WHERE member IS NOT NULL;
 
 CREATE INDEX api_keys_notify ON api_keys (hash) WHERE limit_notify IS NOT NULL;
+
+CREATE TABLE approvals (
+  id TEXT PRIMARY KEY,
+  account TEXT NOT NULL,
+  -- The hash of the API key that asks, and the digest of its request.
+  key TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  primitive TEXT NOT NULL,
+  service TEXT NOT NULL,
+  -- The name of a tool; NULL for the whole service.
+  operation TEXT,
+  -- The quote that fixes the price, and lets one call use the approval.
+  quote TEXT NOT NULL,
+  amount BIGINT NOT NULL,
+  -- The beginning of the request, encrypted.
+  preview TEXT NOT NULL,
+  -- 'waiting', 'accepted' or 'refused'.
+  state TEXT NOT NULL,
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL,
+  decided_at BIGINT,
+  -- The account that has decided.
+  decided_by TEXT
+);
+
+CREATE INDEX approvals_account ON approvals (account, created_at);
+
+CREATE INDEX approvals_expires_at ON approvals (expires_at);
+
+CREATE UNIQUE INDEX approvals_request ON approvals (key, digest);
 
 CREATE TABLE archived_balances (
   archive BIGINT NOT NULL,

@@ -160,7 +160,6 @@ const TABLE = {
   approval_required: {
     status: 403,
     jsonRpc: -32012,
-    rpcStatus: 403,
     canonical: 'FAILED_PRECONDITION',
     anthropic: 'permission_error',
     withoutLock: true,
@@ -169,7 +168,6 @@ const TABLE = {
   approval_refused: {
     status: 403,
     jsonRpc: -32012,
-    rpcStatus: 403,
     canonical: 'PERMISSION_DENIED',
     anthropic: 'permission_error',
     withoutLock: true,

@@ -89,6 +89,11 @@ const KINDS = {
     const answer = await post('/batches', { ...batch, input_file_id: await KINDS.file(key) }, key);
     return ((await answer.json()) as { id: string }).id;
   },
+  approval: async (_key: string, account: string) => {
+    const { text } = (await spine.app.keys.create({ account, label: 'asking', kind: 'live', askAbove: 0n }))!;
+    const answer = await post('/chat/completions', ask(`canary ${(made += 1)}`), text);
+    return ((await answer.json()) as { approval: { id: string } }).approval.id;
+  },
   'chat quote': async (key: string) => {
     const answer = await post('/quotes', { primitive: 'model', ...ask('hi !tokens:1') }, key);
     return ((await answer.json()) as { quote_id: string }).quote_id;
@@ -97,7 +102,7 @@ const KINDS = {
 type Kind = keyof typeof KINDS;
 
 /** Things that only a whole account has. */
-const OF_THE_ACCOUNT: ReadonlySet<Kind> = new Set(['key', 'browser session', 'movement']);
+const OF_THE_ACCOUNT: ReadonlySet<Kind> = new Set(['key', 'browser session', 'movement', 'approval']);
 
 const IMAGE = { model: 'test/painter', prompt: 'A tollgate' };
 const VIDEO = { model: 'test/film', prompt: 'A tollgate', duration: '4s' };
@@ -130,6 +135,7 @@ const PLACES: readonly {
     body: { endpoint: '/v1/chat/completions', completion_window: '24h' },
   },
   { places: /^GET \/api\/v1\/generation query id$/, kind: 'generation' },
+  { places: /^POST \/api\/v1\/approvals\/:id path id$/, kind: 'approval', body: { decision: 'refuse' } },
   { places: /^(GET|DELETE) \/api\/v1\/keys\/:hash path hash$/, kind: 'key' },
   { places: /^PATCH \/api\/v1\/keys\/:hash path hash$/, kind: 'key', body: { name: 'stolen' } },
   { places: /^GET \/api\/v1\/generations query key$/, kind: 'key' },

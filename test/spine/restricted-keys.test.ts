@@ -3,7 +3,7 @@ import type { NewKeyFields } from '#auth/keys';
 import { fill, routesOf } from '../support/route-table.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A key with a spending limit, a rate, an expiry or a list of services is for calls: what else belongs to its account
+// A key with a spending limit, a rate, an expiry, a list of services or a price to ask above is for calls: what else belongs to its account
 // it neither sees nor changes.
 
 const RESTRICTED: readonly (readonly [string, Partial<NewKeyFields>])[] = [
@@ -11,6 +11,7 @@ const RESTRICTED: readonly (readonly [string, Partial<NewKeyFields>])[] = [
   ['an expiry', { expiresAt: Date.now() + 86_400_000 }],
   ['a rate', { requestsPerMinute: 1_000 }],
   ['a list of services', { allowedServices: [MODEL] }],
+  ['a price to ask above', { askAbove: 1_000_000n }],
 ];
 /**
  * What is about the account and not about one key. Those that change it ask for full rights before they look at
@@ -83,7 +84,9 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
   test.each(OF_THE_ACCOUNT)('is refused at %s, in words that say what to do', async (route) => {
     const { status, text } = await request(route, key);
     expect(status).toBe(403);
-    expect(text).toContain('A key with a spending limit, a rate, an expiry or a list of services cannot');
+    expect(text).toContain(
+      'A key with a spending limit, a rate, an expiry, a list of services or a price to ask above cannot',
+    );
     expect(text).toContain('use one without');
   });
 

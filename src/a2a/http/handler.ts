@@ -1,4 +1,4 @@
-import { withContent } from '#accounts';
+import { mayAsk, withContent } from '#accounts';
 import { isObject } from '#wire';
 import { authorise } from '#call';
 import type { Catalog } from '#catalog';
@@ -51,7 +51,8 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
     try {
       const service = request.service === '' ? await agentIn(deps, request) : request.service;
       if (service === null) return await listTasks(deps.taskDeps, request, reply, gone);
-      const caller = withContent(request.caller, service, () => saidIn(request.params));
+      const { caller: sender, params } = request;
+      const caller = mayAsk(sender) ? withContent(sender, service, saidIn(params)) : sender;
       const ask = { ...request, service, caller };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);

@@ -240,7 +240,6 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 }
 
 /**
-/**
  * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked,
  * or belongs to a member of the account or to a program that signed in. So a program stays without full rights,
  * whatever its owner changes.

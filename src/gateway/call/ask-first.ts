@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '#errors';
+import { Shares } from '#wire';
 import { formatUsd, type MicroUsd } from '#billing';
-import type { Approval, ApprovalStore, Caller } from '#accounts';
+import { type Approval, type ApprovalStore, type Caller, mayAsk } from '#accounts';
 import type { Health } from '#catalog';
 import type { Call, CallRequest } from './call.ts';
-import { isQuoted } from './quote-call.ts';
-import type { Quotes } from './quotes.ts';
+import { isQuoted, type Quotes } from './quotes.ts';
 import { releaseProbes } from './routing/router.ts';
 
 /*
@@ -31,14 +32,12 @@ interface AskFirstDeps extends AskFirst {
 type Prepare = (request: CallRequest, id: string) => Call | Promise<Call>;
 
 /**
- * Prepares a call of a key with `askAbove`. Rejects with GatewayError `approval_required` if it may cost more and nobody
- * has accepted it yet, and with `approval_refused` if somebody has refused it.
+ * Prepares a call of a key with `askAbove`. Rejects with GatewayError `approval_required` if it may cost more and
+ * nobody has accepted it yet, and with `approval_refused` if somebody has refused it.
  */
 export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, request: CallRequest, id: string) {
-  const { approvals, now } = deps;
-  const { caller } = request;
-  const found = await approvals.find(caller.key!.hash, caller.content!.digest);
-  if (found !== null && found.expiresAt > now()) {
+  const found = await decided(deps, request.caller);
+  if (found !== null && found.expiresAt > deps.now()) {
     if (found.state === 'refused') throw refused(found);
     if (found.state === 'waiting') throw needed(deps, found);
     const accepted = await atApproval(prepare, request, id, found);
@@ -47,6 +46,29 @@ export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, reques
   const call = await prepare(request, id);
   const cheap = withinPrice(deps, call);
   return cheap ?? ask(deps, call, found?.id ?? null);
+}
+
+/** Requests that wait for a decision at the same time. */
+const WAITING = new Shares(256);
+const LOOK_MS = 1_000;
+
+/** The approval of a request, once it is decided or the request waits no longer; null for none. */
+async function decided({ approvals, now }: AskFirstDeps, { account, key, content }: Caller): Promise<Approval | null> {
+  const { digest, waitMs } = content!;
+  const look = () => approvals.find(key!.hash, digest);
+  const waits = (found: Approval | null) => found?.state === 'waiting' && found.expiresAt > now();
+  let found = await look();
+  if (waitMs === 0 || !waits(found) || !WAITING.mayTake(account)) return found;
+  WAITING.take(account);
+  try {
+    for (let waited = 0; waited < waitMs && waits(found); waited += LOOK_MS) {
+      await sleep(LOOK_MS);
+      found = await look();
+    }
+    return found;
+  } finally {
+    WAITING.leave(account);
+  }
 }
 
 /** The call at the accepted price; null if another call has used it, or if it is over. */
@@ -61,7 +83,7 @@ async function atApproval(prepare: Prepare, request: CallRequest, id: string, { 
 
 const OVER: ReadonlySet<string> = new Set(['quote_used', 'quote_expired', 'quote_mismatch', 'not_found']);
 
-/** The call at its offers that need nobody; null if the first choice is none of them. */
+/** The call at its offers that need nobody; null if the first choice needs a person. */
 function withinPrice({ health }: Pick<AskFirstDeps, 'health'>, call: Call): Call | null {
   const most = call.caller.key!.askAbove!;
   const candidates = call.candidates.filter(({ estimate }) => estimate + call.lendable <= most);
@@ -143,8 +165,8 @@ const refused = ({ id, expiresAt }: Approval): GatewayError =>
   );
 
 /**
- * The error of a call, or of several under one lock, that may cost more than the caller's `askAbove` where nobody can be
- * asked. `why` completes: it cannot wait for a person, because.
+ * The error of a call, or of several under one lock, that may cost more than the caller's `askAbove` where nobody can
+ * be asked. `why` completes: it cannot wait for a person, because.
  */
 export const unasked = ({ key }: Caller, amount: MicroUsd, why: string): GatewayError =>
   new GatewayError(
@@ -153,5 +175,4 @@ export const unasked = ({ key }: Caller, amount: MicroUsd, why: string): Gateway
   );
 
 /** Whether a person has to accept that this much is locked for a caller. */
-export const asksFor = ({ key, run }: Caller, amount: MicroUsd): boolean =>
-  key?.askAbove !== undefined && run === undefined && amount > key.askAbove;
+export const asksFor = (caller: Caller, amount: MicroUsd): boolean => mayAsk(caller) && amount > caller.key!.askAbove!;

@@ -22,8 +22,7 @@ import {
 } from './idempotency.ts';
 import { leastOf } from './lock-payments.ts';
 import type { Pipeline } from './pipeline.ts';
-import { isQuoted } from './quote-call.ts';
-import type { Quotes } from './quotes.ts';
+import { isQuoted, type Quotes } from './quotes.ts';
 
 /** The call or the run that answers a request. */
 export interface StartedCall<R = unknown, D extends ReplyPiece = ReplyPiece> {

@@ -17,7 +17,7 @@ import { isPromise, ownTurn } from '#wire';
 import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
-import { type Caller, withContent } from '#accounts';
+import { type Caller, mayAsk, withContent } from '#accounts';
 import {
   paidCaller,
   type Payments,
@@ -109,7 +109,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
     const { caller: admitted, rate } = admissionOf(request);
-    const caller = withContent(admitted, path, () => contentOf(request));
+    const caller = mayAsk(admitted) ? withContent(admitted, path, contentOf(request)) : admitted;
     // Before it is decoded, which takes the body from the request.
     const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);
@@ -149,7 +149,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
   );
 }
 
-/** The body of a request, the same for each repeat: clients choose another boundary of the parts of a form each time. */
+/** The body of a request, the same for each repeat: clients choose another boundary of a form's parts each time. */
 function contentOf({ body = NO_BYTES, headers }: PaidHttpRequest): Buffer {
   const boundary = /;\s*boundary="?([^";]+)/i.exec(headers['content-type'] ?? '')?.[1];
   return boundary === undefined

@@ -5,6 +5,7 @@ import type { Primitive } from '#config';
 import {
   ACCOUNT_HEADER,
   type AccountStates,
+  mayAsk,
   nobodyActs,
   type Authenticate,
   type Caller,
@@ -180,7 +181,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
 function runStages({ billed, unbilled }: PipelineOptions, call: Call, signal: CancelSignal): ReturnType<Handler> {
   if (call.free !== null) return unbilled(call, signal);
-  if (call.approval === undefined && call.parent === null && call.continues === null) {
+  if (mayAsk(call.caller) && call.approval === undefined && call.parent === null && call.continues === null) {
     const most = mostOf(call);
     if (asksFor(call.caller, most)) throw unasked(call.caller, most, 'it is not one request');
   }

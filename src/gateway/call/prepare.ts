@@ -72,7 +72,7 @@ export function createPrepare(options: PrepareOptions): (request: CallRequest, i
       : prepareAsking(asking(options), quoted, request, id);
 }
 
-/** Whether a person may have to accept a request: what is free, or is paid from a lock that was accepted, needs nobody. */
+/** Whether a person may have to accept a request. What is free, or paid from a lock that was accepted, needs nobody. */
 const isAsked = ({ free, parent, continues }: CallRequest): boolean => !free && !parent && !continues;
 
 function asking({ quotes, askFirst, health, now }: PrepareOptions) {

@@ -6,7 +6,7 @@ import type { Caller } from '#accounts';
 import type { Call, Candidate, CallRequest, PricedFacts } from './call.ts';
 import type { Pipeline } from './pipeline.ts';
 import { releaseProbes } from './routing/router.ts';
-import { pricedFacts, type Quotes } from './quotes.ts';
+import { isQuoted, pricedFacts, type Quotes } from './quotes.ts';
 
 /** The cost of a call, in the answer to a client. */
 export interface QuoteView {
@@ -69,9 +69,6 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteCallDeps, req
     resolved: pricedFacts(call, first.offer, first.price),
   };
 }
-
-/** Whether a quote can fix the price of an offer. */
-export const isQuoted = ({ media }: Candidate['offer']): boolean => media?.unquoted !== true;
 
 /** Whether a call costs a fixed price, whatever it uses. */
 function isPerCall({ offer, price: { rates } }: Candidate, request: CallRequest, lendable: MicroUsd): boolean {

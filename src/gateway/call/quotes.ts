@@ -181,6 +181,9 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
   };
 }
 
+/** Whether a quote can fix the price of an offer. */
+export const isQuoted = ({ media }: Candidate['offer']): boolean => media?.unquoted !== true;
+
 /**
  * The members of a call that determine its price at an offer. They include the operation, because a tool of a server
  * may have its own price, and the service tier of a model. `price`: that of the call at the offer, without a quote.

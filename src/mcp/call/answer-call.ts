@@ -12,7 +12,7 @@ import {
   wholePiece,
   parseExact,
 } from '#wire';
-import { resultText } from '#json-rpc';
+import { errorText, resultText } from '#json-rpc';
 import type { CancelSignal, ReplyPiece, SettledFrame } from '#billing/amounts';
 import {
   type Call,
@@ -31,10 +31,11 @@ import {
   type GivenReply,
   KEPT_BYTES_MAX,
 } from '#call';
-import { withContent } from '#accounts';
+import { mayAsk, withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
+import { askToOpen, DECISION_WAIT_MS, type WithoutAnswer } from '../request/approval.ts';
 import { contentOf, type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
@@ -53,6 +54,10 @@ interface AnswerCallDeps {
 interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
   extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
   readonly free: boolean;
+  /** Absent if the client cannot be asked to open a URL. */
+  readonly capabilities?: McpRequest['capabilities'];
+  /** As in WithoutAnswer; default null. */
+  readonly opened?: WithoutAnswer['opened'];
   /** null without a key. */
   readonly idempotencyKey: string | null;
   /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
@@ -105,8 +110,7 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
         async open(callId, clientGone) {
           const asking = answeredCall.request(callId, clientGone);
           const prepared = isPromise(asking) ? await asking : asking;
-          const caller = withContent(prepared.caller, answeredCall.service, () => contentOf(answeredCall.message));
-          const request = caller === prepared.caller ? prepared : { ...prepared, caller };
+          const request = mayAsk(prepared.caller) ? askable(prepared, answeredCall) : prepared;
           const opening = openCall(pipeline, request, callId, clientGone);
           const call = isPromise(opening) ? await opening : opening;
           isOpen = true;
@@ -124,6 +128,10 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
     } catch (error) {
       // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
       if (isOpen && gone.aborted) return answer.close();
+      const { client, capabilities = {} } = answeredCall;
+      const open = askToOpen(error, { client, capabilities, declined: answeredCall.opened === 'decline' });
+      if (open !== null && 'result' in open) return answer.end(resultText(idText, open.result), 200);
+      if (open !== null) return answer.end(errorText(idText, open.error), 200);
       const result = isOpen ? null : answeredCall.errorResult?.(error);
       if (typeof result === 'string') return answer.end(resultText(idText, result), 200);
       const fault = worthTelling(error);
@@ -145,6 +153,12 @@ function repeatsOf(call: AnsweredCall, onTaken: NonNullable<RepeatKey['taken']>)
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
   return { key: key + round, bodyHash: requestDigest(target, message, true), taken: onTaken };
+}
+
+/** A request with its content, for the person who may have to accept it. */
+function askable<R, D extends ReplyPiece>(request: CallRequest<R, D>, call: AnsweredCall<R, D>): CallRequest<R, D> {
+  const waitMs = call.opened === 'accept' ? DECISION_WAIT_MS : 0;
+  return { ...request, caller: withContent(request.caller, call.service, contentOf(call.message), waitMs) };
 }
 
 /** Writes events as they come. The response is the end of the answer. */

@@ -20,6 +20,7 @@ import type { AnswerCall } from './answer-call.ts';
 import type { McpRequest } from '../request/mcp-request.ts';
 import { MODERN, type MethodRule } from '../wire/revisions.ts';
 import { TOOL_NAME_MAX } from '../shapes/definitions.ts';
+import type { WithoutAnswer } from '../request/approval.ts';
 import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
@@ -35,6 +36,8 @@ export interface RequestToRun extends RequestCall {
   readonly mcpRequest: Omit<McpRequest, 'callId' | 'clientGone'>;
   /** null without a key. */
   readonly idempotencyKey: string | null;
+  /** As in WithoutAnswer. */
+  readonly opened: WithoutAnswer['opened'];
 }
 
 export type RunRequest = (request: RequestToRun, answer: ClientAnswer, gone: CancelSignal) => Promise<void>;
@@ -44,12 +47,14 @@ export type RunRequest = (request: RequestToRun, answer: ClientAnswer, gone: Can
  */
 export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunRequestDeps): RunRequest {
   return (request, answer, gone) => {
-    const { message, client, caller, continued, service } = request.mcpRequest;
-    const { rule, idempotencyKey, payment = null, target } = request;
+    const { message, client, capabilities, caller, continued, service } = request.mcpRequest;
+    const { rule, idempotencyKey, opened, payment = null, target } = request;
     return answerCall(
       {
         message,
         client,
+        capabilities,
+        opened,
         caller,
         continued,
         service,

@@ -19,6 +19,7 @@ import {
 } from '#call';
 import type { StreamQuota } from '#limits';
 import { OURS } from '../wire/interpreted-fields.ts';
+import { withoutAnswer } from '../request/approval.ts';
 import { withoutMeta } from '../wire/meta.ts';
 import { withoutTaskParam } from '../request/extension.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule, X402 } from '../wire/revisions.ts';
@@ -109,6 +110,7 @@ export function createStateless({ runRequest, readPaid, seals, receipts }: State
         cap: own.cap,
         quote: own.quote,
         idempotencyKey: own.idempotencyKey,
+        opened: own.opened,
         payment,
         target: service,
       },
@@ -127,7 +129,7 @@ function ruleOf(client: StatelessRequest['client'], method: string): MethodRule 
 }
 
 /** The members of a request that are for the gateway itself. */
-interface OwnMeta extends Pick<RequestToRun, 'wantsReceipt' | 'idempotencyKey'> {
+interface OwnMeta extends Pick<RequestToRun, 'wantsReceipt' | 'idempotencyKey' | 'opened'> {
   /** null without a quote, and for a free method. */
   readonly quote: RequestedQuote | null;
   /** The most that a tool call may cost. Null without a bound, and for a free method. */
@@ -148,10 +150,12 @@ export function ownMeta(
   const receipt = headers['x-receipt'];
   const there = meta !== null && OURS.some((name) => Object.hasOwn(meta, name));
   const plain = withoutTaskParam(request);
-  const message = there ? parseMessage(withoutMeta(plain.text, OURS)) : plain;
-  if (message?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  const stripped = there ? parseMessage(withoutMeta(plain.text, OURS)) : plain;
+  if (stripped?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
+  const { message, opened } = withoutAnswer(stripped);
   return {
     message,
+    opened,
     cap: request.method === 'tools/call' ? capOf(request, meta, headers) : null,
     quote: request.method === 'tools/call' ? requestedQuote(null, headers, null) : null,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,

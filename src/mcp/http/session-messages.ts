@@ -150,6 +150,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
           cap: own.cap,
           quote: own.quote,
           idempotencyKey: own.idempotencyKey,
+          opened: own.opened,
           payment,
           target,
         },

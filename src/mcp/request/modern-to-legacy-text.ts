@@ -46,16 +46,10 @@ export function progressTokenOf({ text, members, params }: RequestMessage): stri
 /** A legacy server does not say how long its answers are valid, so they expire at once. */
 const CACHE = { ttlMs: '0', cacheScope: '"private"' } as const;
 
-/**
- * The code of a legacy server's error that wants the user to open URLs before the request is repeated. The modern
- * revision does not have it.
- */
-const URL_ELICITATION_REQUIRED = -32_042;
-
 /** Codes that the modern revision no longer has, with the codes that replace them. */
 const CODES: ReadonlyMap<number, number> = new Map([
   [ERROR.resourceNotFound, ERROR.invalidParams],
-  [URL_ELICITATION_REQUIRED, ERROR.internal],
+  [ERROR.urlElicitation, ERROR.internal],
 ]);
 
 /**
@@ -81,7 +75,7 @@ export function toClientResponse(
 
 /** The URLs of such an error as `inputRequests` (JSON text); null for any other response. */
 export function urlInputRequests({ text, members, error }: ResponseMessage): string | null {
-  if (error?.code !== URL_ELICITATION_REQUIRED) return null;
+  if (error?.code !== ERROR.urlElicitation) return null;
   const elicitations = isObject(error.data) ? error.data['elicitations'] : null;
   if (!Array.isArray(elicitations) || elicitations.length === 0) return null;
   if (!elicitations.every((one) => isObject(one) && one['mode'] === 'url')) return null;

@@ -52,6 +52,8 @@ export const ERROR = {
   headerMismatch: -32020,
   missingCapability: -32021,
   unsupportedVersion: -32022,
+  /** The client has to open a URL and send its request again. Of 2025-11-25 alone. */
+  urlElicitation: -32042,
 } as const;
 
 /** HTTP status of an error that is the whole reply of a modern request. Every other error goes out with 200. */

@@ -45,8 +45,8 @@ export interface ApprovalStore {
   find(key: string, digest: string): Promise<Approval | null>;
   /**
    * Begins to wait for a decision, and notes an event for the webhook of the account. `instead`: the id of the approval
-   * of the same request that is of no use any more. null if another one of the same request exists now, or if the account
-   * has WAITING_MAX that wait.
+   * of the same request that is of no use any more. null if another one of the same request exists now, or if the
+   * account has WAITING_MAX that wait.
    */
   ask(approval: NewApproval, instead: string | null, event: (id: string) => object): Promise<Approval | null>;
   /** Of an account. null for an unknown id. */
@@ -111,8 +111,20 @@ export function createApprovalStore(
       const at = now();
       const sealed = texts.seal(sealOf(id), preview);
       const rows = await database.query(SQL.insertApproval, [
-        ...[id, account, key, digest, primitive, service, operation, quote, amount, sealed, at, expiresAt],
-        ...[instead, WAITING_MAX],
+        id,
+        account,
+        key,
+        digest,
+        primitive,
+        service,
+        operation,
+        quote,
+        amount,
+        sealed,
+        at,
+        expiresAt,
+        instead,
+        WAITING_MAX,
       ]);
       if (rows.length === 0) return null;
       await database.query(SQL.noteApproval, [id, account, at, JSON.stringify(event(id))]);

@@ -54,17 +54,21 @@ interface RequestContent {
   readonly digest: string;
   /** The beginning of the request, at most PREVIEW_CHARS. */
   readonly preview: string;
+  /** How long the request waits for a decision, in milliseconds. */
+  readonly waitMs: number;
 }
 
 const PREVIEW_CHARS = 2_000;
 
-/** The caller with the content of its request, if a person may have to accept it. `text`: makes the whole of it. */
-export function withContent(caller: Caller, of: string, text: () => string | Uint8Array): Caller {
-  if (caller.key?.askAbove === undefined || caller.run !== undefined) return caller;
-  const whole = text();
+/** Whether a person may have to accept what the caller asks for. */
+export const mayAsk = ({ key, run }: Pick<Caller, 'key' | 'run'>): boolean =>
+  key?.askAbove !== undefined && run === undefined;
+
+/** The caller with the content of its request, for one that mayAsk. `of`: what the content is sent to. */
+export function withContent(caller: Caller, of: string, whole: string | Uint8Array, waitMs = 0): Caller {
   const digest = createHash('sha256').update(`${of}\n`).update(whole).digest('hex');
   const shown = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed() } };
+  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
 }
 
 interface CallerSession {
@@ -120,7 +124,7 @@ export interface CallerKey {
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
-   * The key belongs to a member, or has a spending limit, a rate, an expiry or a list of services. Absent: none of
+   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or a price to ask above. Absent: none of
    * these.
    */
   readonly restricted?: true;

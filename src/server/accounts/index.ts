@@ -31,6 +31,7 @@ export {
   anonymousAt,
   isDevelopment,
   letAct,
+  mayAsk,
   needsCredential,
   nobodyActs,
   ownPartOf,

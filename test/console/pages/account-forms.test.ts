@@ -54,6 +54,21 @@ test('a key that stops at 00:00 has the day before as its last day, also when it
   expect(data.find(({ label }) => label === 'ends late')).toMatchObject({ expires_at: '2099-12-02T00:00:00.000Z' });
 });
 
+test('a call that waits for a person is accepted on its page, and runs', async () => {
+  const { page } = visitor;
+  const made = await spine.post('/keys', { label: 'asks', ask_above: 0 }, headers);
+  const { key } = (await made.json()) as { key: string };
+  const call = () => spine.post('/chat/completions', ask('canary of a call'), { authorization: `Bearer ${key}` });
+  const { approval } = (await (await call()).json()) as { approval: { url: string } };
+  await page.goto(approval.url);
+  await page.getByText('canary of a call').waitFor();
+  expect(await visitor.axe()).toEqual([]);
+  await page.getByRole('button', { name: 'Accept' }).click();
+  await page.getByText('accepted', { exact: true }).waitFor();
+  expect((await call()).status).toBe(200);
+  expect((await call()).status).toBe(403);
+});
+
 test('budgets of both kinds stay as they are when a rate is changed', async () => {
   const { page } = visitor;
   const limits = async () => {

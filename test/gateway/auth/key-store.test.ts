@@ -22,6 +22,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       limitNotify: [80, 100],
       requestsPerMinute: 30,
       allowedServices: ['a/b', 'c:d'],
+      askAbove: 5n,
     });
     expect(made!.record).toEqual({
       hash: parseKey(made!.text)!.hash,
@@ -41,6 +42,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       requestsPerMinute: 30,
       tokensPerMinute: null,
       allowedServices: ['a/b', 'c:d'],
+      askAbove: 5n,
     });
     expect(await keys.find(made!.record.hash)).toEqual(made!.record);
     const rows = await database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });

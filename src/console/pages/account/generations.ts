@@ -251,7 +251,7 @@ export async function ownKey(
   if (keyHash !== undefined && keyHash !== key!.hash)
     throw new GatewayError(
       'permission_denied',
-      'A key with a spending limit, a rate, an expiry or a list of services sees only its own calls',
+      'A key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls',
       { param },
     );
   return key!.hash;

@@ -76,6 +76,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
   own('/dashboard/calls/:id', 'Call'),
   own('/dashboard/activity', 'Activity'),
   own('/dashboard/keys', 'Keys'),
+  own('/dashboard/approvals', 'Approvals'),
   own('/dashboard/balance', 'Balance'),
   own('/dashboard/provider', 'Provider'),
   own('/dashboard/organisation', 'Organisation'),

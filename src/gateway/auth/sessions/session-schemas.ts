@@ -38,7 +38,8 @@ export const sessionSchema = {
     rights: {
       type: ['string', 'null'],
       enum: ['full', 'limited', null],
-      description: '`limited`: of a key with a spending limit, a rate, an expiry or a list of services.',
+      description:
+        '`limited`: of a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
     },
     step_up: {
       type: ['string', 'null'],

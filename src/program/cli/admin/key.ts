@@ -32,6 +32,7 @@ interface CreateFlags extends AdminFlags {
   readonly limitReset?: string;
   readonly expires?: string;
   readonly allow?: string[];
+  readonly askAbove?: string;
   readonly development?: boolean;
 }
 
@@ -97,6 +98,7 @@ function createCommand(paint: Paint): Command {
         '--allow <pattern...>',
         'services and tools that it may call, such as files, files/read or files/*; everything without this',
       )
+      .option('--ask-above <usd>', 'a person accepts each call that may cost more; none without this')
       .option('--development', 'a key for play money, which production refuses'),
   ).action((account: string, flags: CreateFlags) => {
     // Checked before anything is opened, so that a wrong command changes nothing.
@@ -178,12 +180,17 @@ function keyBody(flags: CreateFlags): object {
     );
   if (flags.limitReset !== undefined && flags.limit === undefined)
     throw new CliError('--limit-reset needs --limit: without an amount the key has no limit');
+  if (flags.askAbove !== undefined && !isUsd(flags.askAbove))
+    throw new CliError(
+      `--ask-above is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.askAbove}"`,
+    );
   const body = {
     name: flags.name,
     limit: flags.limit === undefined ? undefined : Number(flags.limit),
     limit_reset: flags.limitReset,
     expires_at: flags.expires,
     allowed_services: flags.allow,
+    ask_above: flags.askAbove === undefined ? undefined : Number(flags.askAbove),
     development: flags.development,
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));

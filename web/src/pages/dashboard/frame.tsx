@@ -1,5 +1,16 @@
 import { useMutation } from '@tanstack/react-query';
-import { ChartColumn, CircleUserRound, Gauge, KeyRound, LogOut, Plug, ScrollText, Users, Wallet } from 'lucide-react';
+import {
+  ChartColumn,
+  CircleUserRound,
+  Gauge,
+  Hand,
+  KeyRound,
+  LogOut,
+  Plug,
+  ScrollText,
+  Users,
+  Wallet,
+} from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link, useLocation } from 'wouter';
 import { AccountName } from '../../account/account-name.tsx';
@@ -18,6 +29,7 @@ const PAGES = [
   ['/dashboard/calls', 'Calls', ScrollText],
   ['/dashboard/activity', 'Activity', ChartColumn],
   ['/dashboard/keys', 'Keys', KeyRound],
+  ['/dashboard/approvals', 'Approvals', Hand],
   ['/dashboard/balance', 'Balance', Wallet],
   ['/dashboard/provider', 'Provider', Plug],
   ['/dashboard/organisation', 'Organisation', Users],

@@ -13,9 +13,11 @@ interface KeyDraft {
   readonly expires: string;
   /** One pattern per line. Empty means everything. */
   readonly services: string;
+  /** USD for one call. Empty means that nobody is asked. */
+  readonly askAbove: string;
 }
 
-export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '' };
+export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '', askAbove: '' };
 
 /** The last day on which a key works. A key that stops at 00:00 does not work on that day. */
 const lastDay = (stops: string) => new Date(Date.parse(stops) - 1).toISOString().slice(0, 10);
@@ -26,6 +28,7 @@ export const draftOf = (key: ApiKey): KeyDraft => ({
   reset: key.limit_reset ?? '',
   expires: key.expires_at === null ? '' : lastDay(key.expires_at),
   services: (key.allowed_services ?? []).join('\n'),
+  askAbove: key.ask_above === null ? '' : String(key.ask_above),
 });
 
 /** The patterns of a field that has one on each line; null for none, which means everything. */
@@ -37,13 +40,14 @@ export const patternsOf = (text: string): string[] | null => {
 const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
 
 /** The body of the request that creates the key. `faultOf` reports a limit that isn't a number. */
-export const bodyOf = ({ label, limit, reset, expires, services }: KeyDraft) => ({
+export const bodyOf = ({ label, limit, reset, expires, services, askAbove }: KeyDraft) => ({
   label: label.trim(),
   limit: limit.trim() === '' ? null : Number(limit),
   limit_reset: limit.trim() === '' || reset === '' ? null : reset,
   // The end of that day.
   expires_at: expires === '' ? null : new Date(Date.parse(`${expires}T00:00:00Z`) + 86_400_000).toISOString(),
   allowed_services: patternsOf(services),
+  ask_above: askAbove.trim() === '' ? null : Number(askAbove),
 });
 
 export const limitFault = ({ limit }: KeyDraft): string | null =>
@@ -110,6 +114,15 @@ export function KeyFields({
         value={draft.expires}
         error={faults['expires_at'] ?? null}
         onChange={({ target }) => set({ expires: target.value })}
+      />
+      <Field
+        label="Ask a person above, in USD for one call"
+        hint="A call that may cost more waits on the page Approvals."
+        inputMode="decimal"
+        placeholder="never"
+        value={draft.askAbove}
+        error={faults['ask_above'] ?? null}
+        onChange={({ target }) => set({ askAbove: target.value })}
       />
       <ServiceNames
         value={draft.services}

@@ -90,6 +90,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
   const [name, setName] = useState(of.name);
   const [role, setRole] = useState(of.role);
   const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
+  const [askAbove, setAskAbove] = useState(of.ask_above === null ? '' : String(of.ask_above));
   const [services, setServices] = useState((of.allowed_services ?? []).join('\n'));
   const [sure, setSure] = useState(false);
   const act = useAct(onDone);
@@ -101,6 +102,9 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
       ...(name.trim() === of.name ? {} : { name: name.trim() }),
       ...(role === of.role ? {} : { role }),
       ...budgetsBody(draft, of.budgets),
+      ...(askAbove === (of.ask_above === null ? '' : String(of.ask_above))
+        ? {}
+        : { ask_above: askAbove.trim() === '' ? null : Number(askAbove) }),
       ...(services === (of.allowed_services ?? []).join('\n') ? {} : { allowed_services: patternsOf(services) }),
     };
     if (Object.keys(body).length === 0) return onDone();
@@ -120,6 +124,13 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
         onChange={({ target }) => setRole(target.value as Role)}
       />
       <BudgetFields draft={draft} onChange={setDraft} />
+      <Field
+        label="Ask a person above, in USD for one call"
+        inputMode="decimal"
+        placeholder="never"
+        value={askAbove}
+        onChange={({ target }) => setAskAbove(target.value)}
+      />
       <ServiceNames value={services} error={null} onChange={setServices} />
       {act.error !== null && <ErrorNote error={act.error} />}
       {sure ? (
