@@ -40,7 +40,7 @@ export function createClaimDensity(): ClaimDensity {
       let offers = services.get(service);
       if (offers === undefined) {
         dropOldest(services, SERVICES_MAX - 1);
-        services.set(service, (offers = new Map()));
+        services.set(service, (offers = new Map<string, Sums>()));
       }
       if (!offers.has(id)) dropOldest(offers, OFFERS_MAX - 1);
       const own = getOrInsert(offers, id, () => ({ tokens: 0, bytes: 0 }));

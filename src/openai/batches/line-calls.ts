@@ -111,7 +111,7 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
       prepare(request, id = newCallId()) {
         const { found } = lineOf(request.caller.run?.call);
         // The prepared call has the adapter of its request.
-        if (found !== undefined) return found.prepare(request, id) as Call<never, never>;
+        if (found !== undefined) return found.prepare(request, id);
         return pipeline.prepare(cheapestFirst(request), id);
       },
       run(call, signal) {
