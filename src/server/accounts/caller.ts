@@ -124,8 +124,8 @@ export interface CallerKey {
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
-   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or a price to ask above. Absent: none of
-   * these.
+   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or a price to ask above.
+   * Absent: none of these.
    */
   readonly restricted?: true;
 }
