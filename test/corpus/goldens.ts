@@ -29,7 +29,7 @@ function toLines(value: unknown, indent = ''): string {
 const listed = (list: readonly unknown[], indent: string) =>
   `[\n${list.map((one) => `${indent}  ${JSON.stringify(one)}`).join(',\n')}\n${indent}]`;
 
-/** The entries of the files of this name, for each wire that has one. A run that writes writes them at its end. */
+/** The entries of the files of this name, for each wire that has one. A run that writes stores them at its end. */
 export function readEntries<T extends { readonly name: string }>(file: string) {
   const wires = readdirSync(import.meta.dirname, { withFileTypes: true }).filter((one) => one.isDirectory());
   const entries = wires.flatMap(({ name: wire }) => {

@@ -2,27 +2,19 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import {
-  imageBlock,
-  type Images,
-  type ImageProvider,
-  paintAsAsked,
-  png,
-  startImageProvider,
-} from './support/image-provider.ts';
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { startSpine, UNHURRIED } from '../support/spine.ts';
+import { imageBlock, type Images, paintAsAsked, png, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // `/image/edit`, and `/images/edits` as OpenAI's own client uses it.
 
-let provider: ImageProvider;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
   const edits = 'edits = true';
-  spine = await startSpine({
+  return {
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n` +
       imageBlock({
@@ -45,12 +37,10 @@ beforeAll(async () => {
           'resolutions = { "1K" = 0.02, "2K" = 0.08 }\nvariants = { "2K/high" = 0.2, "edit/2K" = 0.1 }\ninput_image = 0.001',
       }) +
       imageBlock({ url, name: 'test/never' }),
-  });
-  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+  };
 });
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+beforeAll(() => {
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
 beforeEach(() => {
   provider.answer(paintAsAsked);

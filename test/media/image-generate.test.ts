@@ -1,9 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
 import {
   answerWith,
   imageBlock,
-  type ImageProvider,
   type Images,
   json,
   paintAsAsked,
@@ -11,18 +10,17 @@ import {
   pngThatSays,
   startImageProvider,
 } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // `/image/generate`, the route of the contract: what is asked, answered, charged and refused.
 
 const LISTED =
   'supported_params = ["seed", "guide_scale", "steps", "negative_prompt", "style_preset", "hide_watermark"]\nformats = ["png", "webp"]\naspect_ratios = ["1:1", "16:9"]\nresolutions = ["1K", "2K"]';
 
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
-  spine = await startSpine({
+  return {
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\nimages_reply_bytes_max = 4194304\n` +
       imageBlock({ url }) +
@@ -33,11 +31,7 @@ beforeAll(async () => {
         pricing: 'resolutions = { "2K" = 0.08 }\nvariants = { "1K/high" = 0.12, "2K/high" = 0.2, "1K/low" = 0.01 }',
       }) +
       imageBlock({ url, name: 'test/free', generation: 0 }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+  };
 });
 beforeEach(() => {
   provider.answer(paintAsAsked);

@@ -1,13 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import {
-  imageBlock,
-  type Images,
-  type ImageProvider,
-  pngThatSays,
-  startImageProvider,
-} from './support/image-provider.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { imageBlock, type Images, pngThatSays, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // What an image costs can be read from /models, and is what is locked and charged.
 
@@ -34,10 +29,8 @@ const tomlOf = (prices: Readonly<Record<string, number>>) =>
 /** Made once: a price is part of the configuration. */
 const SAMPLES: readonly Pricing[] = fc.sample(pricing, { numRuns: 12, seed: 16 });
 
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   provider.answer((request, response) => {
     const [width = 64, height = 64] = String(request.body['size'] ?? '64x64')
       .split('x')
@@ -53,11 +46,7 @@ beforeAll(async () => {
       pricing: `resolutions = ${tomlOf(resolutions)}\nvariants = ${tomlOf(variants)}`,
     }).replace('generation = 0.04', `generation = "${usd(generation)}"`),
   );
-  spine = await startSpine({ toml: UNHURRIED + blocks.join('') });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+  return { toml: UNHURRIED + blocks.join('') };
 });
 
 interface Listed {

@@ -1,36 +1,26 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import {
-  type Answering,
-  imageBlock,
-  type ImageProvider,
-  json,
-  png,
-  startImageProvider,
-} from './support/image-provider.ts';
+import { afterEach, beforeAll, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { type Answering, imageBlock, json, png, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Images that are streamed: partial ones as they come, then the image, which alone is charged.
 
-let provider: ImageProvider;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
   const lines = 'supported_params = ["stream", "partial_images"]';
-  spine = await startSpine({
+  return {
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n` +
       imageBlock({ url, lines, params: 'edits = true' }) +
       imageBlock({ url, name: 'test/never' }),
-  });
-  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+  };
 });
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+beforeAll(() => {
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
 afterEach(async () => expect(await spine.faults()).toEqual([]));
 

@@ -1,26 +1,22 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf } from '#billing';
 import { accountOf, createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '../support/paper-chain.ts';
-import { startSpine, type Spine } from '../support/spine.ts';
-import { imageBlock, type Images, type ImageProvider, startImageProvider } from './support/image-provider.ts';
+import { imageBlock, type Images, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Images for wallets without an account: x402. The chain is one on paper.
 
 const chain = createPaperChain();
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const limits = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
-  spine = await startSpine({
+  return {
     toml: limits + imageBlock({ url: provider.url, generation: 3 }),
     payments: chain.payments,
-  });
-  chain.credit(spine.app.ledger);
+  };
 });
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+beforeAll(() => {
+  chain.credit(spine.app.ledger);
 });
 afterEach(async () => expect(await spine.faults()).toEqual([]));
 

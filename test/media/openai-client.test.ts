@@ -1,32 +1,22 @@
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import {
-  imageBlock,
-  type ImageProvider,
-  json,
-  paintAsAsked,
-  png,
-  startImageProvider,
-} from './support/image-provider.ts';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { imageBlock, json, paintAsAsked, png, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // `/images/generations`, as OpenAI's own client uses it.
 
-let provider: ImageProvider;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED + imageBlock({ url }) + imageBlock({ url, name: 'test/gpt', provider: 'Gpt', model: 'gpt-image-2' }),
-  });
-  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+  };
 });
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+beforeAll(() => {
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
 beforeEach(() => {
   provider.answer(paintAsAsked);

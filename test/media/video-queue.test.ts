@@ -1,9 +1,10 @@
 import { Uint8ArrayReader, Uint8ArrayWriter, ZipReader } from '@zip.js/zip.js';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
 import { png } from './support/image-provider.ts';
 import { tinyMp4 } from './support/tiny-mp4.ts';
-import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // The life of a video: queued, looked at, fetched, given out, and charged when it is here.
 
@@ -14,24 +15,18 @@ const INSIDE = 'http://169.254.169.254/latest';
 const LISTS = { model: 'test/listed' };
 const PNG = png(64, 64);
 
-let provider: VideoProvider;
-let spine: Spine;
 /** Milliseconds that have passed for the gateway alone. */
 let passed = 0;
-beforeAll(async () => {
-  provider = await startVideoProvider();
+const provider = ofFile(startVideoProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
-  spine = await startSpine({
+  return {
     elapsed: () => performance.now() + passed,
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 1\n[media]\nfree_bytes_min = 0\n` +
       videoBlock({ url }) +
       videoBlock({ url, name: 'test/listed', lines: LISTED }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+  };
 });
 beforeEach(() => {
   provider.begin(() => ({}));

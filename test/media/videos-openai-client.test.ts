@@ -1,24 +1,21 @@
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
 import { tinyMp4 } from './support/tiny-mp4.ts';
-import { type Queued, startVideoProvider, videoBlock, type VideoProvider } from './support/video-provider.ts';
+import { type Queued, startVideoProvider, videoBlock } from './support/video-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Videos as OpenAI's own client uses them, and by JSON-RPC.
 
-let provider: VideoProvider;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  provider = await startVideoProvider();
+const provider = ofFile(startVideoProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
   const tall = videoBlock({ url, name: 'test/tall', lines: 'aspect_ratios = ["9:16", "1:1"]' });
-  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url })}${tall}` });
-  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
+  return { toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${videoBlock({ url })}${tall}` };
 });
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+beforeAll(() => {
+  client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
 beforeEach(() => provider.begin(() => ({})));
 afterEach(async () => expect(await spine.faults()).toEqual([]));

@@ -1,24 +1,15 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import {
-  imageBlock,
-  type ImageProvider,
-  json,
-  paintAsAsked,
-  png,
-  pngThatSays,
-  startImageProvider,
-} from './support/image-provider.ts';
+import { afterEach, expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { imageBlock, json, paintAsAsked, png, pngThatSays, startImageProvider } from './support/image-provider.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Some vendors bill the words of a prompt beside the images. They have a price, or are few.
 
-let provider: ImageProvider;
-let spine: Spine;
-beforeAll(async () => {
-  provider = await startImageProvider();
+const provider = ofFile(startImageProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = provider;
   const more = { url, params: 'edits = true', lines: 'supported_params = ["negative_prompt"]' };
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED +
       imageBlock({
@@ -27,11 +18,7 @@ beforeAll(async () => {
       }) +
       imageBlock({ ...more, name: 'test/plain' }) +
       imageBlock({ ...more, name: 'test/free', pricing: 'prompt = 0\ninput_image = 0' }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await provider.close();
+  };
 });
 afterEach(async () => expect(await spine.faults()).toEqual([]));
 

@@ -1,27 +1,25 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { imageBlock } from '../media/support/image-provider.ts';
-import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
-import { event, startWireUpstream, type WireUpstream } from './native/support/wire-upstream.ts';
+import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { event, startWireUpstream } from './native/support/wire-upstream.ts';
 import { completion } from './translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // A provider that has too many requests says when to come back. Clients wait as they are told.
 
 const ALONE = 'acme/alone';
 const NATIVE = 'acme/native';
 const PAIR = 'acme/pair';
-let busy: WireUpstream;
-let other: WireUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  busy = await startWireUpstream();
-  other = await startWireUpstream();
+const busy = ofFile(startWireUpstream, (one) => one.stop());
+const other = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   const vectors = modelBlock({ name: 'acme/vectors', provider: 'Acme', url: busy.url }).replace(
     'display_name',
     'output_modalities = ["embeddings"]\ndisplay_name',
   );
-  spine = await startSpine({
+  return {
     toml:
       `${UNHURRIED}[upstream]\ncooldown_ms = 0\n` +
       modelBlock({ name: ALONE, provider: 'Acme', url: busy.url }) +
@@ -35,16 +33,7 @@ beforeAll(async () => {
       modelBlock({ name: PAIR, provider: 'Other', url: other.url, prompt: 1000, completion: 1000 }) +
       vectors +
       imageBlock({ url: busy.url, name: 'acme/paint' }),
-  });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await busy.stop();
-    await other.stop();
-  }
+  };
 });
 beforeEach(() => {
   answerWith(429);

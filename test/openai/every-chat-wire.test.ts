@@ -1,16 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { CHAT_WIRES } from '#openai';
 import { WIRES } from '../peers/wires.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What is made from the list of chat wires. Calls by each wire are in test/peer-primitives.test.ts.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 const DOCS = new URL('../../docs/', import.meta.url);
 

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The list of what a key may call, page by page.
 
 const NAMES = ['acme/a', 'acme/b', 'acme/c'];
-let spine: Spine;
-beforeAll(async () => {
+const spine = spineOfFile(() => {
   const models = NAMES.map(
     (name) => `
 [[models]]
@@ -19,9 +19,8 @@ model = "upstream"
 api_base = "http://127.0.0.1:9/v1"
 `,
   );
-  spine = await startSpine({ toml: UNHURRIED + models.join('') });
+  return { toml: UNHURRIED + models.join('') };
 });
-afterAll(() => spine.stop());
 
 interface Listing {
   readonly data: readonly { readonly id: string }[];

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { escrowOf, formatUsd } from '#billing';
 import { createLimitsStore } from '#accounts';
 import {
@@ -11,29 +11,26 @@ import {
   toHeader,
   type PaperPayment,
 } from '../support/paper-chain.ts';
-import { startRawMcp, type RawMcp } from '../support/raw-mcp.ts';
-import { ask, events, modelBlock, MODEL, startSpine, type Spine } from '../support/spine.ts';
+import { startRawMcp } from '../support/raw-mcp.ts';
+import { ask, events, modelBlock, MODEL } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // What the chat route does with a payment. The chain is one on paper; payments on real ones are tested where these are.
 
 const KEEP_ALIVE_MS = 10;
 const chain = createPaperChain();
-let spine: Spine;
-let tools: RawMcp;
-beforeAll(async () => {
-  tools = await startRawMcp(
-    () => '{"resultType":"complete","content":[]}',
-    ['{"name":"any","inputSchema":{"type":"object"}}'],
-  );
+const tools = ofFile(
+  () => startRawMcp(() => '{"resultType":"complete","content":[]}', ['{"name":"any","inputSchema":{"type":"object"}}']),
+  (one) => one.close(),
+);
+const spine = spineOfFile(() => {
   const dear = modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', completion: 10_000 });
   const tool = `\n[[tools]]\nname = "kit"\ndisplay_name = "Kit"\nprovider_name = "Kit"\nendpoint = "${tools.url}"\n[tools.pricing]\nper_call = 0.001\n`;
   const limits = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
-  spine = await startSpine({ toml: limits + dear + tool, payments: chain.payments, keepAliveMs: KEEP_ALIVE_MS });
-  chain.credit(spine.app.ledger);
+  return { toml: limits + dear + tool, payments: chain.payments, keepAliveMs: KEEP_ALIVE_MS };
 });
-afterAll(async () => {
-  await spine.stop();
-  await tools.close();
+beforeAll(() => {
+  chain.credit(spine.app.ledger);
 });
 afterEach(async () => {
   spine.provider.hold(null);

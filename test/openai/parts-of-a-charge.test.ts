@@ -1,9 +1,10 @@
 import * as fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { cost, METERS, TOKEN_PARTS } from '#billing/amounts';
 import { costOfParts, partsOfCharge } from '../../src/openai/chat/reply/chat-end.ts';
 import { requestOf, WIRES } from '../peers/wires.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { modelBlock, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What a call cost is shown in parts, which add up to it.
 
@@ -37,14 +38,12 @@ test('the parts of any price and any use are all of the charge, also of a capped
   );
 });
 
-let spine: Spine;
-beforeAll(async () => {
+const spine = spineOfFile(() => {
   const url = '{provider}';
-  spine = await startSpine({
+  return {
     toml: UNHURRIED + modelBlock({ name: 'odd/model', provider: 'Odd', url, prompt: 0.37, completion: 1.13 }),
-  });
+  };
 });
-afterAll(() => spine.stop());
 
 interface Shown {
   readonly cost: number;

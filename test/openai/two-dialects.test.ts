@@ -1,12 +1,11 @@
 import OpenAI, { type APIError } from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ask, MODEL, modelBlock, UNHURRIED } from '../support/spine.ts';
 import { startWireUpstream, type WireUpstream } from './native/support/wire-upstream.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // `/v1` speaks OpenAI's API as strict clients read it, `/api/v1` speaks the gateway's own dialect.
 
-let spine: Spine;
-let refusing: WireUpstream;
 let client: OpenAI;
 const TOO_LONG = { message: "This model's maximum context length is 8 tokens", type: 'invalid_request_error' };
 const refuse: WireUpstream['answer'] = ({ body }) => ({
@@ -15,20 +14,14 @@ const refuse: WireUpstream['answer'] = ({ body }) => ({
     error: body['max_tokens'] === 1 ? { ...TOO_LONG, code: 'string_above_max_length' } : { ...TOO_LONG, code: 400 },
   }),
 });
-beforeAll(async () => {
-  refusing = await startWireUpstream();
+const refusing = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   refusing.answer = refuse;
   const toml = UNHURRIED + modelBlock({ name: 'test/short', provider: 'short', url: refusing.url });
-  spine = await startSpine({ toml });
-  client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
+  return { toml };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await refusing.stop();
-  }
+beforeAll(() => {
+  client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
 });
 
 const post = (path: string, body: object, more: Record<string, string> = {}) =>

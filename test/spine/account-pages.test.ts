@@ -1,13 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What an account sees of itself: balance, credits, keys, and the record of each call.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 250`, credit: '12.34' });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 250`, credit: '12.34' }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

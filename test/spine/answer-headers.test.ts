@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { openSocket } from '../support/raw-http.ts';
-import { ask, events, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, events, MODEL, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What stands around an answer: cost, provider, ids and rates in headers, and a stream that no proxy may hold up or
 // change.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED, keepAliveMs: 60 });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED, keepAliveMs: 60 }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createServer } from '#http';
 import { LIMITS } from '../server/accounts/gateway-world.ts';
 import type { Posts } from '../support/http-request-worker.ts';
 import { openSocket, readAnswer } from '../support/raw-http.ts';
 import { fill, routesOf } from '../support/route-table.ts';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Who is refused while he still sends is told so: the rest of the body is read for a while before the connection
 // may end.
@@ -16,15 +16,13 @@ import { startSpine, type Spine } from '../support/spine.ts';
 const MIB = 1024 * 1024;
 const TRIES = process.env['TOLLGATE_DEEP'] === '1' ? 200 : 10;
 
-let spine: Spine;
 let slow: string;
+const spine = spineOfFile(() => ({
+  toml: '[limits]\nchat_body_bytes_max = 2097152\nrequests_per_minute = 100000\nburst = 100000\n',
+}));
 beforeAll(async () => {
-  spine = await startSpine({
-    toml: '[limits]\nchat_body_bytes_max = 2097152\nrequests_per_minute = 100000\nburst = 100000\n',
-  });
   ({ key: slow } = await spine.tenant('poor', '1'));
 });
-afterAll(() => spine.stop());
 
 /** What fetch got of each try: the status, or what it failed with. */
 async function outcomes(path: string, bytes: number, headers: Record<string, string>) {

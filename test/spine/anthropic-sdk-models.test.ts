@@ -1,20 +1,19 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { modelBlock, MODEL, startSpine, type Spine } from '../support/spine.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { modelBlock, MODEL } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The list of models as @anthropic-ai/sdk reads it, by the header that it always sends.
 
-let spine: Spine;
 let client: Anthropic;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: ['a', 'b', 'c']
-      .map((name) => modelBlock({ name: `test/${name}`, provider: `Of ${name}`, url: '{provider}' }))
-      .join(''),
-  });
+const spine = spineOfFile(() => ({
+  toml: ['a', 'b', 'c']
+    .map((name) => modelBlock({ name: `test/${name}`, provider: `Of ${name}`, url: '{provider}' }))
+    .join(''),
+}));
+beforeAll(() => {
   client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
 });
-afterAll(() => spine.stop());
 
 // Claude Code keeps names alone that begin so.
 const NAMES = ['test/a', 'test/b', 'test/c', MODEL].map((name) => `anthropic/${name}`);

@@ -1,19 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { sendRaw } from '../support/raw-http.ts';
-import { ask, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, MODEL, UNHURRIED } from '../support/spine.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // How large and how odd a body may be: what is too much is refused quickly, and nobody else waits for it.
 
 const MIB = 1024 * 1024;
 /** How large a bomb is, of the 10 MiB that a body may have. A quarter of it may take a quarter of the time. */
 const PART = process.env['TOLLGATE_DEEP'] === '1' ? 1 : 0.25;
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { nextClientGone } from '../support/client-gone.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 import { openSocket } from '../support/raw-http.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, startSpine, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // A client that hangs up, at whatever moment: the work that its provider did is paid, once, and nobody else notices.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}\n[billing]\ndrain_ms = ${atThisLoad(20_000)}\n[upstream]\ncooldown_ms = 0`,
-  });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}\n[billing]\ndrain_ms = ${atThisLoad(20_000)}\n[upstream]\ncooldown_ms = 0`,
+}));
 beforeEach(() => {
   spine.provider.log.length = 0;
 });

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createKey } from '#auth';
-import { ask, startSpine, type Spine } from '../support/spine.ts';
+import { ask } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The clock of the machine is set back or forward: limits, rests and durations go by the time that passed.
 
@@ -13,7 +14,6 @@ const SHIFTS: readonly (readonly [string, number])[] = [
   ['forward by 3 days', 3 * DAY],
 ];
 
-let spine: Spine;
 let passed = 0;
 let wall = Date.now();
 const pass = (ms: number) => {
@@ -21,14 +21,11 @@ const pass = (ms: number) => {
   wall += ms;
 };
 
-beforeAll(async () => {
-  spine = await startSpine({
-    now: () => wall,
-    elapsed: () => passed,
-    toml: '[sign_in]\nfailures_per_minute = 3\n[upstream]\ncooldown_ms = 30000\n',
-  });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({
+  now: () => wall,
+  elapsed: () => passed,
+  toml: '[sign_in]\nfailures_per_minute = 3\n[upstream]\ncooldown_ms = 30000\n',
+}));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { startProvider, type TestProvider } from '../support/provider.ts';
-import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { startProvider } from '../support/provider.ts';
+import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Requests choose among offers by what these declare, and by whether they take all fields.
 
@@ -11,23 +12,17 @@ const OFFERS = [
 ] as const;
 const ALL = ['Denying', 'Forgetting', 'Plain'];
 
-let upstream: TestProvider;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startProvider();
+const upstream = ofFile(startProvider, (one) => one.stop());
+const spine = spineOfFile(() => {
   const { url } = upstream;
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED +
       OFFERS.map((block) => modelBlock({ ...block, name: 'test/declared', url })).join('') +
       modelBlock({ name: 'test/fields', provider: 'Lists', url, params: 'forward = ["top_n_sigma"]' }) +
       modelBlock({ name: 'test/fields', provider: 'Lacks', url, params: 'forward = []' }) +
       modelBlock({ name: 'test/one', provider: 'Lacks', url, params: 'forward = []' }),
-  });
-});
-afterAll(async () => {
-  await spine.stop();
-  await upstream.stop();
+  };
 });
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
 import { KINDS_OF_MODELS } from '#config/model-kinds';
+import { expect, test } from 'vitest';
 import { BILLED_PATHS } from '../peers/routes.ts';
 import { requestOf, WIRES } from '../peers/wires.ts';
 import { fill, routesOf } from '../support/route-table.ts';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // No route reaches a provider past the billing: whatever arrives there has a lock, made before it arrived.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 /** Whether two paths are methods of a model, whose address names the model. */
 const isBelow = (path: string, other: string) => path.startsWith(other.slice(0, other.lastIndexOf(':') + 1));

@@ -1,14 +1,10 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../support/spine.ts';
+import { expect, test } from 'vitest';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What is no HTTP is answered once, and its connection is gone, whether or not the other side closes it.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile();
 
 test('a client that sends garbage and keeps its side open keeps no connection', async () => {
   const answers = await Promise.all(

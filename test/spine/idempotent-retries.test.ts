@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // `Idempotency-Key`: a request that is sent again is answered again and paid once.
 
-let spine: Spine;
 let skew = 0;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED, now: () => Date.now() + skew });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED, now: () => Date.now() + skew }));
 beforeEach(() => {
   // What a test did to the health of the provider is over.
   skew += 400_000;

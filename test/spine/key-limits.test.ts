@@ -1,18 +1,15 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What a key may do of what its account could: services, money, and how often the money starts anew.
 
-let spine: Spine;
 /** From noon on: no period of a limit ends by chance. */
 let skew = 43_200_000 - (Date.now() % 86_400_000);
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}${modelBlock({ name: 'test/other', provider: 'Other', url: '{provider}' })}`,
-    now: () => Date.now() + skew,
-  });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}${modelBlock({ name: 'test/other', provider: 'Other', url: '{provider}' })}`,
+  now: () => Date.now() + skew,
+}));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

@@ -1,22 +1,19 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { ask, events, modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ask, events, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // `models`: other models to fall back to, each at its own price.
 
-let spine: Spine;
 let skew = 0;
-beforeAll(async () => {
-  spine = await startSpine({
-    now: () => Date.now() + skew,
-    toml: `${UNHURRIED}
+const spine = spineOfFile(() => ({
+  now: () => Date.now() + skew,
+  toml: `${UNHURRIED}
 [upstream]
 cooldown_ms = 0
 ${modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', prompt: 1000, completion: 2000 })}
 ${modelBlock({ name: 'test/broken', provider: 'Closed', url: 'http://127.0.0.1:9/v1' })}
 ${modelBlock({ name: 'test/small', provider: 'Small', url: '{provider}', maxOutputTokens: 10 })}`,
-  });
-});
-afterAll(() => spine.stop());
+}));
 beforeEach(() => {
   skew += 20_000;
 });

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dialIn, offeredModel } from '../support/dial-in.ts';
 import { startProvider } from '../support/provider.ts';
-import { ask, modelBlock, startSpine, type Spine } from '../support/spine.ts';
+import { ask, modelBlock } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // `GET /models`: everything that can be called, in one answer that serves both shapes of the contract.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${modelBlock({ provider: 'Second', url: '{provider}', prompt: 0.5, completion: 7.25, contextLength: 200_000 })}
+const spine = spineOfFile(() => ({
+  toml: `${modelBlock({ provider: 'Second', url: '{provider}', prompt: 0.5, completion: 7.25, contextLength: 200_000 })}
 ${modelBlock({ name: 'author/family/deep:v2', provider: 'Deep', url: '{provider}' })}
 ${modelBlock({ name: 'plain', provider: 'Plain', url: '{provider}', prompt: 0, completion: 0 })}`,
-  });
-});
-afterAll(() => spine.stop());
+}));
 
 /** No credential: the listing is public. */
 const get = (path: string, headers: Record<string, string> = {}) => fetch(`${spine.url}${path}`, { headers });

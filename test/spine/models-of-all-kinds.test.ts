@@ -1,21 +1,21 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { OpenRouter } from '@openrouter/sdk';
 import OpenAI from 'openai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { imageBlock } from '../media/support/image-provider.ts';
 import { videoBlock } from '../media/support/video-provider.ts';
-import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { modelBlock, MODEL, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Models of images, videos and embeddings, as the lists of OpenAI's and OpenRouter's clients have them.
 
 const NOWHERE = 'http://127.0.0.1:9/v1';
 const OTHERS = ['test/film', 'test/paint', 'test/vectors'];
 
-let spine: Spine;
 let openai: OpenAI;
 let strict: OpenAI;
 let openrouter: OpenRouter;
-beforeAll(async () => {
+const spine = spineOfFile(() => {
   const vectors = modelBlock({ name: 'test/vectors', provider: 'Vectors', url: NOWHERE }).replace(
     'display_name',
     'output_modalities = ["embeddings"]\ndisplay_name',
@@ -26,13 +26,12 @@ beforeAll(async () => {
     pricing: 'resolutions = { "2K" = 0.08 }\nedit = 0.05\ninput_image = 0.01',
     params: 'edits = true',
   });
-  spine = await startSpine({ toml: UNHURRIED + vectors + paint + videoBlock({ url: NOWHERE }) });
+  return { toml: UNHURRIED + vectors + paint + videoBlock({ url: NOWHERE }) };
+});
+beforeAll(() => {
   openai = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
   strict = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
   openrouter = new OpenRouter({ serverURL: spine.url, apiKey: spine.key, retryConfig: { strategy: 'none' } });
-});
-afterAll(async () => {
-  await spine.stop();
 });
 
 const namesOf = (models: readonly { readonly id: string }[]) => models.map(({ id }) => id).toSorted();

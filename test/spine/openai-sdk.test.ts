@@ -1,16 +1,15 @@
 import OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { MODEL, startSpine, type Spine } from '../support/spine.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { MODEL, startSpine } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The official client against a running gateway: what its users write must work as it does elsewhere.
 
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  spine = await startSpine({ toml: '[limits]\nrequests_per_minute = 100000\n[upstream]\ncooldown_ms = 0' });
+const spine = spineOfFile(() => ({ toml: '[limits]\nrequests_per_minute = 100000\n[upstream]\ncooldown_ms = 0' }));
+beforeAll(() => {
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
 });
-afterAll(() => spine.stop());
 
 const ask = (content: string) => [{ role: 'user' as const, content }];
 

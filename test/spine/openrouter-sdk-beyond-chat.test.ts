@@ -1,28 +1,24 @@
 import { OpenRouter } from '@openrouter/sdk';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { embed } from '../../src/program/demo/embeddings.ts';
-import { startWireUpstream, type WireUpstream } from '../openai/native/support/wire-upstream.ts';
-import { modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { startWireUpstream } from '../openai/native/support/wire-upstream.ts';
+import { modelBlock, MODEL, UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // The calls of @openrouter/sdk beside chat. It parses every answer strictly.
 
-let upstream: WireUpstream;
-let spine: Spine;
 let client: OpenRouter;
-beforeAll(async () => {
-  upstream = await startWireUpstream();
+const upstream = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   upstream.answer = ({ body }) => ({ text: JSON.stringify(embed(body)) });
   const vectors = modelBlock({ name: 'test/vectors', provider: 'Vectors', url: upstream.url }).replace(
     'display_name',
     'output_modalities = ["embeddings"]\ndisplay_name',
   );
-  spine = await startSpine({ toml: UNHURRIED + vectors });
-  client = new OpenRouter({ serverURL: spine.url, apiKey: spine.key, retryConfig: { strategy: 'none' } });
+  return { toml: UNHURRIED + vectors };
 });
-afterAll(async () => {
-  expect(await spine.faults()).toEqual([]);
-  await spine.stop();
-  await upstream.stop();
+beforeAll(() => {
+  client = new OpenRouter({ serverURL: spine.url, apiKey: spine.key, retryConfig: { strategy: 'none' } });
 });
 
 describe('responses', () => {

@@ -2,17 +2,12 @@ import { OpenRouter } from '@openrouter/sdk';
 import { createOpenRouter } from '@openrouter/ai-sdk-provider';
 import { experimental_generateVideo as generateVideo, generateImage } from 'ai';
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import {
-  imageBlock,
-  type ImageProvider,
-  paintAsAsked,
-  png,
-  startImageProvider,
-} from '../media/support/image-provider.ts';
-import { startVideoProvider, videoBlock, type VideoProvider } from '../media/support/video-provider.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { imageBlock, paintAsAsked, png, startImageProvider } from '../media/support/image-provider.ts';
+import { startVideoProvider, videoBlock } from '../media/support/video-provider.ts';
 import { sendRaw } from '../support/raw-http.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { UNHURRIED } from '../support/spine.ts';
+import { ofFile, spineOfFile } from '../support/of-file.ts';
 
 // Images and videos as OpenRouter's clients use them: its SDK, which parses every answer strictly, and its provider for
 // the AI SDK. OpenAI's client uses the same addresses of videos, and gets its own form.
@@ -27,15 +22,12 @@ interface Shown {
   readonly unsigned_urls?: readonly string[];
 }
 
-let painter: ImageProvider;
-let filmer: VideoProvider;
-let spine: Spine;
 let client: OpenRouter;
 let provider: ReturnType<typeof createOpenRouter>;
 let openai: OpenAI;
-beforeAll(async () => {
-  painter = await startImageProvider();
-  filmer = await startVideoProvider();
+const painter = ofFile(startImageProvider, (one) => one.close());
+const filmer = ofFile(startVideoProvider, (one) => one.close());
+const spine = spineOfFile(() => {
   const { url } = painter;
   const images =
     imageBlock({ url, params: 'edits = true', lines: 'supported_params = ["size", "seed"]' }) +
@@ -50,15 +42,12 @@ beforeAll(async () => {
     lines:
       'durations = ["4s", "8s"]\nsupported_params = ["image_url", "end_image_url", "reference_image_urls", "seed"]',
   });
-  spine = await startSpine({ toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${images}${videos}` });
+  return { toml: `${UNHURRIED}[media]\nfree_bytes_min = 0\n${images}${videos}` };
+});
+beforeAll(() => {
   client = new OpenRouter({ serverURL: spine.url, apiKey: spine.key, retryConfig: { strategy: 'none' } });
   provider = createOpenRouter({ baseURL: spine.url, apiKey: spine.key });
   openai = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
-});
-afterAll(async () => {
-  await spine.stop();
-  await painter.close();
-  await filmer.close();
 });
 beforeEach(() => {
   painter.answer(paintAsAsked);

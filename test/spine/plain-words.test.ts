@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SMALLEST_PNG } from '../peers/peer-provider.ts';
-import { startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { UNHURRIED } from '../support/spine.ts';
 import { readOpenApi } from '../support/open-api.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // What a request has wrong is said in plain words at every endpoint that has a schema, and names the field.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 interface Schema {
   readonly type?: string | readonly string[];

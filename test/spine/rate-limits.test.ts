@@ -1,15 +1,12 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, type Spine } from '../support/spine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { ask } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // 60 requests a minute and 20 more at once for each key, tokens by what was used; always 429, never 402, always
 // with when to come back.
 
-let spine: Spine;
 let now = Date.now();
-beforeAll(async () => {
-  spine = await startSpine({ toml: '[limits]\ntokens_per_minute = 1000\n', now: () => now });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: '[limits]\ntokens_per_minute = 1000\n', now: () => now }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

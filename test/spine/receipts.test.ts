@@ -1,15 +1,12 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ask, events, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { ask, events, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // A receipt of every paid call: verifiable with nothing but the gateway's public key, and the same wherever it is
 // shown.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 100` });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 100` }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

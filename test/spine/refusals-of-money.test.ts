@@ -1,13 +1,10 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { ask, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // 402 and 424: what a caller without enough money is told, before anybody does work for it.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
   expect(spine.provider.log).toHaveLength(0);

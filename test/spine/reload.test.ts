@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { ask, modelBlock, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { expect, it } from 'vitest';
+import { ask, modelBlock, MODEL, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // The file changes while the gateway runs: services, prices and limits are taken, the rest is told.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 const NAME = 'other/model';
 const block = (prompt: number, url = '{provider}') =>

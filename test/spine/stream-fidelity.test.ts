@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { tokenText } from '../support/provider/tokens.ts';
-import { ask, events, MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+import { ask, events, MODEL, UNHURRIED } from '../support/spine.ts';
+import { spineOfFile } from '../support/of-file.ts';
 
 // Whatever the provider's bytes look like, the client reads the same clean stream: all of the text, one end, one usage.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: `${UNHURRIED}\n[upstream]\ncooldown_ms = 0` });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: `${UNHURRIED}\n[upstream]\ncooldown_ms = 0` }));
 afterEach(async () => {
   expect(await spine.faults()).toEqual([]);
 });

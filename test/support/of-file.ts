@@ -28,9 +28,9 @@ export function ofFile<T extends object>(start: () => T | Promise<T>, stop: (one
 }
 
 /** One gateway for the cases of a file, with an audit behind the last. */
-export const spineOfFile = (options: () => SpineOptions = () => ({})): Spine =>
+export const spineOfFile = (options: () => SpineOptions | Promise<SpineOptions> = () => ({})): Spine =>
   ofFile(
-    () => startSpine(options()),
+    async () => startSpine(await options()),
     async (spine) => {
       try {
         expect(await spine.faults()).toEqual([]);

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, MODEL, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { MODEL, UNHURRIED } from '../../support/spine.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // The documents and files of the web pages as any HTTP client gets them.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED, env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' } });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ toml: UNHURRIED, env: { TOLLGATE_PUBLIC_URL: 'https://gateway.example' } }));
 
 const get = (path: string, headers: Record<string, string> = {}) => fetch(spine.origin + path, { headers });
 

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // An operator whose marketplace and accounts are pages of another site.
 
 const MARKET = 'https://market.example/services';
 const ACCOUNT = 'https://account.example/';
 
-let spine: Spine;
-beforeAll(async () => {
+const spine = spineOfFile(() => {
   const env = { TOLLGATE_MARKETPLACE_URL: MARKET, TOLLGATE_DASHBOARD_URL: ACCOUNT };
-  spine = await startSpine({ toml: UNHURRIED, env });
+  return { toml: UNHURRIED, env };
 });
-afterAll(() => spine.stop());
 
 const get = (path: string) => fetch(spine.origin + path, { redirect: 'manual' });
 

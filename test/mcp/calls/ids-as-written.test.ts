@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { DONE, startTaskServer, type TaskServer } from '../tasks/task-server.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
+import { DONE, startTaskServer } from '../tasks/task-server.ts';
 import { toolToml } from './modern-post.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
-let server: TaskServer;
-let spine: Spine;
 /** How the server writes the id of a request in its response. */
 let written = (idText: string) => idText;
-beforeAll(async () => {
-  server = await startTaskServer();
+const server = ofFile(startTaskServer, (one) => one.close());
+const spine = spineOfFile(() => {
   server.instead = ({ method, idText, params }) => {
     const { taskId, task } = (params['arguments'] ?? params) as { readonly taskId?: string; readonly task?: boolean };
     const result =
@@ -20,11 +19,7 @@ beforeAll(async () => {
     const body = `{"result":${JSON.stringify(result)},"id":${written(idText)},"jsonrpc":"2.0"}`;
     return (response) => void response.writeHead(200, { 'content-type': 'application/json' }).end(body);
   };
-  spine = await startSpine({ toml: UNHURRIED + toolToml({ name: 'far', url: server.url }) });
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
+  return { toml: UNHURRIED + toolToml({ name: 'far', url: server.url }) };
 });
 
 /** The text of the answer to a modern request whose id is written as `idText`. */

@@ -1,16 +1,12 @@
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // HTTP+SSE, the transport of MCP 2024-11-05, is not served. A client that tries it, and whoever looks with curl, is
 // told which one is.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile();
 
 const get = async (path: string, accept: string, more: Record<string, string> = {}) => {
   const headers = { authorization: `Bearer ${spine.key}`, accept, ...more };

@@ -1,23 +1,18 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { afterEach, expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
 import { toolToml } from '../calls/modern-post.ts';
 import { askTask, beginTask, callDeclared, getTask } from './task-client.ts';
-import { DONE, startTaskServer, type TaskServer } from './task-server.ts';
+import { DONE, startTaskServer } from './task-server.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
-let server: TaskServer;
-let spine: Spine;
 let ahead = 0;
-beforeAll(async () => {
-  server = await startTaskServer();
+const server = ofFile(startTaskServer, (one) => one.close());
+const spine = spineOfFile(() => {
   const toml = `${UNHURRIED}[upstream]\ncooldown_ms = 0\nreply_bytes_max = 1048576\n[tasks]\nttl_ms = 600000\n${toolToml({ name: 'liar', url: server.url })}`;
-  spine = await startSpine({ toml, now: () => Date.now() + ahead });
+  return { toml, now: () => Date.now() + ahead };
 });
 afterEach(() => {
   server.instead = () => undefined;
-});
-afterAll(async () => {
-  await spine.stop();
-  await server.close();
 });
 
 const spentOn = async (run: () => Promise<unknown>) => {

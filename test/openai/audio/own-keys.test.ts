@@ -1,36 +1,29 @@
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
 import { wavFile } from './support/audio-files.ts';
 import { audioBlock } from './support/audio-world.ts';
-import { type AudioUpstream, json, startAudio } from './support/audio-upstream.ts';
+import { json, startAudio } from './support/audio-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Audio with a consumer's own key at the provider: the key goes out, and a part of the price is charged.
 
 const OWN = 'sk-own-0123456789-abcdefgh-WXYZ';
-let upstream: AudioUpstream;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  upstream = await startAudio();
+const upstream = ofFile(startAudio, (one) => one.stop());
+const spine = spineOfFile(() => {
   const block = { url: upstream.url, params: ', own_keys = true' };
-  spine = await startSpine({
+  return {
     toml: [
       UNHURRIED,
       audioBlock({ ...block, name: 'acme/voice', output: 'speech', pricing: 'character = 15' }),
       audioBlock({ ...block, name: 'acme/scribe', output: 'transcription', pricing: 'per_minute = 0.006' }),
     ].join('\n'),
-  });
+  };
+});
+beforeAll(async () => {
   client = new OpenAI({ baseURL: spine.url, apiKey: spine.key, maxRetries: 0 });
   expect((await spine.post('/provider-keys', { provider: 'Acme', key: OWN })).status).toBeLessThan(300);
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
 });
 
 const record = (response: Response) => spine.generation(response.headers.get('x-generation-id'));

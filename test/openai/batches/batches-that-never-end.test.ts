@@ -1,8 +1,9 @@
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { completionOf, resultOf, startBatchProvider, type BatchProvider } from '../../support/batch-provider.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf, until } from './support/batch-client.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // A provider that is asked to cancel its batch has half an hour to end it. After that, what it may bill is charged.
 
@@ -14,31 +15,23 @@ const COST = 11n;
 /** A prompt of 400 letters is 100 tokens and those of its message, at 0.5 USD per 1M. */
 const INPUT_LEAST = 50n;
 const INPUT_MOST = 60n;
-let provider: BatchProvider;
-let spine: Spine;
 let client: OpenAI;
 let later = 0;
-beforeAll(async () => {
-  provider = await startBatchProvider();
+const provider = ofFile(startBatchProvider, (one) => one.stop());
+const spine = spineOfFile(() => {
   const model = { name: MODEL, provider: 'Lot', url: provider.url, prompt: 1, completion: 2, lines: '' };
   const pricing = 'service_tiers = { batch = { prompt = 0.5, completion = 1 } }';
-  spine = await startSpine({
+  return {
     toml: `${UNHURRIED}[batches]\nprovider_look_ms = 20\n${modelBlock({ ...model, pricing, params: 'batches = true' })}`,
     now: () => Date.now() + later,
-  });
+  };
+});
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(() => {
   provider.batches.length = 0;
   provider.intercept = null;
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await provider.stop();
-  }
 });
 
 const line = (name: string) => chatLine(name, 'word'.repeat(100), { model: MODEL });

@@ -1,20 +1,19 @@
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/program/demo/embeddings.ts';
-import { MODEL, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+import { MODEL, UNHURRIED } from '../../support/spine.ts';
+import { startTranscripts } from '../translated/support/transcript-upstream.ts';
 import { begin, chatLine, clientAt, ended, jsonl, resultsOf, upload } from './support/batch-client.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Batches of each endpoint, in both dialects, and one of a thousand lines.
 
 const PING = 'ping !tokens:5';
-let spine: Spine;
 let client: OpenAI;
-let vectors: TranscriptUpstream;
-beforeAll(async () => {
-  vectors = await startTranscripts();
+const vectors = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   vectors.answer = (body) => ({ body: embed(body) });
-  spine = await startSpine({
+  return {
     toml: `${UNHURRIED}
 [[models]]
 name = "acme/vectors"
@@ -30,16 +29,10 @@ model = "upstream-vectors"
 api_base = "${vectors.url}"
 api_key = "k"
 `,
-  });
-  client = clientAt(`${spine.origin}/v1`, spine.key);
+  };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await vectors.stop();
-  }
+beforeAll(() => {
+  client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 
 async function answersOf(endpoint: string, bodies: readonly object[], by = client) {

@@ -1,39 +1,32 @@
 import type OpenAI from 'openai';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { LedgerUnavailable } from '#billing';
 import { Claim } from '../../../src/openai/batch-jobs/claim.ts';
-import { startBatchProvider, type BatchProvider } from '../../support/batch-provider.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { startBatchProvider } from '../../support/batch-provider.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { begin, chatLine, clientAt, ended, resultsOf } from './support/batch-client.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // The lock of a line that a provider gets in a batch must live as long as that batch. If it cannot be kept, the line is
 // locked anew, and nothing of the first lock remains.
 
-let provider: BatchProvider;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  provider = await startBatchProvider();
+const provider = ofFile(startBatchProvider, (one) => one.stop());
+const spine = spineOfFile(() => {
   provider.isEager = true;
   const pricing = 'service_tiers = { batch = { prompt = 0.5, completion = 1 } }';
   const model = { name: 'lot/model', provider: 'Lot', url: provider.url, prompt: 1, completion: 2 };
-  spine = await startSpine({
+  return {
     toml: `${UNHURRIED}[batches]\nprovider_look_ms = 20\n${modelBlock({ ...model, pricing, lines: '', params: 'batches = true' })}`,
-  });
+  };
+});
+beforeAll(() => {
   client = clientAt(`${spine.origin}/v1`, spine.key);
 });
 beforeEach(() => {
   // The pauses between the attempts of a line, which take 26 seconds.
   vi.spyOn(Claim.prototype, 'rest').mockResolvedValue();
   provider.single.length = provider.batches.length = 0;
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await provider.stop();
-  }
 });
 
 /** 11 prompt tokens at 0.5 and 5 completion tokens at 1, rounded up. */

@@ -1,19 +1,18 @@
 import { type EmbedContentResponse, GoogleGenAI } from '@google/genai';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { embed } from '../../../src/program/demo/embeddings.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+import { UNHURRIED } from '../../support/spine.ts';
+import { startTranscripts } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Embeddings by Google's SDK as it is on npm, and what each reply costs.
 
 const MODEL = 'acme/vectors';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: GoogleGenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   upstream.answer = (body) => ({ body: embed(body) });
-  spine = await startSpine({
+  return {
     toml: `${UNHURRIED}
 [upstream]
 cooldown_ms = 0
@@ -31,16 +30,10 @@ model = "upstream-vectors"
 api_base = "${upstream.url}"
 api_key = "k"
 `,
-  });
-  client = new GoogleGenAI({ apiKey: spine.key, httpOptions: { baseUrl: `${spine.origin}/api` } });
+  };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+beforeAll(() => {
+  client = new GoogleGenAI({ apiKey: spine.key, httpOptions: { baseUrl: `${spine.origin}/api` } });
 });
 
 const asked = () => upstream.asked.at(-1)!;

@@ -1,34 +1,27 @@
 import { ApiError, GoogleGenAI } from '@google/genai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { startTranscripts, type TranscriptUpstream } from '../translated/support/transcript-upstream.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { startTranscripts } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Errors as Google's SDK shows them.
 
 const MODEL = 'acme/thinker';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: GoogleGenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   const params = 'forward = ["reasoning"]';
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED +
       modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, params }).replace(
         'context_length',
         'input_modalities = ["text", "image", "audio", "file"]\ncontext_length',
       ),
-  });
-  client = clientAt(`${spine.origin}/api`);
+  };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+beforeAll(() => {
+  client = clientAt(`${spine.origin}/api`);
 });
 
 const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });

@@ -1,41 +1,27 @@
 import { ApiError, type GenerateContentResponse, GoogleGenAI } from '@google/genai';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import {
-  chunk,
-  completion,
-  startTranscripts,
-  usage,
-  words,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { chunk, completion, startTranscripts, usage, words } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Google's SDK as it is on npm, with nothing but the address and the key of a gateway. The providers speak only chat.
 
 const MODEL = 'acme/thinker';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: GoogleGenAI;
-beforeAll(async () => {
-  upstream = await startTranscripts();
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   const params = 'forward = ["reasoning"]';
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED +
       modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url, params }).replace(
         'context_length',
         'input_modalities = ["text", "image", "audio", "file"]\noutput_modalities = ["text", "image"]\ncontext_length',
       ),
-  });
-  client = clientAt(`${spine.origin}/api`);
+  };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+beforeAll(() => {
+  client = clientAt(`${spine.origin}/api`);
 });
 
 const clientAt = (baseUrl: string, apiKey = spine.key) => new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });

@@ -1,36 +1,21 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import {
-  call,
-  chunk,
-  completion,
-  startTranscripts,
-  usage,
-  words,
-  type TranscriptUpstream,
-} from '../translated/support/transcript-upstream.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { call, chunk, completion, startTranscripts, usage, words } from '../translated/support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Anthropic's SDK as it is on npm, with nothing but the address and the key of a gateway.
 
 const MODEL = 'acme/thinker';
-let upstream: TranscriptUpstream;
-let spine: Spine;
 let client: Anthropic;
-beforeAll(async () => {
-  upstream = await startTranscripts();
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   const block = modelBlock({ name: MODEL, provider: 'Acme', url: upstream.url });
-  spine = await startSpine({ toml: UNHURRIED + block });
-  client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
+  return { toml: UNHURRIED + block };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+beforeAll(() => {
+  client = new Anthropic({ baseURL: `${spine.origin}/api`, apiKey: spine.key, maxRetries: 0 });
 });
 
 const WEATHER: Anthropic.Tool = {

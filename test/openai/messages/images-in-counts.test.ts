@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // The tokens of an image in a count: those that the model states, or those of a usual image.
 
@@ -20,19 +21,15 @@ api_key = "k"
 ${line}
 `;
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    toml: `${UNHURRIED}
+const spine = spineOfFile(() => ({
+  toml: `${UNHURRIED}
 ${block('acme/usual', 'Acme')}
 ${block('acme/tiles', 'Acme', 'image_tokens_max = 26000')}
 ${block('acme/few', 'Acme', 'image_tokens_max = 256')}
 ${block('acme/both', 'Acme', 'image_tokens_max = 256')}
 ${block('acme/both', 'Other', 'image_tokens_max = 3000')}
 `,
-  });
-});
-afterAll(() => spine.stop());
+}));
 
 const PIXEL = 'iVBORw0KGgo=';
 

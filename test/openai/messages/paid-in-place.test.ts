@@ -1,24 +1,19 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { requestOf, WIRES } from '../../peers/wires.ts';
 import { createPaperChain, fromHeader, PAPER_LEAST, payWith, toHeader } from '../../support/paper-chain.ts';
-import { MODEL, startSpine, type Spine } from '../../support/spine.ts';
+import { MODEL } from '../../support/spine.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // A call by a chat wire that is paid for with the request itself. The chain is one on paper.
 
 const chain = createPaperChain();
-let spine: Spine;
-beforeAll(async () => {
+const spine = spineOfFile(() => {
   const toml = '[limits]\nrequests_per_minute = 1000000\nanonymous_requests_per_minute = 1000000\n';
-  spine = await startSpine({ toml, payments: chain.payments });
-  chain.credit(spine.app.ledger);
+  return { toml, payments: chain.payments };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-  }
+beforeAll(() => {
+  chain.credit(spine.app.ledger);
 });
 
 const body = { model: MODEL, max_tokens: 20, messages: [{ role: 'user' as const, content: 'hello' }] };

@@ -1,33 +1,30 @@
 import OpenAI from 'openai';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { rerankBlock, startReranker, type Reranker } from '../rerank/reranker.ts';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { UNHURRIED } from '../../support/spine.ts';
+import { rerankBlock, startReranker } from '../rerank/reranker.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Moderations by OpenAI's SDK as it is on npm, and what each costs.
 
 const FREE = 'omni-moderation-latest';
 const PAID = 'acme/judge';
 const BY_TOKENS = 'acme/reader';
-let upstream: Reranker;
-let spine: Spine;
 let client: OpenAI;
-beforeAll(async () => {
-  upstream = await startReranker();
+const upstream = ofFile(startReranker, (one) => one.stop());
+const spine = spineOfFile(() => {
   const block = { url: upstream.url, modality: 'moderation' } as const;
   const sees = 'input_modalities = ["text", "image"]';
-  spine = await startSpine({
+  return {
     toml: `${UNHURRIED}
 [upstream]
 cooldown_ms = 0
 ${rerankBlock({ ...block, name: FREE, provider: 'OpenAI', lines: sees })}
 ${rerankBlock({ ...block, name: PAID, provider: 'Acme', pricing: 'per_call = 0.0005' })}
 ${rerankBlock({ ...block, name: BY_TOKENS, provider: 'Reader', prompt: 1, lines: sees })}`,
-  });
-  client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
+  };
 });
-afterAll(async () => {
-  await spine.stop();
-  await upstream.stop();
+beforeAll(() => {
+  client = new OpenAI({ baseURL: `${spine.origin}/v1`, apiKey: spine.key, maxRetries: 0 });
 });
 
 const judged = (text: string) => ({

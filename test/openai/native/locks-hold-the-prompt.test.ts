@@ -1,32 +1,23 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { describe, expect, test } from 'vitest';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { message, MESSAGE_USAGE, response, RESPONSE_USAGE } from './support/transcripts.ts';
-import { startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
+import { startWireUpstream } from './support/wire-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // What a provider may claim of a prompt is what was locked for it.
 
 const NATIVE = 'acme/native';
-let upstream: WireUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startWireUpstream();
+const upstream = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   const native = {
     provider: 'Acme',
     url: upstream.url,
     params: 'wires = ["messages", "responses"]\nforward = ["web_search", "shell"]',
   };
   const block = modelBlock({ name: NATIVE, ...native });
-  spine = await startSpine({
+  return {
     toml: UNHURRIED + block.replace('[models.pricing]', 'input_modalities = ["text", "image"]\n[models.pricing]'),
-  });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+  };
 });
 
 /** The prompt's tokens that a claim of so many is paid. */

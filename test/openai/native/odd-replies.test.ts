@@ -1,30 +1,21 @@
 import { OutputSize } from '../../../src/openai/native/output-size.ts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createMessagesDecoder } from '../../../src/openai/messages/passthrough.ts';
 import { createResponsesDecoder } from '../../../src/openai/responses/passthrough.ts';
 import { NativeReplyReader } from '../../../src/openai/native/native-reply-reader.ts';
 import { outputBytesMax } from '../../../src/openai/chat/reply/output-bound.ts';
 import type { NativeEnd } from '../../../src/openai/native/passthrough.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { CONTEXT } from '../support/replies.ts';
 import { message, MESSAGE_USAGE, messageEvents, response } from './support/transcripts.ts';
-import { event, startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
+import { event, startWireUpstream } from './support/wire-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const NATIVE = 'acme/native';
-let upstream: WireUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startWireUpstream();
+const upstream = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   const native = { provider: 'Acme', url: upstream.url, params: 'wires = ["messages", "responses"]' };
-  spine = await startSpine({ toml: UNHURRIED + modelBlock({ name: NATIVE, ...native }) });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+  return { toml: UNHURRIED + modelBlock({ name: NATIVE, ...native }) };
 });
 
 const post = (path: string, body: object) =>

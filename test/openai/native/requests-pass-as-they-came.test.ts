@@ -1,39 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { MESSAGES_PASSTHROUGH } from '../../../src/openai/messages/passthrough.ts';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
 import { completion } from '../translated/support/transcript-upstream.ts';
 import { message, messageEvents, MESSAGE_USAGE, response, responseEvents, SIGNATURE } from './support/transcripts.ts';
-import { startWireUpstream, type WireUpstream } from './support/wire-upstream.ts';
+import { startWireUpstream } from './support/wire-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 const NATIVE = 'acme/native';
 const MIXED = 'acme/mixed';
-let upstream: WireUpstream;
-let cheap: WireUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startWireUpstream();
-  cheap = await startWireUpstream();
+const upstream = ofFile(startWireUpstream, (one) => one.stop());
+const cheap = ofFile(startWireUpstream, (one) => one.stop());
+const spine = spineOfFile(() => {
   const wires = 'wires = ["chat", "messages", "responses"]';
   const pricing = 'input_cache_read = 0.1\ninput_cache_write = 1.25';
   const native = { provider: 'Acme', url: upstream.url, params: wires, pricing };
-  spine = await startSpine({
+  return {
     toml:
       UNHURRIED +
       '[upstream]\ncooldown_ms = 1\n' +
       modelBlock({ name: NATIVE, ...native }) +
       modelBlock({ name: MIXED, ...native, prompt: 9, completion: 9 }) +
       modelBlock({ name: MIXED, provider: 'Cheap', url: cheap.url }),
-  });
-  cheap.answer = () => ({ text: JSON.stringify(completion({ content: 'translated' })) });
+  };
 });
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-    await cheap.stop();
-  }
+beforeAll(() => {
+  cheap.answer = () => ({ text: JSON.stringify(completion({ content: 'translated' })) });
 });
 
 const post = (path: string, text: string, headers: Record<string, string> = {}) =>

@@ -1,28 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { completion, startTranscripts, type TranscriptUpstream } from './support/transcript-upstream.ts';
+import { expect, test } from 'vitest';
+import { modelBlock, UNHURRIED } from '../../support/spine.ts';
+import { completion, startTranscripts } from './support/transcript-upstream.ts';
+import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
 // Pictures as clients write them, in a message to a model as an agent: its provider gets what it can read. Those of
 // chat wires are in test/corpus.
 
 const CHAT = 'acme/chat';
-let upstream: TranscriptUpstream;
-let spine: Spine;
-beforeAll(async () => {
-  upstream = await startTranscripts();
+const upstream = ofFile(startTranscripts, (one) => one.stop());
+const spine = spineOfFile(() => {
   upstream.answer = () => ({ body: completion({ content: 'ok' }) });
   const lines = 'input_modalities = ["text", "image"]';
-  spine = await startSpine({
+  return {
     toml: UNHURRIED + modelBlock({ name: CHAT, provider: 'Acme', url: upstream.url, lines }),
-  });
-});
-afterAll(async () => {
-  try {
-    expect(await spine.faults()).toEqual([]);
-  } finally {
-    await spine.stop();
-    await upstream.stop();
-  }
+  };
 });
 
 /** Bytes whose base64 has both characters that the alphabet of URLs replaces, and padding. */

@@ -2,16 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // A gateway without chains says so where money is asked for, and loads nothing of what handles it.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile();
 
 test.each([
   ['POST', '/api/v1/topup', { amount_usd: 1 }],

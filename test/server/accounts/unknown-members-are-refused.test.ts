@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startSpine, type Spine } from '../../support/spine.ts';
+import { describe, expect, it } from 'vitest';
 import { readOpenApi } from '../../support/open-api.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 interface Described {
   readonly paths: Record<
@@ -12,11 +12,7 @@ interface Refused {
   readonly error: { readonly type: string; readonly message: string; readonly param: string };
 }
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine();
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile();
 
 /** Requests that move money, or give rights. */
 const BEARING = /\/(?:keys|accounts|topup|deposits|withdrawals|wallets)\b/;

@@ -1,25 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freshKey } from '../../support/chain/evm-token.ts';
-import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';
+import { ask, modelBlock } from '../../support/spine.ts';
 import { fromHeader } from '../../support/paper-chain.ts';
+import { spineOfFile } from '../../support/of-file.ts';
 
 // A gateway whose only chain has not been reached yet.
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({
-    credit: '0',
-    env: { TREASURY_KEY: Buffer.from(freshKey().secret).toString('hex') },
-    toml: `${modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', completion: 10_000 })}
+const spine = spineOfFile(() => ({
+  credit: '0',
+  env: { TREASURY_KEY: Buffer.from(freshKey().secret).toString('hex') },
+  toml: `${modelBlock({ name: 'test/dear', provider: 'Dear', url: '{provider}', completion: 10_000 })}
 [[chains]]
 network = "eip155:84532"
 rpc_url = "http://127.0.0.1:9"
 private_key = "std::env::TREASURY_KEY"
 topup_max = 1
 `,
-  });
-});
-afterAll(() => spine.stop());
+}));
 
 test.each([
   [

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startSpine } from '../../../support/spine.ts';
 import { openBrowser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
-let spine: Spine;
-beforeAll(async () => {
-  spine = await startSpine({ mode: 'development' });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ mode: 'development' }));
 
 const SIGN_IN = { development: true };
 

@@ -1,14 +1,10 @@
 import { hash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../../support/spine.ts';
+import { expect, test } from 'vitest';
 import { openBrowser, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
-let spine: Spine;
 let at = Date.parse('2026-03-02T08:00:00Z');
-beforeAll(async () => {
-  spine = await startSpine({ now: () => at });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ now: () => at }));
 
 const signIn = (browser: Browser, key = spine.adminKey, headers: Record<string, string | undefined> = {}) =>
   browser.ask('POST', '/admin/v1/session', undefined, { authorization: `Bearer ${key}`, ...headers });

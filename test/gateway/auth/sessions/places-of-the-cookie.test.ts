@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ask, startSpine, type Spine } from '../../../support/spine.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { ask, startSpine } from '../../../support/spine.ts';
 import { openSocket, readAnswer } from '../../../support/raw-http.ts';
 import { openBrowser, plainCookie, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
-let spine: Spine;
 let browser: Browser;
 let cookie: string;
+const spine = spineOfFile();
 beforeAll(async () => {
-  spine = await startSpine();
   browser = openBrowser(spine.origin);
   await browser.ask('POST', '/api/v1/auth/session', { api_key: spine.key });
   cookie = browser.cookie!;
 });
-afterAll(() => spine.stop());
 
 describe('the cookie counts nothing for the protocols of programs', () => {
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../../support/spine.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { openBrowser, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
 // A browser sends its cookie along whatever page asks: what tells a page of ours from one of a stranger.
 
-let spine: Spine;
 let browser: Browser;
+const spine = spineOfFile();
 beforeAll(async () => {
-  spine = await startSpine();
   browser = openBrowser(spine.origin);
   await browser.ask('POST', '/api/v1/auth/session', { api_key: spine.key });
 });
-afterAll(() => spine.stop());
 
 const NONE = { 'sec-fetch-site': undefined, 'x-tollgate-web': undefined };
 

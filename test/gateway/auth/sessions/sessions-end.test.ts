@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../../support/spine.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startSpine } from '../../../support/spine.ts';
 import { openBrowser, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
 // The ends of sessions, on a gateway whose clock the tests set.
 
 const HOUR_MS = 3_600_000;
-let spine: Spine;
 let at = Date.parse('2026-03-02T08:00:00Z');
-beforeAll(async () => {
-  spine = await startSpine({ now: () => at, toml: '[billing]\nsweep_ms = 100\n' });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ now: () => at, toml: '[billing]\nsweep_ms = 100\n' }));
 beforeEach(() => {
   at += 30 * 24 * HOUR_MS;
 });

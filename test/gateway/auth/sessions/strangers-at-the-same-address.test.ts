@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startSpine, type Spine } from '../../../support/spine.ts';
+import { expect, test } from 'vitest';
+import { startSpine } from '../../../support/spine.ts';
 import { openBrowser, plainCookie, type Browser } from './browser.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
 // Whoever guesses is held up. A good session of the same address is not.
 
 const MINUTE_MS = 60_000;
-let spine: Spine;
 let at = Date.parse('2026-03-02T08:00:00Z');
-beforeAll(async () => {
-  spine = await startSpine({ now: () => at, toml: '[sign_in]\nfailures_per_minute = 1\n' });
-});
-afterAll(() => spine.stop());
+const spine = spineOfFile(() => ({ now: () => at, toml: '[sign_in]\nfailures_per_minute = 1\n' }));
 
 const statusOf = async (browser: Browser, headers = {}) =>
   (await browser.ask('GET', '/api/v1/keys', undefined, headers)).status;

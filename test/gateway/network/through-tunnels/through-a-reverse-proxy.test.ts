@@ -2,25 +2,22 @@ import { once } from 'node:events';
 import { createServer, request as ask, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { createLog } from '../../../../src/providers/proxy/log.ts';
 import { providerChecks, runChecks } from '../../../../src/providers/proxy/probe/checks.ts';
 import { loadProviderFile } from '../../../../src/providers/proxy/provider-file.ts';
 import { dialIn, offeredModel } from '../../../support/dial-in.ts';
-import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
+import { UNHURRIED } from '../../../support/spine.ts';
+import { spineOfFile } from '../../../support/of-file.ts';
 
 // A reverse proxy that drops what a tunnel or MCP needs is found by `--validate`, and named by whoever meets it.
 
-let spine: Spine;
 let proxy: Server | null = null;
-beforeAll(async () => {
-  spine = await startSpine({ toml: UNHURRIED });
-});
+const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 afterEach(() => {
   proxy?.closeAllConnections();
   proxy?.close();
 });
-afterAll(() => spine.stop());
 
 type Rewrite = (headers: IncomingHttpHeaders) => IncomingHttpHeaders;
 
