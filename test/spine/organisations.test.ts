@@ -306,6 +306,8 @@ const ACTING = {
   '/deposits/:id': 'GET',
   '/topup': 'POST',
   '/topup/transaction': 'POST',
+  '/approvals': 'GET',
+  '/approvals/:id': 'POST',
   '/withdrawals': 'GET POST',
   '/withdrawals/:id': 'GET',
   '/withdrawals/:id/cancel': 'POST',
