@@ -1,7 +1,7 @@
 import { parseAst } from 'rolldown/parseAst';
 import { lineOf, type Finding, type SourceFile } from './source.ts';
 
-/** Participles, prepositions and verbs of a private dialect. A reader cannot tell what a variable of this name holds. */
+/** Participles, prepositions and verbs of a private dialect: they do not tell what a variable holds. */
 const NOT_NOUNS: ReadonlySet<string> = new Set(
   'asked told said given meant shown opened of by look looks taken kept left wanted named found made heard'.split(' '),
 );

@@ -58,7 +58,7 @@ export interface Access {
   readonly nonces: Nonces;
   /** The gateway as a resource whose access tokens an issuer signs. */
   readonly oauth: ProtectedResource;
-  /** What the gateway's own authorization server keeps. null without one. */
+  /** The rows of the gateway's own authorization server. null without one. */
   readonly authorizationState: StateStore | null;
   readonly runTokens: RunTokens;
   readonly clientSecrets: ClientSecrets;

@@ -124,7 +124,7 @@ export interface CallerKey {
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
-   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or a price to ask above.
+   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or an asking price.
    * Absent: none of these.
    */
   readonly restricted?: true;
