@@ -254,7 +254,7 @@ const shownPath = (url: string): string =>
     .join('');
 
 const NO_OAUTH =
-  'This gateway registers no OAuth clients. Give the client an API key, as the header "Authorization: Bearer <key>"';
+  'OAuth clients do not register at this address. If programs can sign in at this gateway, /.well-known/oauth-authorization-server names the right one. Otherwise give the client an API key, as the header "Authorization: Bearer <key>"';
 
 const OF_API = /^\/api\/v1\//;
 
