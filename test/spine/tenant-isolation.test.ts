@@ -23,7 +23,7 @@ const PUBLIC: readonly RegExp[] = [
   // Each entry is refused by the route that it asks for.
   /^\/api\/v1\/rpc$/,
   // Pages are the same for everybody: what they show they ask for.
-  /^\/(marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|dashboard|admin|assets)(\/(?!v1\/)|$)/,
+  /^\/(marketplace|models|tools|agents|images|videos|providers|rankings|playground|sign-in|authorize|dashboard|admin|assets)(\/(?!v1\/)|$)/,
   // Nobody is signed in: that is an answer too.
   /^\/api\/v1\/auth\/session$/,
   /^\/api\/v1beta\/models(\/:model)?$/,

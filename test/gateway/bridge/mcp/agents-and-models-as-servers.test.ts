@@ -180,7 +180,7 @@ test('a key that may not use it does not see its tool', async () => {
     (await modernPost({ origin, key: 'carol' }, `/mcp/${service}`, 'tools/list')).message;
   expect((await list('a2a/weather')).error).toMatchObject({
     code: -32012,
-    message: 'This API key may not use weather',
+    message: 'This API key may not use weather. It is limited to: acme/gpt',
   });
   expect((await list('model/acme/gpt')).result.tools).toMatchObject([{ name: 'chat' }]);
   await expect(connectV1(`${origin}/mcp/a2a/weather`, 'carol')).rejects.toThrow(/may not use weather/);
