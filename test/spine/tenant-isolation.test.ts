@@ -159,6 +159,7 @@ describe("another tenant's ids are unknown ids", () => {
             route,
             path: fill(route.path, { hash: ids.hash, id: ids.generation }),
             ...(route.method === 'PATCH' ? { body: { name: 'stolen' } } : {}),
+            ...(route.path.endsWith('/approvals/:id') ? { body: { decision: 'refuse' } } : {}),
           });
         if (route.path.endsWith('/generation')) requests.push({ route, path: `${route.path}?id=${ids.generation}` });
         return requests;
