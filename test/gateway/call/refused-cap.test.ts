@@ -19,7 +19,7 @@ describe('a refused cap', () => {
     ['Unrecognized request argument supplied: max_tokens', null],
     ['max_tokens is not supported', null],
   ])('by its name: %s', (message, instead) => {
-    expect(read(said(message))).toEqual({ of: 'name', instead });
+    expect(read(said(message))).toEqual({ kind: 'name', instead });
     expect(read(said(message), 'max_completion_tokens')).toBeNull();
   });
 
@@ -72,10 +72,10 @@ describe('a refused cap', () => {
       false,
     ],
   ])('by its size: %s', (message, tokens, lasting) => {
-    expect(read(said(message))).toEqual({ of: 'bound', tokens, lasting });
-    expect(read({ error: message })).toEqual({ of: 'bound', tokens, lasting });
-    expect(read({ object: 'error', message })).toEqual({ of: 'bound', tokens, lasting });
-    expect(read({ error: { message: 'Param Incorrect', param: message } })).toEqual({ of: 'bound', tokens, lasting });
+    expect(read(said(message))).toEqual({ kind: 'bound', tokens, lasting });
+    expect(read({ error: message })).toEqual({ kind: 'bound', tokens, lasting });
+    expect(read({ object: 'error', message })).toEqual({ kind: 'bound', tokens, lasting });
+    expect(read({ error: { message: 'Param Incorrect', param: message } })).toEqual({ kind: 'bound', tokens, lasting });
     // A bound that what was sent does not exceed explains nothing.
     expect(read(said(message), 'max_tokens', 5)).toBeNull();
   });
@@ -95,11 +95,11 @@ describe('a refused cap', () => {
         422,
       ),
     ).toEqual({
-      of: 'name',
+      kind: 'name',
       instead: null,
     });
     expect(read(detail({ type: 'less_than_equal', loc: ['body', 'max_tokens'], ctx: { le: 4096 } }))).toEqual({
-      of: 'bound',
+      kind: 'bound',
       tokens: 4096,
       lasting: true,
     });
