@@ -33,7 +33,7 @@ export interface BillingOptions {
   readonly health: Health;
   readonly limiter: RateLimiter;
   readonly policies: RatePolicies;
-  readonly quotes: Pick<Quotes, 'free'>;
+  readonly quotes: Quotes;
   /** CAIP-2 ids of the gateway's own chains, for receipts. The list may grow. */
   readonly networks: readonly string[];
   /** See callGraceMs. */

@@ -118,11 +118,7 @@ async function* execute<R, D extends ReplyPiece>(
 }
 
 /** Ends the requests of an attempt whose stream has no event in the time of its model. */
-function waitForEvent(
-  endpoint: Endpoint,
-  isStream: boolean,
-  requests: Pick<CallRequests, 'abort'>,
-): NodeJS.Timeout | undefined {
+function waitForEvent(endpoint: Endpoint, isStream: boolean, requests: CallRequests): NodeJS.Timeout | undefined {
   const ms = endpoint.kind === 'direct' && isStream ? (endpoint.timeouts?.firstEventMs ?? null) : null;
   if (ms === null) return undefined;
   const late = () =>

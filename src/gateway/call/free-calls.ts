@@ -73,12 +73,12 @@ const NOTHING: Settlement = { charged: 0n, fee: 0n, drawn: 0n, shortfall: 0n };
  * call, and its last frame is `settled` with nothing charged. If the client leaves, the call ends at once, because
  * nobody has to be paid for the rest.
  */
-export function createFree(observer: Pick<CallObserver, 'started' | 'failed'>): (next: Handler) => Handler {
+export function createFree(observer: CallObserver): (next: Handler) => Handler {
   return (next) => (call, signal) => runUnbilled(observer, next, call, signal);
 }
 
 async function* runUnbilled(
-  observer: Pick<CallObserver, 'started' | 'failed'>,
+  observer: CallObserver,
   next: Handler,
   call: Call,
   signal: CancelSignal,

@@ -9,7 +9,7 @@ import type { Call, CallObserver, CallRequest, Candidate } from './call.ts';
 import { createExecute } from './execute.ts';
 import { mostOf } from './lock-payments.ts';
 import type { Pipeline } from './pipeline.ts';
-import { createResume } from './prepare.ts';
+import { resumeCall } from './prepare.ts';
 import { createRetryBudget } from './retry-budget.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 import type { Upstream, UpstreamExchange, UpstreamReply, UpstreamRequest } from './upstream.ts';
@@ -65,7 +65,6 @@ export function createHeldCalls({ billing, catalog, router, ...options }: HeldCa
   const { ledger, prices, health, observer } = billing;
   const { elapsed } = options;
   const offerOf = createOffersById(catalog);
-  const resume = createResume(options);
   // A call counts when it is answered.
   const unseen: CallObserver = { ...observer, started() {}, failed() {}, resolved() {} };
   const holding = createBilling({ ...billing, observer: unseen });
@@ -130,7 +129,7 @@ export function createHeldCalls({ billing, catalog, router, ...options }: HeldCa
       // The call has the adapter of its request.
       return {
         prepare: <R, D extends ReplyPiece>(request: CallRequest<R, D>, id = callId) =>
-          resume(request, id, candidate) as Call<R, D>,
+          resumeCall(options, request, id, candidate) as Call<R, D>,
         run<R, D extends ReplyPiece>(call: Call<R, D>) {
           const execute = createExecute({ ...attempts, upstream: upstreamOf(answer, offer) });
           // The call has the adapter of its request.

@@ -50,7 +50,7 @@ export const payersWithBudgets = (payments: Payments, withBudgets: (paying: Call
   callerOf: async (caller, paymentAttempt) => withBudgets(await payments.callerOf(caller, paymentAttempt)),
 });
 
-export function createLockPayments(payments: Payments, ledger: Pick<Ledger, 'balance' | 'budget'>): LockPayments {
+export function createLockPayments(payments: Payments, ledger: Ledger): LockPayments {
   async function take({ caller }: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
     try {
       paymentAttempt.receipt = await payments.take(caller, paymentAttempt, needed);

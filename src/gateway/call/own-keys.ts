@@ -6,7 +6,7 @@ import type { CallRequest, Candidate } from './call.ts';
 
 /** Calls with the consumer's own key at a provider. */
 export interface OwnKeyCalls {
-  readonly keys: Pick<ProviderKeys, 'keysOf'>;
+  readonly keys: ProviderKeys;
   /** The part of the usual price that such a call costs, in basis points. All of it is the operator's. */
   readonly bps: number;
 }

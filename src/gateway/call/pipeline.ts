@@ -17,7 +17,7 @@ import { hasCredentials } from '#http';
 import type { Call, Candidate, Handler, CallRequest, CallObserver } from './call.ts';
 import { asksFor, unasked } from './ask-first.ts';
 import { mostOf } from './lock-payments.ts';
-import { createPrepare, type PrepareOptions } from './prepare.ts';
+import { prepareCall, type PrepareOptions } from './prepare.ts';
 import { releaseProbes } from './routing/router.ts';
 
 /** authenticate → resolve → authorise → limit → bill → execute. One object for every protocol. */
@@ -83,7 +83,7 @@ interface PipelineOptions extends PrepareOptions, CallerRatesOptions {
   /** The caller as a member that acts for the account of ACCOUNT_HEADER. Default: nobody acts for another account. */
   readonly act?: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   /** Accounts that the operator has frozen or closed make no new calls. Default: all accounts are open. */
-  readonly states?: Pick<AccountStates, 'stateOf'>;
+  readonly states?: AccountStates;
   /** LockPayments.canPay. Default: everybody can. */
   readonly canPay?: (call: Call) => Promise<boolean>;
   /** bill(execute). */
@@ -98,7 +98,6 @@ const UNPAID = '';
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { catalog, states } = options;
-  const prepare = createPrepare(options);
   const rates = createCallerRates(options);
 
   /**
@@ -172,7 +171,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       return after(stopped, (error) => {
         if (error !== null) throw error;
         // The prepared call has the adapter of its request.
-        return prepare(request, id) as Call<R, D> | Promise<Call<R, D>>;
+        return prepareCall(options, request, id) as Call<R, D> | Promise<Call<R, D>>;
       });
     },
   };

@@ -34,7 +34,15 @@ import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.
 import { lacking, takingAll, unavailable } from './routing/no-offer.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
-export interface PrepareOptions {
+/** The times of a call. */
+interface CallTimes {
+  readonly callTimeoutMs: number;
+  readonly now: () => number;
+  /** A monotonic clock in milliseconds: it ignores changes of the machine's clock. */
+  readonly elapsed: () => number;
+}
+
+export interface PrepareOptions extends CallTimes {
   readonly catalog: Catalog;
   readonly router: Router;
   readonly health: Health;
@@ -48,28 +56,16 @@ export interface PrepareOptions {
   /** Default: no call uses a key of its consumer. */
   readonly ownKeys?: OwnKeyCalls;
   readonly attemptsMax: number;
-  readonly callTimeoutMs: number;
-  readonly now: () => number;
-  /** A monotonic clock in milliseconds: it ignores changes of the machine's clock. */
-  readonly elapsed: () => number;
 }
 
-/** Makes the function that turns a request into a call with priced candidates, see Pipeline.prepare. */
-export function createPrepare(options: PrepareOptions): (request: CallRequest, id?: string) => Call | Promise<Call> {
-  const prepare = (request: CallRequest, id: string): Call | Promise<Call> => {
-    const call = after(resolve(options, request), (targets) =>
-      after(ownKeysFor(options.ownKeys, request, offersOf(targets)), (keys) =>
-        prepared(options, request, id, { targets, keys }),
-      ),
-    );
-    return request.room === undefined ? call : withRoom(options, call, request.room);
-  };
-  const quoted = (request: CallRequest, id: string) =>
-    request.quote && !request.free ? byQuote(options, prepare, request, request.quote, id) : prepare(request, id);
-  return (request, id = newCallId()) =>
-    request.caller.content === undefined || !isAsked(request)
-      ? quoted(request, id)
-      : prepareAsking(asking(options), quoted, request, id);
+/** Turns a request into a call with priced candidates, see Pipeline.prepare. */
+export function prepareCall(
+  options: PrepareOptions,
+  request: CallRequest,
+  id: string = newCallId(),
+): Call | Promise<Call> {
+  if (request.caller.content === undefined || !isAsked(request)) return prepareQuoted(options, request, id);
+  return prepareAsking(asking(options), (accepted, callId) => prepareQuoted(options, accepted, callId), request, id);
 }
 
 /** Whether a person may have to accept a request. What is free, or paid from a lock that was accepted, needs nobody. */
@@ -80,28 +76,37 @@ function asking({ quotes, askFirst, health, now }: PrepareOptions) {
   return { ...askFirst, quotes, health, now };
 }
 
+const prepareQuoted = (options: PrepareOptions, request: CallRequest, id: string): Call | Promise<Call> =>
+  request.quote && !request.free ? byQuote(options, request, request.quote, id) : prepareUnquoted(options, request, id);
+
+function prepareUnquoted(options: PrepareOptions, request: CallRequest, id: string): Call | Promise<Call> {
+  const call = after(resolve(options, request), (targets) =>
+    after(ownKeysFor(options.ownKeys, request, offersOf(targets)), (keys) =>
+      prepared(options, request, id, { targets, keys }),
+    ),
+  );
+  return request.room === undefined ? call : withRoom(options, call, request.room);
+}
+
 /**
- * Makes the function that turns a request into a call at one candidate, whose money is locked already. Nothing is
- * looked up, chosen or refused.
+ * Turns a request into a call at one candidate, whose money is locked already. Nothing is looked up, chosen or refused.
  */
-export const createResume =
-  (options: Pick<PrepareOptions, 'callTimeoutMs' | 'now' | 'elapsed'>) =>
-  (request: CallRequest, id: string, candidate: Candidate): Call =>
-    toCall(options, request, id, candidate.offer.service, [candidate], null);
+export const resumeCall = (options: CallTimes, request: CallRequest, id: string, candidate: Candidate): Call =>
+  toCall(options, request, id, candidate.offer.service, [candidate], null);
 
 /** A call that uses a quote. Rejects with GatewayError `not_found`, `quote_expired`, `quote_used`, `quote_mismatch`. */
 async function byQuote(
-  { quotes, health }: PrepareOptions,
-  prepare: (request: CallRequest, id: string) => Call | Promise<Call>,
+  options: PrepareOptions,
   request: CallRequest,
   asked: RequestedQuote,
   id: string,
 ): Promise<Call> {
+  const { quotes, health } = options;
   try {
     if (quotes === undefined)
       throw new GatewayError('not_found', 'This gateway gives no quotes', { param: 'quote_id' });
     const quote = await quotes.find(asked.id, request.caller);
-    const call = await prepare(atQuote(request, quote), id);
+    const call = await prepareUnquoted(options, atQuote(request, quote), id);
     try {
       refuseDearer(call, quote);
       await quotes.claim(quote.id, id);
@@ -111,7 +116,7 @@ async function byQuote(
     }
     return { ...call, quote: quote.id };
   } catch (error) {
-    if (asked.implied && error instanceof GatewayError) return prepare(request, id);
+    if (asked.implied && error instanceof GatewayError) return prepareUnquoted(options, request, id);
     throw error;
   }
 }
@@ -284,7 +289,7 @@ const boundPriceIn =
   };
 
 function toCall(
-  { callTimeoutMs, now, elapsed }: Pick<PrepareOptions, 'callTimeoutMs' | 'now' | 'elapsed'>,
+  { callTimeoutMs, now, elapsed }: CallTimes,
   request: CallRequest,
   id: string,
   service: string,

@@ -30,9 +30,9 @@ export interface QuoteView {
 }
 
 interface QuoteCallDeps {
-  readonly pipeline: Pick<Pipeline, 'prepare'>;
-  readonly quotes: Pick<Quotes, 'give'>;
-  readonly health: Pick<Health, 'notProbed'>;
+  readonly pipeline: Pipeline;
+  readonly quotes: Quotes;
+  readonly health: Health;
 }
 
 /**

@@ -49,12 +49,12 @@ export interface Runs {
 }
 
 interface RunsOptions {
-  readonly ledger: Pick<Ledger, 'lock' | 'release'>;
+  readonly ledger: Ledger;
   readonly now: () => number;
   /** Milliseconds from the end of `timeoutMs` to the expiry of the lock. */
   readonly graceMs: number;
   /** Default: nothing can be paid in place. */
-  readonly payments?: Pick<LockPayments, 'prepay' | 'repay'>;
+  readonly payments?: LockPayments;
   /** Absent: nobody ends a run. */
   readonly running?: RunningCalls;
 }

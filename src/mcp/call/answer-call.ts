@@ -35,8 +35,8 @@ import { mayAsk, withContent } from '#accounts';
 import { requestKey } from '#payments';
 import type { KeptReplies, Around } from '#files';
 import { statusInSession, toMcpError, worthTelling } from '../wire/errors-mcp.ts';
-import { askToOpen, DECISION_WAIT_MS, type WithoutAnswer } from '../request/approval.ts';
-import { contentOf, type PaidRequest, paymentRequired, requestDigest } from '../request/paid-request.ts';
+import { askToOpen, DECISION_WAIT_MS } from '../request/approval.ts';
+import { contentOf, paymentRequired, requestDigest } from '../request/paid-request.ts';
 import type { McpResponse, McpRequest } from '../request/mcp-request.ts';
 import { withMeta } from '../wire/meta.ts';
 import { X402 } from '../wire/revisions.ts';
@@ -50,24 +50,14 @@ interface AnswerCallDeps {
   readonly onError: (error: unknown) => void;
 }
 
-/** A client's request that becomes a call. `R`: the call's result; `D`: what its data frames hold. */
-interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
-  extends Pick<McpRequest, 'message' | 'client' | 'continued' | 'service'>, PaidRequest {
-  readonly free: boolean;
-  /** Absent if the client cannot be asked to open a URL. */
-  readonly capabilities?: McpRequest['capabilities'];
-  /** As in WithoutAnswer; default null. */
-  readonly opened?: WithoutAnswer['opened'];
-  /** null without a key. */
-  readonly idempotencyKey: string | null;
-  /** The called name. Two requests are the same if this name, the method and the arguments are equal. */
-  readonly target: string;
-  /** Makes the call with this id. `clientGone` aborts when the client leaves. Rejects with GatewayError. */
-  request(callId: string, clientGone: CancelSignal): CallRequest<R, D> | Promise<CallRequest<R, D>>;
+/** How requests become calls, and their results answers. `R`: the call's result; `D`: what its data frames hold. */
+export interface CallForm<R = unknown, D extends ReplyPiece = ReplyPiece> {
+  /** Makes the call of a request, which has its `callId` and `clientGone`. Rejects with GatewayError. */
+  call(request: McpRequest): CallRequest<R, D> | Promise<CallRequest<R, D>>;
   /** Turns the content of a data frame into whole events for the client; null if there is nothing to write. */
   events(data: D): Uint8Array | null;
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
-  unlisted?(): Promise<GatewayError | null>;
+  unlisted?(request: McpRequest): Promise<GatewayError | null>;
   /** The result of the call as a response for the client; null for a reply without a response. */
   response(result: R | null): McpResponse | null;
   /**
@@ -78,7 +68,8 @@ interface AnsweredCall<R = unknown, D extends ReplyPiece = ReplyPiece>
 }
 
 export type AnswerCall = <R, D extends ReplyPiece>(
-  call: AnsweredCall<R, D>,
+  request: McpRequest,
+  form: CallForm<R, D>,
   answer: ClientAnswer,
   gone: CancelSignal,
 ) => Promise<void>;
@@ -90,55 +81,58 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
     if (largeReplies?.takes(lengthOf(pieces)))
       await largeReplies.keep(caller.account, id, { status, headers: {} }, pieces).catch(onError);
   };
-  const repeatLarge = async ({ caller, message }: AnsweredCall, answer: ClientAnswer, key: TakenKey) => {
+  const repeatLarge = async ({ caller, message }: McpRequest, answer: ClientAnswer, key: TakenKey) => {
     const client = largeReplies ? answer.body() : null;
     if (client === null) throw idempotencyError(key.kind);
     await largeReplies!.repeat(caller.account, key, client, aroundOutcome(message.idText));
   };
   return async <R, D extends ReplyPiece>(
-    answeredCall: AnsweredCall<R, D>,
+    request: McpRequest,
+    form: CallForm<R, D>,
     answer: ClientAnswer,
     gone: CancelSignal,
   ) => {
     let isOpen = false;
-    const { idText } = answeredCall.message;
+    const { idText } = request.message;
+    const isFree = request.rule.billing === 'free';
     try {
       await handlePaidRequest<StartedProviderCall<R, D>>(paid, {
-        caller: answeredCall.caller,
-        repeats: answeredCall.free ? null : repeatsOf(answeredCall, (key) => repeatLarge(answeredCall, answer, key)),
+        caller: request.caller,
+        repeats: isFree ? null : repeatsOf(request, (key) => repeatLarge(request, answer, key)),
         gone,
         async open(callId, clientGone) {
-          const asking = answeredCall.request(callId, clientGone);
-          const prepared = isPromise(asking) ? await asking : asking;
-          const request = mayAsk(prepared.caller) ? askable(prepared, answeredCall) : prepared;
-          const opening = openCall(pipeline, request, callId, clientGone);
+          request.callId = callId;
+          request.clientGone = clientGone;
+          const making = form.call(request);
+          const made = isPromise(making) ? await making : making;
+          const asking = mayAsk(made.caller) ? askable(made, request) : made;
+          const opening = openCall(pipeline, asking, callId, clientGone);
           const call = isPromise(opening) ? await opening : opening;
           isOpen = true;
           return call;
         },
-        write: (call, isKept) => write(answeredCall, call, answer, isKept ? keepLarge : null),
+        write: (call, isKept) => write(form, call, answer, isKept ? keepLarge : null),
         replay: (reply) => answer.end(withId(idText, reply), reply.status, REPLAYED),
         async refuse(refusal) {
-          const unlisted = (await answeredCall.unlisted?.()) ?? null;
+          const unlisted = (await form.unlisted?.(request)) ?? null;
           if (unlisted !== null) throw unlisted;
-          const result = await paymentRequired(answeredCall, refusal);
+          const result = await paymentRequired(request, refusal);
           return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
         },
       });
     } catch (error) {
       // Nobody waits for the answer to a request that was cancelled, or whose session has ended.
       if (isOpen && gone.aborted) return answer.close();
-      const { client, capabilities = {} } = answeredCall;
-      const open = askToOpen(error, { client, capabilities, declined: answeredCall.opened === 'decline' });
+      const open = askToOpen(error, request);
       if (open !== null && 'result' in open) return answer.end(resultText(idText, open.result), 200);
       if (open !== null) return answer.end(errorText(idText, open.error), 200);
-      const result = isOpen ? null : answeredCall.errorResult?.(error);
+      const result = isOpen ? null : form.errorResult?.(error);
       if (typeof result === 'string') return answer.end(resultText(idText, result), 200);
       const fault = worthTelling(error);
       if (fault !== null) onError(fault);
-      const more = answeredCall.payment?.receipt ? { [X402.response]: answeredCall.payment.receipt } : {};
+      const more = request.payment?.receipt ? { [X402.response]: request.payment.receipt } : {};
       const reply = toMcpError(error, idText, more);
-      answer.end(reply.text, answeredCall.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
+      answer.end(reply.text, request.client === 'legacy' ? statusInSession(reply) : reply.status, reply.headers);
     }
   };
 }
@@ -147,8 +141,8 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
  * A repeated request gets the outcome of the first one, with its own id. The key includes the round, because clients
  * send the same key with each round of a call and each round is a different request.
  */
-function repeatsOf(call: AnsweredCall, onTaken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
-  const { caller, payment, idempotencyKey, continued, message, target } = call;
+function repeatsOf(request: McpRequest, onTaken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
+  const { caller, payment, idempotencyKey, continued, message, target } = request;
   const key = requestKey(caller, payment, idempotencyKey);
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
@@ -156,24 +150,27 @@ function repeatsOf(call: AnsweredCall, onTaken: NonNullable<RepeatKey['taken']>)
 }
 
 /** A request with its content, for the person who may have to accept it. */
-function askable<R, D extends ReplyPiece>(request: CallRequest<R, D>, call: AnsweredCall<R, D>): CallRequest<R, D> {
-  const waitMs = call.opened === 'accept' ? DECISION_WAIT_MS : 0;
-  return { ...request, caller: withContent(request.caller, call.service, contentOf(call.message), waitMs) };
+function askable<R, D extends ReplyPiece>(
+  call: CallRequest<R, D>,
+  { service, message, opened }: McpRequest,
+): CallRequest<R, D> {
+  const waitMs = opened === 'accept' ? DECISION_WAIT_MS : 0;
+  return { ...call, caller: withContent(call.caller, service, contentOf(message), waitMs) };
 }
 
 /** Writes events as they come. The response is the end of the answer. */
 async function write<R, D extends ReplyPiece>(
-  answeredCall: AnsweredCall<R, D>,
+  form: CallForm<R, D>,
   { call, frames }: StartedProviderCall<R, D>,
   answer: ClientAnswer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
   for await (const frame of frames) {
     if (frame.type === 'data') {
-      const events = answeredCall.events(frame.data);
+      const events = form.events(frame.data);
       if (events !== null) await answer.events(events);
     }
-    if (frame.type === 'settled') return written(answeredCall.response(frame.result), call, frame, answer, keepLarge);
+    if (frame.type === 'settled') return written(form.response(frame.result), call, frame, answer, keepLarge);
   }
   return { kept: () => null, charged: false, end: () => answer.close() };
 }

@@ -13,7 +13,7 @@ import type { ListMethod } from '../shapes/lists.ts';
 import { freeEnd } from '../request/ending.ts';
 import { type McpFreeCall, OURSELVES, runFreeCall } from '../request/free-call.ts';
 import { readOwnRequest, requestText } from '../wire/own-messages.ts';
-import { ERROR, META, MODERN } from '../wire/revisions.ts';
+import { ERROR, META, MODERN, MODERN_METHODS } from '../wire/revisions.ts';
 import type { Servers } from '../servers/servers.ts';
 import { withoutTaskTools } from '../request/extension.ts';
 import type {
@@ -87,8 +87,18 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
       message,
       client: 'modern',
       caller: OURSELVES,
+      requestId: `own-${method}`,
       callId: `own-${method}`,
       service,
+      target: service,
+      rule: MODERN_METHODS[method]!,
+      traceparent: null,
+      wantsReceipt: false,
+      idempotencyKey: null,
+      cap: null,
+      quote: null,
+      payment: null,
+      opened: null,
       events: false,
       capabilities: ASKED,
       paramHeaders: {},

@@ -6,21 +6,12 @@ import type { RequestMessage } from '#json-rpc';
 import type { CancelSignal, ReplyPiece } from '#billing/amounts';
 import { pinned, type Offer, nearestHint, type Catalog } from '#catalog';
 import type { Caller } from '#accounts';
-import {
-  capCost,
-  type CallRequest,
-  type CostCap,
-  NO_PREFERENCES,
-  type ProviderAdapter,
-  type RequestedQuote,
-} from '#call';
+import { capCost, type CallRequest, NO_PREFERENCES, type ProviderAdapter } from '#call';
 import { LISTEN_MS } from '#limits';
-import type { PaymentAttempt } from '#payments';
-import type { AnswerCall } from './answer-call.ts';
-import type { McpRequest } from '../request/mcp-request.ts';
-import { MODERN, type MethodRule } from '../wire/revisions.ts';
+import type { AnswerCall, CallForm } from './answer-call.ts';
+import type { McpRequest, McpResponse } from '../request/mcp-request.ts';
+import { MODERN } from '../wire/revisions.ts';
 import { TOOL_NAME_MAX } from '../shapes/definitions.ts';
-import type { WithoutAnswer } from '../request/approval.ts';
 import { hasOwnPrice, priceOfTool } from '../request/ending.ts';
 import { UpstreamAdapter, type UpstreamAdapterDeps } from './upstream-adapter.ts';
 import type { ToolCatalogue } from '../catalogue/tool-catalogue.ts';
@@ -31,49 +22,19 @@ interface RunRequestDeps extends RequestCallDeps {
   readonly unlistedTool: UnlistedTool;
 }
 
-/** A client's request, with everything that the route read from it. */
-export interface RequestToRun extends RequestCall {
-  readonly mcpRequest: Omit<McpRequest, 'callId' | 'clientGone'>;
-  /** null without a key. */
-  readonly idempotencyKey: string | null;
-  /** As in WithoutAnswer. */
-  readonly opened: WithoutAnswer['opened'];
-}
-
-export type RunRequest = (request: RequestToRun, answer: ClientAnswer, gone: CancelSignal) => Promise<void>;
+export type RunRequest = (request: McpRequest, answer: ClientAnswer, gone: CancelSignal) => Promise<void>;
 
 /**
  * Takes one request to a server through the pipeline and writes its answer. Never rejects: an error becomes the answer.
  */
 export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunRequestDeps): RunRequest {
-  return (request, answer, gone) => {
-    const { message, client, capabilities, caller, continued, service } = request.mcpRequest;
-    const { rule, idempotencyKey, opened, payment = null, target } = request;
-    return answerCall(
-      {
-        message,
-        client,
-        capabilities,
-        opened,
-        caller,
-        continued,
-        service,
-        free: rule.billing === 'free',
-        idempotencyKey,
-        payment,
-        target,
-        request(callId, clientGone) {
-          const mcpRequest = { ...request.mcpRequest, callId, clientGone };
-          return requestCall(deps, request, mcpRequest, new UpstreamAdapter(deps, mcpRequest));
-        },
-        unlisted: () => unlistedTool(target, message),
-        events: (bytes) => bytes,
-        response: (result) => result,
-      },
-      answer,
-      gone,
-    );
+  const passed: CallForm<McpResponse | null, Uint8Array> = {
+    call: (request) => requestCall(deps, request, new UpstreamAdapter(deps, request)),
+    unlisted: unlistedTool,
+    events: (bytes) => bytes,
+    response: (result) => result,
   };
+  return (request, answer, gone) => answerCall(request, passed, answer, gone);
 }
 
 export interface RequestCallDeps extends UpstreamAdapterDeps {
@@ -81,33 +42,16 @@ export interface RequestCallDeps extends UpstreamAdapterDeps {
   readonly refusal: (offer: Offer, tool: string) => GatewayError | null;
 }
 
-/** The facts that make a call out of a client's request, besides the request itself. */
-interface RequestCall {
-  readonly rule: MethodRule;
-  readonly requestId: string;
-  readonly traceparent: string | null;
-  readonly wantsReceipt: boolean;
-  /** The most that a billed call may cost. Default: no bound. */
-  readonly cap?: CostCap | null;
-  /** The quote that a billed call is charged by. Default: none. */
-  readonly quote?: RequestedQuote | null;
-  /** The payment that came with the request. Default: none. */
-  readonly payment?: PaymentAttempt | null;
-  /** The name that `prepare` resolves. For a session or a continuation it is the pinned form of the offer. */
-  readonly target: string;
-}
-
 /**
  * A client's request in the form that the pipeline takes. `adapter` takes it to a server. Throws GatewayError
  * `invalid_request` for a call that names no tool.
  */
 export function requestCall<R, D extends ReplyPiece>(
-  { refusal }: Pick<RequestCallDeps, 'refusal'>,
-  request: RequestCall,
-  mcpRequest: McpRequest,
+  { refusal }: RequestCallDeps,
+  request: McpRequest,
   adapter: ProviderAdapter<R, D>,
 ): CallRequest<R, D> {
-  const { message, caller, continued } = mcpRequest;
+  const { message, caller, continued } = request;
   const billed = request.rule.billing === 'billed';
   const tool = billed ? toolOf(message) : null;
   if (billed) refuseOtherThanObject(message);
@@ -119,12 +63,12 @@ export function requestCall<R, D extends ReplyPiece>(
     preferences: NO_PREFERENCES,
     stickyKey: stickyKeyOf(caller),
     images: 0,
-    stream: mcpRequest.events,
+    stream: request.events,
     adapter,
     operation: tool,
     free: billed ? null : message.method,
     ...(request.rule.whole ? { whole: true } : {}),
-    facts: () => factsOf(mcpRequest),
+    facts: () => factsOf(request),
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
@@ -137,12 +81,12 @@ export function requestCall<R, D extends ReplyPiece>(
     metadata: null,
     traceparent: request.traceparent,
     wantsReceipt: request.wantsReceipt,
-    payment: request.payment ?? null,
+    payment: request.payment,
     // A later round of a call keeps the price of its first round.
-    quote: continued === null ? (request.quote ?? null) : null,
+    quote: continued === null ? request.quote : null,
     ...(message.method === 'subscriptions/listen' ? { timeoutMs: LISTEN_CALL_MS } : {}),
   };
-  return capCost(callRequest, request.cap ?? null);
+  return capCost(callRequest, request.cap);
 }
 
 /** Longer than LISTEN_MS, so that the listening stream ends before the timeout of its call. */
@@ -212,7 +156,7 @@ interface UnlistedToolDeps {
  * lists that are known here. For calls that are refused because money is missing: nobody should pay to learn that there
  * is no such tool. All other calls go to the server, which knows better.
  */
-type UnlistedTool = (target: string, message: RequestMessage) => Promise<GatewayError | null>;
+type UnlistedTool = (request: Pick<McpRequest, 'target' | 'message'>) => Promise<GatewayError | null>;
 
 /** How long a refusal waits for servers that are asked for their lists again. */
 const RENEWED_WITHIN_MS = 3_000;
@@ -222,7 +166,7 @@ export function createUnlistedTool({ catalog, catalogue }: UnlistedToolDeps): Un
     const listing = catalogue.listingOf(offer);
     return listing !== null && !listing.truncated && !listing.tools.has(tool);
   };
-  return async (target, { params }) => {
+  return async ({ target, message: { params } }) => {
     const tool = String(params?.['name']);
     const { offers } = catalog.resolve(target, 'tool');
     const isUnlisted = () => offers.every((offer) => lacks(offer, tool));

@@ -14,7 +14,6 @@ import {
   MAX_COST_META,
   parseIdempotencyKey,
   refuseCapBeside,
-  type RequestedQuote,
   requestedQuote,
 } from '#call';
 import type { StreamQuota } from '#limits';
@@ -23,8 +22,9 @@ import { withoutAnswer } from '../request/approval.ts';
 import { withoutMeta } from '../wire/meta.ts';
 import { withoutTaskParam } from '../request/extension.ts';
 import { ERROR, LEGACY_METHODS, MODERN_METHODS, modernStatusOf, type MethodRule, X402 } from '../wire/revisions.ts';
-import { type ReadPaid } from '../request/paid-request.ts';
-import type { RunRequest, RequestToRun } from './request-call.ts';
+import type { ReadPaid } from '../request/paid-request.ts';
+import type { OwnMeta } from '../request/mcp-request.ts';
+import type { RunRequest } from './request-call.ts';
 import { openState } from '../request/request-state.ts';
 import { listenEnd } from '../wire/own-messages.ts';
 
@@ -91,28 +91,27 @@ export function createStateless({ runRequest, readPaid, seals, receipts }: State
     }
     await runRequest(
       {
-        mcpRequest: {
-          message: own.message,
-          client,
-          caller,
-          service,
-          events,
-          capabilities,
-          paramHeaders: unwrapped ? null : paramHeaders(headers),
-          session: null,
-          continued,
-          toClient,
-        },
-        rule: ruleOf(client, request.method),
+        message: own.message,
+        client,
+        caller,
         requestId,
+        callId: '',
+        service,
+        target: service,
+        rule: ruleOf(client, request.method),
         traceparent: traceOf(headers, request),
         wantsReceipt: own.wantsReceipt,
+        idempotencyKey: own.idempotencyKey,
         cap: own.cap,
         quote: own.quote,
-        idempotencyKey: own.idempotencyKey,
-        opened: own.opened,
         payment,
-        target: service,
+        opened: own.opened,
+        events,
+        capabilities,
+        paramHeaders: unwrapped ? null : paramHeaders(headers),
+        session: null,
+        continued,
+        toClient,
       },
       answer,
       gone,
@@ -126,17 +125,6 @@ function ruleOf(client: StatelessRequest['client'], method: string): MethodRule 
   const rule = (client === 'modern' ? MODERN_METHODS : LEGACY_METHODS)[method];
   if (!rule) throw new Error(`${method} was let in and is in no table`);
   return rule;
-}
-
-/** The members of a request that are for the gateway itself. */
-interface OwnMeta extends Pick<RequestToRun, 'wantsReceipt' | 'idempotencyKey' | 'opened'> {
-  /** null without a quote, and for a free method. */
-  readonly quote: RequestedQuote | null;
-  /** The most that a tool call may cost. Null without a bound, and for a free method. */
-  readonly cap: CostCap | null;
-  readonly message: RequestMessage;
-  /** The payment, unchanged; undefined without one. */
-  readonly payment: unknown;
 }
 
 /** Reads the members for the gateway itself, and removes them. Throws GatewayError `invalid_request`. */

@@ -160,8 +160,18 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
           message: toolsCall(callId, tool, argsText, ask.stream),
           client: 'bare',
           caller,
+          requestId,
           callId,
           service: listing.service,
+          target,
+          rule: LEGACY_METHODS['tools/call']!,
+          traceparent,
+          wantsReceipt,
+          idempotencyKey: null,
+          cap: null,
+          quote: null,
+          payment: null,
+          opened: null,
           events: ask.stream,
           capabilities: {},
           paramHeaders: null,
@@ -171,12 +181,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
         };
         const askedForInput = `The tool ${printable(tool)} asks for input, but this API cannot send input to a tool. Call the tool over MCP, at /mcp/${listing.service}`;
         const options = { progressToken: callId, bytesMax, askedForInput };
-        return requestCall(
-          deps,
-          { rule: LEGACY_METHODS['tools/call']!, requestId, traceparent, wantsReceipt, target },
-          mcpRequest,
-          partsAdapter(new UpstreamAdapter(deps, mcpRequest), options),
-        );
+        return requestCall(deps, mcpRequest, partsAdapter(new UpstreamAdapter(deps, mcpRequest), options));
       },
     },
     async toolsOf(service) {

@@ -16,14 +16,17 @@ const QUESTION = 'tollgate/approval';
 /** How long a request with an answer waits for the decision: a person needs longer than the client to open a URL. */
 export const DECISION_WAIT_MS = 25_000;
 
-type Asked = Pick<McpRequest, 'client' | 'capabilities'> & { readonly declined: boolean };
-
 /** The answer that asks a client to open the page of a decision; null if it opens none, or for another error. */
 export function askToOpen(
   error: unknown,
-  { client, capabilities, declined }: Asked,
+  { client, capabilities, opened }: McpRequest,
 ): { readonly result: string } | { readonly error: JsonRpcError } | null {
-  if (!(error instanceof GatewayError) || error.code !== 'approval_required' || client === 'bare' || declined)
+  if (
+    !(error instanceof GatewayError) ||
+    error.code !== 'approval_required' ||
+    client === 'bare' ||
+    opened === 'decline'
+  )
     return null;
   const { elicitation } = capabilities;
   const approval = error.body?.['approval'] as { readonly id: string; readonly url: string | null };
@@ -39,11 +42,7 @@ export function askToOpen(
 }
 
 /** A request without its answer to the gateway's own question. */
-export interface WithoutAnswer {
-  readonly message: RequestMessage;
-  /** `accept`: the client has opened the page; `decline`: it has not; null without an answer. */
-  readonly opened: 'accept' | 'decline' | null;
-}
+type WithoutAnswer = Pick<McpRequest, 'message' | 'opened'>;
 
 export function withoutAnswer(message: RequestMessage): WithoutAnswer {
   const answers = message.params?.['inputResponses'];

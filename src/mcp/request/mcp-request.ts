@@ -13,19 +13,45 @@ import {
 import type { CancelSignal } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Offer } from '#catalog';
-import type { ReplyEnd, Send } from '#call';
-import { ERROR, type Era } from '../wire/revisions.ts';
+import type { CostCap, ReplyEnd, RequestedQuote, Send } from '#call';
+import type { PaymentAttempt } from '#payments';
+import { ERROR, type Era, type MethodRule } from '../wire/revisions.ts';
 
-/** One request of a client on its way to one server and back. */
+/** One request of a client on its way to one server and back, with all that the gateway has read of it. */
 export interface McpRequest {
   /** The message as the client sent it. Through the aggregate, with the names that the server knows. */
   readonly message: RequestMessage;
   /** How the client speaks: `bare` posts single requests without envelope and session. */
   readonly client: 'modern' | 'legacy' | 'bare';
   readonly caller: Caller;
-  readonly callId: string;
+  readonly requestId: string;
+  /** Id of its call; empty before the call is made. */
+  callId: string;
   /** The service that was called, by its name. */
   readonly service: string;
+  /**
+   * The name that `prepare` resolves: of the service, or the pinned form of one offer. Two requests are the same if
+   * this name, the method and the arguments are equal.
+   */
+  readonly target: string;
+  /** The rule of its method. */
+  readonly rule: MethodRule;
+  /** The W3C trace that it belongs to; null for none. */
+  readonly traceparent: string | null;
+  readonly wantsReceipt: boolean;
+  /** null without a key. */
+  readonly idempotencyKey: string | null;
+  /** The most that a billed call may cost; null for no bound. */
+  readonly cap: CostCap | null;
+  /** The quote that a billed call is charged by; null for none. */
+  readonly quote: RequestedQuote | null;
+  /** The payment that came with it; null for none. */
+  readonly payment: PaymentAttempt | null;
+  /**
+   * Its answer to the gateway's question to open the page of a decision. `accept`: the client has opened it; `decline`:
+   * it has not; null without an answer.
+   */
+  readonly opened: 'accept' | 'decline' | null;
   /**
    * The client accepts an event stream. If not, notifications are dropped, and requests of the server to the client are
    * refused.
@@ -45,7 +71,16 @@ export interface McpRequest {
    * Aborts when the client leaves, which cancels a request of 2026-07-28. Absent if nothing may be cancelled: the
    * outcome is kept for a repeat.
    */
-  readonly clientGone?: CancelSignal;
+  clientGone?: CancelSignal;
+}
+
+/** The members of a request that are for the gateway itself, and the message without them. */
+export interface OwnMeta extends Pick<
+  McpRequest,
+  'message' | 'wantsReceipt' | 'idempotencyKey' | 'cap' | 'quote' | 'opened'
+> {
+  /** The payment, unchanged; undefined without one. */
+  readonly payment: unknown;
 }
 
 /** The content of a `requestState` that the gateway sealed. */

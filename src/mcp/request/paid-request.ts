@@ -1,32 +1,21 @@
 import { hash } from 'node:crypto';
 import type { RequestMessage } from '#json-rpc';
 import { membersOf } from '#wire';
-import { keyedRequest, paidCaller, paymentOf, type Payments, type PaymentAttempt } from '#payments';
+import { keyedRequest, paidCaller, paymentOf, type Payments } from '#payments';
 import type { Caller } from '#accounts';
 import type { UnpaidCall } from '#call';
 import { formatUsd } from '#billing/amounts';
-import type { McpRequest } from './mcp-request.ts';
+import type { McpRequest, OwnMeta } from './mcp-request.ts';
 import { X402 } from '../wire/revisions.ts';
 
-/** The caller of a request, and the payment that came with it. */
-export interface PaidRequest {
-  readonly caller: Caller;
-  readonly payment: PaymentAttempt | null;
-}
-
-/** A request, with its members about payment and repeats. */
-interface PaidMeta {
-  readonly message: RequestMessage;
-  readonly payment: unknown;
-  readonly idempotencyKey: string | null;
-}
+type Payer = Pick<McpRequest, 'caller' | 'payment'>;
 
 /**
  * Reads the payment of a request. `target`: the called service, as the request names it. All rounds of a call count as
  * the same request for a payment, because they are one call. Throws GatewayError `invalid_request`,
  * `service_unavailable`.
  */
-export type ReadPaid = (caller: Caller, target: string, own: PaidMeta) => PaidRequest | Promise<PaidRequest>;
+export type ReadPaid = (caller: Caller, target: string, own: OwnMeta) => Payer | Promise<Payer>;
 
 export function createReadPaid(payments: Payments): ReadPaid {
   return (caller, target, { message, payment: paymentMeta, idempotencyKey }) => {
@@ -44,7 +33,7 @@ export function createReadPaid(payments: Payments): ReadPaid {
  * as structured content and as text. For a modern client it is marked as complete, as every result must be.
  */
 export async function paymentRequired(
-  { client, message, service, payment }: Pick<McpRequest, 'client' | 'message' | 'service'> & PaidRequest,
+  { client, message, service, payment }: McpRequest,
   { amount, terms }: UnpaidCall,
 ): Promise<string> {
   const tool = String(message.params?.['name']).toWellFormed();

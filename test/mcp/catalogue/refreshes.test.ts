@@ -72,11 +72,10 @@ test('a tool is unlisted only if its server, asked again, lists it nowhere', asy
   const offer = toolOffer(server.url);
   const { catalog, catalogue, now } = await startCatalogue([offer], { gapMs: 10_000 });
   const unlisted = createUnlistedTool({ catalog, catalogue });
-  const asked = (name: string) =>
-    unlisted(
-      'acme/tools',
-      parseMessage(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } })) as RequestMessage,
-    );
+  const asked = (name: string) => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } });
+    return unlisted({ target: 'acme/tools', message: parseMessage(text) as RequestMessage });
+  };
   expect(await asked('one')).toBeNull();
   expect(await asked('ones')).toMatchObject({ message: 'There is no tool ones here. The nearest: one' });
   now.advance(60_000);

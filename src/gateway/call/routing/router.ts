@@ -331,6 +331,6 @@ const ratesTogether = ({
 /**
  * To be called for a prepared call that will not be sent. Other calls may then probe its offers that have cooled down.
  */
-export function releaseProbes(health: Pick<Health, 'notProbed'>, { candidates, caller }: Call): void {
+export function releaseProbes(health: Health, { candidates, caller }: Call): void {
   for (const { offer } of candidates) health.notProbed(offer, caller.account);
 }

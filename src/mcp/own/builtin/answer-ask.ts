@@ -9,7 +9,7 @@ import { capCost } from '#call';
 import { nearestHint } from '#catalog';
 import { type ContentResult, type EventBatch, partOf, type TargetAdapters } from '#bridge';
 import { ownResult, type ServerInfo } from '../own-answer.ts';
-import type { AnswerCall } from '../../call/answer-call.ts';
+import type { AnswerCall, CallForm } from '../../call/answer-call.ts';
 import type { ReadPaid } from '../../request/paid-request.ts';
 import { type RequestContext, ownMeta, traceOf } from '../../call/stateless.ts';
 import type { McpRequest, McpResponse } from '../../request/mcp-request.ts';
@@ -17,6 +17,7 @@ import { readAsk } from './ask-tools.ts';
 import { fullName, type BridgedKind, WORD } from './bridged-services.ts';
 import { progressTokenOf } from '../../request/modern-to-legacy-text.ts';
 import { withMeta } from '../../wire/meta.ts';
+import { MODERN_METHODS } from '../../wire/revisions.ts';
 import { createPartsContent, wordsOfItem } from '../../call/content-parts.ts';
 
 /** A call of a tool that asks an agent or a model. */
@@ -83,34 +84,42 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
     const target = fullName(kind, name);
     const { caller, payment } = await readPaid(sender, target, own);
     const parts = createPartsAnswer({ kind, message, modern, events, info, charsMax });
-    await answerCall(
-      {
-        message,
-        client,
-        caller,
-        continued: null,
-        service: target,
-        free: false,
-        idempotencyKey: own.idempotencyKey,
-        payment,
-        target,
-        async request() {
-          if (!targetAdapter || !there()) throw new GatewayError('invalid_model', unknown());
-          const context = { caller, requestId, traceparent: traceOf(headers, message), wantsReceipt: own.wantsReceipt };
-          const request = capCost(
-            await targetAdapter.toCall(name, { ...read.ask, stream: parts.isHeard }, context),
-            own.cap,
-          );
-          return { ...request, quote: own.quote, ...(payment ? { payment } : {}) };
-        },
-        events: parts.events,
-        response: parts.response,
-        errorResult: (error) =>
-          error instanceof GatewayError && isCorrectable(error.code) ? failed(error.message) : null,
+    const request: McpRequest = {
+      message,
+      client,
+      caller,
+      requestId,
+      callId: '',
+      service: target,
+      target,
+      rule: MODERN_METHODS['tools/call']!,
+      traceparent: traceOf(headers, message),
+      wantsReceipt: own.wantsReceipt,
+      idempotencyKey: own.idempotencyKey,
+      cap: own.cap,
+      quote: own.quote,
+      payment,
+      opened: null,
+      events,
+      capabilities: {},
+      paramHeaders: null,
+      session: null,
+      continued: null,
+      toClient: (text) => text,
+    };
+    const form: CallForm<ContentResult, EventBatch> = {
+      async call({ traceparent, wantsReceipt, cap, quote }) {
+        if (!targetAdapter || !there()) throw new GatewayError('invalid_model', unknown());
+        const context = { caller, requestId, traceparent, wantsReceipt };
+        const made = capCost(await targetAdapter.toCall(name, { ...read.ask, stream: parts.isHeard }, context), cap);
+        return { ...made, quote, ...(payment ? { payment } : {}) };
       },
-      answer,
-      gone,
-    );
+      events: parts.events,
+      response: parts.response,
+      errorResult: (error) =>
+        error instanceof GatewayError && isCorrectable(error.code) ? failed(error.message) : null,
+    };
+    await answerCall(request, form, answer, gone);
   };
 }
 
