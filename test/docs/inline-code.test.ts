@@ -21,6 +21,7 @@ const OF_PROTOCOLS = [
   'countTokens',
   'generateImages',
   'isError',
+  'statusMessage',
   'structuredContent',
   'inputSchema',
   'videoModel',
