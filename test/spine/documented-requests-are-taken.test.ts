@@ -51,6 +51,7 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string, operation?:
   [/ file, as its bytes show$/, 'No schema looks into a file.'],
   [/is the same input as another|^Two budgets have|^image_count is/, 'It counts members of one kind.'],
   [/must be the name of one of mcp_servers$/, 'It names another part of the body.'],
+  [/^allowed_services\S* (?:must|may|takes away)/, 'Its errors say more than a pattern of the schema would.'],
   [/^messages must be at least one message|^input must be a text, or items/, 'Parts of unknown kinds are left out.'],
   [
     /^generationConfig\.response(?:MimeType|JsonSchema) must be/,
