@@ -9,7 +9,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/auth/administrators/admin-keys': 1,
     'gateway/auth/client-secrets': 1,
     'gateway/auth/credential': 1,
-    'gateway/auth/key-store': 2,
+    'gateway/auth/key-store': 1,
     'gateway/authorization/state-store': 1,
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,

@@ -81,6 +81,6 @@ test('a name of the list answers messages', async () => {
 
 test('the same address without the header is the other list, and caches know it', async () => {
   const response = await spine.get('/models');
-  expect(response.headers.get('vary')).toBe('anthropic-version, x-goog-api-key');
+  expect(response.headers.get('vary')).toBe('anthropic-version, x-goog-api-key, x-api-key, authorization');
   expect(await response.json()).toMatchObject({ object: 'list', total_count: 4 });
 });
