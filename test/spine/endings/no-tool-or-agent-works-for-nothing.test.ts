@@ -34,12 +34,15 @@ const micro = rate(100, 50_000);
 const priced = {
   perCall: micro,
   byUse: fc.option(
-    fc.record({
-      prompt: rate(10_000, 20_000_000),
-      completion: rate(10_000, 20_000_000),
-      perSecond: rate(100, 20_000),
-      most: fc.integer({ min: 60_000, max: 400_000 }),
-    }),
+    fc
+      .record({
+        prompt: rate(10_000, 20_000_000),
+        completion: rate(10_000, 20_000_000),
+        perSecond: rate(100, 20_000),
+        most: fc.integer({ min: 60_000, max: 400_000 }),
+      })
+      // A highest price of a call without a price by use is refused.
+      .filter(({ prompt, completion, perSecond }) => prompt + completion + perSecond > 0),
     { freq: 4 },
   ),
   /** Null: it reports nothing. The last ones are more than can be true. */
