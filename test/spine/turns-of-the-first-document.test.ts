@@ -26,7 +26,7 @@ test('the first document of the API is made over many turns of the event loop', 
     const turns = await turnsOf(fetch(`${spine.origin}/openapi.json`).then((response) => response.text()));
     const long = turns.filter((ms) => ms > 2);
     const sum = long.reduce((all, ms) => all + ms, 0);
-    expect(Math.max(...turns)).toBeLessThan(0.4 * sum);
+    expect(turns.reduce((most, ms) => Math.max(most, ms), 0)).toBeLessThan(0.4 * sum);
   } finally {
     await spine.stop();
   }
