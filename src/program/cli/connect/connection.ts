@@ -199,7 +199,7 @@ async function chosenModel(
 ): Promise<string> {
   if (model === undefined) {
     const largest = models.reduce<TextModel | undefined>(
-      (best, one) => (best && (best.contextLength ?? 0) > (one.contextLength ?? 0) ? best : one),
+      (best, one) => (best && (best.contextLength ?? 0) >= (one.contextLength ?? 0) ? best : one),
       undefined,
     );
     if (!largest)
