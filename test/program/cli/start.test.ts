@@ -165,7 +165,7 @@ describe('tollgate start', () => {
       const { data } = (await (await fetch(`${(await dev()).base_url}/api/v1/models`)).json()) as {
         data: { id: string }[];
       };
-      const demo = ['demo/echo', 'demo/chat'];
+      const demo = ['demo/chat', 'demo/echo'];
       expect(data.map(({ id }) => id).sort()).toEqual([...demo, 'mine/one', 'ollama/tiny:1b']);
       expect(gateway.output()).not.toContain('the-key-of-mine');
       const answer = (await (await chat(await dev(), { model: 'ollama/tiny:1b' })).json()) as {
