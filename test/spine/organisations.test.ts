@@ -5,6 +5,7 @@ import { awayFromMidnight } from '../support/away-from-midnight.ts';
 import { fill, routesOf } from '../support/route-table.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 import { SIGN_IN_TOML, signInHeaders, solanaWallet } from '../support/wallets.ts';
+import { ACTING } from './acting-routes.ts';
 
 // An organisation is an account with members, who act for it by their role and have keys of their own in it.
 
@@ -281,38 +282,6 @@ test('organisations that others made do not count against those that an account 
   expect((await listed('?limit=2'))[0]).toMatchObject({ account });
   expect(await listed('?offset=20')).toHaveLength(1);
 });
-
-/** What a member can do for an account by `x-tollgate-account`, if its role is high enough. */
-const ACTING = {
-  '/credits': 'GET',
-  '/movements': 'GET',
-  '/session/balance': 'GET',
-  '/generation': 'GET',
-  '/generations': 'GET',
-  '/analytics/own': 'GET',
-  '/activity': 'GET',
-  '/keys': 'GET POST',
-  '/keys/:hash': 'GET PATCH DELETE',
-  '/members': 'GET POST',
-  '/members/:member': 'PATCH DELETE',
-  '/limits': 'GET PATCH',
-  '/limits/webhook': 'GET PATCH',
-  '/provider-keys': 'GET POST',
-  '/provider-keys/:provider': 'DELETE',
-  '/limits/notices': 'GET',
-  '/wallets': 'GET POST',
-  '/wallets/:id': 'DELETE',
-  '/deposits': 'GET',
-  '/deposits/:id': 'GET',
-  '/topup': 'POST',
-  '/topup/transaction': 'POST',
-  '/approvals': 'GET',
-  '/approvals/:id': 'POST',
-  '/withdrawals': 'GET POST',
-  '/withdrawals/:id': 'GET',
-  '/withdrawals/:id/cancel': 'POST',
-  '/withdrawals/:id/submit': 'POST',
-};
 
 test('nobody acts for another account where it is not said to be possible', async () => {
   const { account, people } = await organisation();

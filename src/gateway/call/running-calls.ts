@@ -40,6 +40,7 @@ export class RunningCalls {
   }
 
   endAll(reason: GatewayError): void {
-    for (const running of this.#running.items) running.stop(reason);
+    // A stop may take its call out of the list at once, and another one into its place.
+    for (const running of this.#running.items.slice()) running.stop(reason);
   }
 }

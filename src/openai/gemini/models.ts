@@ -8,6 +8,7 @@ import { contextDeclared } from '#config';
 import { isOfKind } from '#config/model-kinds';
 import type { ChatDeps } from '../routes/chat-routes.ts';
 import { chats } from '../model-kinds.ts';
+import { LIST_VARIES_BY } from '../models/models-schema.ts';
 import { parametersOf } from '../models/models-view.ts';
 import { answerError, refusesAs } from '../translated/translated-route.ts';
 import { ENTRY_CONFIG, GEMINI_PREFIX, modelParams, refuseMethod } from './address.ts';
@@ -18,8 +19,6 @@ export interface GeminiModelsDeps extends Pick<ChatDeps, 'now' | 'onError' | 'pi
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
 }
 
-/** The same as at the lists in the form of OpenAI's API, which have the same addresses below `/v1`. */
-const VARY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
 /** Google's API has 50 models on a page, and at most 1000. */
 const PAGE_SIZE = 50;
 const PAGE_SIZE_MAX = 1_000;
@@ -31,11 +30,11 @@ interface ModelPageQuery {
   readonly pageToken?: string;
 }
 
-/** `GET /v1beta/models` and the entry of one model. Register them under `/api`. They are public. */
 /** Whether a path is that of this list behind another base URL. */
 const isListElsewhere = (path: string): boolean =>
   !path.startsWith('/api/v1beta/') && /\/v1(?:alpha|beta)\/models$/.test(path);
 
+/** `GET /v1beta/models` and the entry of one model. Register them under `/api`. They need no credential. */
 export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDeps): FastifyPluginAsync {
   const pages = new Map<string, () => TaggedPage>();
   const wire = { toError: toGeminiError };
@@ -75,7 +74,7 @@ export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDep
       },
       async (request, reply) => {
         const { key } = await pipeline.visitor(request.headers, addressOf(request));
-        return sendPage(request, reply.header('vary', VARY), pageAt(request.query, key?.access ?? null));
+        return sendPage(request, reply.header('vary', LIST_VARIES_BY), pageAt(request.query, key?.access ?? null));
       },
     );
     app.get(
@@ -95,7 +94,11 @@ export function modelRoutes({ catalog, now, onError, pipeline }: GeminiModelsDep
       (request, reply) => {
         const name = modelInAddress(request);
         refuseMethod(name, request.method);
-        return sendPage(request, reply.header('vary', VARY), tagPage(entryOf(catalog.resolve(name, 'model').offers)));
+        return sendPage(
+          request,
+          reply.header('vary', LIST_VARIES_BY),
+          tagPage(entryOf(catalog.resolve(name, 'model').offers)),
+        );
       },
     );
   };

@@ -26,6 +26,7 @@ import {
 } from './models-listing.ts';
 import {
   headersSchema,
+  LIST_VARIES_BY,
   nameParams,
   partsParams,
   querySchema,
@@ -95,7 +96,7 @@ function listRoutes(app: FastifyInstance, pages: ModelPages, askerOf: AskerOf): 
       config: { clientsAppend: true },
     },
     async (request, reply) => {
-      void reply.header('vary', VARY);
+      void reply.header('vary', LIST_VARIES_BY);
       const asker = await askerOf(request);
       const page = await (isAnthropic(request)
         ? pages.anthropicList(request.query, asker)
@@ -263,7 +264,7 @@ function entryRoutes(app: FastifyInstance, pages: ModelPages): void {
       const path = request.params['*'];
       if (path.endsWith(ENDPOINTS)) return sendPage(request, reply, pages.endpoints(path.slice(0, -ENDPOINTS.length)));
       const page = isAnthropic(request) ? pages.anthropicEntry(path) : pages.entry(path);
-      void reply.header('vary', VARY);
+      void reply.header('vary', LIST_VARIES_BY);
       return sendPage(request, reply, page);
     },
   );
@@ -283,9 +284,6 @@ interface NameParts {
 
 const nameOf = ({ author, slug }: NameParts): string => `${author}/${slug}`;
 const ENDPOINTS = '/endpoints';
-
-/** The headers by which clients of other APIs get the list in their own form. */
-const VARY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
 
 const isAnthropic = ({ headers }: FastifyRequest): boolean => headers['anthropic-version'] !== undefined;
 

@@ -48,6 +48,11 @@ export const querySchema = {
   },
 } as const;
 
+/**
+ * `Vary` of a list of models: clients of other APIs get it in their own form, and a key with limits gets what it may call.
+ */
+export const LIST_VARIES_BY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
+
 export const headersSchema = {
   type: 'object',
   properties: {

@@ -19,8 +19,6 @@ export interface NativeApi {
   keyHeaders?(apiKey: string, bearer: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
   /** Headers that a request needs, for one without its own. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Media type of a stream. */
-  readonly streamType: 'text/event-stream';
   /** One small request, and how its answer is read. */
   readonly probe: NativeProbe;
 }
@@ -58,7 +56,6 @@ export const NATIVE_APIS = {
       return apiKey.startsWith('sk-ant-') ? own : { ...bearer, ...own };
     },
     headers: { 'anthropic-version': '2023-06-01' },
-    streamType: 'text/event-stream',
     probe: {
       body: (model, stream) => ({
         model,
@@ -80,7 +77,6 @@ export const NATIVE_APIS = {
     path: () => '/responses',
     at: '/responses',
     headers: {},
-    streamType: 'text/event-stream',
     probe: {
       body: (model, stream) => ({
         model,
@@ -112,7 +108,6 @@ export const NATIVE_APIS = {
       return /^(?:AIza|AQ\.)/.test(apiKey) ? own : { ...bearer, ...own };
     },
     headers: {},
-    streamType: 'text/event-stream',
     probe: {
       body: () => ({
         contents: [{ role: 'user', parts: [{ text: WORD }] }],

@@ -120,8 +120,8 @@ function wireChecks(service: ModelService, target: HttpTarget, wire: NativeWireN
       async run() {
         const { headers: replyHeaders, text } = await send(true);
         const type = String(replyHeaders['content-type'] ?? 'none');
-        if (!type.startsWith(api.streamType))
-          throw new ProbeFailure(`streaming: the content type is ${type}; right is ${api.streamType}`);
+        if (!type.startsWith('text/event-stream'))
+          throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
         const events = eventData(text)
           .filter((data) => data.trim() !== '[DONE]')
           .map((data) => jsonObject(data, 'streaming: an event'));
