@@ -49,7 +49,7 @@ export const querySchema = {
 } as const;
 
 /**
- * `Vary` of a list of models: clients of other APIs get it in their own form, and a key with limits gets what it may call.
+ * `Vary` of a list of models: clients of other APIs get it in their own form, and a key with limits its own part of it.
  */
 export const LIST_VARIES_BY = 'anthropic-version, x-goog-api-key, x-api-key, authorization';
 
