@@ -50,8 +50,8 @@ export interface ReplyReader<R = unknown, D extends ReplyPiece = Uint8Array> {
    * thread. null: call `end`. Rejects with the errors that `end` throws.
    */
   endElsewhere?(): Promise<ReaderEnd<R, D>> | null;
-  /** Number of bytes of the reply that it holds in memory until its end; absent if it passes them on. */
-  readonly storedBytes?: number | undefined;
+  /** Number of bytes of the reply that it holds in memory until its end; undefined if it passes them on. */
+  readonly storedBytes: number | undefined;
   /**
    * The gateway ended the reply, perhaps before its head. Returns what is charged for it by `chargeOfCut`: what the
    * provider claimed, what was measured, or nothing (`free`). Also called after `data` or `end` threw a failure that is

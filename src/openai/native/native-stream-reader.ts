@@ -19,6 +19,7 @@ export function createNativeStreamReader(context: ReplyContext, decoder: NativeD
 }
 
 class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyReader<ChatResult> {
+  readonly storedBytes = undefined;
   readonly #decoder: NativeDecoder;
   readonly #output: ByteOutput;
   readonly #forms: NativeForms;

@@ -4,7 +4,7 @@ import type { ReplyEnd } from '#call';
 
 /** Reads a reply that is a JSON object in one piece. A large one is parsed over several turns of the event loop. */
 export abstract class WholeJsonReader<R> extends WholeHeadReader {
-  kept = 0;
+  storedBytes = 0;
   readonly #bound: Bound;
   readonly #bytesMax: number;
   readonly #chunks: Uint8Array[] = [];
@@ -16,9 +16,9 @@ export abstract class WholeJsonReader<R> extends WholeHeadReader {
   }
 
   data(arrived: readonly Uint8Array[]): null {
-    for (const chunk of arrived) this.kept += chunk.byteLength;
+    for (const chunk of arrived) this.storedBytes += chunk.byteLength;
     this.#chunks.push(...arrived);
-    if (this.kept > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
+    if (this.storedBytes > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
     return null;
   }
 
@@ -36,7 +36,7 @@ export abstract class WholeJsonReader<R> extends WholeHeadReader {
   }
 
   endElsewhere(): Promise<ReplyEnd<R>> | null {
-    if (this.kept <= OWN_TURN_BYTES) return null;
+    if (this.storedBytes <= OWN_TURN_BYTES) return null;
     return readReplyObject(Buffer.concat(this.#chunks), this.#bound).then((reply) => this.endOf(reply));
   }
 

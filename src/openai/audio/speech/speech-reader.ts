@@ -34,6 +34,7 @@ export function createSpeechReader(context: SpeechReaderContext): ReplyReader<Sp
 }
 
 class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
+  readonly storedBytes = undefined;
   finished = false;
   readonly #context: SpeechReaderContext;
   #form: 'sound' | 'events' | 'text' = 'sound';
