@@ -10,5 +10,6 @@ export { type JournalWatch, type RememberedHead, lossOf, watchJournal } from './
 export { createLedger, expireAll, expireOrphans } from './ledger/ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';
 export { createPayouts } from './payouts.ts';
+export { createRefunds } from './refunds.ts';
 export { createPriceBook } from './prices/price-book.ts';
 export { createReceiptSigner } from './receipt.ts';

@@ -1,7 +1,6 @@
 export {
   type AccountTotals,
   type FoundLocks,
-  type LockPlace,
   type LocksQuery,
   type TransferRecord,
   earningsTotals,
@@ -29,7 +28,6 @@ export {
   type LockRecord,
   type LockRequest,
   type LockResult,
-  type LockState,
   OPERATOR,
   OPERATOR_TREASURY,
   SUSPENSE,
@@ -78,3 +76,4 @@ export {
   promptTokens,
 } from './prices/price.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';
+export type { Refund, Refunds } from './refunds.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Ledger, LockRecord, LockState } from '#billing';
+import type { Ledger, LockRecord } from '#billing';
 import type { Balance, LockRequest, SettleRequest, TransferRequest } from '../../src/billing/ledger/ledger.ts';
 
 /* A simple model of the ledger: one operation after the other on plain maps, with a list of all movements. It is
@@ -51,7 +51,7 @@ export function createOracleLedger(now: () => number): OracleLedger {
     budgets.set(id, found);
     return found;
   };
-  const end = (id: string, state: LockState, changes: Partial<LockRecord>) => {
+  const end = (id: string, state: LockRecord['state'], changes: Partial<LockRecord>) => {
     const entry = locks.get(id)!;
     entry.record = { ...entry.record, state, resolvedAt: now(), ...changes };
   };

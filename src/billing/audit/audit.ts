@@ -88,6 +88,7 @@ const SQL = loadStatements(import.meta.url, '../sql/audit.sql', [
   'auditLent',
   'auditChildren',
   'auditTransfers',
+  'auditRefunds',
   'auditBudgets',
   'pgAuditBudgets',
 ]);
@@ -154,6 +155,12 @@ const QUERIES: readonly {
     statement: SQL.auditTransfers,
     fine: 'every transfer is in the journal once, with the same amounts',
     say: (row) => `transfer ${row.id} and the journal differ`,
+  },
+  {
+    name: 'refunds',
+    statement: SQL.auditRefunds,
+    fine: 'no call was refunded more than it was charged, or to another account than paid it',
+    say: (row) => `${row.id} of ${row.amount} does not fit its call`,
   },
   {
     name: 'budgets',

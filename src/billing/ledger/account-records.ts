@@ -17,6 +17,8 @@ interface AccountMovements {
   /** Added and taken by the operator. */
   readonly credited: MicroUsd;
   readonly debited: MicroUsd;
+  /** Charges of calls that the operator gave back. */
+  readonly refunded: MicroUsd;
   /** Over a chain. Withdrawals that were given back are not counted. */
   readonly deposited: MicroUsd;
   readonly withdrawn: MicroUsd;
@@ -68,6 +70,7 @@ function movementsOf(rows: readonly Row[]): AccountMovements {
   return {
     credited: sum('credited'),
     debited: sum('debited'),
+    refunded: sum('refunded'),
     deposited: sum('deposited'),
     withdrawn: sum('withdrawn') - sum('returned'),
     paidOut: sum('paid_out'),
@@ -128,7 +131,7 @@ export async function countHeldLocks(database: Database): Promise<number> {
 }
 
 /** A position in the list of an account's locks, which is ordered by creation time (epoch milliseconds) and id. */
-export interface LockPlace {
+interface LockPlace {
   readonly at: number;
   readonly id: string;
 }

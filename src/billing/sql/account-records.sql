@@ -13,6 +13,7 @@ SELECT
 SELECT kind, CAST(SUM(amount) AS BIGINT) AS amount FROM (
   SELECT CASE
     WHEN id LIKE 'credit:%' THEN 'credited'
+    WHEN id LIKE 'refund:%' THEN 'refunded'
     WHEN id LIKE 'deposit:%' OR id LIKE 'deposit-given:%' THEN 'deposited'
     WHEN id LIKE 'withdrawal-back:%' THEN 'returned'
     ELSE 'other_in' END AS kind, amount FROM transfers WHERE to_account = $1
@@ -63,3 +64,9 @@ SELECT paid.id, paid.amount, paid.memo, paid.at, undone.at AS undone_at, undone.
 FROM transfers paid LEFT JOIN transfers undone ON undone.id = 'payout-undone:' || SUBSTR(paid.id, 8)
 WHERE paid.from_account = $1 AND paid.to_account = $2 AND paid.id LIKE 'payout:%'
 ORDER BY paid.at DESC, paid.id DESC LIMIT $3 OFFSET $4
+
+-- name: listRefunds
+-- What was taken from the earnings $1 (with their prefix) for refunds, the newest first.
+SELECT id, amount, memo, at FROM transfers
+WHERE from_account = $1 AND id LIKE 'refund-share:%'
+ORDER BY at DESC, id DESC LIMIT $2 OFFSET $3

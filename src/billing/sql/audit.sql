@@ -212,6 +212,21 @@ SELECT id, expires_at FROM live_locks WHERE state = 'held' AND expires_at < $1 O
 -- name: auditPrices
 SELECT id, provider, service, rates FROM prices WHERE id > $1 ORDER BY id LIMIT $2
 
+-- name: auditRefunds
+-- Refunds, and the shares of them that providers bore, of calls that are rows: each goes to the account that paid the
+-- call, or comes from the earnings of its provider, and is at most the part of the charge that this side paid or got.
+SELECT transfers.id, transfers.amount FROM transfers
+JOIN locks ON locks.id = SUBSTR(transfers.id, 8)
+WHERE transfers.id LIKE 'refund:%'
+  AND (transfers.amount > locks.charged OR transfers.to_account <> 'escrow:' || locks.account)
+UNION ALL
+SELECT transfers.id, transfers.amount FROM transfers
+JOIN locks ON locks.id = SUBSTR(transfers.id, 14)
+WHERE transfers.id LIKE 'refund-share:%'
+  AND (transfers.amount > locks.charged - locks.fee OR transfers.from_account <> 'earnings:' || locks.provider
+    OR NOT EXISTS (SELECT 1 FROM transfers AS whole WHERE whole.id = 'refund:' || locks.id AND whole.amount >= transfers.amount))
+ORDER BY 1 LIMIT 20
+
 -- name: auditRows
 SELECT batch, position, kind, id, account, counterparty, amount, charged, fee, drawn, price, at FROM journal
 WHERE chain = $1 AND batch BETWEEN $2 AND $3 ORDER BY batch, position

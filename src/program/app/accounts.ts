@@ -1,7 +1,7 @@
 import { type LimitsStore, type MemberStore } from '#accounts';
 import { type KeyStore, sessionRoutes } from '#auth';
-import { archivedUntil, type Ledger } from '#billing';
-import { listMovements } from '#billing/compose';
+import { archivedUntil, type Ledger, type Refunds } from '#billing';
+import { createRefunds, listMovements } from '#billing/compose';
 import { accountRoutes, approvalsRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
 import { type AccountRecords, accountRecords } from './account-parts.ts';
 import type { Phases } from './calls.ts';
@@ -14,6 +14,7 @@ export interface AccountParts extends AccountRecords {
   readonly limits: LimitsStore;
   readonly members: MemberStore;
   readonly ledger: Ledger;
+  readonly refunds: Refunds;
   readonly networks: readonly string[];
   /** Whether a service with this name is offered. */
   offers(name: string): boolean;
@@ -31,6 +32,7 @@ export function accountParts({ foundation, money, access, network }: Phases): Ac
     limits,
     members,
     ledger: money.ledger,
+    refunds: createRefunds(database, money.ledger),
     networks,
     offers: (name) => http.catalog.offers().some(({ service }) => service === name),
     keyRate: network.routing.policies.ofKey,

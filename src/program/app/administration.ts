@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { createPayouts, createReceiptSigner } from '#billing/compose';
+import { createPayouts, createReceiptSigner, createRefunds } from '#billing/compose';
 import type { Config } from '#config';
 import {
   administratorRoutes,
@@ -65,6 +65,7 @@ export async function openAdministration(
     offers: (name) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
     ledger,
+    refunds: createRefunds(database, ledger),
     ...records,
     async seller(account) {
       const seller = await records.seller(account);

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import type { OpenDatabase } from '#store';
-import { accountTotals, createLedger, createPriceBook, findLocks } from '#billing/compose';
+import { accountTotals, createLedger, createPriceBook, createRefunds, findLocks } from '#billing/compose';
 import { escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies } from '#limits';
@@ -109,6 +109,7 @@ export async function openWorld(): Promise<World> {
       nonces: { use: async () => true },
       countNewKey: async () => {},
       ledger,
+      refunds: createRefunds(database, ledger),
       usage,
       findLocks: (asked) => findLocks(database, asked),
       findArchived: async () => null,
@@ -135,6 +136,7 @@ export async function openWorld(): Promise<World> {
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys, limits: createLimitsStore(database, { now }), now }),
       ledger,
+      refunds: createRefunds(database, ledger),
       usage,
       totals,
       findTransfer: (id) => findTransfer(database, id),

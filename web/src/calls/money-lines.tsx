@@ -71,6 +71,14 @@ export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
           The charge has the fee of the operator in it: {exactMicroUsd(call.fee_micro_usdc)}.
         </p>
       )}
+      {call.refund && (
+        <p className="mt-3 border-t border-line pt-3">
+          <span className="font-medium">Refunded: {exactMicroUsd(call.refund.amount_micro_usdc)}</span>{' '}
+          <span className="text-sm break-words text-soft">
+            by the operator, <Time at={call.refund.at} />: {call.refund.reason}
+          </span>
+        </p>
+      )}
     </div>
   );
 }

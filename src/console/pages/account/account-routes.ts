@@ -10,6 +10,7 @@ import {
   type Ledger,
   type LockRecord,
   type LocksQuery,
+  type Refunds,
   type TransferRecord,
 } from '#billing';
 import type { Pipeline } from '#call';
@@ -25,7 +26,7 @@ import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
-import { viewTree, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';
+import { viewWhole, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';
 import {
   generationsCsv,
   findGenerations,
@@ -40,6 +41,7 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
+  readonly refunds: Pick<Refunds, 'find'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
   /** The end of the newest archive in epoch milliseconds; 0 without one. */
@@ -140,7 +142,7 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
           refuseArchived(await deps.findArchived(request.query.id, account));
         throw new GatewayError('not_found', 'Generation not found', { param: 'id' });
       }
-      const tree = await viewTree(record, ledger, deps.receipt, networks);
+      const tree = await viewWhole(record, deps, deps.receipt);
       const [data] = await withWaiting([tree], account, deps.tasks);
       return { data };
     },
@@ -231,6 +233,7 @@ interface MovementsDeps {
 const KINDS: Readonly<Record<string, string>> = {
   credit: 'credit',
   debit: 'debit',
+  refund: 'refund',
   close: 'closing',
   deposit: 'deposit',
   'deposit-given': 'deposit',
@@ -239,7 +242,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'development-play-money': 'play_money',
 };
 /** Of these kinds the operator wrote the text for the owner of the account. */
-const WITH_REASON = new Set(['debit', 'closing']);
+const WITH_REASON = new Set(['debit', 'refund', 'closing']);
 
 const movementSchema = titled(
   'Movement',
@@ -249,11 +252,14 @@ const movementSchema = titled(
       type: 'string',
       enum: [...new Set(Object.values(KINDS)), 'other'],
       description:
-        '`credit` and `debit`: by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
+        '`credit` and `debit`: by the operator. `refund`: of a call that was charged, by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
     },
     amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
-    reference: { type: ['string', 'null'], description: "The operator's reference of a credit or debit." },
-    reason: { type: ['string', 'null'], description: 'Why the operator took the money.' },
+    reference: {
+      type: ['string', 'null'],
+      description: "The operator's reference of a credit or debit. Of a refund: the id of the call.",
+    },
+    reason: { type: ['string', 'null'], description: 'Why the operator took the money or refunded it.' },
     created_at: { type: 'string', description: 'RFC 3339' },
   }),
 );
@@ -267,7 +273,7 @@ function addMovementsRoute(
   const schema = {
     summary: 'List the movements of your money',
     description:
-      'What came into your account and what left it, the newest first: credits and debits by the operator, deposits, withdrawals. Calls are not in this list: `/generations` has them.',
+      'What came into your account and what left it, the newest first: credits, debits and refunds by the operator, deposits, withdrawals. Calls are not in this list: `/generations` has them.',
     tags: ['Account'],
     querystring: fundPageSchema,
     response: { 200: pageOf(movementSchema) },
@@ -299,7 +305,7 @@ function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: strin
     id,
     kind,
     amount_micro_usdc: Number(from === own ? -amount : amount),
-    reference: ['credit', 'debit', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
+    reference: ['credit', 'debit', 'refund', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
     reason: WITH_REASON.has(kind) ? memo : null,
     created_at: new Date(at).toISOString(),
   };

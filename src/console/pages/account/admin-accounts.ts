@@ -40,6 +40,7 @@ export const accountSchema = titled(
       movements_micro_usdc: objectOf({
         credited: { type: 'integer', description: 'Added by the operator.' },
         debited: { type: 'integer', description: 'Taken by the operator.' },
+        refunded: { type: 'integer', description: 'Charges of calls that the operator gave back.' },
         deposited: { type: 'integer', description: 'Paid in over a chain.' },
         withdrawn: { type: 'integer', description: 'Paid out over a chain.' },
         paid_out: { type: 'integer', description: 'Left at a close, and paid outside of the gateway.' },

@@ -1,6 +1,6 @@
 import { type FindArchived, refuseArchived } from './archived-calls.ts';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
-import type { AccountTotals, Ledger, FoundLocks, LocksQuery, LockRecord } from '#billing';
+import type { AccountTotals, Ledger, FoundLocks, LocksQuery, LockRecord, Refunds } from '#billing';
 import { DOCUMENTED } from '#http';
 import type { AdminGate } from '#auth';
 import { ACCOUNT_ID_PATTERN } from '#accounts/names';
@@ -26,16 +26,18 @@ import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
+import { addRefundRoute, type RefundDeps } from './refund-route.ts';
 import { labelTaken, readLabel } from './label.ts';
-import { viewTree, generationSchema, viewCall } from './generation-view.ts';
+import { viewWhole, generationSchema, viewCall, type GenerationDeps } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
 interface AdminDeps
-  extends AdminCallDeps, Pick<EndCallDeps, 'endCall'>, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
+  extends AdminCallDeps, Pick<EndCallDeps, 'endCall'>, RefundDeps, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf' | 'transfer'>;
+  readonly refunds: Refunds;
   readonly totals: (account: string) => Promise<AccountTotals>;
 }
 
@@ -56,6 +58,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     addCreditRoute(app, deps);
     addAdminCallRoute(app, deps);
     addEndCallRoute(app, deps);
+    addRefundRoute(app, deps);
     addDebitRoute(app, deps);
     addAdminStatesRoutes(app, deps);
     addAdminKeyRoutes(app, deps);
@@ -157,6 +160,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
         movements_micro_usdc: {
           credited: Number(movements.credited),
           debited: Number(movements.debited),
+          refunded: Number(movements.refunded),
           deposited: Number(movements.deposited),
           withdrawn: Number(movements.withdrawn),
           paid_out: Number(movements.paidOut),
@@ -169,7 +173,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   });
 }
 
-interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'> {
+interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'>, Pick<GenerationDeps, 'refunds'> {
   readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
@@ -199,7 +203,7 @@ function addAdminCallRoute(app: FastifyInstance, deps: AdminCallDeps): void {
       const lock = await deps.ledger.find(id);
       if (lock === null) refuseArchived(await deps.findArchived(id, null));
       const record = lock ?? (await findOfRequest(id, account, deps));
-      return { data: await viewTree(record, deps.ledger, null, deps.networks) };
+      return { data: await viewWhole(record, deps, null) };
     },
   );
 }

@@ -1,4 +1,13 @@
-import { formatUsd, type Ledger, type LockRecord, type MicroUsd, TOKEN_PARTS, toUsdNumber } from '#billing';
+import {
+  formatUsd,
+  type Ledger,
+  type LockRecord,
+  type MicroUsd,
+  type Refund,
+  type Refunds,
+  TOKEN_PARTS,
+  toUsdNumber,
+} from '#billing';
 import { type Call, errorOfCut } from '#call';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
@@ -181,6 +190,20 @@ export const callSchema = {
   properties: callProperties,
 } as const;
 
+export const refundProperties = {
+  amount_micro_usdc: money,
+  amount_usd: { type: 'string' },
+  reason: { type: 'string', description: 'Why, in the words of the operator.' },
+  at: { type: 'string', description: 'RFC 3339' },
+} as const;
+
+export const viewRefund = ({ amount, reason, at }: Pick<Refund, 'amount' | 'reason' | 'at'>) => ({
+  amount_micro_usdc: Number(amount),
+  amount_usd: formatUsd(amount),
+  reason,
+  at: new Date(at).toISOString(),
+});
+
 export const generationSchema = {
   title: 'Generation',
   type: 'object',
@@ -202,6 +225,12 @@ export const generationSchema = {
       }),
     },
     receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
+    refund: {
+      ...objectOf(refundProperties),
+      type: ['object', 'null'],
+      description:
+        'What the operator gave back after the call was charged. `total_cost` is still what was charged. null without a refund; absent from calls under this one.',
+    },
     run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },
     children: {
       type: 'array',
@@ -423,6 +452,26 @@ function readCounts(json: string | null): Readonly<Record<string, number>> {
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
+
+/** A call with the calls under it, and its refund. */
+export async function viewWhole(
+  record: LockRecord,
+  { ledger, refunds, networks }: GenerationDeps,
+  receipt: ((record: LockRecord) => string | null) | null,
+) {
+  const [tree, refund] = await Promise.all([
+    viewTree(record, ledger, receipt, networks),
+    record.charged === 0n ? null : refunds.find(record.id),
+  ]);
+  return { ...tree, refund: refund === null ? null : viewRefund(refund) };
+}
+
+export interface GenerationDeps {
+  readonly ledger: Pick<Ledger, 'children'>;
+  readonly refunds: Pick<Refunds, 'find'>;
+  /** CAIP-2 ids of the gateway's own chains. */
+  readonly networks: readonly string[];
+}
 
 /** The most calls of a tree that are shown. */
 const CALLS_MAX = 1_000;

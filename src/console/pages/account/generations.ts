@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from '#errors';
-import type { FoundLocks, LockPlace, LocksQuery, LockRecord, LockState } from '#billing';
+import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Caller } from '#accounts';
@@ -19,7 +19,7 @@ export interface GenerationsQuery {
   readonly key?: string;
   readonly from?: string;
   readonly to?: string;
-  readonly state?: LockState;
+  readonly state?: LockRecord['state'];
   readonly outcome?: string;
   /** Id of the request that made the call. */
   readonly request?: string;
@@ -109,7 +109,7 @@ export async function findGenerations(
     (outcome === undefined || call.outcome === outcome) &&
     (request === undefined || call.request_id === request);
   const data: CallView[] = [];
-  let place: LockPlace | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
+  let place: Place | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
     const page: FoundLocks = await find({
       account,
@@ -131,9 +131,11 @@ export async function findGenerations(
 /** Later than every call, and small enough for both engines. */
 const LATEST = 8_640_000_000_000_000;
 
-const writeCursor = ({ at, id }: LockPlace): string => Buffer.from(`${at} ${id}`).toString('base64url');
+type Place = LocksQuery['before'];
 
-function readCursor(text: string): LockPlace {
+const writeCursor = ({ at, id }: Place): string => Buffer.from(`${at} ${id}`).toString('base64url');
+
+function readCursor(text: string): Place {
   const [, at = '', id = ''] = /^(\d{1,16}) ([!-~]{0,128})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
   if (at === '')
     throw new GatewayError('invalid_request', 'cursor must be the next_cursor of a page of this list', {

@@ -21,10 +21,11 @@ import { requireAdmission, refuseRestricted, type KeyStore, type Identity } from
 import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, type Registry } from '#network';
 import type { LastFailures } from '#observe';
 import { dateOf, type DayRange } from '#analytics';
-import type { Payouts } from '#billing';
+import type { Payouts, Refunds } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
-import { pageSchema, type PageRange, listOf, objectOf } from '../route-schemas.ts';
+import { pageSchema, type PageRange, listOf, objectOf, titled } from '../route-schemas.ts';
+import { refundProperties, viewRefund } from '../account/generation-view.ts';
 import { failedFields, payoutSchema, viewFailed, viewPayout } from '../account/admin-provider-routes.ts';
 
 interface OwnPagesDeps extends HealthSources {
@@ -36,6 +37,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly lastFailures: Pick<LastFailures, 'failuresOf'>;
   readonly earnings: FindEarnings;
   readonly payouts: Pick<Payouts, 'list'>;
+  readonly refunds: Pick<Refunds, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
   readonly payoutRules: () => PayoutRules;
   /** CAIP-2 ids of the gateway's own chains. */
@@ -149,6 +151,11 @@ const servicesProperties = {
   },
 } as const;
 
+const refundSchema = titled(
+  'RefundOfProvider',
+  objectOf({ call: { type: 'string', description: 'Id of the call' }, ...refundProperties }),
+);
+
 const answer = (properties: Readonly<Record<string, object>>) => ({ 200: objectOf(properties) });
 
 /**
@@ -202,6 +209,27 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         const { caller } = admissionOf(request);
         await refuseRestricted(deps.keys, caller.key, 'see earnings');
         return { data: (await deps.payouts.list(pageOf(caller).provider, request.query)).map(viewPayout) };
+      },
+    );
+
+    app.get<{ Querystring: PageRange }>(
+      '/provider/refunds',
+      {
+        schema: {
+          summary: 'List what was taken for refunds',
+          operationId: 'listOwnRefunds',
+          description:
+            'Calls of your services that the operator refunded to their consumers, the newest first, with your share of each, which was taken from your earnings. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+          tags: ['Providers'],
+          querystring: pageSchema,
+          response: { 200: listOf(refundSchema) },
+        },
+      },
+      async (request) => {
+        const { caller } = admissionOf(request);
+        await refuseRestricted(deps.keys, caller.key, 'see earnings');
+        const refunds = await deps.refunds.list(pageOf(caller).provider, request.query);
+        return { data: refunds.map((refund) => ({ call: refund.call, ...viewRefund(refund) })) };
       },
     );
 

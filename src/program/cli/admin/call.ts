@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { accountId, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { accountId, administer, refuseBadAmount, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { facts, painter, type Paint } from '../terminal.ts';
 
 /** A call in the form of the admin API. */
@@ -37,7 +37,19 @@ interface Call {
   readonly created_at: string;
   readonly resolved_at: string | null;
   readonly entries: readonly { readonly type: string; readonly amount_usd: string }[];
+  /** Absent from an older gateway. */
+  readonly refund?: { readonly amount_usd: string; readonly reason: string; readonly at: string } | null;
   readonly children: readonly object[];
+}
+
+interface Refund {
+  readonly call: string;
+  readonly amount_usd: string;
+  readonly from_provider_micro_usdc: number;
+  readonly amount_micro_usdc: number;
+  readonly reason: string;
+  readonly at: string;
+  readonly duplicate: boolean;
 }
 
 interface CallFlags extends AdminFlags {
@@ -51,22 +63,24 @@ last 10,000 calls of that account; the log has both ids in the line of a call.
 Examples:
   tollgate call gen-7GXCaCPA7p1e000000
   tollgate call req-a0ca221e31aa1bd400000007 --account acme
-  tollgate call end gen-7GXCaCPA7p1e000000 --reason "it hung"`;
+  tollgate call end gen-7GXCaCPA7p1e000000 --reason "it hung"
+  tollgate call refund gen-7GXCaCPA7p1e000000 --reason "the answer was cut"`;
 
-/** `tollgate call`: shows one call of any account, and ends one that runs. */
+/** `tollgate call`: shows one call of any account, ends one that runs, and refunds one that was charged. */
 export function callCommand(): Command {
   return (
     withAdminOptions(
       new Command('call')
-        .summary('one call: who, what, when, provider, money, error; end one that runs')
+        .summary('one call: who, what, when, provider, money, error; end or refund one')
         .description('Show a call of any account.')
         .argument('<id>', 'its id; with --account also the id of its request')
         .option('--account <account>', 'name or id of the account that made it'),
     )
       .addHelpText('after', HELP)
-      // Both have the same options, and those after `end` are its own.
+      // All have the same options, and those after `end` or `refund` are its own.
       .enablePositionalOptions()
       .addCommand(endCommand())
+      .addCommand(refundCommand())
       .action((id: string, { account, ...flags }: CallFlags) => {
         const query = account === undefined ? '' : `?account=${encodeURIComponent(accountId(account))}`;
         return administer(flags, {
@@ -93,6 +107,42 @@ function endCommand(): Command {
           .data as Call,
       show: (call) => describe(call, painter()),
     }),
+  );
+}
+
+function refundCommand(): Command {
+  return withAdminOptions(
+    new Command('refund')
+      .summary('give back what a call cost')
+      .description(
+        'Give back what a call cost to the account that paid it, once. Its provider bears its share, if its earnings suffice; otherwise you do.',
+      )
+      .argument('<id>', 'its id')
+      .requiredOption('--reason <text>', 'why, for the consumer and the provider')
+      .option('--usd <amount>', 'only this part of what was charged'),
+  ).action((id: string, { reason, usd: amount, ...flags }: AdminFlags & { readonly reason: string; usd?: string }) => {
+    if (amount !== undefined) refuseBadAmount(amount);
+    const body = { reason, ...(amount === undefined ? {} : { amount_usd: amount }) };
+    return administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', `/calls/${encodeURIComponent(id)}/refund`, body)).data as Refund,
+      show: (refund) => describeRefund(refund, painter()),
+    });
+  });
+}
+
+function describeRefund(refund: Refund, paint: Paint): string {
+  const own = refund.amount_micro_usdc - refund.from_provider_micro_usdc;
+  return facts(
+    [
+      ['call', refund.call],
+      [refund.duplicate ? 'was refunded' : 'refunded', `${refund.amount_usd} USD`],
+      ['at', refund.at],
+      ['reason', refund.reason],
+      ['from provider', `${usd(refund.from_provider_micro_usdc)} USD`],
+      ['from you', `${usd(own)} USD`],
+    ],
+    paint,
   );
 }
 
@@ -123,6 +173,10 @@ function describe(call: Call, paint: Paint): string {
       ...call.entries.map(({ type, amount_usd: amount }) => [type, `${amount} USD`] as const),
       ['charged', `${usd(call.cost_micro_usdc)} USD, of which the fee is ${usd(call.fee_micro_usdc)} USD`],
       ...known('not paid', shortfall),
+      ...known(
+        'refunded',
+        call.refund ? `${call.refund.amount_usd} USD on ${call.refund.at}: ${call.refund.reason}` : null,
+      ),
       ...known('under', call.parent),
       ...(call.children.length === 0
         ? []

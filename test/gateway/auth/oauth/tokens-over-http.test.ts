@@ -4,7 +4,7 @@ import * as sdkV1 from '@modelcontextprotocol/sdk/client/auth.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '#errors';
 import { toHttpError, createServer } from '#http';
-import { accountTotals, audit, createLedger } from '#billing/compose';
+import { accountTotals, audit, createLedger, createRefunds } from '#billing/compose';
 import { findTransfer } from '#billing';
 import { createRateLimiter, createRatePolicies, limitedAs, type Admission } from '#limits';
 import {
@@ -101,6 +101,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       offers: () => true,
       nonces,
       ledger,
+      refunds: createRefunds(database, ledger),
       usage: async () => new Map(),
       ...NO_CALLS,
       totals,
@@ -111,9 +112,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       networks: [],
       now,
     }),
-    {
-      prefix: '/api/v1',
-    },
+    { prefix: '/api/v1' },
   );
   await server.register(
     adminRoutes({
@@ -127,6 +126,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),
       ledger,
+      refunds: createRefunds(database, ledger),
       usage: async () => new Map(),
       totals,
       findTransfer: (id) => findTransfer(database, id),

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountTotals, createLedger } from '#billing/compose';
+import { accountTotals, createLedger, createRefunds } from '#billing/compose';
 import { createRateLimiter, createRatePolicies, limitedAs } from '#limits';
 import { createServer } from '#http';
 import {
@@ -104,6 +104,7 @@ async function world({
       keys,
       nonces,
       ledger,
+      refunds: createRefunds(database, ledger),
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       findArchived: async () => null,

@@ -12,6 +12,7 @@ import { OlderButton } from './older-button.tsx';
 const KINDS: Readonly<Record<Movement['kind'], string>> = {
   credit: 'Credited by the operator',
   debit: 'Debited by the operator',
+  refund: 'Refund of a call',
   closing: 'Taken when the account was closed',
   deposit: 'Deposit',
   withdrawal: 'Withdrawal',

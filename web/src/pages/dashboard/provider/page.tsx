@@ -23,7 +23,7 @@ import { Status } from '../../../ui/status.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
-import { Payouts } from './payouts.tsx';
+import { Payouts, Refunds } from './payouts.tsx';
 
 type OwnService = AnswerOf<'showYourServices'>['services'][number];
 
@@ -96,6 +96,7 @@ function Offers(): ReactNode {
           )}
           <Earned />
           <Payouts />
+          <Refunds />
         </div>
       )}
     </QueryView>

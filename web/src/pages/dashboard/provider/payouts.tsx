@@ -30,6 +30,42 @@ const COLUMNS: readonly Column<Payout>[] = [
   { id: 'amount', head: 'Amount', align: 'right', cell: (row) => <Money micro={row.amount_micro_usdc} /> },
 ];
 
+type Refund = Schemas['RefundOfProvider'];
+
+const REFUND_COLUMNS: readonly Column<Refund>[] = [
+  {
+    id: 'call',
+    head: 'Call',
+    cell: (row) => (
+      <>
+        <span className="font-mono text-sm break-all">{row.call}</span>
+        <p className="text-sm break-words text-soft">{row.reason}</p>
+      </>
+    ),
+  },
+  { id: 'at', head: 'Refunded', from: 'sm', cell: (row) => <Time at={row.at} /> },
+  { id: 'amount', head: 'Your share', align: 'right', cell: (row) => <Money micro={-row.amount_micro_usdc} signed /> },
+];
+
+/** The calls that the operator refunded to their consumers. Nothing without one. */
+export function Refunds(): ReactNode {
+  const refunds = useQuery({
+    queryKey: ['refunds'],
+    queryFn: () => data(api.GET('/api/v1/provider/refunds', { params: { query: { limit: 100 } } })),
+  });
+  if (refunds.data === undefined || refunds.data.length === 0) return null;
+  return (
+    <Card title="Refunded calls" flush>
+      <Table
+        caption="Calls that the operator refunded"
+        columns={REFUND_COLUMNS}
+        rows={refunds.data}
+        rowKey={({ call }) => call}
+      />
+    </Card>
+  );
+}
+
 /** The payouts that the operator booked. Nothing without one. */
 export function Payouts(): ReactNode {
   const payouts = useQuery({
