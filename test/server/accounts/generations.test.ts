@@ -109,6 +109,7 @@ describe('the record of a call', () => {
       flags: ['slow'],
       receipt: 'receipt-of-gen-1',
       parent: null,
+      refund: null,
       run_cost: 0.0003,
       children: [],
       created_at: '2026-03-04T05:06:07.089Z',
