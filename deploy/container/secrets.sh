@@ -7,12 +7,12 @@ umask 077
 mkdir secrets
 random() { head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \n'; }
 password=$(random)
-admin=$(random)
+metrics=$(random)
 printf 'POSTGRES_USER=tollgate\nPOSTGRES_DB=tollgate\nPOSTGRES_PASSWORD=%s\n' "$password" > secrets/postgres.env
-printf 'DATABASE_URL=postgres://tollgate:%s@postgres:5432/tollgate\nTOLLGATE_IDENTITY_SEED=%s\nTOLLGATE_ADMIN_KEY=%s\n' \
-  "$password" "$(random)" "$admin" > secrets/gateway.env
-# Prometheus runs as another user, and reads this one.
-printf '%s' "$admin" > secrets/admin-key
-chmod 0444 secrets/admin-key
+printf 'DATABASE_URL=postgres://tollgate:%s@postgres:5432/tollgate\nTOLLGATE_IDENTITY_SEED=%s\nTOLLGATE_ADMIN_KEY=%s\nTOLLGATE_METRICS_KEY=%s\n' \
+  "$password" "$(random)" "$(random)" "$metrics" > secrets/gateway.env
+# Prometheus runs as another user. This key reads figures, and nothing else.
+printf '%s' "$metrics" > secrets/metrics-key
+chmod 0444 secrets/metrics-key
 chmod 0711 secrets
 echo "Made secrets/. Keep a copy of secrets/gateway.env: without the identity seed nobody can check old receipts."

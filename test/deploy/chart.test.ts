@@ -112,6 +112,7 @@ describe('with its own values', () => {
       expect(metadata['labels']).toMatchObject((budget['selector'] as { matchLabels: Json }).matchLabels);
     expect(resources.map(({ kind }) => kind).toSorted()).toEqual([
       'ConfigMap',
+      'NetworkPolicy',
       'PodDisruptionBudget',
       'Service',
       'Service',
@@ -124,8 +125,40 @@ describe('with its own values', () => {
     const names = (podOf(all()).container['env'] as readonly { name: string }[]).map(({ name }) => name);
     expect(names).toContain('TOLLGATE_CLUSTER_URL');
     expect(names).toContain('TOLLGATE_SHUTDOWN_DELAY_MS');
-    for (const name of names.filter((each) => each !== 'POD_IP')) expect(OPTIONS, name).toContain(`\`${name}\``);
+    for (const name of names.filter((each) => each !== 'POD_NAME')) expect(OPTIONS, name).toContain(`\`${name}\``);
   });
+});
+
+it('lets only gateways reach the port of gateways, and spreads the pods', () => {
+  const all = resourcesOf({ networkPolicy: { enabled: true, clients: [{ podSelector: {} }] }, listenHost: '::' });
+  const { metadata, spec, container } = podOf(all);
+  const { podSelector, ingress } = find('NetworkPolicy', all)[0]!.spec as {
+    readonly podSelector: { readonly matchLabels: Json };
+    readonly ingress: readonly { readonly ports: readonly { port: string }[]; readonly from: readonly Json[] }[];
+  };
+  expect(metadata['labels']).toMatchObject(podSelector.matchLabels);
+  expect(ingress.map(({ ports, from }) => [ports[0]!.port, from])).toEqual([
+    ['http', [{ podSelector: {} }]],
+    ['cluster', [{ podSelector }]],
+  ]);
+  for (const { ports } of ingress)
+    expect(container['ports'] as readonly Json[]).toContainEqual(expect.objectContaining({ name: ports[0]!.port }));
+  expect(spec['topologySpreadConstraints']).toMatchObject([
+    { topologyKey: 'kubernetes.io/hostname', labelSelector: podSelector },
+    { topologyKey: 'topology.kubernetes.io/zone' },
+  ]);
+  expect(container['env']).toEqual(
+    expect.arrayContaining([
+      { name: 'TOLLGATE_CLUSTER_URL', value: 'https://$(POD_NAME).shop-tollgate-pods:8403' },
+      { name: 'TOLLGATE_CLUSTER_HOST', value: '::' },
+      { name: 'HOST', value: '::' },
+    ]),
+  );
+  expect(find('Service', all)[1]).toMatchObject({
+    metadata: { name: 'shop-tollgate-pods' },
+    spec: { publishNotReadyAddresses: true },
+  });
+  expect(find('NetworkPolicy', resourcesOf({ networkPolicy: { enabled: false, clients: [] } }))).toEqual([]);
 });
 
 it('has an ingress that waits as long as a call may take, and tells the gateway whom to trust', () => {

@@ -30,6 +30,6 @@ it('gives the gateways variables that they read, and each its own address', () =
     for (const name of Object.keys(environment)) expect(OPTIONS).toContain(`\`${name}\``);
   expect(new Set(gateways.map((one) => one['TOLLGATE_CLUSTER_URL'])).size).toBe(2);
   const made = readFileSync(join(FOLDER, 'secrets.sh'), 'utf8').match(/(?:TOLLGATE_[A-Z_]+|DATABASE_URL)(?==)/g) ?? [];
-  expect(made.length).toBe(3);
+  expect(made.length).toBe(4);
   for (const name of made) expect(OPTIONS).toContain(`\`${name}\``);
 });

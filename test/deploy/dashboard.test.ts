@@ -48,6 +48,8 @@ const FIGURES: Readonly<Record<string, Readonly<Record<string, Seen>>>> = {
   'Commits of the ledger, p99': { '{instance}': 'some' },
   'Operations in a commit, mean': { '{instance}': 'some' },
   'Failed attempts by provider': { 'Test (provider)': 'some' },
+  'Time of an attempt, p95 by provider': { Test: 'some', Peer: 'some' },
+  'Oldest wait for a first byte, by provider': { Test: 'some' },
   Tunnels: { proxies: 0, 'calls through them': 0 },
   'Tasks that go on': { tasks: 0 },
   MCP: { sessions: 0, listening: 0, 'calls that wait for a client': 0 },
@@ -101,25 +103,22 @@ per_call = 0.001
 let peer: PeerProvider;
 let spine: Spine;
 let prometheus: Prometheus;
+const METRICS_KEY = 'key-of-prometheus-0123456789abcdef';
 const secrets = mkdtempSync(join(tmpdir(), 'tollgate-dashboard-'));
 
 beforeAll(async () => {
   peer = await startPeerProvider();
   const port = await findFreePort();
   const config = filled(readFileSync(join(DEPLOY, 'prometheus/prometheus.yml'), 'utf8'), {
-    '/run/secrets/tollgate_admin_key': join(secrets, 'admin-key'),
+    '/run/secrets/tollgate_metrics_key': join(secrets, 'metrics-key'),
     'alerts.yml': join(DEPLOY, 'prometheus/alerts.yml'),
     "'gateway-1:8402', 'gateway-2:8402'": `'127.0.0.1:${port}'`,
     'scrape_interval: 15s': 'scrape_interval: 500ms',
   });
   // Together: Prometheus takes five seconds from its start to its first scrape.
-  [spine, prometheus] = await Promise.all([startSpine({ toml: services(peer), port }), startPrometheus(config)]);
-  const made = await fetch(`${spine.origin}/admin/v1/admin-keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ label: 'prometheus', roles: ['read'] }),
-  });
-  writeFileSync(join(secrets, 'admin-key'), ((await made.json()) as { key: string }).key);
+  writeFileSync(join(secrets, 'metrics-key'), METRICS_KEY);
+  const env = { TOLLGATE_METRICS_KEY: METRICS_KEY };
+  [spine, prometheus] = await Promise.all([startSpine({ toml: services(peer), port, env }), startPrometheus(config)]);
 });
 afterAll(async () => {
   await prometheus.stop();

@@ -1,23 +1,20 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Agent, request, type IncomingMessage } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { audit } from '#billing/compose';
 import { openDatabase } from '#store';
-import { snippetsOf } from '../docs/snippets.ts';
 import { startProcessCluster, type Cluster } from '../support/cluster.ts';
-import { findProgram } from '../support/find-program.ts';
-import { findFreePort } from '../support/free-port.ts';
 import type { Gateway } from '../support/gateway.ts';
-import { createKeeper, type Keeper } from '../support/server-process.ts';
+import type { Keeper } from '../support/server-process.ts';
 import { ask, modelBlock, UNHURRIED } from '../support/spine.ts';
+import { PROXIES } from './proxies.ts';
 
-// Two gateways of one database restart one after the other, behind the proxies of deploy/ and docs/operations.md, with
-// the delay of deploy/. Clients send 20 calls a second, whether the answers come or not. No call may be lost.
+// Two gateways of one database restart one after the other, behind the proxies of deploy/, with the delay of
+// deploy/. Clients send 20 calls a second, whether the answers come or not. No call may be lost.
 
 const CALLS = 1_000;
 const EVERY_MS = 50;
@@ -48,64 +45,6 @@ beforeAll(async () => {
 afterEach(() => Promise.all(keepers.splice(0).map((keeper) => keeper.close())));
 afterAll(() => cluster.stop());
 
-const hosts = () => cluster.gateways.map(({ baseUrl }) => new URL(baseUrl).host);
-
-function run(program: 'caddy' | 'nginx', home: string, args: readonly string[]) {
-  const { file, env } = findProgram(program);
-  const keeper = createKeeper([home]);
-  keepers.push(keeper);
-  return keeper.start({ file, args, env: { ...env, HOME: home }, cwd: home });
-}
-
-const replaced = (text: string, changes: Readonly<Record<string, string>>) =>
-  Object.entries(changes).reduce((before, [from, to]) => {
-    expect(before).toContain(from);
-    return before.replaceAll(from, to);
-  }, text);
-
-async function startCaddy([first, second] = hosts()): Promise<number> {
-  const home = mkdtempSync(join(tmpdir(), 'tollgate-caddy-'));
-  const port = await findFreePort();
-  const shipped = readFileSync(resolve(import.meta.dirname, '../../deploy/container/Caddyfile'), 'utf8');
-  const file = join(home, 'Caddyfile');
-  writeFileSync(
-    file,
-    `{\n  admin off\n}\n${replaced(shipped, { '{$GATE_DOMAIN}': `http://:${port}`, 'gateway-1:8402': first!, 'gateway-2:8402': second! })}`,
-  );
-  const caddy = run('caddy', home, ['run', '--config', file, '--adapter', 'caddyfile']);
-  await caddy.wrote('serving initial configuration');
-  return port;
-}
-
-async function startNginx(): Promise<number> {
-  const home = mkdtempSync(join(tmpdir(), 'tollgate-nginx-'));
-  mkdirSync(join(home, 'temp'));
-  const port = await findFreePort();
-  const snippets = snippetsOf('docs/operations.md').filter(({ language }) => language === 'nginx');
-  const server = snippets.find(({ text }) => text.includes('upstream gateways'))!.text;
-  const map = /map [^}]*}/.exec(snippets.find(({ text }) => text.includes('map $'))!.text)![0];
-  const [first, second] = hosts();
-  const own = replaced(server, {
-    '10.0.0.1:8402': first!,
-    '10.0.0.2:8402': second!,
-    'listen 443 ssl;': `listen ${port};`,
-    'ssl_certificate     /etc/letsencrypt/live/gateway.example/fullchain.pem;': '',
-    'ssl_certificate_key /etc/letsencrypt/live/gateway.example/privkey.pem;': '',
-    '$host;': '$http_host;',
-  });
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
-    .map((what) => `${what}_temp_path ${home}/temp/${what};`)
-    .join('\n');
-  const user = process.getuid?.() === 0 ? 'user root;\n' : '';
-  writeFileSync(
-    join(home, 'nginx.conf'),
-    `${user}daemon off;\npid ${home}/pid;\nerror_log stderr notice;\nevents {}\nhttp {\naccess_log off;\n${temporary}\n${map}\n${own}}\n`,
-  );
-  const nginx = run('nginx', home, ['-p', home, '-c', join(home, 'nginx.conf'), '-e', 'stderr']);
-  await nginx.wrote('start worker process ');
-  return port;
-}
-
 /** Sends one call. Resolves to null, or to what went wrong. */
 async function call(port: number, index: number, agents: readonly Agent[]): Promise<string | null> {
   const streamed = index % STREAM_EACH === 0;
@@ -131,11 +70,9 @@ async function call(port: number, index: number, agents: readonly Agent[]): Prom
   }
 }
 
-test.each([
-  ['Caddy', () => startCaddy()],
-  ['nginx', startNginx],
-])('behind %s no call is lost', async (_name, start) => {
-  const port = await start();
+test.each(Object.entries(PROXIES))('behind %s no call is lost', async (_name, start) => {
+  const { port, keeper } = await start(cluster.gateways.map(({ baseUrl }) => new URL(baseUrl).host));
+  keepers.push(keeper);
   const agents = Array.from({ length: NETWORKS }, () => new Agent({ keepAlive: true }));
   const served = cluster.provider.log.length;
   const restarts = (async () => {
@@ -164,13 +101,4 @@ test.each([
   const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
   expect((await audit(database, { overdueMs: null })).ok).toBe(true);
   await database.close();
-});
-
-test('while no gateway is ready, Caddy answers in the form of the gateway', async () => {
-  const port = await startCaddy(['127.0.0.1:9', '127.0.0.1:9']);
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/models`);
-  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '2']);
-  expect(await answer.json()).toEqual({
-    error: { message: 'No gateway is ready: retry in a moment', type: 'service_unavailable', code: 503 },
-  });
 });

@@ -4,9 +4,11 @@ import { readOpenApi } from '../support/open-api.ts';
 
 // What anybody may see: ping, health, metrics, the description of the interface.
 
+const METRICS_KEY = 'key-of-metrics-0123456789abcdefghij';
+
 let spine: Spine;
 beforeAll(async () => {
-  spine = await startSpine();
+  spine = await startSpine({ env: { TOLLGATE_METRICS_KEY: METRICS_KEY } });
 });
 afterAll(async () => {
   expect(await spine.faults()).toEqual([]);
@@ -58,6 +60,14 @@ test('metrics: Prometheus text with the names of the GenAI conventions, without 
     'test/nowhere',
   ])
     expect(text).not.toContain(secret);
+});
+
+test('metrics have a key of their own, which opens nothing else', async () => {
+  const status = async (path: string, key: string) => (await get(path, { authorization: `Bearer ${key}` })).status;
+  expect(await status('/metrics', METRICS_KEY)).toBe(200);
+  expect(await status('/metrics', `${METRICS_KEY}x`)).toBe(401);
+  for (const path of ['/admin/v1/accounts', '/api/v1/keys']) expect(await status(path, METRICS_KEY)).toBe(401);
+  expect((await get('/metrics')).status).toBe(401);
 });
 
 interface Described {

@@ -1,4 +1,4 @@
-export { type AdminGate, createAdminGate } from './administrators/admin-gate.ts';
+export { type AdminGate, createAdminGate, gateWithKey } from './administrators/admin-gate.ts';
 export { createAdminKeys } from './administrators/admin-keys.ts';
 export { createAdminLog, logActs } from './administrators/admin-log.ts';
 export { type AdmissionOf, type CallerOf, requireAdmission } from './admission.ts';

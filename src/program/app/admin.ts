@@ -6,6 +6,7 @@ import {
   createAdminLog,
   createAdminSessions,
   createAttempts,
+  gateWithKey,
   logActs,
 } from '#auth';
 import { createConsumerStore } from '#accounts';
@@ -120,7 +121,9 @@ export async function mountAdministration(
   };
   await mount(server, { administration: logged }, ADMIN);
   const shown = { contentType: metrics.contentType, text: metricsText };
-  await mount(server, { metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate }) });
+  await mount(server, {
+    metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate: gateWithKey(gate, config.metricsKey) }),
+  });
 }
 
 /** Archives of the ledger. A run that was killed while it dropped rows goes on now, beside the calls. */

@@ -26,6 +26,7 @@ test('there are secrets to test', () => {
     'database.url',
     'redis.url',
     'telemetry.otlp_headers',
+    'telemetry.metrics_key',
     'media.s3_secret_access_key',
     'alerts.url',
     'alerts.secret',

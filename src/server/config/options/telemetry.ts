@@ -33,7 +33,17 @@ export const TELEMETRY = {
     values: ['admin', 'open'],
     default: 'admin',
     inDevelopment: 'open',
-    meaning: 'Who may read `/metrics`: requests with the admin key, or everybody who reaches the gateway.',
+    meaning:
+      'Who may read `/metrics`: requests with the admin key or `telemetry.metrics_key`, or everybody who reaches the gateway.',
+  }),
+  metrics_key: optionalText({
+    env: 'TOLLGATE_METRICS_KEY',
+    secret: true,
+    absent: 'only keys of administrators read `/metrics`',
+    takes: 'text of 32 to 512 printable ASCII characters without spaces',
+    meaning:
+      'A secret that reads `/metrics` and nothing else, for Prometheus. `server.admin_networks` does not limit it.',
+    fault: (value) => (/^[!-~]{32,512}$/.test(value) ? null : 'is too short, too long, or contains spaces'),
   }),
 };
 
