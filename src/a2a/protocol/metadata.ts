@@ -9,7 +9,7 @@ import {
   type Span,
 } from '#wire';
 import { formatUsd, type SettledFrame } from '#billing/amounts';
-import { costOf } from '#call';
+import { costOf, spentOn } from '#call';
 import type { PaymentAttempt } from '#payments';
 import type { CallCost, TaskCost } from '#tasks';
 import { X402 } from '../wire/protocol.ts';
@@ -62,15 +62,16 @@ export function taskMoney(
   if (cost === null || first === undefined) return { generation: began === null ? null : { id: began }, receipt: null };
   const sum = (amountOf: (call: CallCost) => bigint) =>
     formatUsd(cost.calls.reduce((all, call) => all + amountOf(call), 0n));
+  const spent = ({ charged, runCost = charged }: CallCost) => runCost;
   const runs = cost.calls.some(({ runCost }) => runCost !== undefined);
   return {
     generation: {
       id: first.id,
-      cost: sum(({ charged }) => charged),
-      ...(runs ? { run_cost: sum(({ charged, runCost = charged }) => runCost) } : {}),
+      cost: sum(spent),
+      ...(runs ? { own_cost: sum(({ charged }) => charged) } : {}),
       currency: 'USDC',
       ...(cost.calls.length > 1
-        ? { calls: cost.calls.map(({ id, charged }) => ({ id, cost: formatUsd(charged) })) }
+        ? { calls: cost.calls.map((call) => ({ id: call.id, cost: formatUsd(spent(call)) })) }
         : {}),
     },
     receipt: first.receipt,
@@ -80,11 +81,11 @@ export function taskMoney(
 /** The cost as headers of a reply that is not a stream, as in chat. */
 export function costHeaders(
   callId: string,
-  settled: Pick<SettledFrame, 'settlement' | 'receipt'> | null,
+  settled: Pick<SettledFrame, 'settlement' | 'runCost' | 'receipt'> | null,
 ): Readonly<Record<string, string>> {
   return {
     'x-generation-id': callId,
-    ...(settled === null ? {} : { 'x-cost-usd': formatUsd(settled.settlement.charged) }),
+    ...(settled === null ? {} : { 'x-cost-usd': formatUsd(spentOn(settled)) }),
     ...(settled?.receipt ? { 'x-receipt': settled.receipt } : {}),
   };
 }

@@ -32,6 +32,7 @@ export {
   addPaidRoute,
   bodyFrom,
   costOf,
+  spentOn,
   onceSettled,
   payerOf,
   takeBytes,

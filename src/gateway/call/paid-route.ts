@@ -14,7 +14,7 @@ import {
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { isPromise, ownTurn } from '#wire';
-import { type CancelSignal, CancelSource, formatUsd, type SettledFrame } from '#billing';
+import { type CancelSignal, CancelSource, formatUsd, type MicroUsd, type SettledFrame } from '#billing';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
 import { type Caller, mayAsk, withContent } from '#accounts';
@@ -407,24 +407,28 @@ function recordReply(client: ReplySink, fileBytesMax = 0): RecordedReply {
  * Amounts are USDC as decimal strings.
  */
 interface CostOf {
-  /** The cost of the call alone. */
+  /** All that left the balance: the call, and the calls under it. */
   readonly cost: string;
-  /** The cost including all calls that were made under it; absent if there can be no such calls. */
-  readonly run_cost?: string;
+  /** The part of it that the call itself was charged; absent if there can be no calls under it. */
+  readonly own_cost?: string;
   readonly currency: 'USDC';
 }
 
-export function costOf({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): CostOf {
+export function costOf(settled: ChargedFrame): CostOf {
   return {
-    cost: formatUsd(settlement.charged),
-    ...(runCost === undefined ? {} : { run_cost: formatUsd(runCost) }),
+    cost: formatUsd(spentOn(settled)),
+    ...(settled.runCost === undefined ? {} : { own_cost: formatUsd(settled.settlement.charged) }),
     currency: 'USDC',
   };
 }
 
+type ChargedFrame = Pick<SettledFrame, 'settlement' | 'runCost'>;
+
+/** All that a call took from the balance, with the calls under it: the cost that every wire shows. */
+export const spentOn = ({ settlement, runCost }: ChargedFrame): MicroUsd => runCost ?? settlement.charged;
+
 /** Whether a call, or a call under it, was charged. It must then not be made again. */
-export const wasCharged = ({ settlement, runCost }: Pick<SettledFrame, 'settlement' | 'runCost'>): boolean =>
-  settlement.charged > 0n || (runCost ?? 0n) > 0n;
+export const wasCharged = (settled: ChargedFrame): boolean => spentOn(settled) > 0n;
 
 interface ReceiptRequest {
   readonly receipts: 'always' | 'on-request';

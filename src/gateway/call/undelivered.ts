@@ -4,7 +4,7 @@ import type { ReplySink } from '#http';
 import type { Cut, ReplyEnd } from './call.ts';
 import { UNREPEATED } from './attempt-error.ts';
 import { chargeOfCut } from './endings.ts';
-import { wasCharged } from './paid-route.ts';
+import { spentOn, wasCharged } from './paid-route.ts';
 
 /* Replies that were cut: what those cost that are useless in part, such as an image, and the errors of all. */
 
@@ -99,7 +99,7 @@ export function answerUndelivered(
     'content-length': Buffer.byteLength(text),
     'x-generation-id': id,
     'x-provider': providerName,
-    'x-cost-usd': formatUsd(charged),
+    'x-cost-usd': formatUsd(spentOn({ settlement, runCost })),
   });
   sink.end(text);
   return wasCharged({ settlement, runCost });

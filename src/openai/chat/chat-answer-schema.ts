@@ -20,13 +20,16 @@ const usageSchema = {
     cost: {
       type: 'number',
       description:
-        'USD charged. This field and `cost_details` are absent if an agent asks for input, because its task is charged when it ends.',
+        'USD that left the balance, for the call and for all calls that were made under it. This field and `cost_details` are absent if an agent asks for input, because its task is charged when it ends.',
     },
     cost_details: {
       type: 'object',
       required: ['charged_usd', 'fee_usd', 'upstream_inference_prompt_cost', 'upstream_inference_completions_cost'],
       properties: {
-        charged_usd: { type: 'string', description: '`cost` as an exact decimal.' },
+        charged_usd: {
+          type: 'string',
+          description: 'What the call itself was charged. Less than `cost` if calls were made under it.',
+        },
         fee_usd: { type: 'string', description: "The operator's share of the cost." },
         upstream_inference_completions_cost: {
           type: 'number',
@@ -40,10 +43,6 @@ const usageSchema = {
           type: 'string',
           description:
             'The rest of the cost, which is for something else than tokens, such as web searches, the tools of a run, or the answer of a tool or an agent. Absent if it is 0.',
-        },
-        run_cost_usd: {
-          type: 'string',
-          description: 'The cost of this call and of all calls that were made under it.',
         },
         receipt: { type: 'string', description: 'Signed receipt (compact JWS), in streams that asked for one.' },
         children: {

@@ -8,7 +8,7 @@ import {
   type MicroUsd,
   type Settlement,
 } from '#billing/amounts';
-import type { Call } from '#call';
+import { type Call, spentOn } from '#call';
 import { type EventBatch, eventBatch } from '#bridge';
 import { type ChatResult, partsOfCharge } from '../chat/reply/chat-end.ts';
 import type { ReplyAbout } from '../chat/reply/chat-reply.ts';
@@ -177,8 +177,10 @@ class Counter implements RunCounter {
     };
   }
 
-  settled(call: Call, { settlement, receipt }: SettledFrame): void {
-    this.settlement.charged += settlement.charged;
+  settled(call: Call, frame: SettledFrame): void {
+    const { settlement, receipt } = frame;
+    const spent = spentOn(frame);
+    this.settlement.charged += spent;
     this.settlement.fee += settlement.fee;
     this.settlement.drawn += settlement.drawn;
     this.settlement.shortfall += settlement.shortfall;
@@ -187,8 +189,8 @@ class Counter implements RunCounter {
       primitive: call.primitive,
       service: call.service,
       ...(call.operation === null ? {} : { tool: call.operation }),
-      cost: toUsdNumber(settlement.charged),
-      charged_usd: formatUsd(settlement.charged),
+      cost: toUsdNumber(spent),
+      charged_usd: formatUsd(spent),
       ...(receipt === null ? {} : { receipt }),
     });
   }

@@ -184,7 +184,7 @@ test('a model, a tool and another agent, called with the token, are paid from th
   expect(during[1]! + chat + 2n * MESSAGE_PRICE).toBe(MESSAGE_PRICE + LENT);
   expect(await spine.balance()).toEqual({ available: before.available - 3n * MESSAGE_PRICE - chat, locked: 0n });
   expect(heldBy(reply)['metadata']).toMatchObject({
-    'tollgate/generation': { cost: '0.001', run_cost: formatUsd(3n * MESSAGE_PRICE + chat) },
+    'tollgate/generation': { cost: formatUsd(3n * MESSAGE_PRICE + chat), own_cost: '0.001' },
   });
 });
 

@@ -63,7 +63,7 @@ it('says what all of it cost, whichever door it was called by', async () => {
   };
   const messages = [{ role: 'user', content: 'Roll 2d6' }];
   const chat = (await post('/api/v1/chat/completions', { model: 'a2a/demo/agent', messages })) as unknown as {
-    usage: { cost: number; cost_details: { run_cost_usd: string } };
+    usage: { cost: number; cost_details: { charged_usd: string } };
   };
   const params = { name: 'send_message', arguments: { message: 'Roll 2d6' } };
   const mcp = (await post('/mcp/a2a/demo/agent', {
@@ -72,12 +72,12 @@ it('says what all of it cost, whichever door it was called by', async () => {
     method: 'tools/call',
     params,
   })) as unknown as {
-    result: { _meta: { 'tollgate/generation': { cost: string; run_cost: string } } };
+    result: { _meta: { 'tollgate/generation': { cost: string; own_cost: string } } };
   };
   const told = mcp.result._meta['tollgate/generation'];
-  expect([chat.usage.cost, told.cost]).toEqual([0.002, '0.002']);
+  expect([chat.usage.cost_details.charged_usd, told.own_cost]).toEqual(['0.002', '0.002']);
   // The roll itself costs a tenth of a cent, the comment on it less.
-  for (const all of [chat.usage.cost_details.run_cost_usd, told.run_cost]) expect(Number(all)).toBeGreaterThan(0.003);
+  for (const all of [chat.usage.cost, told.cost]) expect(Number(all)).toBeGreaterThan(0.003);
 });
 
 it('answers by itself where nothing is left of the budget for calls of its own', async () => {

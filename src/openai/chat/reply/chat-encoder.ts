@@ -1,6 +1,7 @@
 import { type Dialect, inDialect, toGatewayError, toHttpError } from '#http';
 import { formatUsd, toUsdNumber } from '#billing/amounts';
 import { type CallEvent, type FilePart, jsonInside } from '#bridge';
+import { spentOn } from '#call';
 import { oneLine } from '#security';
 import { partsOfCharge, resultOf } from './chat-end.ts';
 import { imageText } from './chat-decoder.ts';
@@ -181,11 +182,9 @@ export function costOf(settled: SettledChat, stream: boolean): Record<string, un
     ...(other === 0n ? {} : { other_usd: formatUsd(other) }),
     ...result.costDetails,
   };
-  // An agent may have made further calls, which are paid from the same lock.
-  if (settled.runCost !== undefined) details['run_cost_usd'] = formatUsd(settled.runCost);
   // The headers of a stream are already sent, so its receipt is in the last chunk.
   if (stream && settled.receipt !== null) details['receipt'] = settled.receipt;
-  return { cost: toUsdNumber(charged), cost_details: details };
+  return { cost: toUsdNumber(spentOn(settled)), cost_details: details };
 }
 
 /** The end of a stream: the chunk with the finish reason has the usage. */

@@ -2,7 +2,15 @@ import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplyS
 import { GatewayError } from '#errors';
 import { type LargeStrings, lengthOf } from '#wire';
 import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, type StartedCall, wasCharged } from '#call';
+import {
+  answerUndelivered,
+  onceSettled,
+  type PaidAnswer,
+  type Payer,
+  spentOn,
+  type StartedCall,
+  wasCharged,
+} from '#call';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
@@ -119,7 +127,7 @@ function writeWhole(
     'x-provider': settled.providerName,
   };
   addAlteredHeaders(headers, about.sent);
-  if (!settled.pending) headers['x-cost-usd'] = formatUsd(settled.settlement.charged);
+  if (!settled.pending) headers['x-cost-usd'] = formatUsd(spentOn(settled));
   if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
   sink.head(status, encoder.headers(headers));
   if (before || pieces) return endLarge(before, pieces ?? [Buffer.from(text)], sink).then(() => wasCharged(settled));

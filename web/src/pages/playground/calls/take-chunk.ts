@@ -30,7 +30,6 @@ export interface Chunk {
   readonly usage?: {
     readonly total_tokens?: number;
     readonly cost?: number;
-    readonly cost_details?: { readonly run_cost_usd?: string };
   };
 }
 
@@ -73,14 +72,7 @@ export function reduceChunk(answer: Answer, chunk: Chunk, parts: boolean): Answe
       ...next,
       task: { id: tollgate.task_id ?? null, context: tollgate.context_id ?? null, state: tollgate.state },
     };
-  if (usage) {
-    const run = usage.cost_details?.run_cost_usd;
-    next = {
-      ...next,
-      cost: run === undefined ? (usage.cost ?? null) : Number(run),
-      tokens: usage.total_tokens ?? null,
-    };
-  }
+  if (usage) next = { ...next, cost: usage.cost ?? null, tokens: usage.total_tokens ?? null };
   if (tollgate?.note !== undefined) next = { ...next, note: tollgate.note };
   else if (choice?.finish_reason === 'length') next = { ...next, note: 'The answer was cut at its longest length.' };
   if (error)
