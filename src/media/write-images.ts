@@ -1,7 +1,7 @@
 import { endInSlices, type ReplySink, writeSlices, toGatewayError } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, wasCharged } from '#call';
+import { answerUndelivered, errorOfCut, onceSettled, type StartedProviderCall, spentOn } from '#call';
 import type { ImageAnswerForm, UsageForm } from './image-answer.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 import type { ImageAsk, ImageStream } from './request/image-ask.ts';
@@ -42,7 +42,7 @@ export const writeImages = (
       ...(settled.receipt === null ? {} : { 'x-receipt': settled.receipt }),
     });
     await endInSlices(pieces(), sink);
-    return wasCharged(settled);
+    return spentOn(settled) > 0n;
   });
 
 /** Throws GatewayError for a call that ended before it had a result. */
@@ -121,7 +121,7 @@ export async function writeStream(
         if (!isLast) await writeSlices(after!, sink);
         else if (!sink.closed) sink.end(after!);
       }
-      return wasCharged(value);
+      return spentOn(value) > 0n;
     }
   } catch (error) {
     if (sink.closed) return false;

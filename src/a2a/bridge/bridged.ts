@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { GatewayError } from '#errors';
 import { type JsonObject, LargeStrings, wholePiece } from '#wire';
-import { capCost, KEPT_BYTES_MAX, wasCharged, openCall, type StartedProviderCall, type Pipeline } from '#call';
+import { capCost, KEPT_BYTES_MAX, spentOn, openCall, type StartedProviderCall, type Pipeline } from '#call';
 import {
   type CallEvent,
   type ContentResult,
@@ -137,7 +137,7 @@ async function whole({ ask, call: { call, frames }, contextId, out }: BridgedAns
     );
     const text = files.length === 0 ? plain : { text: plain, large };
     const tell = () => out.result(text, costHeaders(call.id, frame));
-    return { text, taskId: null, charged: wasCharged(frame), over: true, tell };
+    return { text, taskId: null, charged: spentOn(frame) > 0n, over: true, tell };
   }
   return null;
 }
@@ -227,7 +227,7 @@ async function streamed({
       const end = contentResultOf(frame);
       for (const file of end.files ?? []) await sendPart(largePart(file, large));
       const state = end.finish === 'failed' ? 'failed' : end.finish === 'cut' ? 'canceled' : 'completed';
-      const charged = wasCharged(frame);
+      const charged = spentOn(frame) > 0n;
       const message = state === 'completed' ? null : statusMessage(taskId, contextId, end.error ?? 'The work failed');
       const { last, unnoted } = await finish(state, message, charged);
       const toText = (event: JsonObject) =>

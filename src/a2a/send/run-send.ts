@@ -8,7 +8,7 @@ import {
   MAX_COST_META,
   refuseCapBeside,
   NO_PREFERENCES,
-  wasCharged,
+  spentOn,
   type Call,
   type CallRequest,
   type CostCap,
@@ -172,7 +172,7 @@ async function writeEnd(
   }
   const whole = withLarge(answerText, large);
   const tell = () => out.result(whole, call.free === null ? costHeaders(call.id, over ? settled : null) : {});
-  const charged = over ? wasCharged(settled) : mayCost(call);
+  const charged = over ? spentOn(settled) > 0n : mayCost(call);
   if (event?.kind === 'task' || event?.kind === 'message')
     return { text: whole, taskId: event.kind === 'task' ? taskId : null, charged, over, tell };
   await tell();

@@ -37,7 +37,6 @@ export {
   payerOf,
   takeBytes,
   wantsReceipt,
-  wasCharged,
 } from './paid-route.ts';
 export { answerUndelivered, cutReply, errorOfCut, undeliveredEnd } from './undelivered.ts';
 export type { Pipeline } from './pipeline.ts';

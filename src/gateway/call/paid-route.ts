@@ -424,11 +424,11 @@ export function costOf(settled: ChargedFrame): CostOf {
 
 type ChargedFrame = Pick<SettledFrame, 'settlement' | 'runCost'>;
 
-/** All that a call took from the balance, with the calls under it: the cost that every wire shows. */
+/**
+ * All that a call took from the balance, with the calls under it: the cost that every wire shows. A call that took
+ * something must not be made again.
+ */
 export const spentOn = ({ settlement, runCost }: ChargedFrame): MicroUsd => runCost ?? settlement.charged;
-
-/** Whether a call, or a call under it, was charged. It must then not be made again. */
-export const wasCharged = (settled: ChargedFrame): boolean => spentOn(settled) > 0n;
 
 interface ReceiptRequest {
   readonly receipts: 'always' | 'on-request';

@@ -4,7 +4,7 @@ import type { ReplySink } from '#http';
 import type { Cut, ReplyEnd } from './call.ts';
 import { UNREPEATED } from './attempt-error.ts';
 import { chargeOfCut } from './endings.ts';
-import { spentOn, wasCharged } from './paid-route.ts';
+import { spentOn } from './paid-route.ts';
 
 /* Replies that were cut: what those cost that are useless in part, such as an image, and the errors of all. */
 
@@ -102,5 +102,5 @@ export function answerUndelivered(
     'x-cost-usd': formatUsd(spentOn({ settlement, runCost })),
   });
   sink.end(text);
-  return wasCharged({ settlement, runCost });
+  return spentOn({ settlement, runCost }) > 0n;
 }

@@ -26,7 +26,7 @@ import {
   handlePaidRequest,
   type PaidRequestDeps,
   type TakenKey,
-  wasCharged,
+  spentOn,
   type ResponseRecord,
   type GivenReply,
   KEPT_BYTES_MAX,
@@ -194,7 +194,7 @@ async function written(
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
   const text = marked(withCost(response, call, cost, frame.receipt));
-  const charged = wasCharged(frame) || pending;
+  const charged = spentOn(frame) > 0n || pending;
   const end = () => answer.end(text, status, headers, eventId);
   if (keepLarge === null) return { kept: () => null, charged, end };
   const pieces = outcomePieces(text);

@@ -1,7 +1,7 @@
 import { type Dialect, type ReplySink, toGatewayError, toHttpError, writeSlices } from '#http';
 import { GatewayError } from '#errors';
 import { formatUsd, type Settlement } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#call';
+import { answerUndelivered, errorOfCut, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 /** An answer of this kind, which is written as it comes. */
@@ -67,7 +67,7 @@ export async function writeStream<R>(
         ...(receipt === null ? {} : { 'x-receipt': receipt }),
       });
       sink.end(endOf(result, settlement, receipt));
-      return wasCharged(value);
+      return spentOn(value) > 0n;
     }
   } catch (error) {
     if (sink.closed) return false;

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import { type ClientSink, type ReplySink, toGatewayError, writeSlices } from '#http';
 import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
-import { answerUndelivered, errorOfCut, type StartedProviderCall, wasCharged } from '#call';
+import { answerUndelivered, errorOfCut, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
 /** How an answer in one piece is written. */
@@ -72,7 +72,7 @@ export async function writeAnswer<R>(
         ...(receipt === null ? {} : { 'x-receipt': receipt }),
       });
       pieces.forEach((piece, index) => (index === pieces.length - 1 ? sink.end(piece) : sink.write(piece)));
-      return wasCharged(value);
+      return spentOn(value) > 0n;
     }
   } catch (error) {
     if (sink.closed) return false;

@@ -1,7 +1,7 @@
 import { GatewayError } from '#errors';
 import type { Task } from '#tasks';
 import type { ReplySink } from '#http';
-import { onceSettled, type StartedProviderCall, wasCharged } from '#call';
+import { onceSettled, type StartedProviderCall, spentOn } from '#call';
 import type { BegunVideo } from '../run/make-videos.ts';
 import type { VideoView } from '../run/video-view.ts';
 import { notesOf, toVideoId, type VideoNotes } from '../video-task.ts';
@@ -74,7 +74,7 @@ export const writeBegun = (
     });
     sink.end(text);
     // A pending call is charged when the videos are here.
-    return settled.pending === true || wasCharged(settled);
+    return settled.pending === true || spentOn(settled) > 0n;
   });
 
 const text = (description: string) => ({ type: 'string', description });

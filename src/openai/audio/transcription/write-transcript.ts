@@ -1,6 +1,6 @@
 import { type Dialect, type ReplySink, toHttpError } from '#http';
 import { formatUsd } from '#billing/amounts';
-import { answerUndelivered, onceSettled, type StartedProviderCall, wasCharged } from '#call';
+import { answerUndelivered, onceSettled, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../../chat/request/altered-headers.ts';
 import { withCost } from '../shown-usage.ts';
 import { notInTime, errorEvent, eventOf, EVENTS_TYPE, writeStream } from '../write-stream.ts';
@@ -46,7 +46,7 @@ export const writeTranscript = (
     addAlteredHeaders(headers, { dropped: dropped(), maxTokens: null });
     sink.head(200, headers);
     sink.end(bytes);
-    return wasCharged(settled);
+    return spentOn(settled) > 0n;
   });
 
 /** Writes a transcript as events, as they come, see `writeStream`. The last one has the cost. */

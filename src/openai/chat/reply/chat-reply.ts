@@ -2,15 +2,7 @@ import { createSilent, endInSlices, type ClientSink, type KeepAlive, type ReplyS
 import { GatewayError } from '#errors';
 import { type LargeStrings, lengthOf } from '#wire';
 import { formatUsd, type CancelSignal, type SettledFrame } from '#billing/amounts';
-import {
-  answerUndelivered,
-  onceSettled,
-  type PaidAnswer,
-  type Payer,
-  spentOn,
-  type StartedCall,
-  wasCharged,
-} from '#call';
+import { answerUndelivered, onceSettled, type PaidAnswer, type Payer, spentOn, type StartedCall } from '#call';
 import type { Config } from '#config';
 import { type CallEvent, type TargetAdapters, targetOf } from '#bridge';
 import { type Blobs, createKeptReplies } from '#files';
@@ -130,9 +122,9 @@ function writeWhole(
   if (!settled.pending) headers['x-cost-usd'] = formatUsd(spentOn(settled));
   if (settled.receipt !== null) headers['x-receipt'] = settled.receipt;
   sink.head(status, encoder.headers(headers));
-  if (before || pieces) return endLarge(before, pieces ?? [Buffer.from(text)], sink).then(() => wasCharged(settled));
+  if (before || pieces) return endLarge(before, pieces ?? [Buffer.from(text)], sink).then(() => spentOn(settled) > 0n);
   sink.end(text);
-  return wasCharged(settled);
+  return spentOn(settled) > 0n;
 }
 
 async function endLarge(before: Uint8Array | undefined, rest: Iterable<Uint8Array>, sink: ReplySink): Promise<void> {
@@ -204,7 +196,7 @@ async function writeStream(
           provider ??= value.providerName;
           if (!begun) begin();
           sink.end(encoder.end(value));
-          return wasCharged(value);
+          return spentOn(value) > 0n;
         case 'end':
       }
     }
