@@ -1,5 +1,5 @@
 import { loadStatements, type Database } from '#store';
-import type { Price, Rates } from './price.ts';
+import { costLines, type CostLine, type Price, type Rates, type Usage } from './price.ts';
 import { ratesFromJson, ratesToJson } from './price-text.ts';
 
 /** A price version with its provider and its service. `id` is priceId(provider, service, rates). */
@@ -14,6 +14,8 @@ export interface PriceBook {
   /** True if this process knows that the version is stored. Otherwise another gateway may still have stored it. */
   has(id: string): boolean;
   find(id: string): Promise<(PriceVersion & { readonly createdAt: number }) | null>;
+  /** How the cost of `usage` at a price follows; empty for a price that is not stored. */
+  costLines(id: string, usage: Usage): Promise<readonly CostLine[]>;
 }
 
 const SQL = loadStatements(import.meta.url, '../sql/prices.sql', ['putPrice', 'findPrice']);
@@ -28,7 +30,24 @@ const KNOWN_MAX = 100_000;
  */
 export function createPriceBook(database: Database, now: () => number = Date.now): PriceBook {
   const known = new Set<string>();
+  const find: PriceBook['find'] = async (id) => {
+    const row = (await database.query(SQL.findPrice, [id]))[0];
+    if (!row) return null;
+    const { provider, service, rates, created_at } = row;
+    return {
+      id,
+      provider: provider as string,
+      service: service as string,
+      rates: ratesFromText(rates as string),
+      createdAt: Number(created_at),
+    };
+  };
   return {
+    find,
+    async costLines(id, usage) {
+      const price = await find(id);
+      return price === null ? [] : costLines(price.rates, usage);
+    },
     has: (id) => known.has(id),
     async remember(versions) {
       const fresh = versions.filter(({ id }) => !known.has(id)).sort((a, b) => (a.id < b.id ? -1 : 1));
@@ -45,18 +64,6 @@ export function createPriceBook(database: Database, now: () => number = Date.now
           known.add(id);
         }
       }
-    },
-    async find(id) {
-      const row = (await database.query(SQL.findPrice, [id]))[0];
-      if (!row) return null;
-      const { provider, service, rates, created_at } = row;
-      return {
-        id,
-        provider: provider as string,
-        service: service as string,
-        rates: ratesFromText(rates as string),
-        createdAt: Number(created_at),
-      };
     },
   };
 }

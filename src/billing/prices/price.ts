@@ -71,6 +71,22 @@ export function cost(rates: Rates, usage: Usage): MicroUsd {
   return roundedUp(sum);
 }
 
+/** One product of a cost: `units` at `rate` micro-USD per 1,000,000 units. */
+export interface CostLine {
+  readonly meter: Meter;
+  readonly units: bigint;
+  readonly rate: MicroUsd;
+}
+
+/** The products that `cost` sums up and rounds, without those that are 0. */
+export function costLines(rates: Rates, usage: Usage): readonly CostLine[] {
+  const at = ratesAt(rates, promptTokens(usage));
+  return METERS.flatMap((meter) => {
+    const [units = 0n, rate] = [usage[meter], rateOf(at, meter)];
+    return units > 0n && rate > 0n ? [{ meter, units, rate }] : [];
+  });
+}
+
 /** The part of a cost that is for the prompt, for figures: micro-USD, not rounded. */
 export function promptCost(rates: Rates, usage: Usage): number {
   const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));

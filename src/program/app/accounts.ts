@@ -1,6 +1,6 @@
 import { type LimitsStore, type MemberStore } from '#accounts';
 import { type KeyStore, sessionRoutes } from '#auth';
-import { archivedUntil, type Ledger, type Refunds } from '#billing';
+import { archivedUntil, type Ledger, type PriceBook, type Refunds } from '#billing';
 import { createRefunds, listMovements } from '#billing/compose';
 import { accountRoutes, approvalsRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
 import { type AccountRecords, accountRecords } from './account-parts.ts';
@@ -15,6 +15,7 @@ export interface AccountParts extends AccountRecords {
   readonly members: MemberStore;
   readonly ledger: Ledger;
   readonly refunds: Refunds;
+  readonly prices: PriceBook;
   readonly networks: readonly string[];
   /** Whether a service with this name is offered. */
   offers(name: string): boolean;
@@ -33,6 +34,7 @@ export function accountParts({ foundation, money, access, network }: Phases): Ac
     members,
     ledger: money.ledger,
     refunds: createRefunds(database, money.ledger),
+    prices: money.prices,
     networks,
     offers: (name) => http.catalog.offers().some(({ service }) => service === name),
     keyRate: network.routing.policies.ofKey,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { createPayouts, createReceiptSigner, createRefunds } from '#billing/compose';
+import { createPayouts, createPriceBook, createReceiptSigner, createRefunds } from '#billing/compose';
 import type { Config } from '#config';
 import {
   administratorRoutes,
@@ -66,6 +66,7 @@ export async function openAdministration(
     keyRate: () => config.limits.requestsPerMinute,
     ledger,
     refunds: createRefunds(database, ledger),
+    prices: createPriceBook(database, now),
     ...records,
     async seller(account) {
       const seller = await records.seller(account);

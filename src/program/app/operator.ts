@@ -73,7 +73,7 @@ async function mountMarket({ foundation, observers, money, access, network, call
   const pages = {
     nonces: nonceRoutes({ nonces, signIn, now }),
     models: modelsRoutes({ catalog, health, registry, admit, visitor }),
-    market: marketRoutes({ catalog, health, registry, listings, now }),
+    market: marketRoutes({ catalog, health, registry, listings, prices: money.prices, now }),
     ofProviders: ownPages({
       admit,
       keys,

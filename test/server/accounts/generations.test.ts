@@ -109,6 +109,7 @@ describe('the record of a call', () => {
       flags: ['slow'],
       receipt: 'receipt-of-gen-1',
       parent: null,
+      cost_lines: [{ meter: 'prompt', units: 12, usd_per_unit: '0.000001', amount_usd: '0.000012' }],
       refund: null,
       run_cost: 0.0003,
       children: [],

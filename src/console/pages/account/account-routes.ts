@@ -26,7 +26,8 @@ import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
-import { viewWhole, callSchema, generationSchema, viewCall, type CallView } from './generation-view.ts';
+import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
+import { callSchema, viewCall, type CallView } from './generation-view.ts';
 import {
   generationsCsv,
   findGenerations,
@@ -37,7 +38,7 @@ import {
 import { dayOf, type FindArchived, refuseArchived } from './archived-calls.ts';
 import { addKeysRoutes, type OwnKeysDeps } from './key-routes.ts';
 
-interface AccountDeps extends OwnKeysDeps, MovementsDeps {
+interface AccountDeps extends OwnKeysDeps, MovementsDeps, Pick<GenerationDeps, 'prices'> {
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;

@@ -28,7 +28,8 @@ import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
 import { labelTaken, readLabel } from './label.ts';
-import { viewWhole, generationSchema, viewCall, type GenerationDeps } from './generation-view.ts';
+import { viewWhole, generationSchema, type GenerationDeps } from './call-tree.ts';
+import { viewCall } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
 interface AdminDeps
@@ -173,7 +174,7 @@ function showAccount(app: FastifyInstance, deps: AdminDeps): void {
   });
 }
 
-interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'>, Pick<GenerationDeps, 'refunds'> {
+interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'>, Pick<GenerationDeps, 'refunds' | 'prices'> {
   readonly ledger: AdminAccountsDeps['ledger'] & Pick<Ledger, 'find' | 'children'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;

@@ -3,7 +3,7 @@ import { administratorOf } from '#auth/keys';
 import { GatewayError } from '#errors';
 import type { Ledger, LockRecord } from '#billing';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
-import { generationSchema, viewTree } from './generation-view.ts';
+import { generationSchema, viewTree } from './call-tree.ts';
 
 /** The answers of all gateways of a database to the wish to end a call. */
 interface EndedCall {

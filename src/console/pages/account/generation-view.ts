@@ -1,13 +1,4 @@
-import {
-  formatUsd,
-  type Ledger,
-  type LockRecord,
-  type MicroUsd,
-  type Refund,
-  type Refunds,
-  TOKEN_PARTS,
-  toUsdNumber,
-} from '#billing';
+import { type LockRecord, TOKEN_PARTS, toUsdNumber } from '#billing';
 import { type Call, errorOfCut } from '#call';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
@@ -18,7 +9,7 @@ import { objectOf, titled } from '../route-schemas.ts';
 /** How a call stands. */
 export const STATES = ['held', 'settled', 'released', 'expired'] as const satisfies readonly LockRecord['state'][];
 
-const money = { type: 'integer', description: 'Micro-USD.' } as const;
+export const micro = { type: 'integer', description: 'Micro-USD.' } as const;
 
 /* Members of a call's record that clients of other gateways require. This gateway knows few of these facts. The
    others are null. */
@@ -51,7 +42,7 @@ const CONSTANT = {
 const alwaysNull = { type: 'null', description: 'Always null here.' } as const;
 const tokens = { type: ['integer', 'null'], description: 'As counted by the provider.' } as const;
 
-const otherClientsSchema = {
+export const otherClientsSchema = {
   ...Object.fromEntries(
     Object.entries(CONSTANT).map(([name, value]) => [name, value === null ? alwaysNull : { const: value }]),
   ),
@@ -75,7 +66,7 @@ const otherClientsSchema = {
   num_search_results: { type: ['integer', 'null'], description: 'Searches that the provider ran and charged.' },
 };
 
-const callProperties = {
+export const callProperties = {
   id: { type: 'string' },
   object: { type: 'string' },
   state: {
@@ -132,9 +123,9 @@ const callProperties = {
     description: 'The service tier in which the provider says that it served; null if it did not say.',
   },
   total_cost: { type: 'number', description: 'USD charged.' },
-  cost_micro_usdc: money,
-  fee_micro_usdc: { ...money, description: "The operator's part of the cost." },
-  shortfall_micro_usdc: { ...money, description: 'Cost that could not be charged.' },
+  cost_micro_usdc: micro,
+  fee_micro_usdc: { ...micro, description: "The operator's part of the cost." },
+  shortfall_micro_usdc: { ...micro, description: 'Cost that could not be charged.' },
   price: { type: ['string', 'null'], description: 'Version of the price that was charged.' },
   latency: { type: ['integer', 'null'], description: 'Milliseconds to the first byte.' },
   generation_time: { type: ['integer', 'null'], description: 'Milliseconds of the whole run.' },
@@ -190,67 +181,11 @@ export const callSchema = {
   properties: callProperties,
 } as const;
 
-export const refundProperties = {
-  amount_micro_usdc: money,
-  amount_usd: { type: 'string' },
-  reason: { type: 'string', description: 'Why, in the words of the operator.' },
-  at: { type: 'string', description: 'RFC 3339' },
-} as const;
-
-export const viewRefund = ({ amount, reason, at }: Pick<Refund, 'amount' | 'reason' | 'at'>) => ({
-  amount_micro_usdc: Number(amount),
-  amount_usd: formatUsd(amount),
-  reason,
-  at: new Date(at).toISOString(),
-});
-
-export const generationSchema = {
-  title: 'Generation',
-  type: 'object',
-  required: [...callSchema.required, 'entries', 'run_cost', 'children'],
-  properties: {
-    ...callProperties,
-    entries: {
-      type: 'array',
-      description: 'The movements of the money, in order.',
-      items: objectOf({
-        type: {
-          type: 'string',
-          description:
-            '`lock` reserved, `draw` taken beyond the lock, `settle` charged, `lend` spent by calls under this one, `refund` given back.',
-        },
-        amount_micro_usdc: money,
-        amount_usd: { type: 'string' },
-        at: { type: 'string' },
-      }),
-    },
-    receipt: { type: ['string', 'null'], description: 'Signed receipt (compact JWS).' },
-    refund: {
-      ...objectOf(refundProperties),
-      type: ['object', 'null'],
-      description:
-        'What the operator gave back after the call was charged. `total_cost` is still what was charged. null without a refund; absent from calls under this one.',
-    },
-    run_cost: { type: 'number', description: 'USD charged for this call and all that were made under it.' },
-    children: {
-      type: 'array',
-      items: { type: 'object', additionalProperties: true },
-      description:
-        'Calls that were made under this one, oldest first, each like this with its own; at most 1,000 in all.',
-    },
-    ...otherClientsSchema,
-  },
-} as const;
-
 /**
  * A call's record in the form that its account gets, without the ledger's transfers. Members that the record lacks are
  * null.
  */
 export type CallView = ReturnType<typeof viewCall>;
-
-/** The same, with the calls under it. */
-type GenerationView = Readonly<Record<string, unknown>> &
-  Pick<CallView, 'id' | 'state'> & { readonly children: readonly GenerationView[] };
 
 /**
  * The CAIP-10 id of the account that was charged. Its network is the one that the wallet signed for, or else one of
@@ -360,28 +295,6 @@ const attemptsOf = (attempts: unknown) =>
     }),
   );
 
-/**
- * A call's record with all that is known of it. `runCost` is the charge for it and for all calls under it. The view has
- * no member for a `receipt` that is undefined.
- */
-function viewGeneration(
-  record: LockRecord,
-  receipt: string | null | undefined,
-  networks: readonly string[],
-  children: readonly GenerationView[] = [],
-  runCost: MicroUsd = record.charged,
-) {
-  const call = viewCall(record, networks);
-  return {
-    ...call,
-    ...viewForOtherClients(call),
-    entries: entriesOf(record),
-    ...(receipt === undefined ? {} : { receipt }),
-    run_cost: toUsdNumber(runCost),
-    children,
-  };
-}
-
 /** The members of a call's view that are needed here. */
 interface ShownCall {
   readonly primitive: string | null;
@@ -410,26 +323,6 @@ export function viewForOtherClients({ primitive, usage_details: usage, ...call }
   };
 }
 
-function entriesOf(record: LockRecord) {
-  const entries: { type: string; amount_micro_usdc: number; amount_usd: string; at: string }[] = [];
-  const add = (type: string, amount: MicroUsd, at: number) => {
-    entries.push({
-      type,
-      amount_micro_usdc: Number(amount),
-      amount_usd: formatUsd(amount),
-      at: new Date(at).toISOString(),
-    });
-  };
-  add('lock', record.amount, record.createdAt);
-  if (record.resolvedAt === null) return entries;
-  if (record.drawn > 0n) add('draw', record.drawn, record.resolvedAt);
-  if (record.state === 'settled') add('settle', record.charged, record.resolvedAt);
-  if (record.lent > 0n) add('lend', record.lent, record.resolvedAt);
-  const refund = record.amount + record.drawn - record.charged - record.lent;
-  if (refund > 0n) add('refund', refund, record.resolvedAt);
-  return entries;
-}
-
 /**
  * Parses a JSON object of the record. Returns an empty object if it is absent, because older records lack some fields.
  */
@@ -443,7 +336,7 @@ function readFields(json: string | null): Readonly<Record<string, unknown>> {
   }
 }
 
-function readCounts(json: string | null): Readonly<Record<string, number>> {
+export function readCounts(json: string | null): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
   );
@@ -452,49 +345,3 @@ function readCounts(json: string | null): Readonly<Record<string, number>> {
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null =>
   typeof value === 'number' && Number.isFinite(value) ? Math.round(value) : null;
-
-/** A call with the calls under it, and its refund. */
-export async function viewWhole(
-  record: LockRecord,
-  { ledger, refunds, networks }: GenerationDeps,
-  receipt: ((record: LockRecord) => string | null) | null,
-) {
-  const [tree, refund] = await Promise.all([
-    viewTree(record, ledger, receipt, networks),
-    record.charged === 0n ? null : refunds.find(record.id),
-  ]);
-  return { ...tree, refund: refund === null ? null : viewRefund(refund) };
-}
-
-export interface GenerationDeps {
-  readonly ledger: Pick<Ledger, 'children'>;
-  readonly refunds: Pick<Refunds, 'find'>;
-  /** CAIP-2 ids of the gateway's own chains. */
-  readonly networks: readonly string[];
-}
-
-/** The most calls of a tree that are shown. */
-const CALLS_MAX = 1_000;
-
-/** Returns the view of a call with the views of all calls under it. Without `receipt` they have no member for it. */
-export async function viewTree(
-  record: LockRecord,
-  ledger: Pick<Ledger, 'children'>,
-  receipt: ((record: LockRecord) => string | null) | null,
-  networks: readonly string[],
-): Promise<GenerationView> {
-  let remaining = CALLS_MAX - 1;
-  const view = async (one: LockRecord): Promise<{ readonly generation: GenerationView; readonly cost: MicroUsd }> => {
-    const under = one.lendable > 0n && remaining > 0 ? await ledger.children(one.id, remaining) : [];
-    remaining -= under.length;
-    const children: GenerationView[] = [];
-    let cost = one.charged;
-    for (const child of under) {
-      const seen = await view(child);
-      children.push(seen.generation);
-      cost += seen.cost;
-    }
-    return { generation: viewGeneration(one, receipt?.(one), networks, children, cost), cost };
-  };
-  return (await view(record)).generation;
-}

@@ -4,7 +4,7 @@ import { formatUsd, type Ledger, type Refund, type Refunds } from '#billing';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { amountOf, amountProperties, type AmountBody } from './body-fields.ts';
 import { type FindArchived, refuseArchived } from './archived-calls.ts';
-import { refundProperties, viewRefund } from './generation-view.ts';
+import { refundProperties, viewRefund } from './call-tree.ts';
 
 export interface RefundDeps {
   readonly ledger: Pick<Ledger, 'find'>;

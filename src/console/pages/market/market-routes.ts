@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { printable } from '#security';
 import { GatewayError } from '#errors';
+import { METERS, type PriceBook, type Rates, unitUsd } from '#billing';
 import type { Catalog } from '#catalog';
 import { createFreshPage, sendPage, tagPage } from '#http';
 import { dataOf, listOf, objectOf } from '../route-schemas.ts';
@@ -20,8 +21,12 @@ const described = (summary: string, description: string) => ({
   security: [],
 });
 
+interface MarketRoutesDeps extends MarketDeps {
+  readonly prices: Pick<PriceBook, 'find'>;
+}
+
 /** The public routes of the catalogue across providers: providers, tools and agents. Register it under `/api/v1`. */
-export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
+export function marketRoutes(deps: MarketRoutesDeps): FastifyPluginAsync {
   return async (app) => {
     servicesRoutes(app, deps);
     listProviders(app, deps);
@@ -29,6 +34,7 @@ export function marketRoutes(deps: MarketDeps): FastifyPluginAsync {
     listTools(app, deps);
     listAgents(app, deps);
     showAgent(app, deps);
+    showPrice(app, deps);
   };
 }
 
@@ -59,6 +65,59 @@ function showProvider(app: FastifyInstance, deps: MarketDeps): void {
     if (offers.length === 0)
       throw new GatewayError('not_found', `Provider not found: ${printable(text)}`, { param: 'id' });
     return sendPage(request, reply, tagPage({ data: viewProviderDetail(offers, deps) }));
+  });
+}
+
+const ratesSchema = {
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  description: 'USD for one unit of each meter that has a price, as an exact decimal.',
+} as const;
+
+const priceSchema = objectOf({
+  id: { type: 'string' },
+  provider: { type: 'string', description: 'Public key of the provider' },
+  service: { type: 'string' },
+  rates: ratesSchema,
+  tiers: {
+    type: 'array',
+    description: 'Other rates for requests with long prompts, by rising `above`.',
+    items: objectOf({
+      above: { type: 'integer', description: 'They hold for prompts of more tokens than this.' },
+      rates: ratesSchema,
+    }),
+  },
+  first_offered_at: { type: 'string', description: 'RFC 3339' },
+});
+
+function showPrice(app: FastifyInstance, { prices }: MarketRoutesDeps): void {
+  const schema = {
+    ...described(
+      'Show a price version',
+      'What the id of a price in a receipt or in the record of a call stands for. A price never changes: a change of rates has another id.',
+    ),
+    params: objectOf({ id: { type: 'string', maxLength: 64, description: 'Such as `price-2fd62a89…`.' } }),
+    response: { 200: { description: 'The price', ...dataOf(priceSchema) } },
+  };
+  const viewRates = (rates: Rates) =>
+    Object.fromEntries(METERS.flatMap((meter) => (rates[meter] === undefined ? [] : [[meter, unitUsd(rates[meter])]])));
+  app.get<{ Params: { readonly id: string } }>('/prices/:id', { schema }, async ({ params }, reply) => {
+    const price = await prices.find(params.id);
+    if (price === null)
+      throw new GatewayError('not_found', `There is no price ${printable(params.id)}`, { param: 'id' });
+    const { id, provider, service, rates, createdAt } = price;
+    // It never changes.
+    reply.header('cache-control', 'public, max-age=86400, immutable');
+    return {
+      data: {
+        id,
+        provider,
+        service,
+        rates: viewRates(rates),
+        tiers: (rates.tiers ?? []).map(({ above, rates: at }) => ({ above: Number(above), rates: viewRates(at) })),
+        first_offered_at: new Date(createdAt).toISOString(),
+      },
+    };
   });
 }
 

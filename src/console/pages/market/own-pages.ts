@@ -25,7 +25,7 @@ import type { Payouts, Refunds } from '#billing';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { pageSchema, type PageRange, listOf, objectOf, titled } from '../route-schemas.ts';
-import { refundProperties, viewRefund } from '../account/generation-view.ts';
+import { refundProperties, viewRefund } from '../account/call-tree.ts';
 import { failedFields, payoutSchema, viewFailed, viewPayout } from '../account/admin-provider-routes.ts';
 
 interface OwnPagesDeps extends HealthSources {

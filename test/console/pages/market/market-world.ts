@@ -55,7 +55,10 @@ export async function startMarket(more: Pick<MarketDeps, 'listings'> = {}) {
     const { status, body } = toHttpError(error);
     void reply.code(status).send(body);
   });
-  await server.register(marketRoutes({ catalog, health, registry: { locate }, now, ...more }), { prefix: '/api/v1' });
+  await server.register(
+    marketRoutes({ catalog, health, registry: { locate }, prices: { find: async () => null }, now, ...more }),
+    { prefix: '/api/v1' },
+  );
   onTestFinished(() => server.close());
   const url = `${await server.listen({ host: '127.0.0.1', port: 0 })}/api/v1`;
   /** `later`: as much time passes before. A page may be a moment old. */

@@ -4,7 +4,7 @@ import * as sdkV1 from '@modelcontextprotocol/sdk/client/auth.js';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { GatewayError } from '#errors';
 import { toHttpError, createServer } from '#http';
-import { accountTotals, audit, createLedger, createRefunds } from '#billing/compose';
+import { accountTotals, audit, createLedger, createPriceBook, createRefunds } from '#billing/compose';
 import { findTransfer } from '#billing';
 import { createRateLimiter, createRatePolicies, limitedAs, type Admission } from '#limits';
 import {
@@ -57,11 +57,8 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
   onTestFinished(() => ledger.close());
   const store = createKeyStore(database, { now });
   const signIn = await createSignIn({ ...config.signIn, chains: [], attempts, now, elapsed: now });
-  const nonces = createNonces({
-    secret: createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces'),
-    database,
-    now,
-  });
+  const secret = createIdentity({ seed: '0'.repeat(64) }).secret('sign-in nonces');
+  const nonces = createNonces({ secret, database, now });
   let seen = 0;
   const { accessTokens } = resource;
   const counted = accessTokens && {
@@ -90,8 +87,12 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
     return { caller, rate: await limiter.take(limitedAs(caller), rates.policyOf(caller), { requests: 1, tokens: 0 }) };
   };
   const server = createServer({ limits: LIMITS, onError: () => {} });
-  const totals = (account: string) => accountTotals(database, account);
   const adminKey = createKey('admin').text;
+  const records = {
+    totals: (account: string) => accountTotals(database, account),
+    refunds: createRefunds(database, ledger),
+    prices: createPriceBook(database, now),
+  };
   await server.register(
     accountRoutes({
       members: { find: async () => null },
@@ -101,10 +102,9 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       offers: () => true,
       nonces,
       ledger,
-      refunds: createRefunds(database, ledger),
+      ...records,
       usage: async () => new Map(),
       ...NO_CALLS,
-      totals,
       findTransfer: async () => null,
       movements: async () => [],
       tasks: { liveStatesOf: async () => new Map() },
@@ -126,9 +126,8 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),
       ledger,
-      refunds: createRefunds(database, ledger),
+      ...records,
       usage: async () => new Map(),
-      totals,
       findTransfer: (id) => findTransfer(database, id),
       ...NO_CALLS,
       now,

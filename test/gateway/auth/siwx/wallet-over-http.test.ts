@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { accountTotals, createLedger, createRefunds } from '#billing/compose';
+import { accountTotals, createLedger, createPriceBook, createRefunds } from '#billing/compose';
 import { createRateLimiter, createRatePolicies, limitedAs } from '#limits';
 import { createServer } from '#http';
 import {
@@ -105,6 +105,7 @@ async function world({
       nonces,
       ledger,
       refunds: createRefunds(database, ledger),
+      prices: createPriceBook(database, now),
       usage: async () => new Map(),
       findLocks: async () => ({ records: [], next: null }),
       findArchived: async () => null,
