@@ -10,13 +10,16 @@ export {
 } from './listing-figures.ts';
 export { type ListingSums, type MarketFigures, type MarketSums, findListings, findMarket } from './market-figures.ts';
 export {
+  PERIODS,
   USAGE_GROUPS,
   USAGE_ROWS_MAX,
   type UsageGroup,
   type UsageQuery,
   type UsageRow,
   type UsageSums,
+  added,
   findUsage,
+  periodOf,
 } from './own-usage.ts';
 export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';

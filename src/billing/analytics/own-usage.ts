@@ -1,10 +1,26 @@
 import { loadStatements, type Query } from '#store';
-import type { DayRange } from './call-facts.ts';
+import { DAY_MS, dateOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
 /** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */
-export const USAGE_GROUPS = ['day', 'model', 'key', 'provider', 'primitive'] as const;
+export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'provider', 'primitive'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+const MONDAY = 4;
+/**
+ * The groups of time, each with the first UTC day of the period that a day is in, in days since 1970-01-01. A question
+ * has at most one of them.
+ */
+export const PERIODS = {
+  day: (day: number) => day,
+  week: (day: number) => day - ((((day - MONDAY) % 7) + 7) % 7),
+  month: (day: number) => Math.floor(Date.parse(`${dateOf(day).slice(0, 7)}-01`) / DAY_MS),
+} as const satisfies Partial<Record<UsageGroup, (day: number) => number>>;
+type Period = keyof typeof PERIODS;
+
+/** The group of time of a question. undefined: all days together. */
+export const periodOf = (groups: readonly UsageGroup[]): Period | undefined =>
+  groups.find((group): group is Period => Object.hasOwn(PERIODS, group));
 
 export interface UsageQuery {
   readonly account: string;
@@ -32,7 +48,7 @@ export interface UsageSums {
 
 /** Fields that the question doesn't group by are 0 or empty. So are fields that a call did not have. */
 export interface UsageRow extends UsageSums {
-  /** Days since 1970-01-01. */
+  /** The first day of the period, in days since 1970-01-01. */
   readonly day: number;
   readonly model: string;
   readonly key: string;
@@ -53,29 +69,61 @@ export async function findUsage(
   query: Query,
   { account, range, groups, model = '', key = '', provider = '', primitive = '' }: UsageQuery,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
-  const apart = USAGE_GROUPS.map((group) => (groups.includes(group) ? 1 : 0));
+  const period = periodOf(groups);
+  const apart = [period !== undefined, ...COLUMNS.map((group) => groups.includes(group))].map(Number);
   const filters = [model, key, provider, primitive];
   const usage = await query(SQL.ownUsage, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
   if (usage.length > USAGE_ROWS_MAX) return null;
-  const rows = usage.map((row) => ({
-    day: Number(row['day']),
-    model: row['service'] as string,
-    key: row['key'] as string,
-    provider: row['provider'] as string,
-    primitive: row['primitive'] as string,
-    requests: Number(row['requests']),
-    failed: Number(row['failed']),
-    charged: row['charged'] as bigint,
-    prompt: Number(row['prompt']),
-    completion: Number(row['completion']),
-    reasoning: Number(row['reasoning']),
-    cached: Number(row['cached']),
-    images: Number(row['images']),
-    seconds: Number(row['seconds']),
-  }));
+  const rows = inPeriods(
+    period,
+    usage.map((row) => ({
+      day: Number(row['day']),
+      model: row['service'] as string,
+      key: row['key'] as string,
+      provider: row['provider'] as string,
+      primitive: row['primitive'] as string,
+      requests: Number(row['requests']),
+      failed: Number(row['failed']),
+      charged: row['charged'] as bigint,
+      prompt: Number(row['prompt']),
+      completion: Number(row['completion']),
+      reasoning: Number(row['reasoning']),
+      cached: Number(row['cached']),
+      images: Number(row['images']),
+      seconds: Number(row['seconds']),
+    })),
+  );
   rows.sort((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
   return { rows, asOf: (await findState(query)).asOf };
 }
+
+const COLUMNS = ['model', 'key', 'provider', 'primitive'] as const;
+
+/** Adds up the rows of days that are in the same period. */
+function inPeriods(period: Period | undefined, rows: readonly UsageRow[]): UsageRow[] {
+  if (period === undefined || period === 'day') return [...rows];
+  const sums = new Map<string, UsageRow>();
+  for (const each of rows) {
+    const row = { ...each, day: PERIODS[period](each.day) };
+    const name = `${row.day}\n${nameOf(row)}`;
+    const before = sums.get(name);
+    sums.set(name, before === undefined ? row : { ...row, ...added(before, row) });
+  }
+  return [...sums.values()];
+}
+
+/** Two sums together. */
+export const added = (one: UsageSums, other: UsageSums): UsageSums => ({
+  requests: one.requests + other.requests,
+  failed: one.failed + other.failed,
+  charged: one.charged + other.charged,
+  prompt: one.prompt + other.prompt,
+  completion: one.completion + other.completion,
+  reasoning: one.reasoning + other.reasoning,
+  cached: one.cached + other.cached,
+  images: one.images + other.images,
+  seconds: one.seconds + other.seconds,
+});
 
 const nameOf = ({ model, key, provider, primitive }: UsageRow): string => [model, key, provider, primitive].join('\n');
 const byName = (a: UsageRow, b: UsageRow): number => (nameOf(a) < nameOf(b) ? -1 : 1);

@@ -11,6 +11,7 @@ export { membersRoutes } from './account/members-routes.ts';
 export { adminFiguresRoutes, auditRoutes, reloadRoutes } from './account/operator-routes.ts';
 export { type PastReceipts, createPastReceipts, receiptOfRecord } from './account/receipts.ts';
 export { signInRequestRoutes } from './account/sign-in-requests.ts';
+export { adminUsageRoutes } from './figures/admin-usage-routes.ts';
 export { ownFiguresRoutes } from './figures/own-routes.ts';
 export { createFigurePages, publicFiguresRoutes } from './figures/public-routes.ts';
 export { adminFundsRoutes } from './funds/admin-funds-routes.ts';

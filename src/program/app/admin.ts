@@ -15,6 +15,7 @@ import { isSeenProvider, listProviders } from '#network';
 import { metricsRoutes, readCallsNow, shareText } from '#observe';
 import {
   adminFiguresRoutes,
+  adminUsageRoutes,
   adminFundsRoutes,
   adminProviderRoutes,
   adminRoutes,
@@ -74,6 +75,7 @@ export async function mountAdministration(
     now,
   });
   const consumers = createConsumerStore(database, { now, states });
+  const usage = adminUsageRoutes({ ...parts, gate, consumers, database, catalog });
   const admin = adminRoutes({
     ...parts,
     gate,
@@ -105,6 +107,7 @@ export async function mountAdministration(
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
     admin,
+    usage,
     providers,
     administrators: administratorRoutes({ gate, adminKeys, log, now }),
     audit,

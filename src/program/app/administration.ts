@@ -5,6 +5,7 @@ import {
   administratorRoutes,
   adminProviderRoutes,
   adminRoutes,
+  adminUsageRoutes,
   archiveRoutes,
   receiptOfRecord,
 } from '#pages/administration';
@@ -55,27 +56,30 @@ export async function openAdministration(
   const registered = await registeredNames(database);
   const gate = async ({ raw }: { readonly raw: IncomingMessage }) => noteAdministrator(raw, COMMAND);
   const records = accountRecords(database, now);
-  const admin = adminRoutes({
+  const consumers = createConsumerStore(database, { now });
+  const accounts = {
     gate,
     networks: config.chains.map(({ network }) => network),
-    consumers: createConsumerStore(database, { now }),
+    consumers,
     keys,
     limits,
     members: createMemberStore(database, { keys, limits, now }),
-    offers: (name) => own.has(name) || registered.has(name),
+    offers: (name: string) => own.has(name) || registered.has(name),
     keyRate: () => config.limits.requestsPerMinute,
     ledger,
     refunds: createRefunds(database, ledger),
     prices: createPriceBook(database, now),
     ...records,
-    async seller(account) {
+    async seller(account: string) {
       const seller = await records.seller(account);
       // No gateway runs on the embedded database now, so an open connection in it is one that a killed gateway left.
       return seller === null || database.engine === 'postgres' ? seller : { ...seller, isConnected: false };
     },
     now,
-    endCall: null,
-  });
+  };
+  const admin = adminRoutes({ ...accounts, endCall: null });
+  // Names of providers are those of a running gateway.
+  const usage = adminUsageRoutes({ ...accounts, database, catalog: { offers: () => [] } });
   const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({
     // No gateway runs.
@@ -111,7 +115,7 @@ export async function openAdministration(
   logActs(server, { log, onError: (error) => warn(String(error)) });
   await mount(
     server,
-    { admin, providers, administrators, archives: archiveRoutes({ gate, archives }) },
+    { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }) },
     { prefix: '/admin/v1' },
   );
   const whole = opened.move();

@@ -19,6 +19,7 @@ import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { treasuryCommand } from './admin/treasury.ts';
+import { callsCommand, usageCommand } from './admin/usage.ts';
 import { VERSION } from '../../foundation/version.ts';
 
 const NAME = 'tollgate';
@@ -53,6 +54,8 @@ export function createProgram(): Command {
     .addCommand(providerCommand())
     .addCommand(keyCommand())
     .addCommand(callCommand())
+    .addCommand(callsCommand())
+    .addCommand(usageCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

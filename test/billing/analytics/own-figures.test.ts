@@ -145,6 +145,47 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
     expect((await own(query())).body.totals).toMatchObject({ requests });
   });
 
+  test('by week and by month, every period of the range', async () => {
+    const { body: months } = await own('group_by=month&start_date=2026-09-30');
+    expect(months.data).toMatchObject([
+      { month: '2026-09', requests: 0 },
+      { month: '2026-10', requests: 1 },
+      { month: '2026-11', requests: 3, failed: 2, cost_micro_usdc: 1_500_103 },
+    ]);
+    expect(Object.keys(months.data[0]!)).not.toContain('date');
+    const { body: weeks } = await own('group_by=week,model&start_date=2026-10-01');
+    // The 12th of October was a Monday.
+    expect(weeks.data.map(({ week, model, requests }) => [week, model, requests])).toEqual([
+      ['2026-10-12', MODEL, 1],
+      ['2026-11-16', MODEL, 2],
+      ['2026-11-16', '=cmd|calc', 1],
+    ]);
+    const { body: days } = await own('start_date=2026-09-30');
+    for (const { totals } of [months, weeks]) expect(totals).toMatchObject({ requests: 4 });
+    expect(months.totals).toEqual(days.totals);
+    const file = await world.spine.get('/analytics/own?group_by=month&format=csv', bearer(whole.key));
+    expect((await file.text()).split(',', 1)).toEqual(['month']);
+  });
+
+  test('the operator sees the same, and the calls', async () => {
+    const admin = async (path: string) => {
+      const answer = await fetch(`${world.spine.origin}/admin/v1/accounts/${encodeURIComponent(account)}${path}`, {
+        headers: bearer(world.spine.adminKey),
+      });
+      return { status: answer.status, body: (await answer.json()) as Own };
+    };
+    const query = 'group_by=month,model,key&start_date=2026-09-30';
+    expect((await admin(`/usage?${query}`)).body).toEqual((await own(query)).body);
+    const { body } = await admin('/calls?limit=2');
+    expect(body.data).toHaveLength(2);
+    const ids = new Set(body.data.map(({ id }) => id));
+    const rest = await admin(`/calls?cursor=${encodeURIComponent(String(body['next_cursor']))}`);
+    for (const { id } of rest.body.data) ids.add(id);
+    expect(ids.size).toBe(6);
+    expect((await admin('/calls?state=released')).body.data).toHaveLength(1);
+    expect((await admin('/calls?state=lost')).status).toBe(400);
+  });
+
   test('a limited key sees its own calls alone', async () => {
     expect((await own('', limited.key)).body.totals).toMatchObject({ requests: 1, failed: 2 });
     expect(await own(`key=${whole.hash}`, limited.key)).toMatchObject({
@@ -158,6 +199,7 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
   test.each([
     ['group_by=hour', 'group_by'],
     ['group_by=', 'group_by'],
+    ['group_by=day,month', 'group_by'],
     ['primitive=chat', 'primitive'],
     ['key=abc', 'key'],
     ['format=xml', 'format'],

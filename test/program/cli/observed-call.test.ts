@@ -105,6 +105,10 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     const metrics = await (
       await fetch(`${base_url}/metrics`, { headers: { authorization: `Bearer ${admin_key}` } })
     ).text();
+    const listed = await place.run(['calls', 'acme'], admin);
+    expect(listed.stdout).toMatch(/USD +ENDED +ERROR\n.*mine\/one +Mine +0\.000004 +200 complete\n/);
+    expect(listed.stdout).toMatch(/mine\/one +0 +500 failed +Provider Mine failed/);
+    expect(JSON.parse((await place.run(['calls', 'acme', '--limit', '1', '--json'], admin)).stdout)).toHaveLength(1);
     gateway.signal('SIGTERM');
     await gateway.exited;
     // Also on the database of a gateway that is stopped.
@@ -121,6 +125,19 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       ['charged', '0.000004 USD, of which the fee is [\\d.]+ USD'],
     ] as const)
       expect(shown.stdout).toMatch(new RegExp(`^${name} +${value}$`, 'm'));
+    const refund = ['call', 'refund', succeeded.headers.get('x-generation-id')!, '--reason', 'it was wrong'];
+    const refunded = await place.run([...refund, '--usd', '0.000003']);
+    expect(refunded.stdout).toMatch(
+      /refunded +0\.000003 USD\n[^]*reason +it was wrong\nfrom provider +0\.000003 USD\n/,
+    );
+    expect((await place.run([...refund, '--usd', '0.000004'])).output).toContain('already refunded, with 0.000003 USD');
+    expect((await place.run([...refund, '--usd', 'x'])).output).toContain('--usd is an amount in USD above 0');
+    expect((await place.run(['account', 'show', 'acme'])).stdout).toMatch(/^refunded +0\.000003 USD$/m);
+    expect((await place.run(['analytics', 'rebuild'])).code).toBe(0);
+    const used = await place.run(['usage', 'acme', '--by', 'month,model']);
+    expect(used.stdout).toMatch(
+      /^MONTH +MODEL +CALLS +FAILED +TOKENS IN +TOKENS OUT +USD\n\d{4}-\d\d +mine\/one +1 +1? *\d/,
+    );
     const unknown = await place.run(['call', requestOf(succeeded)]);
     expect([unknown.code, unknown.output]).toEqual([1, expect.stringContaining('name the account that made it')]);
 

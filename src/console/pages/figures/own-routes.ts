@@ -1,79 +1,30 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { offerId, toUsdNumber, formatUsd } from '#billing';
+import { offerId, toUsdNumber } from '#billing';
 import { PRIMITIVES } from '#config';
-import type { Caller } from '#accounts';
-import type { Catalog } from '#catalog';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#call';
 import { requireAdmission, type KeyStore, type AdmissionOf } from '#auth';
-import {
-  DAY_MS,
-  dateOf,
-  findUsage,
-  USAGE_GROUPS,
-  USAGE_ROWS_MAX,
-  type UsageQuery,
-  type UsageGroup,
-  type UsageRow,
-  daysOf,
-  type DayRange,
-  type UsageSums,
-} from '#analytics';
-import type { Database } from '#store';
+import { DAY_MS, dateOf, type UsageRow } from '#analytics';
 import { listOf, objectOf } from '../route-schemas.ts';
 import { ownKey } from '../account/generations.ts';
-import { dayRangeSchema, documentedDay, parseDay, parseDayRange, dateRangeSchema } from '../day-range.ts';
-import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs, csvLine, csvUsd, type Cell } from '../csv.ts';
-import { viewAsOf, viewRange, asOfSchema } from './public-view.ts';
+import { documentedDay, parseDay } from '../day-range.ts';
+import { jsonOrCsv } from '../csv.ts';
+import {
+  answerUsage,
+  KEY_HASH,
+  namesOf,
+  readUsage,
+  type UsageDeps,
+  type UsageParams,
+  usageQuerySchema,
+  usageSchema,
+} from './usage.ts';
 
-interface OwnFiguresDeps {
+interface OwnFiguresDeps extends UsageDeps {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
-  readonly database: Pick<Database, 'snapshot'>;
-  readonly catalog: Pick<Catalog, 'offers'>;
-  readonly now: () => number;
 }
-
-interface OwnQuery {
-  readonly start_date?: string;
-  readonly end_date?: string;
-  readonly group_by: string;
-  readonly model?: string;
-  readonly key?: string;
-  readonly provider?: string;
-  readonly primitive?: string;
-  readonly format: 'json' | 'csv';
-}
-
-const KEY_HASH = {
-  type: 'string',
-  pattern: '^[0-9a-f]{64}$',
-  'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
-} as const;
-const name = { type: 'string', minLength: 1, maxLength: 256 } as const;
-const GROUP = USAGE_GROUPS.join('|');
-const ownQuerySchema = {
-  type: 'object',
-  properties: {
-    ...dayRangeSchema.properties,
-    group_by: {
-      type: 'string',
-      maxLength: 64,
-      default: 'day',
-      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas.`,
-      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*$` },
-    },
-    model: { ...name, description: 'Only calls of this service, of any primitive.' },
-    key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
-    provider: { ...name, description: 'Only calls that this provider served, by its id.' },
-    primitive: { type: 'string', enum: PRIMITIVES },
-    format: formatSchema,
-  },
-} as const;
-
-/** The most keys whose labels are read. */
-const KEYS_MAX = 1_000;
 
 /** The routes for an account's own figures. Register it under `/api/v1`. */
 export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
@@ -89,73 +40,20 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     summary: 'Show your figures',
     operationId: 'ownAnalytics',
     description:
-      'Sums of the calls of your account by day, service, key, provider and primitive; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls.',
+      'Sums of the calls of your account by day, week or month (in UTC), service, key, provider and primitive; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls.',
     tags: ['Analytics'],
-    querystring: ownQuerySchema,
+    querystring: usageQuerySchema,
     response: { 200: jsonOrCsv('The sums; with `format=csv` a file.', usageSchema) },
   };
-  app.get<{ Querystring: OwnQuery }>(
+  app.get<{ Querystring: UsageParams }>(
     '/analytics/own',
     { config: { actsAs: 'viewer' }, schema },
     async (request, reply) => {
-      const { query } = request;
       const { caller } = admissionOf(request);
-      const range = parseDayRange(query, deps.now());
-      const groups = readGroups(query.group_by);
-      const { model, provider, primitive } = query;
-      const key = await ownKey(deps.keys, caller, query.key, 'key');
-      const { rows, asOf } = await readUsage(deps, {
-        account: caller.account,
-        range,
-        groups,
-        model,
-        provider,
-        primitive,
-        key,
-      });
-      const data = viewUsage(rows, range, groups, await namesOf(deps, caller, groups));
-      if (query.format === 'csv')
-        return reply
-          .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
-          .type(CSV_TYPE)
-          .serializer(String)
-          .send(usageCsv(data, groups));
-      return { data, totals: viewTotals(rows), group_by: groups, date_range: viewRange(range), as_of: viewAsOf(asOf) };
+      const key = await ownKey(deps.keys, caller, request.query.key, 'key');
+      return answerUsage(deps, caller.account, { ...request.query, key }, reply);
     },
   );
-}
-
-function readGroups(text: string): readonly UsageGroup[] {
-  const names = text.split(',').map((part) => part.trim());
-  const unknown = names.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
-  if (unknown !== undefined)
-    throw new GatewayError('invalid_request', `group_by accepts ${USAGE_GROUPS.join(', ')}, with commas between them`, {
-      param: 'group_by',
-    });
-  return USAGE_GROUPS.filter((group) => names.includes(group));
-}
-
-async function readUsage({ database }: OwnFiguresDeps, usageQuery: UsageQuery) {
-  const usage = await database.snapshot((query) => findUsage(query, usageQuery));
-  if (usage !== null) return usage;
-  throw new GatewayError(
-    'invalid_request',
-    `The answer would have more than ${USAGE_ROWS_MAX} rows. Request fewer days or fewer groups`,
-    { param: 'group_by' },
-  );
-}
-
-async function namesOf(
-  { keys, catalog }: OwnFiguresDeps,
-  { account }: Caller,
-  groups: readonly UsageGroup[],
-): Promise<UsageNames> {
-  const own = groups.includes('key') ? await keys.list(account, { offset: 0, limit: KEYS_MAX }) : [];
-  const offers = groups.includes('provider') ? catalog.offers() : [];
-  return {
-    keys: new Map(own.map(({ hash, label }) => [hash, label])),
-    providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
-  };
 }
 
 /** Days of the activity, including today. */
@@ -210,7 +108,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
       const key = await ownKey(deps.keys, caller, keyHash, 'api_key_hash');
       const groups = ['day', 'model', 'provider', 'primitive'] as const;
       const { rows } = await readUsage(deps, { account: caller.account, range, groups, key });
-      const { providers } = await namesOf(deps, caller, groups);
+      const { providers } = await namesOf(deps, caller.account, groups);
       const served = rows.filter(({ requests }) => requests > 0);
       return { data: served.map((row) => viewActivity(row, providers.get(row.provider) ?? row.provider)) };
     },
@@ -238,139 +136,3 @@ const viewActivity = (row: UsageRow, providerName: string) => ({
   reasoning_tokens: row.reasoning,
   primitive: row.primitive,
 });
-
-const count = { type: 'integer' };
-const sums = {
-  requests: { ...count, description: 'Settled calls.' },
-  failed: { ...count, description: 'Calls that were not charged because they failed.' },
-  prompt_tokens: count,
-  completion_tokens: count,
-  reasoning_tokens: count,
-  cached_tokens: count,
-  total_tokens: count,
-  images: { ...count, description: 'Images that were made.' },
-  seconds: { ...count, description: 'Seconds of video, or of work that is charged by seconds.' },
-  cost_micro_usdc: { ...count, description: 'Micro-USD.' },
-  cost_usd: { type: 'string', description: 'Decimal.' },
-};
-const groups = {
-  date: { type: 'string' },
-  model: { type: 'string', description: 'The service that served, of any primitive.' },
-  key: { type: ['string', 'null'], description: 'Hash of the key; null where no key was used.' },
-  key_label: { type: ['string', 'null'] },
-  provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
-  provider_name: { type: ['string', 'null'] },
-  primitive: { type: 'string', enum: PRIMITIVES },
-};
-
-const usageSchema = objectOf({
-  data: {
-    type: 'array',
-    description: 'A row has the members of its groups and the sums.',
-    items: objectOf({ ...groups, ...sums }, Object.keys(groups)),
-  },
-  totals: objectOf(sums),
-  group_by: { type: 'array', items: { type: 'string' } },
-  date_range: dateRangeSchema,
-  as_of: asOfSchema,
-});
-
-/** Names that the table of sums doesn't have. */
-interface UsageNames {
-  /** Labels of keys, by hash. */
-  readonly keys: ReadonlyMap<string, string>;
-  /** Names of providers, by id. */
-  readonly providers: ReadonlyMap<string, string>;
-}
-
-/**
- * The rows of an account's sums in the form of answers. If they are grouped by day only, days without calls get a row
- * too.
- */
-function viewUsage(
-  rows: readonly UsageRow[],
-  range: DayRange,
-  usageGroups: readonly UsageGroup[],
-  names: UsageNames,
-): readonly Readonly<Record<string, Cell>>[] {
-  const view = (row: UsageRow) => ({ ...groupsOf(row, usageGroups, names), ...viewSums(row) });
-  if (usageGroups.length !== 1 || usageGroups[0] !== 'day') return rows.map(view);
-  const byDay = new Map(rows.map((row) => [row.day, row]));
-  return daysOf(range).map((day) => view(byDay.get(day) ?? { ...NOTHING, day }));
-}
-
-const NOTHING: UsageRow = {
-  day: 0,
-  model: '',
-  key: '',
-  provider: '',
-  primitive: '',
-  requests: 0,
-  failed: 0,
-  charged: 0n,
-  prompt: 0,
-  completion: 0,
-  reasoning: 0,
-  cached: 0,
-  images: 0,
-  seconds: 0,
-};
-
-function groupsOf(
-  row: UsageRow,
-  usageGroups: readonly UsageGroup[],
-  { keys, providers }: UsageNames,
-): Record<string, Cell> {
-  const cells: Record<string, Cell> = {};
-  for (const group of usageGroups) {
-    if (group === 'day') cells['date'] = dateOf(row.day);
-    else if (group === 'model' || group === 'primitive') cells[group] = row[group];
-    else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
-    else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
-  }
-  return cells;
-}
-
-function viewSums(row: UsageSums) {
-  return {
-    requests: row.requests,
-    failed: row.failed,
-    prompt_tokens: row.prompt,
-    completion_tokens: row.completion,
-    reasoning_tokens: row.reasoning,
-    cached_tokens: row.cached,
-    total_tokens: row.prompt + row.completion,
-    images: row.images,
-    seconds: row.seconds,
-    cost_micro_usdc: Number(row.charged),
-    cost_usd: formatUsd(row.charged),
-  };
-}
-
-/** Adds up all rows. */
-function viewTotals(rows: readonly UsageRow[]) {
-  const totals: { -readonly [Name in keyof UsageRow]: UsageRow[Name] } = { ...NOTHING };
-  for (const row of rows) {
-    totals.requests += row.requests;
-    totals.failed += row.failed;
-    totals.charged += row.charged;
-    totals.prompt += row.prompt;
-    totals.completion += row.completion;
-    totals.reasoning += row.reasoning;
-    totals.cached += row.cached;
-    totals.images += row.images;
-    totals.seconds += row.seconds;
-  }
-  return viewSums(totals);
-}
-
-/** Writes the rows as CSV. The columns are the members of the rows. */
-function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], usageGroups: readonly UsageGroup[]): string {
-  const columns = Object.keys({ ...groupsOf(NOTHING, usageGroups, NO_NAMES), ...viewSums(NOTHING) });
-  const lines = rows.map((row) =>
-    csvLine(columns.map((name) => (name === 'cost_usd' ? csvUsd(BigInt(row['cost_micro_usdc']!)) : row[name]!))),
-  );
-  return csvLine(columns) + lines.join('');
-}
-
-const NO_NAMES: UsageNames = { keys: new Map(), providers: new Map() };

@@ -371,7 +371,15 @@ interface Seller {
   readonly banned: boolean;
   readonly earnings_usd: string;
 }
-type MovementSum = 'credited' | 'debited' | 'deposited' | 'withdrawn' | 'paid_out' | 'written_off' | 'other';
+type MovementSum =
+  | 'credited'
+  | 'debited'
+  | 'refunded'
+  | 'deposited'
+  | 'withdrawn'
+  | 'paid_out'
+  | 'written_off'
+  | 'other';
 
 /** An account as lines of names and values. */
 function describe(account: Account, paint: Paint): string {
@@ -405,6 +413,7 @@ function sellerOf({ provider: seller = null }: Account): readonly (readonly [str
 const WORDS: readonly (readonly [MovementSum, string])[] = [
   ['credited', 'credited'],
   ['debited', 'debited'],
+  ['refunded', 'refunded'],
   ['deposited', 'deposited'],
   ['withdrawn', 'withdrawn'],
   ['paid_out', 'paid out'],
@@ -417,6 +426,6 @@ function movementsOf(account: Account): readonly (readonly [string, string])[] {
   const { movements_micro_usdc: sums, total_credits_micro_usdc: net } = account;
   if (sums === undefined) return net === undefined ? [] : [['paid in', `${usd(net)} USD, less what was taken again`]];
   return WORDS.flatMap(([kind, word], index) =>
-    index < 2 || sums[kind] !== 0 ? [[word, `${usd(sums[kind])} USD`] as const] : [],
+    index < 2 || (sums[kind] ?? 0) !== 0 ? [[word, `${usd(sums[kind])} USD`] as const] : [],
   );
 }

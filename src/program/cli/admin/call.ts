@@ -121,7 +121,7 @@ function refundCommand(): Command {
       .requiredOption('--reason <text>', 'why, for the consumer and the provider')
       .option('--usd <amount>', 'only this part of what was charged'),
   ).action((id: string, { reason, usd: amount, ...flags }: AdminFlags & { readonly reason: string; usd?: string }) => {
-    if (amount !== undefined) refuseBadAmount(amount);
+    if (amount !== undefined) refuseBadAmount(amount, '--usd');
     const body = { reason, ...(amount === undefined ? {} : { amount_usd: amount }) };
     return administer(flags, {
       run: async (admin) =>

@@ -45,11 +45,8 @@ const INVALID_KEY = { error: { message: 'Invalid API key', type: 'unauthorized',
 
 /** The account endpoints, the administration, and an MCP endpoint that answers with its caller, on a real socket. */
 async function world(options: TokenWorldOptions & { readonly enabled?: boolean } = {}) {
-  const tokens = await openTokens({
-    domains: [DOMAIN],
-    ...options,
-    ...(options.enabled === false ? { oauth: { issuer: null } } : {}),
-  });
+  const oauth = options.enabled === false ? { oauth: { issuer: null } } : {};
+  const tokens = await openTokens({ domains: [DOMAIN], ...options, ...oauth });
   const { now, attempts, resource, config } = tokens;
   tokens.clock.now = START;
   const database = await openTestDatabase('sqlite');

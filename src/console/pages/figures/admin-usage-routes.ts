@@ -1,0 +1,66 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { AdminGate } from '#auth';
+import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
+import { ADMINISTRATION, objectOf } from '../route-schemas.ts';
+import { jsonOrCsv } from '../csv.ts';
+import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
+import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
+import { callSchema, viewCall } from '../account/generation-view.ts';
+import { findGenerations, generationsQuerySchema, type GenerationsQuery } from '../account/generations.ts';
+
+interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps {
+  readonly gate: AdminGate;
+  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
+}
+
+/**
+ * The routes with which the operator sees what an account called and spent, in the forms that its owner gets. Register
+ * it under `/admin/v1`.
+ */
+export const adminUsageRoutes =
+  (deps: AdminUsageDeps): FastifyPluginAsync =>
+  async (app) => {
+    app.addHook('onRequest', deps.gate);
+    const usage = {
+      ...ADMINISTRATION,
+      summary: "Show an account's figures",
+      operationId: 'usageOfAnAccount',
+      description:
+        'Sums of the calls of the account by day, week or month (in UTC), service, key, provider and primitive, as its owner gets them from `/analytics/own`.',
+      params: accountParams,
+      querystring: usageQuerySchema,
+      response: { 200: jsonOrCsv('The sums; with `format=csv` a file.', usageSchema) },
+    };
+    app.get<{ Params: AccountParams; Querystring: UsageParams }>(
+      '/accounts/:id/usage',
+      { schema: usage },
+      async ({ params, query }, reply) => {
+        const { account } = await findAccount(params.id, deps);
+        return answerUsage(deps, account, query, reply);
+      },
+    );
+
+    const calls = {
+      ...ADMINISTRATION,
+      summary: "List an account's calls",
+      operationId: 'callsOfAnAccount',
+      description:
+        'Calls of the account, the newest first, also those that run. A page can have fewer calls than `limit`, or none, before the end of the list: continue with `next_cursor` until it is null. Calls in archives are not in the list.',
+      params: accountParams,
+      querystring: generationsQuerySchema,
+      response: {
+        200: objectOf({
+          data: { type: 'array', items: callSchema },
+          next_cursor: { type: ['string', 'null'], description: '`cursor` of the next page; null at the end.' },
+        }),
+      },
+    };
+    app.get<{ Params: AccountParams; Querystring: GenerationsQuery }>(
+      '/accounts/:id/calls',
+      { schema: calls },
+      async ({ params, query }) => {
+        const { account } = await findAccount(params.id, deps);
+        return findGenerations(deps.findLocks, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+      },
+    );
+  };

@@ -1,0 +1,265 @@
+import type { FastifyReply } from 'fastify';
+import { GatewayError } from '#errors';
+import { formatUsd } from '#billing';
+import { PRIMITIVES } from '#config';
+import type { Catalog } from '#catalog';
+import { DOCUMENTED } from '#http';
+import type { KeyStore } from '#auth';
+import {
+  added,
+  dateOf,
+  daysOf,
+  type DayRange,
+  findUsage,
+  periodOf,
+  PERIODS,
+  USAGE_GROUPS,
+  USAGE_ROWS_MAX,
+  type UsageGroup,
+  type UsageQuery,
+  type UsageRow,
+  type UsageSums,
+} from '#analytics';
+import type { Database } from '#store';
+import { objectOf } from '../route-schemas.ts';
+import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
+import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
+
+/* The sums of an account's calls, for its owner and for the operator. */
+
+export interface UsageDeps {
+  readonly keys: Pick<KeyStore, 'list'>;
+  readonly database: Pick<Database, 'snapshot'>;
+  readonly catalog: Pick<Catalog, 'offers'>;
+  readonly now: () => number;
+}
+
+export interface UsageParams {
+  readonly start_date?: string;
+  readonly end_date?: string;
+  readonly group_by: string;
+  readonly model?: string;
+  readonly key?: string | undefined;
+  readonly provider?: string;
+  readonly primitive?: string;
+  readonly format: 'json' | 'csv';
+}
+
+export const KEY_HASH = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  'x-must-be': 'the hash of a key: 64 characters of 0-9 and a-f',
+} as const;
+const name = { type: 'string', minLength: 1, maxLength: 256 } as const;
+const GROUP = USAGE_GROUPS.join('|');
+export const usageQuerySchema = {
+  type: 'object',
+  properties: {
+    ...dayRangeSchema.properties,
+    group_by: {
+      type: 'string',
+      maxLength: 64,
+      default: 'day',
+      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas; at most one of day, week and month.`,
+      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*$` },
+    },
+    model: { ...name, description: 'Only calls of this service, of any primitive.' },
+    key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
+    provider: { ...name, description: 'Only calls that this provider served, by its id.' },
+    primitive: { type: 'string', enum: PRIMITIVES },
+    format: formatSchema,
+  },
+} as const;
+
+/** The most keys whose labels are read. */
+const KEYS_MAX = 1_000;
+
+/** Answers with the sums of an account's calls, or of those with one key. `reply`: for a file. */
+export async function answerUsage(
+  deps: UsageDeps,
+  account: string,
+  { key, ...query }: UsageParams,
+  reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
+) {
+  const range = parseDayRange(query, deps.now());
+  const groups = readGroups(query.group_by);
+  const { model, provider, primitive } = query;
+  const { rows, asOf } = await readUsage(deps, { account, range, groups, model, provider, primitive, key });
+  const data = viewUsage(rows, range, groups, await namesOf(deps, account, groups));
+  if (query.format === 'csv')
+    return reply
+      .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
+      .type(CSV_TYPE)
+      .serializer(String)
+      .send(usageCsv(data, groups));
+  return {
+    data,
+    totals: viewSums(rows.reduce(added, NOTHING)),
+    group_by: groups,
+    date_range: viewRange(range),
+    as_of: viewAsOf(asOf),
+  };
+}
+
+function readGroups(text: string): readonly UsageGroup[] {
+  const names = text.split(',').map((part) => part.trim());
+  const unknown = names.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
+  if (unknown !== undefined)
+    throw new GatewayError('invalid_request', `group_by accepts ${USAGE_GROUPS.join(', ')}, with commas between them`, {
+      param: 'group_by',
+    });
+  const groups = USAGE_GROUPS.filter((group) => names.includes(group));
+  if (groups.filter((group) => Object.hasOwn(PERIODS, group)).length > 1)
+    throw new GatewayError('invalid_request', `group_by accepts one of ${Object.keys(PERIODS).join(', ')}`, {
+      param: 'group_by',
+    });
+  return groups;
+}
+
+export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery) {
+  const usage = await database.snapshot((query) => findUsage(query, usageQuery));
+  if (usage !== null) return usage;
+  throw new GatewayError(
+    'invalid_request',
+    `The answer would have more than ${USAGE_ROWS_MAX} rows. Request fewer days or fewer groups`,
+    { param: 'group_by' },
+  );
+}
+
+export async function namesOf(
+  { keys, catalog }: Pick<UsageDeps, 'keys' | 'catalog'>,
+  account: string,
+  groups: readonly UsageGroup[],
+): Promise<UsageNames> {
+  const own = groups.includes('key') ? await keys.list(account, { offset: 0, limit: KEYS_MAX }) : [];
+  const offers = groups.includes('provider') ? catalog.offers() : [];
+  return {
+    keys: new Map(own.map(({ hash, label }) => [hash, label])),
+    providers: new Map(offers.map(({ provider }) => [provider.id, provider.name])),
+  };
+}
+
+const count = { type: 'integer' };
+const sums = {
+  requests: { ...count, description: 'Settled calls.' },
+  failed: { ...count, description: 'Calls that were not charged because they failed.' },
+  prompt_tokens: count,
+  completion_tokens: count,
+  reasoning_tokens: count,
+  cached_tokens: count,
+  total_tokens: count,
+  images: { ...count, description: 'Images that were made.' },
+  seconds: { ...count, description: 'Seconds of video, or of work that is charged by seconds.' },
+  cost_micro_usdc: { ...count, description: 'Micro-USD.' },
+  cost_usd: { type: 'string', description: 'Decimal.' },
+};
+const groups = {
+  date: { type: 'string', description: 'Of `day`.' },
+  week: { type: 'string', description: 'The Monday with which the week begins.' },
+  month: { type: 'string', description: '`YYYY-MM`' },
+  model: { type: 'string', description: 'The service that served, of any primitive.' },
+  key: { type: ['string', 'null'], description: 'Hash of the key; null where no key was used.' },
+  key_label: { type: ['string', 'null'] },
+  provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
+  provider_name: { type: ['string', 'null'] },
+  primitive: { type: 'string', enum: PRIMITIVES },
+};
+
+export const usageSchema = objectOf({
+  data: {
+    type: 'array',
+    description: 'A row has the members of its groups and the sums.',
+    items: objectOf({ ...groups, ...sums }, Object.keys(groups)),
+  },
+  totals: objectOf(sums),
+  group_by: { type: 'array', items: { type: 'string' } },
+  date_range: dateRangeSchema,
+  as_of: asOfSchema,
+});
+
+/** Names that the table of sums doesn't have. */
+interface UsageNames {
+  /** Labels of keys, by hash. */
+  readonly keys: ReadonlyMap<string, string>;
+  /** Names of providers, by id. */
+  readonly providers: ReadonlyMap<string, string>;
+}
+
+/**
+ * The rows of an account's sums in the form of answers. If they are grouped by a period only, periods without calls get
+ * a row too.
+ */
+function viewUsage(
+  rows: readonly UsageRow[],
+  range: DayRange,
+  usageGroups: readonly UsageGroup[],
+  names: UsageNames,
+): readonly Readonly<Record<string, Cell>>[] {
+  const view = (row: UsageRow) => ({ ...groupsOf(row, usageGroups, names), ...viewSums(row) });
+  const period = periodOf(usageGroups);
+  if (usageGroups.length !== 1 || period === undefined) return rows.map(view);
+  const byDay = new Map(rows.map((row) => [row.day, row]));
+  return [...new Set(daysOf(range).map(PERIODS[period]))].map((day) => view(byDay.get(day) ?? { ...NOTHING, day }));
+}
+
+const NOTHING: UsageRow = {
+  day: 0,
+  model: '',
+  key: '',
+  provider: '',
+  primitive: '',
+  requests: 0,
+  failed: 0,
+  charged: 0n,
+  prompt: 0,
+  completion: 0,
+  reasoning: 0,
+  cached: 0,
+  images: 0,
+  seconds: 0,
+};
+
+function groupsOf(
+  row: UsageRow,
+  usageGroups: readonly UsageGroup[],
+  { keys, providers }: UsageNames,
+): Record<string, Cell> {
+  const cells: Record<string, Cell> = {};
+  for (const group of usageGroups) {
+    if (group === 'day') cells['date'] = dateOf(row.day);
+    else if (group === 'week') cells['week'] = dateOf(row.day);
+    else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);
+    else if (group === 'model' || group === 'primitive') cells[group] = row[group];
+    else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
+    else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
+  }
+  return cells;
+}
+
+function viewSums(row: UsageSums) {
+  return {
+    requests: row.requests,
+    failed: row.failed,
+    prompt_tokens: row.prompt,
+    completion_tokens: row.completion,
+    reasoning_tokens: row.reasoning,
+    cached_tokens: row.cached,
+    total_tokens: row.prompt + row.completion,
+    images: row.images,
+    seconds: row.seconds,
+    cost_micro_usdc: Number(row.charged),
+    cost_usd: formatUsd(row.charged),
+  };
+}
+
+/** Writes the rows as CSV. The columns are the members of the rows. */
+function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], usageGroups: readonly UsageGroup[]): string {
+  const columns = Object.keys({ ...groupsOf(NOTHING, usageGroups, NO_NAMES), ...viewSums(NOTHING) });
+  const lines = rows.map((row) =>
+    csvLine(columns.map((name) => (name === 'cost_usd' ? csvUsd(BigInt(row['cost_micro_usdc']!)) : row[name]!))),
+  );
+  return csvLine(columns) + lines.join('');
+}
+
+const NO_NAMES: UsageNames = { keys: new Map(), providers: new Map() };

@@ -1,0 +1,150 @@
+import { Command, Option } from 'commander';
+import { accountPath, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table } from '../terminal.ts';
+
+/** A call in the list of the admin API. */
+interface Call {
+  readonly id: string;
+  readonly created_at: string;
+  readonly state: string;
+  readonly outcome: string | null;
+  readonly service: string | null;
+  readonly tool: string | null;
+  readonly provider_name: string | null;
+  readonly cost_micro_usdc: number;
+  readonly status: number | null;
+  readonly error: string | null;
+}
+
+interface CallsFlags extends AdminFlags {
+  readonly service?: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly state?: string;
+  readonly limit?: string;
+}
+
+/** The most calls of a page of the admin API. */
+const PAGE = 100;
+const ERROR_CHARS = 60;
+
+/** `tollgate calls`: what an account called, the newest first. */
+export function callsCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('calls')
+      .summary('the calls of an account, with their costs and errors')
+      .description('The calls of an account, the newest first, also those that run. `tollgate call <id>` shows one.')
+      .argument('<account>', 'its name or id')
+      .option('--service <name>', 'only calls of this service')
+      .option('--from <time>', 'only calls that began then or later: a UTC date, or a time with time zone')
+      .option('--to <time>', 'only calls that began then or before')
+      .addOption(
+        new Option('--state <state>', 'only calls in this state').choices(['held', 'settled', 'released', 'expired']),
+      )
+      .option('--limit <calls>', 'at most so many', '50'),
+  ).action((name: string, { service, from, to, state, limit = '50', ...flags }: CallsFlags) =>
+    administer(flags, {
+      async run(admin) {
+        const calls: Call[] = [];
+        const most = Number(limit);
+        let cursor: string | null | undefined;
+        while (calls.length < most && cursor !== null) {
+          const query = queryOf({ service, from, to, state, cursor, limit: `${Math.min(PAGE, most - calls.length)}` });
+          const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
+          calls.push(...(page.data as Call[]));
+          cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
+        }
+        return calls;
+      },
+      show: (calls) =>
+        calls.length === 0
+          ? 'No calls.'
+          : table(
+              ['BEGAN', 'CALL', 'SERVICE', 'PROVIDER', 'USD', 'ENDED', 'ERROR'],
+              calls.map((call) => [
+                call.created_at.slice(0, 19).replace('T', ' '),
+                call.id,
+                [call.service, call.tool].filter((part) => part !== null).join(' '),
+                call.provider_name ?? '',
+                usd(call.cost_micro_usdc),
+                call.state === 'held' ? 'runs' : `${call.status ?? call.state} ${call.outcome ?? ''}`.trim(),
+                (call.error ?? '').slice(0, ERROR_CHARS),
+              ]),
+              paint,
+              ['USD'],
+            ),
+    }),
+  );
+}
+
+type Row = Readonly<Record<string, string | number | null>>;
+interface Usage {
+  readonly data: readonly Row[];
+  readonly totals: Row;
+  readonly group_by: readonly string[];
+}
+
+interface UsageFlags extends AdminFlags {
+  readonly by?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
+/** The columns of the groups, and after them those of the sums. */
+const GROUPS = ['date', 'week', 'month', 'model', 'key_label', 'provider_name', 'primitive'];
+const SUMS = { requests: 'CALLS', failed: 'FAILED', prompt_tokens: 'TOKENS IN', completion_tokens: 'TOKENS OUT' };
+
+/** `tollgate usage`: what an account used and spent, in sums. */
+export function usageCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('usage')
+      .summary('what an account used and spent, by month, model, key')
+      .description('What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before.')
+      .argument('<account>', 'its name or id')
+      .option('--by <groups>', 'day, week or month; model, key, provider, primitive; with commas', 'day')
+      .option('--from <date>', 'the first day, such as 2026-10-01')
+      .option('--to <date>', 'the last day'),
+  )
+    .addHelpText('after', '\nExample:\n  tollgate usage acme --by month,model --from 2026-01-01')
+    .action((name: string, { by = 'day', from, to, ...flags }: UsageFlags) =>
+      administer(flags, {
+        async run(admin) {
+          const query = queryOf({ group_by: by, start_date: from, end_date: to });
+          const { data, totals, group_by } = (await admin.request(
+            'GET',
+            `${accountPath(name)}/usage?${query}`,
+          )) as object as Usage;
+          return { data, totals, group_by };
+        },
+        show: ({ data, totals }) => {
+          if (data.length === 0) return 'No calls.';
+          const groups = GROUPS.filter((group) => group in data[0]!);
+          const cells = (row: Row) => [
+            ...Object.keys(SUMS).map((sum) => `${row[sum]}`),
+            usd(Number(row['cost_micro_usdc'])),
+          ];
+          const headings = [
+            ...groups.map((group) => group.replace(/_.*/, '').toUpperCase()),
+            ...Object.values(SUMS),
+            'USD',
+          ];
+          return table(
+            headings,
+            [
+              ...data.map((row) => [...groups.map((group) => `${row[group] ?? '–'}`), ...cells(row)]),
+              [...groups.map((_, index) => (index === 0 ? 'all' : '')), ...cells(totals)],
+            ],
+            paint,
+            [...Object.values(SUMS), 'USD'],
+          );
+        },
+      }),
+    );
+}
+
+const queryOf = (members: Readonly<Record<string, string | null | undefined>>): string =>
+  new URLSearchParams(
+    Object.entries(members).flatMap(([name, value]) => (value == null ? [] : [[name, value] as [string, string]])),
+  ).toString();
