@@ -1,6 +1,7 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useRef, useState, type SyntheticEvent, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { AccountName } from '../../account/account-name.tsx';
 import { withKey } from '../../api/operator.ts';
 import { api, type BodyOf, call, data } from '../../api/client.ts';
@@ -15,15 +16,18 @@ import { Money } from '../../ui/money.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
-import { useToast } from '../../ui/toast.tsx';
-import { ACCOUNTS, nameOf, newReference, useAccountChange, type Account } from './account.ts';
+import { ACCOUNTS, nameOf, type Account } from './account.ts';
 import { AccountChanges } from './account-changes.tsx';
+import { CreditForm } from './credit-form.tsx';
 import { useAdminKey } from './admin-key.tsx';
 
 const PAGE = 50;
 
-/** The list of accounts with their balances, and forms to create, credit and change them. */
-export function Accounts(): ReactNode {
+/**
+ * The list of accounts with their balances, and forms to create, credit and change them. `pageOf`: the address of an
+ * account's page.
+ */
+export function Accounts({ pageOf }: { readonly pageOf: (account: string) => string }): ReactNode {
   const [offset, setOffset] = useState(0);
   const [credited, setCredited] = useState<Account | null>(null);
   const [changed, setChanged] = useState<Account | null>(null);
@@ -40,7 +44,9 @@ export function Accounts(): ReactNode {
       cell: (row) => (
         <>
           <p className="font-medium break-words">
-            {row.label === '' ? <AccountName account={row.id} /> : row.label}
+            <Link href={pageOf(row.id)} className="hover:underline">
+              {row.label === '' ? <AccountName account={row.id} /> : row.label}
+            </Link>
             {row.state !== 'open' && (
               <>
                 {' '}
@@ -116,55 +122,6 @@ export function Accounts(): ReactNode {
         <AccountForm onDone={() => setMaking(false)} />
       </Dialog>
     </>
-  );
-}
-
-function CreditForm({ account, onDone }: { readonly account: Account; readonly onDone: () => void }): ReactNode {
-  const [usd, setUsd] = useState('');
-  // The reference of the credit. It stays the same, so the credit is made only once, even if the form is sent again.
-  const [reference, setReference] = useState(newReference);
-  const toast = useToast();
-  const credit = useAccountChange<{ readonly duplicate: boolean }>(({ duplicate }) => {
-    toast(duplicate ? 'This reference was credited before: nothing was added.' : 'Credited.');
-    onDone();
-  });
-  const submit = (event: SyntheticEvent) => {
-    event.preventDefault();
-    credit.mutate({
-      confirm: `Credit ${usd.trim()} USD to ${nameOf(account)}.`,
-      send: (headers) =>
-        api.POST('/admin/v1/accounts/{id}/credit', {
-          params: { path: account },
-          body: { amount_usd: usd.trim(), reference: reference.trim() },
-          headers,
-        }),
-    });
-  };
-  return (
-    <form onSubmit={submit} className="grid gap-4">
-      <p className="font-mono text-sm break-all text-soft">{account.id}</p>
-      <Field
-        label="USD"
-        inputMode="decimal"
-        required
-        pattern="[0-9]+([.][0-9]{1,6})?"
-        title="A number such as 25 or 2.50"
-        value={usd}
-        onChange={({ target }) => setUsd(target.value)}
-      />
-      <Field
-        label="Reference"
-        hint="Your name of the payment, such as an invoice number. It counts once."
-        required
-        maxLength={128}
-        value={reference}
-        onChange={({ target }) => setReference(target.value)}
-      />
-      {credit.error !== null && <ErrorNote error={credit.error} />}
-      <Button type="submit" tone="primary" busy={credit.isPending} className="justify-self-end">
-        Credit
-      </Button>
-    </form>
   );
 }
 

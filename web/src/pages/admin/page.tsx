@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useEffect, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
@@ -9,11 +10,13 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Time } from '../../ui/time.tsx';
 import { OperatorForm } from '../sign-in/operator-form.tsx';
+import { AccountPage } from './account-page.tsx';
 import { Accounts } from './accounts.tsx';
 import { AdminKeyProvider } from './admin-key.tsx';
 import { Audit } from './audit.tsx';
 import { Chains } from './chains.tsx';
 import { Health } from './health.tsx';
+import { OperatorCall } from './operator-call.tsx';
 import { Providers } from './providers.tsx';
 
 const TABS = [
@@ -24,13 +27,50 @@ const TABS = [
   { id: 'health', name: 'Health' },
 ] as const;
 const PANELS: Readonly<Record<string, () => ReactNode>> = {
-  accounts: Accounts,
+  accounts: AccountPages,
   providers: Providers,
   chains: Chains,
   audit: Audit,
   health: Health,
 };
-const START = { tab: 'accounts' };
+const START = { tab: 'accounts', account: '', call: '' };
+
+const accountPage = (account: string): string => `/admin?account=${encodeURIComponent(account)}`;
+
+/** Begins at the top. The path of these pages is the same, so the app does not scroll by itself. */
+function FromTop({ children }: { readonly children: ReactNode }): ReactNode {
+  useEffect(() => {
+    scrollTo(0, 0);
+  }, []);
+  return children;
+}
+
+/** The list of accounts, one of them, or one of its calls: whichever the address names. */
+function AccountPages(): ReactNode {
+  const [{ account, call }] = useSearchState(START);
+  if (account === '') return <Accounts pageOf={accountPage} />;
+  const pageOf = (id: string) => `${accountPage(account)}&call=${encodeURIComponent(id)}`;
+  return (
+    <>
+      <p className="mb-4 flex flex-wrap gap-x-2">
+        <Link href="/admin" className="link">
+          All accounts
+        </Link>
+        {call !== '' && (
+          <>
+            <span aria-hidden>/</span>
+            <Link href={accountPage(account)} className="link break-all">
+              {account}
+            </Link>
+          </>
+        )}
+      </p>
+      <FromTop key={`${account} ${call}`}>
+        {call === '' ? <AccountPage id={account} pageOf={pageOf} /> : <OperatorCall id={call} pageOf={pageOf} />}
+      </FromTop>
+    </>
+  );
+}
 
 export default function AdminPage(): ReactNode {
   const operator = useQuery({ queryKey: ['operator'], queryFn: askOperator, refetchInterval: 60_000 });
@@ -84,7 +124,7 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
         }
       />
       {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
-      <Tabs label="Pages of the operator" tabs={TABS} chosen={chosen} onChoose={(id) => set({ tab: id })}>
+      <Tabs label="Pages of the operator" tabs={TABS} chosen={chosen} onChoose={(id) => set({ ...START, tab: id })}>
         <Panel />
       </Tabs>
     </>

@@ -9,7 +9,7 @@ import { formatMicroUsd } from '../../ui/usd.ts';
 import { formatCalls, formatShort } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Skeleton } from '../../ui/skeleton.tsx';
-import { CallsTable } from './calls/calls-table.tsx';
+import { CallsTable } from '../../calls/calls-table.tsx';
 import { Frame } from './frame.tsx';
 
 export default function DashboardPage(): ReactNode {

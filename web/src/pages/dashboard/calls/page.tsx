@@ -11,7 +11,7 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
-import { CallsTable } from './calls-table.tsx';
+import { CallsTable } from '../../../calls/calls-table.tsx';
 
 const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', key: '', from: '', to: '' };
 

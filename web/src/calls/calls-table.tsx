@@ -1,17 +1,20 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import type { CallRow } from '../../../api/own.ts';
-import { KindTile } from '../../../ui/kind.tsx';
-import { KIND_NAMES } from '../../../ui/kinds.ts';
-import { Money } from '../../../ui/money.tsx';
-import { formatNumber } from '../../../ui/number.ts';
-import { Table, type Column } from '../../../ui/table.tsx';
-import { formatDuration, Time } from '../../../ui/time.tsx';
-import { Outcome } from '../../../calls/outcome.tsx';
+import type { CallRow } from '../api/own.ts';
+import { KindTile } from '../ui/kind.tsx';
+import { KIND_NAMES } from '../ui/kinds.ts';
+import { Money } from '../ui/money.tsx';
+import { formatNumber } from '../ui/number.ts';
+import { Table, type Column } from '../ui/table.tsx';
+import { formatDuration, Time } from '../ui/time.tsx';
+import { Outcome } from './outcome.tsx';
 
 const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
 
-const COLUMNS: readonly Column<CallRow>[] = [
+/** The address of a call's page in the dashboard. */
+const ownPage = (id: string): string => `/dashboard/calls/${encodeURIComponent(id)}`;
+
+const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] => [
   {
     id: 'call',
     head: 'Call',
@@ -19,10 +22,7 @@ const COLUMNS: readonly Column<CallRow>[] = [
       <div className="flex min-w-0 items-center gap-2.5">
         <KindTile kind={row.primitive} size={34} />
         <div className="min-w-0">
-          <Link
-            href={`/dashboard/calls/${encodeURIComponent(row.id)}`}
-            className="row-link font-medium wrap-anywhere hover:underline"
-          >
+          <Link href={pageOf(row.id)} className="row-link font-medium wrap-anywhere hover:underline">
             {row.service}
             {row.tool === null ? '' : ` › ${row.tool}`}
           </Link>
@@ -64,18 +64,20 @@ const COLUMNS: readonly Column<CallRow>[] = [
   },
 ];
 
-/** Calls as rows that link to their details. */
+/** Calls as rows that link to their details. `pageOf`: the address of these, by the id of a call. */
 export function CallsTable({
   calls,
   empty,
+  pageOf = ownPage,
 }: {
   readonly calls: readonly CallRow[];
   readonly empty?: ReactNode;
+  readonly pageOf?: (id: string) => string;
 }): ReactNode {
   return (
     <Table
       caption="Calls"
-      columns={COLUMNS}
+      columns={columnsOf(pageOf)}
       rows={calls}
       rowKey={({ id }) => id}
       {...(empty === undefined ? {} : { empty })}

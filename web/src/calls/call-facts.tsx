@@ -1,0 +1,86 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import type { CallDetail } from '../api/own.ts';
+import { Badge } from '../ui/badge.tsx';
+import { Card } from '../ui/card.tsx';
+import { ErrorNote } from '../ui/error-note.tsx';
+import { KindMark } from '../ui/kind.tsx';
+import { formatNumber } from '../ui/number.ts';
+import { formatDuration, Time } from '../ui/time.tsx';
+import { Outcome } from './outcome.tsx';
+
+/** The units of meters that count things; those of tokens have their own names. */
+const COUNTED: ReadonlySet<string> = new Set(['call', 'second', 'character', 'image']);
+const usedOf = (meter: string, count: number): string =>
+  `${formatNumber(count)} ${meter.replaceAll('_', ' ')}${COUNTED.has(meter) && count !== 1 ? 's' : ''}`;
+
+/** The facts of a call, besides its money. `keyName`: the label of its key. */
+export function CallFacts({
+  call,
+  keyName,
+  parentPage,
+}: {
+  readonly call: CallDetail;
+  readonly keyName?: string | undefined;
+  readonly parentPage: (id: string) => string;
+}): ReactNode {
+  const usage = Object.entries(call.usage_details).filter(([, count]) => typeof count === 'number');
+  const facts: readonly (readonly [string, ReactNode])[] = [
+    ['Service', call.tool === null ? call.service : `${call.service} › ${call.tool}`],
+    ['Provider', call.provider_name ?? '–'],
+    ['Began', <Time key="began" at={call.created_at} exact />],
+    ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
+    ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],
+    ['Used', usage.map(([meter, count]) => usedOf(meter, count)).join(', ') || '–'],
+    ['Finish reason', call.finish_reason ?? '–'],
+    ['Key', keyName ?? (call.api_key === null ? 'no key' : `${call.api_key.slice(0, 10)}…`)],
+    [
+      'Request',
+      <span key="request" className="font-mono text-sm break-all">
+        {call.request_id}
+      </span>,
+    ],
+  ];
+  return (
+    <Card
+      title={
+        <span className="flex items-center gap-3">
+          <KindMark kind={call.primitive} />
+          <Outcome of={call} />
+        </span>
+      }
+    >
+      {call.error !== null && (
+        <div className="mb-4">
+          <ErrorNote error={call.error} title="The call failed" />
+        </div>
+      )}
+      <dl className="grid grid-cols-[auto_minmax(0,1fr)] gap-x-4 gap-y-2 sm:gap-x-6">
+        {facts.map(([name, value]) => (
+          <div key={name} className="contents">
+            <dt className="text-soft">{name}</dt>
+            <dd className="figures break-words">{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {call.flags.length > 0 && (
+        <p className="mt-4 flex flex-wrap gap-2">
+          {call.flags.map((flag) => (
+            <Badge key={flag} tone="warn">
+              {flag.replaceAll('_', ' ')}
+            </Badge>
+          ))}
+        </p>
+      )}
+      {call.parent !== null && (
+        <p className="mt-4 text-sm text-soft">
+          It was made under{' '}
+          <Link href={parentPage(call.parent)} className="link">
+            another call
+          </Link>
+          , whose lock paid it.
+        </p>
+      )}
+    </Card>
+  );
+}

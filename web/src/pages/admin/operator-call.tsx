@@ -1,0 +1,142 @@
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { type AnswerOf, api, data } from '../../api/client.ts';
+import type { CallDetail } from '../../api/own.ts';
+import { CallFacts } from '../../calls/call-facts.tsx';
+import { CallTree } from '../../calls/call-tree.tsx';
+import { MoneyLines } from '../../calls/money-lines.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
+import { ErrorNote } from '../../ui/error-note.tsx';
+import { exactMicroUsd } from '../../ui/exact-usd.ts';
+import { Field } from '../../ui/field.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { formatDuration } from '../../ui/time.tsx';
+import { useToast } from '../../ui/toast.tsx';
+import { ACCOUNTS, useAccountChange } from './account.ts';
+
+type FailedAttempt = CallDetail['failed_attempts'][number];
+
+const ATTEMPTS: readonly Column<FailedAttempt>[] = [
+  {
+    id: 'provider',
+    head: 'Provider',
+    cell: ({ provider, error }) => (
+      <>
+        <p className="font-medium">{provider}</p>
+        <p className="text-sm break-words text-soft">{error}</p>
+      </>
+    ),
+  },
+  { id: 'status', head: 'Status', from: 'sm', cell: ({ upstream_status: status }) => status ?? '–' },
+  { id: 'time', head: 'After', align: 'right', cell: ({ duration_ms: ms }) => formatDuration(ms) },
+];
+
+/** One call of any account, with its failed attempts, and the form that refunds it. */
+export function OperatorCall({
+  id,
+  pageOf,
+}: {
+  readonly id: string;
+  readonly pageOf: (call: string) => string;
+}): ReactNode {
+  const [refunding, setRefunding] = useState(false);
+  const found = useQuery({
+    queryKey: [...ACCOUNTS, 'call', id],
+    queryFn: async () =>
+      (await data(api.GET('/admin/v1/calls/{id}', { params: { path: { id } } }))) as object as CallDetail,
+    refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
+  });
+  return (
+    <QueryView query={found}>
+      {(call) => (
+        <div className="grid items-start gap-5 xl:grid-cols-2">
+          <CallFacts call={call} parentPage={pageOf} />
+          <Card
+            title="Money"
+            action={
+              call.cost_micro_usdc > 0 &&
+              !call.refund && (
+                <Button size="small" onClick={() => setRefunding(true)}>
+                  Refund
+                </Button>
+              )
+            }
+          >
+            <MoneyLines call={call} />
+          </Card>
+          {call.children.length > 0 && (
+            <Card title="Calls under this call">
+              <CallTree call={call} linked={false} />
+            </Card>
+          )}
+          {call.failed_attempts.length > 0 && (
+            <Card title="Failed attempts" flush>
+              <Table
+                caption="Failed attempts"
+                columns={ATTEMPTS}
+                rows={call.failed_attempts}
+                rowKey={({ provider, service, duration_ms }) => `${provider} ${service} ${duration_ms}`}
+              />
+            </Card>
+          )}
+          <Dialog title="Refund a call" open={refunding} onClose={() => setRefunding(false)}>
+            {refunding && <RefundForm call={call} onDone={() => setRefunding(false)} />}
+          </Dialog>
+        </div>
+      )}
+    </QueryView>
+  );
+}
+
+function RefundForm({ call, onDone }: { readonly call: CallDetail; readonly onDone: () => void }): ReactNode {
+  const [usd, setUsd] = useState('');
+  const [reason, setReason] = useState('');
+  const toast = useToast();
+  const queries = useQueryClient();
+  const refund = useAccountChange<AnswerOf<'refundCall'>['data']>(async ({ from_provider_micro_usdc: share }) => {
+    await queries.invalidateQueries({ queryKey: [...ACCOUNTS, 'call', call.id] });
+    toast(share > 0 ? `Refunded. Its provider bore ${exactMicroUsd(share)}.` : 'Refunded.');
+    onDone();
+  });
+  const submit = (event: SyntheticEvent) => {
+    event.preventDefault();
+    const amount = usd.trim();
+    refund.mutate({
+      confirm: `Refund ${amount === '' ? exactMicroUsd(call.cost_micro_usdc) : `${amount} USD`} of the call ${call.id}.`,
+      send: (headers) =>
+        api.POST('/admin/v1/calls/{id}/refund', {
+          params: { path: { id: call.id } },
+          body: { reason: reason.trim(), ...(amount === '' ? {} : { amount_usd: amount }) },
+          headers,
+        }),
+    });
+  };
+  return (
+    <form onSubmit={submit} className="grid gap-4">
+      <Field
+        label="USD"
+        hint={`Empty: all of it, ${exactMicroUsd(call.cost_micro_usdc)}. A call is refunded once.`}
+        inputMode="decimal"
+        pattern="[0-9]+([.][0-9]{1,6})?"
+        title="A number such as 0.25"
+        value={usd}
+        onChange={({ target }) => setUsd(target.value)}
+      />
+      <Field
+        label="Reason"
+        hint="The owner of the account and the provider read it."
+        required
+        maxLength={500}
+        value={reason}
+        onChange={({ target }) => setReason(target.value)}
+      />
+      {refund.error !== null && <ErrorNote error={refund.error} />}
+      <Button type="submit" tone="primary" busy={refund.isPending} className="justify-self-end">
+        Refund the call
+      </Button>
+    </form>
+  );
+}
