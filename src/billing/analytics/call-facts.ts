@@ -34,6 +34,8 @@ export interface CallFacts {
   readonly isDevelopment: boolean;
   /** Hash of the key. */
   readonly key: string;
+  /** The names and values of its tags, in pairs. */
+  readonly tags: readonly (readonly [string, string])[];
   readonly primitive: string;
   readonly service: string;
   readonly provider: string;
@@ -84,6 +86,7 @@ export function readCall(row: Row): CallFacts | null {
     account,
     isDevelopment: account === DEVELOPMENT,
     key: textOf(call['key']),
+    tags: tagsOf(call['tags']),
     primitive,
     service: textOf(run['service']) || nameOf(textOf(call['service'])),
     provider: (row['provider'] as string | null) ?? '',
@@ -125,6 +128,12 @@ function fieldsOf(json: string | null): RecordFields {
     return {};
   }
 }
+
+const NO_TAGS: CallFacts['tags'] = [];
+const tagsOf = (value: unknown): CallFacts['tags'] =>
+  typeof value !== 'object' || value === null
+    ? NO_TAGS
+    : Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 const countOf = (value: unknown): number =>

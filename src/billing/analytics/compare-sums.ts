@@ -13,6 +13,7 @@ const SQL = loadStatements(import.meta.url, './sql/compare-sums.sql', [
   'compareListings',
   'compareMarket',
   'compareUsers',
+  'compareTags',
   'comparePreviousDays',
   'compareUserCounts',
   'compareKnownCounts',
@@ -36,6 +37,11 @@ const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row)
     statement: SQL.compareMarket,
     say: (row) =>
       `${dateOf(Number(row['day']))}, ${row['primitive']}: ${differences(row)} other than those of the services`,
+  },
+  {
+    statement: SQL.compareTags,
+    say: (row) =>
+      `${dateOf(Number(row['day']))}, ${row['account']}: ${differences(row)} more of the tag ${row['tag']} than in all`,
   },
   {
     statement: SQL.compareUsers,

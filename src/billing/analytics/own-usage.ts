@@ -8,8 +8,8 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 const MONDAY = 4;
 /**
- * The groups of time, each with the first UTC day of the period that a day is in, in days since 1970-01-01. A question
- * has at most one of them.
+ * The groups of time, the smallest first, each with the first UTC day of the period that a day is in, in days since
+ * 1970-01-01.
  */
 export const PERIODS = {
   day: (day: number) => day,
@@ -18,7 +18,7 @@ export const PERIODS = {
 } as const satisfies Partial<Record<UsageGroup, (day: number) => number>>;
 type Period = keyof typeof PERIODS;
 
-/** The group of time of a question. undefined: all days together. */
+/** The smallest group of time of a question. undefined: all days together. */
 export const periodOf = (groups: readonly UsageGroup[]): Period | undefined =>
   groups.find((group): group is Period => Object.hasOwn(PERIODS, group));
 
@@ -26,6 +26,8 @@ export interface UsageQuery {
   readonly account: string;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
+  /** Also grouped by the values of this tag. */
+  readonly tag?: string | undefined;
   /** Filters. A missing filter accepts all rows. */
   readonly model?: string | undefined;
   readonly key?: string | undefined;
@@ -54,9 +56,11 @@ export interface UsageRow extends UsageSums {
   readonly key: string;
   readonly provider: string;
   readonly primitive: string;
+  /** The value of the tag of the question; empty for calls without it. */
+  readonly tag: string;
 }
 
-const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage']);
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage', 'ownTagged']);
 
 /** The most rows of one answer. */
 export const USAGE_ROWS_MAX = 50_000;
@@ -67,12 +71,13 @@ export const USAGE_ROWS_MAX = 50_000;
  */
 export async function findUsage(
   query: Query,
-  { account, range, groups, model = '', key = '', provider = '', primitive = '' }: UsageQuery,
+  { account, range, groups, tag, model = '', key = '', provider = '', primitive = '' }: UsageQuery,
 ): Promise<{ readonly rows: readonly UsageRow[]; readonly asOf: number } | null> {
   const period = periodOf(groups);
   const apart = [period !== undefined, ...COLUMNS.map((group) => groups.includes(group))].map(Number);
   const filters = [model, key, provider, primitive];
-  const usage = await query(SQL.ownUsage, [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1]);
+  const params = [account, range.first, range.last, ...filters, ...apart, USAGE_ROWS_MAX + 1];
+  const usage = await (tag === undefined ? query(SQL.ownUsage, params) : query(SQL.ownTagged, [...params, tag]));
   if (usage.length > USAGE_ROWS_MAX) return null;
   const rows = inPeriods(
     period,
@@ -82,6 +87,7 @@ export async function findUsage(
       key: row['key'] as string,
       provider: row['provider'] as string,
       primitive: row['primitive'] as string,
+      tag: (row['value'] as string | undefined) ?? '',
       requests: Number(row['requests']),
       failed: Number(row['failed']),
       charged: row['charged'] as bigint,
@@ -125,5 +131,6 @@ export const added = (one: UsageSums, other: UsageSums): UsageSums => ({
   seconds: one.seconds + other.seconds,
 });
 
-const nameOf = ({ model, key, provider, primitive }: UsageRow): string => [model, key, provider, primitive].join('\n');
+const nameOf = ({ model, key, provider, primitive, tag }: UsageRow): string =>
+  [model, key, provider, primitive, tag].join('\n');
 const byName = (a: UsageRow, b: UsageRow): number => (nameOf(a) < nameOf(b) ? -1 : 1);

@@ -21,6 +21,7 @@ const SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'findCursors',
   'keepUsageSince',
   'deleteOldUsage',
+  'deleteOldTags',
   'deleteOldTimes',
   'deleteOldAttempts',
   'stepVersion',
@@ -84,6 +85,7 @@ export function createOldUsage({ database, now, days }: OldUsageOptions) {
       const [, ...removed] = await database.batch([
         { statement: SQL.keepUsageSince, params: [first] },
         { statement: SQL.deleteOldUsage, params: [first, batch] },
+        { statement: SQL.deleteOldTags, params: [first, batch] },
         { statement: SQL.deleteOldTimes, params: [today - TIMES_DAYS + 1, batch] },
         { statement: SQL.deleteOldAttempts, params: [today - TIMES_DAYS + 1, batch] },
       ]);

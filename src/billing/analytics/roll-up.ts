@@ -51,6 +51,7 @@ const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'putCursors',
   'findManyResolved',
   'clearUsageDays',
+  'clearTagDays',
   'clearListingDays',
   'clearTimes',
   'clearMarketDays',
@@ -59,6 +60,7 @@ const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'clearKnownCounts',
   'uncountKnownUsers',
   'addUsageDays',
+  'addTagDays',
   'addListingDays',
   'addTimes',
   'addMarketDays',
@@ -69,6 +71,7 @@ const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
 ]);
 const CLEAR = [
   ROLL_UP_SQL.clearUsageDays,
+  ROLL_UP_SQL.clearTagDays,
   ROLL_UP_SQL.clearListingDays,
   ROLL_UP_SQL.clearTimes,
   ROLL_UP_SQL.clearMarketDays,
@@ -79,6 +82,7 @@ const CLEAR = [
 ];
 const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, Statement])[] = [
   ['usage', ROLL_UP_SQL.addUsageDays],
+  ['tags', ROLL_UP_SQL.addTagDays],
   ['listings', ROLL_UP_SQL.addListingDays],
   ['times', ROLL_UP_SQL.addTimes],
   ['market', ROLL_UP_SQL.addMarketDays],

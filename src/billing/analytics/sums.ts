@@ -9,6 +9,7 @@ export type SumRow = readonly (string | number)[];
 /** The rows to add to each table, ordered by their keys. Plain data, so that it can be sent to another thread. */
 export interface Sums {
   readonly usage: readonly SumRow[];
+  readonly tags: readonly SumRow[];
   readonly listings: readonly SumRow[];
   readonly times: readonly SumRow[];
   readonly market: readonly SumRow[];
@@ -55,6 +56,7 @@ interface CallCounters {
 export class SumsOfCalls {
   readonly #counted = new Map<string, CallCounters>();
   readonly #usage = new Map<string, Keyed>();
+  readonly #tags = new Map<string, Keyed>();
   readonly #listings = new Map<string, Keyed>();
   readonly #market = new Map<string, Keyed>();
   readonly #times = new Map<string, Times>();
@@ -71,6 +73,8 @@ export class SumsOfCalls {
     let counted = this.#counted.get(name);
     if (!counted) this.#counted.set(name, (counted = this.#countedOf(usage, name, call)));
     for (const figures of counted.figures) count(figures, call);
+    for (const [tag, value] of call.tags)
+      count(figuresOf(this.#tags, [account, tag, day, value, key, primitive, service, provider]), call);
     this.#countUser(call);
     if (!call.isServed) return;
     countTime(counted.firstByte, call.firstByteMs);
@@ -106,6 +110,7 @@ export class SumsOfCalls {
       ordered(table).map(([, { key, figures: each }]) => [...key, ...figures(each)]);
     return {
       usage: rows(this.#usage, usageFigures),
+      tags: rows(this.#tags, usageFigures),
       listings: rows(this.#listings, listingFigures),
       market: rows(this.#market, marketFigures),
       times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(keyed)))).map(

@@ -1,11 +1,16 @@
 import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, type Caller, letAct } from '#accounts';
+import { ACCOUNT_HEADER, type Caller, letAct, type Tags, tagsOfHeaders } from '#accounts';
 import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
 import { noteAsked } from './oauth/resources.ts';
+
+const withTags = (admission: Admission, tags: Tags): Admission => ({
+  ...admission,
+  caller: { ...admission.caller, tags },
+});
 
 /** Finds the admission of a request. Throws at a route that is not behind admission. */
 export type AdmissionOf = (request: FastifyRequest) => Admission;
@@ -24,7 +29,12 @@ export function requireAdmission(
 ): AdmissionOf {
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
-      noteAdmission(request, admission);
+      try {
+        const tags = calls ? tagsOfHeaders(request.headers) : undefined;
+        noteAdmission(request, tags === undefined ? admission : withTags(admission, tags));
+      } catch (error) {
+        return done(error as Error);
+      }
       done();
     };
     let admission: Admission | Promise<Admission>;

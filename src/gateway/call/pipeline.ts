@@ -11,6 +11,7 @@ import {
   type Caller,
   anonymousAt,
   refuseStopped,
+  tagsOfCall,
 } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { hasCredentials } from '#http';
@@ -247,6 +248,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
       requestId: call.requestId,
       session: call.session,
       stream: call.stream,
+      tags: tagsOfCall(call.caller.tags, call.metadata),
     }),
   };
   return call.parent === null ? own : { ...own, parent: call.parent };

@@ -83,6 +83,7 @@ export function createRuns({ ledger, now, graceMs, payments, running }: RunsOpti
             key: caller.key?.hash ?? null,
             requestId,
             stream,
+            tags: caller.tags,
             ...(parent ? { parent } : {}),
           }),
           ...(parent === null ? {} : { parent }),

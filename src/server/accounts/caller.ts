@@ -4,6 +4,7 @@ import type { Budget, MicroUsd } from '#billing';
 import { GatewayError } from '#errors';
 import { networkOf } from '#security';
 import type { Access } from './access.ts';
+import type { Tags } from './tags.ts';
 
 /**
  * The caller: one account, and the credential of the request. A caller with neither key nor wallet has an access token.
@@ -44,6 +45,8 @@ export interface Caller {
    * nobody has set any.
    */
   readonly rates?: { readonly key: MinuteRates | null; readonly account: AccountRates | null };
+  /** The tags in the headers of its request; absent for none. */
+  readonly tags?: Tags;
   /** The content of its request, for a key with `askAbove`; absent for others, and where no call is made. */
   readonly content?: RequestContent;
 }

@@ -87,6 +87,7 @@ describe('the record of a call', () => {
       is_batch: false,
       service_tier: null,
       session_id: null,
+      tags: {},
       total_cost: 0.0003,
       cost_micro_usdc: 300,
       fee_micro_usdc: 30,

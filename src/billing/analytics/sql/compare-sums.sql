@@ -55,6 +55,20 @@ SELECT day, CAST(SUM(users) AS BIGINT) AS users FROM (
 ) AS told
 GROUP BY day HAVING SUM(users) <> 0 LIMIT 20
 
+-- name: compareTags
+-- Finds days of accounts on which a tag has more calls or charges than the account.
+SELECT day, account, tag, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(charged) AS BIGINT) AS charged
+FROM (
+  SELECT day, account, tag, requests, charged FROM tag_days WHERE day >= $1
+  UNION ALL
+  SELECT usage.day, usage.account, tags.tag, -usage.requests, -usage.charged
+  FROM (SELECT DISTINCT day, account, tag FROM tag_days WHERE day >= $1) AS tags
+  JOIN usage_days AS usage ON usage.account = tags.account AND usage.day = tags.day
+) AS told
+GROUP BY day, account, tag
+HAVING SUM(requests) > 0 OR SUM(charged) > 0
+LIMIT 20
+
 -- name: comparePreviousDays
 -- Finds days of users whose column previous is not their last active day before.
 SELECT day, COUNT(*) AS users FROM (

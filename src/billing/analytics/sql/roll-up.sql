@@ -50,6 +50,12 @@ SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->>
 FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (day, development, primitive) DO UPDATE SET requests = public_days.requests + excluded.requests, failed = public_days.failed + excluded.failed, charged = public_days.charged + excluded.charged, prompt = public_days.prompt + excluded.prompt, completion = public_days.completion + excluded.completion, reasoning = public_days.reasoning + excluded.reasoning, cached = public_days.cached + excluded.cached
 
+-- name: addTagDays
+INSERT INTO tag_days (account, tag, day, value, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds)
+SELECT r.value ->> 0, r.value ->> 1, CAST(r.value ->> 2 AS BIGINT), r.value ->> 3, r.value ->> 4, r.value ->> 5, r.value ->> 6, r.value ->> 7, CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT), CAST(r.value ->> 13 AS BIGINT), CAST(r.value ->> 14 AS BIGINT), CAST(r.value ->> 15 AS BIGINT), CAST(r.value ->> 16 AS BIGINT), CAST(r.value ->> 17 AS BIGINT)
+FROM json_each($1) AS r WHERE TRUE
+ON CONFLICT (account, tag, day, value, key, primitive, service, provider) DO UPDATE SET requests = tag_days.requests + excluded.requests, failed = tag_days.failed + excluded.failed, charged = tag_days.charged + excluded.charged, fee = tag_days.fee + excluded.fee, prompt = tag_days.prompt + excluded.prompt, completion = tag_days.completion + excluded.completion, reasoning = tag_days.reasoning + excluded.reasoning, cached = tag_days.cached + excluded.cached, images = tag_days.images + excluded.images, seconds = tag_days.seconds + excluded.seconds
+
 -- name: addTimes
 INSERT INTO service_times (service, primitive, day, development, provider, measure, bucket, calls)
 SELECT r.value ->> 0, r.value ->> 1, CAST(r.value ->> 2 AS BIGINT), CAST(r.value ->> 3 AS BIGINT), r.value ->> 4, r.value ->> 5, CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT)
@@ -76,6 +82,9 @@ DELETE FROM service_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 864000
 -- name: clearMarketDays
 DELETE FROM public_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
+-- name: clearTagDays
+DELETE FROM tag_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
+
 -- name: clearTimes
 DELETE FROM service_times WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
@@ -97,6 +106,12 @@ ON CONFLICT (day, previous) DO UPDATE SET users = user_counts.users + excluded.u
 
 -- name: deleteOldAttempts
 DELETE FROM offer_days WHERE (offer, day) IN (SELECT offer, day FROM offer_days WHERE day < $1 ORDER BY day LIMIT $2)
+RETURNING day
+
+-- name: deleteOldTags
+DELETE FROM tag_days WHERE (account, tag, day, value, key, primitive, service, provider) IN (
+  SELECT account, tag, day, value, key, primitive, service, provider FROM tag_days WHERE day < $1 ORDER BY day LIMIT $2
+)
 RETURNING day
 
 -- name: deleteOldTimes

@@ -88,6 +88,11 @@ export const callProperties = {
     type: ['string', 'null'],
     description: 'The session at `/realtime` of which the response is a part; null for all other calls.',
   },
+  tags: {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+    description: 'What its consumer named it, in the header `x-tollgate-tags` or in `metadata`.',
+  },
   primitive: { type: ['string', 'null'], enum: [...PRIMITIVES, null] },
   model: { type: ['string', 'null'], description: 'The service that served.' },
   service: { type: ['string', 'null'], description: 'The service that was called.' },
@@ -219,6 +224,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     api_key: text(call['key']),
     request_id: text(call['requestId']),
     session_id: text(call['session']),
+    tags: readTexts(call['tags']),
     primitive: text(call['primitive']),
     model: text(run['model']) ?? text(run['service']) ?? text(call['service']),
     service: text(call['service']),
@@ -341,6 +347,13 @@ export function readCounts(json: string | null): Readonly<Record<string, number>
     Object.entries(readFields(json)).filter((entry): entry is [string, number] => Number.isSafeInteger(entry[1])),
   );
 }
+
+const readTexts = (value: unknown): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(typeof value === 'object' && value !== null ? value : {}).filter(
+      (entry): entry is [string, string] => typeof entry[1] === 'string',
+    ),
+  );
 
 const text = (value: unknown): string | null => (typeof value === 'string' ? value : null);
 const whole = (value: unknown): number | null =>

@@ -21,7 +21,7 @@ import {
   type UsageSums,
 } from '#analytics';
 import type { Database } from '#store';
-import { objectOf } from '../route-schemas.ts';
+import { objectOf, titled } from '../route-schemas.ts';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
@@ -59,10 +59,10 @@ export const usageQuerySchema = {
     ...dayRangeSchema.properties,
     group_by: {
       type: 'string',
-      maxLength: 64,
+      maxLength: 128,
       default: 'day',
-      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas; at most one of day, week and month.`,
-      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*$` },
+      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group.`,
+      [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*(?:,tag:[a-z]{1,32})?$` },
     },
     model: { ...name, description: 'Only calls of this service, of any primitive.' },
     key: { ...KEY_HASH, description: 'Only calls with this key, by its hash.' },
@@ -83,38 +83,48 @@ export async function answerUsage(
   reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
 ) {
   const range = parseDayRange(query, deps.now());
-  const groups = readGroups(query.group_by);
+  const { groups, tag } = readGroups(query.group_by);
   const { model, provider, primitive } = query;
-  const { rows, asOf } = await readUsage(deps, { account, range, groups, model, provider, primitive, key });
-  const data = viewUsage(rows, range, groups, await namesOf(deps, account, groups));
+  const { rows, asOf } = await readUsage(deps, { account, range, groups, tag, model, provider, primitive, key });
+  const data = viewUsage(rows, range, { groups, tag }, await namesOf(deps, account, groups));
   if (query.format === 'csv')
     return reply
       .header('content-disposition', savedAs(`usage-${dateOf(range.first)}-${dateOf(range.last)}.csv`))
       .type(CSV_TYPE)
       .serializer(String)
-      .send(usageCsv(data, groups));
+      .send(usageCsv(data, { groups, tag }));
   return {
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
-    group_by: groups,
+    group_by: tag === undefined ? groups : [...groups, `${TAG}${tag}`],
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
   };
 }
 
-function readGroups(text: string): readonly UsageGroup[] {
-  const names = text.split(',').map((part) => part.trim());
+interface ReadGroups {
+  readonly groups: readonly UsageGroup[];
+  readonly tag: string | undefined;
+}
+
+const TAG = 'tag:';
+
+function readGroups(text: string): ReadGroups {
+  const parts = text.split(',').map((part) => part.trim());
+  const tags = parts.filter((part) => part.startsWith(TAG) && part !== TAG);
+  const names = parts.filter((part) => !tags.includes(part));
+  if (tags.length > 1) throw new GatewayError('invalid_request', 'group_by accepts one tag', { param: 'group_by' });
   const unknown = names.find((part) => !(USAGE_GROUPS as readonly string[]).includes(part));
   if (unknown !== undefined)
-    throw new GatewayError('invalid_request', `group_by accepts ${USAGE_GROUPS.join(', ')}, with commas between them`, {
-      param: 'group_by',
-    });
+    throw new GatewayError(
+      'invalid_request',
+      `group_by accepts ${USAGE_GROUPS.join(', ')} and tag:<name>, with commas between them`,
+      {
+        param: 'group_by',
+      },
+    );
   const groups = USAGE_GROUPS.filter((group) => names.includes(group));
-  if (groups.filter((group) => Object.hasOwn(PERIODS, group)).length > 1)
-    throw new GatewayError('invalid_request', `group_by accepts one of ${Object.keys(PERIODS).join(', ')}`, {
-      param: 'group_by',
-    });
-  return groups;
+  return { groups, tag: tags[0]?.slice(TAG.length) };
 }
 
 export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery) {
@@ -164,19 +174,23 @@ const groups = {
   provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
   provider_name: { type: ['string', 'null'] },
   primitive: { type: 'string', enum: PRIMITIVES },
+  tag: { type: ['string', 'null'], description: 'The value of the tag; null for calls without it.' },
 };
 
-export const usageSchema = objectOf({
-  data: {
-    type: 'array',
-    description: 'A row has the members of its groups and the sums.',
-    items: objectOf({ ...groups, ...sums }, Object.keys(groups)),
-  },
-  totals: objectOf(sums),
-  group_by: { type: 'array', items: { type: 'string' } },
-  date_range: dateRangeSchema,
-  as_of: asOfSchema,
-});
+export const usageSchema = titled(
+  'UsageFigures',
+  objectOf({
+    data: {
+      type: 'array',
+      description: 'A row has the members of its groups and the sums.',
+      items: titled('UsageRow', objectOf({ ...groups, ...sums }, Object.keys(groups))),
+    },
+    totals: titled('UsageTotals', objectOf(sums)),
+    group_by: { type: 'array', items: { type: 'string' } },
+    date_range: dateRangeSchema,
+    as_of: asOfSchema,
+  }),
+);
 
 /** Names that the table of sums doesn't have. */
 interface UsageNames {
@@ -193,12 +207,12 @@ interface UsageNames {
 function viewUsage(
   rows: readonly UsageRow[],
   range: DayRange,
-  usageGroups: readonly UsageGroup[],
+  grouped: ReadGroups,
   names: UsageNames,
 ): readonly Readonly<Record<string, Cell>>[] {
-  const view = (row: UsageRow) => ({ ...groupsOf(row, usageGroups, names), ...viewSums(row) });
-  const period = periodOf(usageGroups);
-  if (usageGroups.length !== 1 || period === undefined) return rows.map(view);
+  const view = (row: UsageRow) => ({ ...groupsOf(row, grouped, names), ...viewSums(row) });
+  const period = periodOf(grouped.groups);
+  if (grouped.groups.length !== 1 || grouped.tag !== undefined || period === undefined) return rows.map(view);
   const byDay = new Map(rows.map((row) => [row.day, row]));
   return [...new Set(daysOf(range).map(PERIODS[period]))].map((day) => view(byDay.get(day) ?? { ...NOTHING, day }));
 }
@@ -209,6 +223,7 @@ const NOTHING: UsageRow = {
   key: '',
   provider: '',
   primitive: '',
+  tag: '',
   requests: 0,
   failed: 0,
   charged: 0n,
@@ -222,11 +237,11 @@ const NOTHING: UsageRow = {
 
 function groupsOf(
   row: UsageRow,
-  usageGroups: readonly UsageGroup[],
+  { groups: shown, tag }: ReadGroups,
   { keys, providers }: UsageNames,
 ): Record<string, Cell> {
   const cells: Record<string, Cell> = {};
-  for (const group of usageGroups) {
+  for (const group of shown) {
     if (group === 'day') cells['date'] = dateOf(row.day);
     else if (group === 'week') cells['week'] = dateOf(row.day);
     else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);
@@ -234,6 +249,7 @@ function groupsOf(
     else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
     else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
   }
+  if (tag !== undefined) cells['tag'] = row.tag || null;
   return cells;
 }
 
@@ -254,8 +270,8 @@ function viewSums(row: UsageSums) {
 }
 
 /** Writes the rows as CSV. The columns are the members of the rows. */
-function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], usageGroups: readonly UsageGroup[]): string {
-  const columns = Object.keys({ ...groupsOf(NOTHING, usageGroups, NO_NAMES), ...viewSums(NOTHING) });
+function usageCsv(rows: readonly Readonly<Record<string, Cell>>[], grouped: ReadGroups): string {
+  const columns = Object.keys({ ...groupsOf(NOTHING, grouped, NO_NAMES), ...viewSums(NOTHING) });
   const lines = rows.map((row) =>
     csvLine(columns.map((name) => (name === 'cost_usd' ? csvUsd(BigInt(row['cost_micro_usdc']!)) : row[name]!))),
   );

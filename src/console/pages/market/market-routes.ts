@@ -4,7 +4,7 @@ import { GatewayError } from '#errors';
 import { METERS, type PriceBook, type Rates, unitUsd } from '#billing';
 import type { Catalog } from '#catalog';
 import { createFreshPage, sendPage, tagPage } from '#http';
-import { dataOf, listOf, objectOf } from '../route-schemas.ts';
+import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
 import { providerDetailSchema, providerSchema, serviceSchema, toolServiceSchema } from './market-schema.ts';
 import { servicesRoutes } from './services-routes.ts';
 import { viewProviderDetail, viewProviders } from './providers-view.ts';
@@ -74,21 +74,24 @@ const ratesSchema = {
   description: 'USD for one unit of each meter that has a price, as an exact decimal.',
 } as const;
 
-const priceSchema = objectOf({
-  id: { type: 'string' },
-  provider: { type: 'string', description: 'Public key of the provider' },
-  service: { type: 'string' },
-  rates: ratesSchema,
-  tiers: {
-    type: 'array',
-    description: 'Other rates for requests with long prompts, by rising `above`.',
-    items: objectOf({
-      above: { type: 'integer', description: 'They hold for prompts of more tokens than this.' },
-      rates: ratesSchema,
-    }),
-  },
-  first_offered_at: { type: 'string', description: 'RFC 3339' },
-});
+const priceSchema = titled(
+  'PriceVersion',
+  objectOf({
+    id: { type: 'string' },
+    provider: { type: 'string', description: 'Public key of the provider' },
+    service: { type: 'string' },
+    rates: ratesSchema,
+    tiers: {
+      type: 'array',
+      description: 'Other rates for requests with long prompts, by rising `above`.',
+      items: objectOf({
+        above: { type: 'integer', description: 'They hold for prompts of more tokens than this.' },
+        rates: ratesSchema,
+      }),
+    },
+    first_offered_at: { type: 'string', description: 'RFC 3339' },
+  }),
+);
 
 function showPrice(app: FastifyInstance, { prices }: MarketRoutesDeps): void {
   const schema = {

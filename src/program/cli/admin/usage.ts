@@ -92,7 +92,7 @@ interface UsageFlags extends AdminFlags {
 }
 
 /** The columns of the groups, and after them those of the sums. */
-const GROUPS = ['date', 'week', 'month', 'model', 'key_label', 'provider_name', 'primitive'];
+const GROUPS = ['date', 'week', 'month', 'model', 'key_label', 'provider_name', 'primitive', 'tag'];
 const SUMS = { requests: 'CALLS', failed: 'FAILED', prompt_tokens: 'TOKENS IN', completion_tokens: 'TOKENS OUT' };
 
 /** `tollgate usage`: what an account used and spent, in sums. */
@@ -103,7 +103,7 @@ export function usageCommand(): Command {
       .summary('what an account used and spent, by month, model, key')
       .description('What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before.')
       .argument('<account>', 'its name or id')
-      .option('--by <groups>', 'day, week or month; model, key, provider, primitive; with commas', 'day')
+      .option('--by <groups>', 'day, week or month; model, key, provider, primitive, tag:<name>; with commas', 'day')
       .option('--from <date>', 'the first day, such as 2026-10-01')
       .option('--to <date>', 'the last day'),
   )
