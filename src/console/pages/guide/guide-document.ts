@@ -40,7 +40,7 @@ const frame = (guide: Guide, { title, version, here, body }: PageFrame): string 
 <link rel="icon" href="/favicon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="${GUIDE}/assets/guide.css">
 <script src="${FIRST_SCRIPT_PATH}"></script>
-<script src="${GUIDE}/assets/guide.js" defer></script>
+<script src="${GUIDE}/assets/guide.js" type="module"></script>
 </head>
 <body>
 <a class="skip" href="#content">To the text</a>

@@ -90,7 +90,10 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     return send(request, reply, path, make);
   });
   app.get('/docs/guide/assets/guide.css', HIDDEN, (request, reply) => send(request, reply, 'assets/guide.css', styles));
-  app.get('/docs/guide/assets/guide.js', HIDDEN, (request, reply) => send(request, reply, 'assets/guide.js', script));
+  for (const name of ['guide.js', 'guide-search.js'])
+    app.get(`/docs/guide/assets/${name}`, HIDDEN, (request, reply) =>
+      send(request, reply, `assets/${name}`, () => script(name)),
+    );
   app.get('/docs/guide/assets/search.json', HIDDEN, (request, reply) =>
     send(request, reply, 'assets/search.json', async () => {
       const { searchIndex } = await import('./search-index.ts');
@@ -109,7 +112,7 @@ const styles = async () => {
   const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
   return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');
 };
-const script = async () => answerOf(await beside('guide.js'), 'text/javascript; charset=utf-8');
+const script = async (name: string) => answerOf(await beside(name), 'text/javascript; charset=utf-8');
 
 async function answerOf(content: string | Buffer, type: string, status: 200 | 404 = 200): Promise<GuideResponse> {
   const bytes = Buffer.from(content);

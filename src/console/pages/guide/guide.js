@@ -1,7 +1,9 @@
 // The guide's search, a copy button at each code block, and the address of this gateway in the code. All requests go to
 // this host.
 
-/** @typedef {readonly [address: string, page: string, heading: string, text: string]} Entry */
+import { bestFirst, wordsOf } from './guide-search.js';
+
+/** @typedef {import('./guide-search.js').Entry} Entry */
 
 const MOST_FOUND = 12;
 const AROUND = 70;
@@ -28,76 +30,6 @@ async function fetchIndex() {
   }
 }
 const load = () => (index ??= fetchIndex());
-
-/** Words of a question that say nothing about its subject. */
-const EMPTY_WORDS = new Set(
-  'a an and are at be by can do does for from get has have how i if in is it its me my need of on or our should so that the their there this to us want was we what when where which who why will with you your'.split(
-    ' ',
-  ),
-);
-
-/** Other words for the same: a reader types one, and the pages may use the other. */
-const SAME = [
-  ['refund', 'credit', 'debit', 'correct'],
-  ['block', 'ban', 'freeze', 'refuse'],
-  ['rotate', 'replace', 'renew'],
-  ['raise', 'increase'],
-  ['customer', 'account', 'user'],
-  ['invoice', 'statement', 'receipt'],
-  ['remove', 'delete'],
-  ['payout', 'withdraw'],
-  ['quota', 'limit'],
-];
-
-/**
- * The words of a search. Question words are left out if others remain, and plurals are searched as singulars.
- * @type {(text: string) => readonly string[]}
- */
-function wordsOf(text) {
-  const all = text
-    .toLowerCase()
-    .split(/[\s?!,;]+/)
-    .filter((word) => word !== '');
-  const telling = all.filter((word) => !EMPTY_WORDS.has(word));
-  return (telling.length > 0 ? telling : all).map((word) =>
-    word.length > 4 && word.endsWith('s') && !word.endsWith('ss') ? word.slice(0, -1) : word,
-  );
-}
-
-/** @type {(word: string) => readonly string[]} */
-const othersOf = (word) => SAME.find((group) => group.includes(word))?.filter((other) => other !== word) ?? [];
-
-/**
- * Returns how well a part of a page fits the words. 0 if less than half of the words, or words of the same meaning,
- * occur in it. A part with all words comes before parts with some of them.
- * @type {(entry: Entry, words: readonly string[]) => number}
- */
-function score([address, page, heading, text], words) {
-  const inPage = page.toLowerCase();
-  const inHeading = heading.toLowerCase();
-  const inText = text.toLowerCase();
-  /** @type {(word: string) => number} */
-  const pointsOf = (word) => {
-    const at = inText.indexOf(word);
-    return (
-      (inHeading.includes(word) ? 8 : 0) +
-      (inPage.includes(word) ? 4 : 0) +
-      (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
-      // A heading that is the word alone answers a search for the word alone.
-      (words.length === 1 && (inHeading === word || inPage === word) ? 8 : 0)
-    );
-  };
-  let sum = 0;
-  let matched = 0;
-  for (const word of words) {
-    const points = pointsOf(word) || Math.max(0, ...othersOf(word).map(pointsOf)) / 2;
-    if (points > 0) matched += 1;
-    sum += points;
-  }
-  // Decisions and the changelog say why and when, not how.
-  const weight = /\/guide\/(?:decisions|changelog)\b/.test(address) ? 0.25 : 1;
-  return matched * 2 < words.length ? 0 : weight * sum * (matched / words.length) ** 2;
-}
 
 /**
  * Returns the place of the first of the words in a text, or null if the text has no such word.
@@ -150,12 +82,8 @@ async function search() {
   if (words.length === 0) return close();
   const entries = await load();
   if (input.value !== asked) return;
-  // The sort is stable, so equal results stay in the order of the pages.
-  const best = entries
-    .map((entry) => ({ entry, points: score(entry, words) }))
-    .filter(({ points }) => points > 0)
-    .sort((a, b) => b.points - a.points);
-  list.replaceChildren(...best.slice(0, MOST_FOUND).map(({ entry }) => lineOf(entry, words)));
+  const best = bestFirst(entries, words);
+  list.replaceChildren(...best.slice(0, MOST_FOUND).map((entry) => lineOf(entry, words)));
   told.textContent =
     best.length === 0
       ? `Nothing about “${asked.trim()}”. Try fewer words.`

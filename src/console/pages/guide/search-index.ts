@@ -5,12 +5,10 @@ type SearchEntry = readonly [address: string, page: string, heading: string, tex
 
 const TEXT_MAX = 2_000;
 
-/** Returns all parts of all pages, for the search in the browser. Decisions and the changelog come last. */
+/** All parts of the pages, for the search in the browser. Decisions and the changelog answer no user's question. */
 export function searchIndex(guide: Guide): readonly SearchEntry[] {
-  return [...guide.pages.values()].toSorted((a, b) => weight(a) - weight(b)).flatMap(entriesOf);
+  return [...guide.pages.values()].filter(({ path }) => !/^(?:decisions|changelog)/.test(path)).flatMap(entriesOf);
 }
-
-const weight = ({ path }: GuidePage): number => (/^(?:decisions|changelog)/.test(path) ? 1 : 0);
 
 function entriesOf(page: GuidePage): readonly SearchEntry[] {
   const anchorOf = createAnchors();
