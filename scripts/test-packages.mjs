@@ -16,7 +16,7 @@ const CACHE = join(ROOT, '.cache', 'test-packages');
 const MODULES = join(ROOT, 'node_modules');
 const DOWNLOAD_MS = 900_000;
 
-/** Each lock file has a folder of its own, so another checkout of this folder does not change what a run has loaded. */
+/** Each lock file has a folder of its own, so a run keeps what it has loaded when another one comes. */
 const DIGEST = createHash('sha256')
   .update(readFileSync(join(NAMED, 'package-lock.json')))
   .digest('hex')
