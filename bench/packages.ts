@@ -8,7 +8,6 @@ import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { Agent, request } from 'undici';
 import { createSdkWorkers } from '../src/providers/ai-sdk/workers.ts';
 import { toChatCall } from '../src/providers/ai-sdk/worker/call-options.ts';
@@ -17,6 +16,10 @@ import { toCompletion } from '../src/providers/ai-sdk/worker/completion.ts';
 import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { tollgate, type Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
+import { installTestPackages } from '../scripts/test-packages.mjs';
+
+installTestPackages(console.error);
+const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible');
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '7' }, calls: { type: 'string', default: '600' } },

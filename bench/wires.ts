@@ -17,6 +17,7 @@ import { announcedPort, cpuMicros, startProgram } from './program.ts';
 import { passthrough, tollgate, type Target } from './targets.ts';
 import { MODELS } from './upstream/replies.ts';
 import { WIRE_EVENTS } from './upstream/wire-replies.ts';
+import { installTestPackages } from '../scripts/test-packages.mjs';
 
 const { values } = parseArgs({
   options: {
@@ -96,6 +97,7 @@ endpoint = "http://127.0.0.1:${port}"
 per_call = 0.001
 `;
 
+installTestPackages(console.error);
 const upstream = startProgram([here('upstream/main.ts')]);
 const generator = startGenerator();
 const targets: Target[] = [];

@@ -18,7 +18,7 @@ const quoted = /^[\w./-]+$/.test(root) ? root : `'${root.replaceAll("'", `'\\''`
 const main =
   ['src/main.js', 'src/program/cli/provider-main.js'].find((path) => existsSync(join(root, path))) ?? 'src/main.ts';
 const packed = main.endsWith('.js');
-const install = `cd ${quoted} && npm ci`;
+const install = `cd ${quoted} && npm ci --omit=dev`;
 
 // An installed package has all that it needs.
 if (!packed && !existsSync(join(root, 'node_modules', 'commander'))) {

@@ -100,7 +100,7 @@ function download() {
 }
 
 /** npm is a script whose first line finds `node` on PATH, where the one that does not start may come first. */
-function npmCommand() {
+export function npmCommand() {
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => !folder.endsWith('node_modules/.bin'));
   const env = { ...process.env, PATH: folders.join(delimiter) };
   const script = process.env.npm_execpath;

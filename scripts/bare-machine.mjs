@@ -1,6 +1,6 @@
 // Builds a Debian machine that has git, Node 20, npm and nothing else, and runs the two commands of the README in it:
-// `npm ci && npm start` and `npm ci && npm test && npm run test:full`, first as root, then on a second one as a user
-// without root.
+// `npm ci --omit=dev && npm start` and `npm ci && npm test && npm run test:full`, first as root, then on a second one as
+// a user without root.
 // Part `bare` of the deep run. It needs root, Debian and debootstrap. The machine is a folder of `.cache`. Its
 // processes and mounts belong to namespaces of Linux that end with the command. It has the network of this machine.
 import { spawn, spawnSync } from 'node:child_process';
@@ -148,10 +148,10 @@ async function cloneInto(machine, account, { signal }) {
     await execute('chroot', [machine, 'chown', '-R', `${USER}:`, join(homeOf(account), 'tollgate')], { log, signal });
 }
 
-/** Runs the first command until the chat of the README is answered, and ends it as Ctrl-C does. */
+/** Runs the first command until the chat of the README is answered and the web pages, and ends it as Ctrl-C does. */
 async function runStart({ machine, account, log, say, signal }) {
   const port = await freePort();
-  const child = enter(machine, account, 'npm ci && npm start', { log, signal, env: { PORT: String(port) } });
+  const child = enter(machine, account, 'npm ci --omit=dev && npm start', { log, signal, env: { PORT: String(port) } });
   const began = performance.now();
   const elapsed = () => ((performance.now() - began) / 1000).toFixed(0);
   try {
@@ -170,7 +170,9 @@ async function runStart({ machine, account, log, say, signal }) {
     });
     const text = await reply.text();
     if (reply.status !== 200 || !text.includes('"cost":')) return `the chat was answered with ${reply.status}: ${text}`;
-    say(`  the first answer came ${elapsed()} s after the command`);
+    const page = await fetch(`http://127.0.0.1:${port}/playground`, { signal });
+    if (page.status !== 200) return `the page was answered with ${page.status}: ${await page.text()}`;
+    say(`  the first answers came ${elapsed()} s after the command`);
   } finally {
     if (child.pid !== undefined) interruptGroup(child.pid);
     await Promise.race([child.ended, pause(30_000, undefined, { ref: false })]);

@@ -41,7 +41,7 @@ const PICTURES = {
   provider: [
     { run: `${CLI} start`, until: 'Ctrl-C stops it' },
     {
-      run: 'node_modules/.bin/llmock -p 4010 -f node_modules/@copilotkit/aimock/fixtures/example-greeting.json',
+      run: 'node_modules/.bin/llmock -p 4010 -f examples/greetings.json',
       until: 'listening',
     },
     { show: `${CLI} keygen --chain solana --out wallet.json`, keep: (text) => text.split('\n')[0] },

@@ -17,6 +17,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { findWorkingNode } from '../bin/working-node.mjs';
 import { ACCOUNTS, COMMANDS, runBareMachines, whyNoBareMachine } from './bare-machine.mjs';
 import { BARE, deepParts, PART_NAMES } from './deep-parts.mjs';
+import { installTestPackages } from './test-packages.mjs';
 
 const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pathname, '..');
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
@@ -56,6 +57,7 @@ let interrupted = false;
 
 if (whole) requireTools();
 if (!checkOnly) requireCache();
+requireTestPackages();
 console.log(
   `tollgate ${checkOnly ? 'checks' : 'tests'}${deep ? ' (deep)' : full ? ' (full)' : ''}, Node ${node.version}`,
 );
@@ -191,6 +193,15 @@ function requireCache() {
     console.error(
       `The tests write to ${join(CHECKOUT, '.cache')}, which cannot be written (${error.code}). Run them in a copy that can be.`,
     );
+    process.exit(1);
+  }
+}
+
+function requireTestPackages() {
+  try {
+    installTestPackages(console.log);
+  } catch (error) {
+    console.error(error.message);
     process.exit(1);
   }
 }

@@ -1,18 +1,26 @@
-// Builds the pages into a folder: `node web/build.mjs <folder>`. The gateway runs this in a child process.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+// `node web/build.mjs <folder>` builds the pages into a folder, and `node web/build.mjs <folder> <built>` copies built
+// pages there. Both add compressed copies. The gateway runs this in a child process. With `--plain` there are no copies.
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { build } from 'vite';
 
-const folder = resolve(process.argv[2] ?? 'dist/web');
-process.env.NODE_ENV = 'production';
-await build({
-  configFile: resolve(import.meta.dirname, 'vite.config.ts'),
-  configLoader: 'native',
-  logLevel: 'error',
-  build: { outDir: folder },
-});
-pack();
+const args = process.argv.slice(2);
+const [folder, built] = args.filter((argument) => argument !== '--plain').map((path) => resolve(path));
+if (built === undefined) await buildPages();
+else cpSync(built, folder, { recursive: true });
+if (!args.includes('--plain')) pack();
+
+async function buildPages() {
+  // A checkout that only runs a gateway does not have it.
+  const { build } = await import('vite');
+  process.env.NODE_ENV = 'production';
+  await build({
+    configFile: resolve(import.meta.dirname, 'vite.config.ts'),
+    configLoader: 'native',
+    logLevel: 'error',
+    build: { outDir: folder },
+  });
+}
 
 /**
  * Writes a compressed copy beside each text file, if it is smaller. Compressing at every start of the gateway would

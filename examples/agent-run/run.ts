@@ -11,7 +11,6 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { styleText } from 'node:util';
 import type { JSONWebKeySet } from 'jose';
-import { startAgent } from './agent.ts';
 import { ask, type Gateway } from './client.ts';
 import { draw, get, sumOf, usd, verify, type Generation, type Paint } from './receipt-tree.ts';
 
@@ -111,6 +110,11 @@ async function show(gateway: Gateway, agentUrl: string, paint: Paint): Promise<v
 const stop = new AbortController();
 process.on('SIGINT', () => stop.abort()).on('SIGTERM', () => stop.abort());
 const paint: Paint = (style, text) => styleText(style, text, { stream: process.stdout });
+const { startAgent } = await import('./agent.ts').catch((error: NodeJS.ErrnoException) => {
+  if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  console.error('The example needs packages that "npm ci --omit=dev" leaves out. Run: npm ci');
+  return process.exit(1);
+});
 const dir = await mkdtemp(join(tmpdir(), 'tollgate-example-'));
 const ends: (() => Promise<void>)[] = [() => rm(dir, { recursive: true, force: true })];
 try {

@@ -150,11 +150,16 @@ export interface Manifest {
  * Every dependency is pinned to one version and has its row in docs/dependencies.md with that version; no row
  * speaks of one that is gone.
  */
-export function checkDependencies(manifest: Manifest, page: string): Finding[] {
-  const all = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies };
+export function checkDependencies(manifests: readonly Manifest[], page: string): Finding[] {
+  const all: Readonly<Record<string, string>> = Object.assign(
+    {},
+    ...manifests.flatMap((each) => [each.dependencies, each.devDependencies, each.optionalDependencies]),
+  );
   const rows = new Map([...page.matchAll(/^\| `([^`]+)` \| ([^|]+?) \|/gm)].map((match) => [match[1]!, match[2]!]));
   const findings: Finding[] = [];
-  for (const [name, version] of Object.entries(all)) {
+  for (const [name, pinned] of Object.entries(all)) {
+    // A package may be installed by another name.
+    const version = pinned.replace(/^npm:.+@/, '');
     if (!/^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(version))
       findings.push(`package.json: ${name} is ${version}; pin one version exactly`);
     const named = rows.get(name);

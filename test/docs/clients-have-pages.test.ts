@@ -64,11 +64,14 @@ describe.each(CLIENTS.map((client) => [client.name, client] as const))('%s', (na
   });
 
   it('names versions that are run', () => {
-    const installed = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Record<
-      'dependencies' | 'devDependencies',
-      Record<string, string>
-    >;
-    const versions = { ...installed.dependencies, ...installed.devDependencies, ...VERSIONS };
+    const read = (path: string) =>
+      JSON.parse(readFileSync(join(ROOT, path), 'utf8')) as Record<
+        'dependencies' | 'devDependencies',
+        Record<string, string>
+      >;
+    const installed = read('package.json');
+    const forTests = read('test/packages/package.json').dependencies;
+    const versions = { ...installed.dependencies, ...installed.devDependencies, ...forTests, ...VERSIONS };
     for (const [, packageName, version] of text.matchAll(/`([@\w/-]+)` (\d+\.\d+\.\d+)(?! for Python)/g))
       if (packageName !== 'anthropic') expect(versions[packageName!], packageName).toBe(version);
     const [, tried] = /tried with (\d+\.\d+\.\d+)/i.exec(text) ?? [];

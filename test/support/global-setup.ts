@@ -1,3 +1,4 @@
+import { installTestPackages } from '../../scripts/test-packages.mjs';
 import { confinesPackages } from '../../scripts/test-tiers.ts';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,6 +26,8 @@ declare module 'vitest' {
  * server start their own one.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // For runs without scripts/test.mjs, such as that of one file.
+  installTestPackages(say);
   const directory = ownTemporaryDirectory();
   if (!confinesPackages())
     say(`Node ${process.version} cannot confine packages of the AI SDK: the tests that start one are left out`);

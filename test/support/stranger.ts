@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 const CACHE = resolve(import.meta.dirname, '../../.cache/npm');
 
 /**
- * Programs and SDKs that only the deep run needs, as npm packages. They are too large for everybody's `npm ci`. The
+ * Programs and SDKs that only the deep run needs, as npm packages. They are too large for everybody's `npm test`. The
  * packages after the first one are used together with it.
  */
 const PACKAGES = {

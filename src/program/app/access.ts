@@ -141,7 +141,7 @@ async function openServer(
     analytics: config.analytics.public !== 'off',
     authorization: config.authorization.enabled,
     catalog,
-    onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
+    onMissing: (reason) => logger.warn({ reason }, 'the web pages are missing, or older than their sources'),
   });
   opened.defer(() => web.close());
   return { server, web, catalog, trust, ownOrigin };

@@ -1,10 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { COMMITTED, writePages } from '../../../scripts/web-pages.ts';
 import { findBuilt, ROOT } from '../../../src/console/pages/web/page-files.ts';
 
-// Where the pages come from: built in a checkout when they have changed, brought along by a package, or missing.
+// Where the pages come from: committed in a checkout, built there when they have changed, brought along by a package,
+// or missing.
 
 let root: string;
 beforeEach(() => {
@@ -49,6 +52,57 @@ test('a package brings them along', async () => {
   mkdirSync(join(root, 'dist/web'), { recursive: true });
   writeFileSync(join(root, 'dist/web/index.html'), '');
   expect(await find()).toBe(join(root, 'dist/web'));
+});
+
+describe('the committed pages', () => {
+  /** A checkout as one gets it, without what builds pages. */
+  function makeSmallCheckout(): void {
+    for (const name of ['web', 'dist/web']) cpSync(join(ROOT, name), join(root, name), { recursive: true });
+  }
+  const change = () => writeFileSync(join(root, 'web/src/main.tsx'), "document.title = 'changed';\n");
+
+  test('are those that a build of the sources gives', async () => {
+    await writePages(root);
+    const files = readdirSync(COMMITTED, { recursive: true, encoding: 'utf8' }).toSorted();
+    const advice = 'npm run docs writes the pages of dist/web anew';
+    expect(readdirSync(root, { recursive: true, encoding: 'utf8' }).toSorted(), advice).toEqual(files);
+    for (const file of files.filter((each) => statSync(join(root, each)).isFile()))
+      expect(readFileSync(join(root, file)).equals(readFileSync(join(COMMITTED, file))), `${file}: ${advice}`).toBe(
+        true,
+      );
+  });
+
+  test('are served without what builds pages, with compressed copies', async () => {
+    makeSmallCheckout();
+    const folder = await find();
+    expect(folder).toContain('.cache/web');
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+    for (const file of readdirSync(join(root, 'dist/web'), { recursive: true, encoding: 'utf8' }))
+      expect(files).toContain(file);
+    expect(files.filter((file) => file.endsWith('.br')).length).toBeGreaterThan(50);
+    expect(await find()).toBe(folder);
+  });
+
+  test('are served although they are older, and a sentence says so', async () => {
+    makeSmallCheckout();
+    change();
+    const built = await findBuilt({ root, signal });
+    expect(built).toEqual({ folder: join(root, 'dist/web'), older: expect.stringMatching(/older than web.*npm ci/) });
+  });
+
+  test('are not served when their sources have changed and can be built', async () => {
+    makeCheckout();
+    cpSync(join(ROOT, 'dist/web'), join(root, 'dist/web'), { recursive: true });
+    const folder = await find();
+    expect(readdirSync(join(folder, 'assets'))).not.toEqual(readdirSync(join(COMMITTED, 'assets')));
+  });
+
+  test('are served as they are from a disk that cannot be written', async () => {
+    makeSmallCheckout();
+    // Root may write anywhere, but not make a folder of a file.
+    writeFileSync(join(root, '.cache'), '');
+    expect(await find()).toBe(join(root, 'dist/web'));
+  });
 });
 
 test('without either, one sentence says what to do', async () => {

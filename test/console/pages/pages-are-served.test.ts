@@ -44,6 +44,15 @@ test('a page that has not changed is not sent again', async () => {
   expect((await get('/providers', { 'if-none-match': '"another"' })).status).toBe(200);
 });
 
+test('the document names the scripts of its page, so that they are loaded with the first ones', async () => {
+  const scriptsIn = async (path: string) =>
+    [...(await (await get(path)).text()).matchAll(/rel="modulepreload"[^>]* href="([^"]+)"/g)].map(([, file]) => file!);
+  const [marketplace, providers] = [await scriptsIn('/marketplace'), await scriptsIn('/providers')];
+  const own = marketplace.filter((file) => !providers.includes(file));
+  expect(own.length).toBeGreaterThan(0);
+  for (const file of own) expect((await get(file)).status).toBe(200);
+});
+
 test('the document begins with facts about the gateway', async () => {
   const text = await (await get('/marketplace')).text();
   expect(JSON.parse(/id="boot">([^<]*)</.exec(text)![1]!)).toMatchObject({

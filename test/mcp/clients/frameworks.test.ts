@@ -10,7 +10,7 @@ import { createKeeper } from '../../support/server-process.ts';
 import { MODEL } from '../../support/spine.ts';
 import { installStranger, type Stranger } from '../../support/stranger.ts';
 
-// Frameworks and command lines that are too large for everybody's `npm ci`, as they are on npm.
+// Frameworks and command lines that are too large for everybody's `npm test`, as they are on npm.
 
 const RUN_MS = 300_000;
 let world: AgentSpine;

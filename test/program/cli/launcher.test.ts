@@ -181,6 +181,6 @@ describe('the launcher on an old Node', () => {
     await rm(join(root, 'node_modules'), { recursive: true });
     const { code, output } = await launch('start').finished;
     expect(code).toBe(1);
-    expect(output).toContain(`cd ${root}/ && npm ci`);
+    expect(output).toContain(`cd ${root}/ && npm ci --omit=dev`);
   });
 });

@@ -1,5 +1,5 @@
 import { readdir, readFile, access, mkdir, rename, rm } from 'node:fs/promises';
-import { extname, join, sep } from 'node:path';
+import { extname, join, relative, sep } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import { spawn } from 'node:child_process';
@@ -69,7 +69,7 @@ export async function readPages(folder: string): Promise<PageFiles> {
     firstPaint,
     packed: pack(files),
     scriptsOf: (page) =>
-      [...chunksOf(manifest, `src/console/pages/${page}/page.tsx`)]
+      [...chunksOf(manifest, `src/pages/${page}/page.tsx`)]
         .map((file) => `/${file}`)
         .filter((path) => !document.includes(path)),
   };
@@ -113,7 +113,13 @@ const smaller = (packed: Buffer, { bytes }: PageFile): Buffer | null =>
   packed.byteLength < bytes.byteLength ? packed : null;
 
 /** The folder of the built pages, or a sentence that says why it is missing. */
-type Built = { readonly folder: string } | { readonly reason: string };
+type Built =
+  | {
+      readonly folder: string;
+      /** A sentence, if these are not the pages of the sources in the checkout. */
+      readonly older?: string;
+    }
+  | { readonly reason: string };
 
 /** The folders of a checkout or of a package. */
 interface WebPlaces {
@@ -125,36 +131,51 @@ interface WebPlaces {
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Its hash counts too, because the built pages depend on the installed packages. */
-const LOCK_FILE = 'package-lock.json';
+/** The built pages of a package, and those that are committed with their sources. */
+const BROUGHT = 'dist/web';
+/** The file in a committed build with the hash of its sources. */
+export const SOURCES_FILE = 'sources.txt';
 
 /**
- * Finds the built pages. In a checkout they are built in a child process when `web/` has changed, and cached in
- * `.cache/web` by the hash of their sources. Packages contain them in `dist/web`.
+ * Finds the built pages. A package contains them in `dist/web`. A checkout does so too, without compressed copies. It
+ * caches the pages with these copies in `.cache/web`: the committed ones, or if `web/` has other sources, those that a
+ * child process builds. If what builds them is not installed, it takes the committed ones.
  */
 export async function findBuilt({ root, signal }: WebPlaces): Promise<Built> {
-  const canBuild = (await exists(join(root, 'web/build.mjs'))) && (await exists(join(root, 'node_modules/vite')));
-  if (!canBuild) {
-    const folder = join(root, 'dist/web');
-    return (await exists(join(folder, 'index.html'))) ? { folder } : { reason: NOT_INSTALLED };
-  }
+  const brought = join(root, BROUGHT);
+  const hasBrought = await exists(join(brought, 'index.html'));
+  const isCheckout = await exists(join(root, 'web/build.mjs'));
+  if (!isCheckout) return hasBrought ? { folder: brought } : { reason: NOT_INSTALLED };
+  const sources = await hashOfSources(root);
+  const isFresh = hasBrought && (await readFile(join(brought, SOURCES_FILE), 'utf8').catch(() => '')) === sources;
+  if (!isFresh && !(await exists(join(root, 'node_modules/vite'))))
+    return hasBrought ? { folder: brought, older: OLDER } : { reason: NOT_INSTALLED };
+  // The built files have hashes in their names, which these two contain. A build also depends on the packages.
+  const parts = isFresh ? ['dist/web/index.html', 'dist/web/manifest.json'] : ['package-lock.json'];
   try {
-    return { folder: await builtInCheckout(root, signal) };
+    const key = await hashOf(
+      root,
+      parts.map((part) => join(root, part)),
+      sources,
+    );
+    return { folder: await cachedIn(root, key, isFresh ? [brought] : [], signal) };
   } catch (error) {
-    return { reason: `The web pages could not be built: ${(error as Error).message}` };
+    // The cache may be on a disk that is read-only or full.
+    return isFresh ? { folder: brought } : { reason: `The web pages could not be built: ${(error as Error).message}` };
   }
 }
 
-async function builtInCheckout(root: string, signal: AbortSignal): Promise<string> {
+/** The folder of the pages in the cache. `copied`: the build that is copied. Without it, the pages are built. */
+async function cachedIn(root: string, key: string, copied: readonly string[], signal: AbortSignal): Promise<string> {
   const cache = join(root, '.cache/web');
-  const folder = join(cache, await hashOf(root));
+  const folder = join(cache, key.slice(0, 20));
   if (await exists(join(folder, 'index.html'))) return folder;
   // Several gateways may build at the same time. Each builds into its own folder, and the first one to finish moves its
   // folder into place.
   const work = `${folder}.${process.pid}.${randomUUID()}`;
   try {
     await mkdir(cache, { recursive: true });
-    await build(root, work, signal);
+    await build(root, [work, ...copied], signal);
     await rename(work, folder).catch(async (error: unknown) => {
       if (!(await exists(join(folder, 'index.html')))) throw error;
     });
@@ -166,6 +187,8 @@ async function builtInCheckout(root: string, signal: AbortSignal): Promise<strin
 
 const NOT_INSTALLED =
   'The web pages are not built, and what builds them is not installed. Run "npm ci" without --omit=dev, or take a package that has dist/web. The API works without them: see /docs';
+const OLDER =
+  'The web pages are those of dist/web, which are older than web/: what builds them is not installed. Run "npm ci" without --omit=dev';
 
 const exists = (path: string): Promise<boolean> =>
   access(path).then(
@@ -173,25 +196,30 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-async function hashOf(root: string): Promise<string> {
+/** The hash of all files of `web/`. Files that an editor or a system leaves there do not count. */
+export async function hashOfSources(root: string): Promise<string> {
   const web = join(root, 'web');
   const entries = await readdir(web, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  const paths = [...files.toSorted(), join(root, LOCK_FILE)];
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith('.'));
+  return hashOf(web, files.map((entry) => join(entry.parentPath, entry.name)).toSorted(), '');
+}
+
+/** The hash of files with their paths below `folder`, and of a text. A file that is missing counts as an empty one. */
+async function hashOf(folder: string, paths: readonly string[], text: string): Promise<string> {
   const contents = await Promise.all(paths.map((path) => readFile(path).catch(() => Buffer.alloc(0))));
-  const hash = createHash('sha256');
+  const hash = createHash('sha256').update(text);
   for (const [index, path] of paths.entries()) {
     const content = contents[index]!;
-    hash.update(`${path.slice(root.length)}\0${content.byteLength}\0`).update(content);
+    hash.update(`${relative(folder, path)}\0${content.byteLength}\0`).update(content);
   }
-  return hash.digest('hex').slice(0, 20);
+  return hash.digest('hex');
 }
 
 const OUTPUT_MAX = 4_000;
 
-function build(root: string, folder: string, signal: AbortSignal): Promise<void> {
+function build(root: string, args: readonly string[], signal: AbortSignal): Promise<void> {
   return new Promise((done, fail) => {
-    const child = spawn(process.execPath, [join(root, 'web/build.mjs'), folder], {
+    const child = spawn(process.execPath, [join(root, 'web/build.mjs'), ...args], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'pipe'],
       signal,

@@ -25,7 +25,7 @@ interface WebPagesOptions {
   /** Whether programs can sign in at the gateway by OAuth. */
   readonly authorization: boolean;
   readonly catalog: Pick<Catalog, 'offers'>;
-  /** Called with the reason if there are no pages. */
+  /** Called with the reason if there are no pages, or older ones than their sources. */
   readonly onMissing: (reason: string) => void;
 }
 
@@ -130,6 +130,7 @@ async function open(signal: AbortSignal, onMissing: (reason: string) => void): P
     if (!signal.aborted) onMissing(built.reason);
     return null;
   }
+  if (built.older !== undefined) onMissing(built.older);
   try {
     return await readPages(built.folder);
   } catch (error) {

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startSpine, type Spine } from '../../../support/spine.ts';
 import { installStranger } from '../../../support/stranger.ts';
 
-// Two linters that others wrote find nothing in /openapi.json. Both are too large for everybody's `npm ci`.
+// Two linters that others wrote find nothing in /openapi.json. Both are too large for everybody's `npm test`.
 
 let spine: Spine;
 let folder: string;

@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
+import { TEST_MODULES } from '../../../../scripts/test-packages.mjs';
 
-const MODULES = fileURLToPath(new URL('../../../../node_modules/@ai-sdk', import.meta.url));
+const MODULES = join(TEST_MODULES, '@ai-sdk');
 
 interface RoutedFolder {
   /** A file in the folder, for a configuration. */

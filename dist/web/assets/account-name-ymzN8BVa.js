@@ -1,0 +1,1 @@
+import{g as e}from"./frame-hvPi8U-1.js";var t=e(),n=6;function r(e){let t=e.split(`:`).at(-1)??e;return t.length>16?`${t.slice(0,n)}…${t.slice(-4)}`:t}function i({account:e}){return(0,t.jsx)(`span`,{title:e,className:`font-mono text-[0.93em] whitespace-nowrap`,children:r(e)})}export{r as n,i as t};

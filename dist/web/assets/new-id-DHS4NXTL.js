@@ -1,0 +1,1 @@
+var e=()=>crypto.getRandomValues(new Uint8Array(16)).toHex();export{e as t};
