@@ -168,6 +168,7 @@ const PLACES: readonly {
 /** Places that look like the place of an id and hold none, or one that is tested elsewhere. */
 const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   { why: "the operator's: an account's key is refused", places: /^\w+ \/admin\/v1\// },
+  { why: 'versions of prices, which are public', places: /^GET \/api\/v1\/prices\/:id path id$/ },
   { why: 'pages and files, the same for everybody', places: /^GET \/(docs|dashboard|assets|authorize)\// },
   {
     why: 'names of services and providers, which are public',

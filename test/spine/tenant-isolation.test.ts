@@ -28,7 +28,7 @@ const PUBLIC: readonly RegExp[] = [
   /^\/api\/v1\/auth\/session$/,
   /^\/api\/v1beta\/models(\/:model)?$/,
   /^\/api\/v1\/(services(\/:primitive(\/\*)?)?|analytics\/public|analytics\/service(\/.*)?)$/,
-  /^\/api\/v1\/(ping|auth\/nonce|payments\/chains|models|models\/count|models\/\*|models\/:author\/:slug\/endpoints|(images|videos|embeddings)\/models|images\/models\/:author\/:slug\/endpoints|model\/:author\/:slug|providers|providers\/:id|tools|agents|agents\/\*)$/,
+  /^\/api\/v1\/(ping|auth\/nonce|payments\/chains|models|models\/count|models\/\*|models\/:author\/:slug\/endpoints|(images|videos|embeddings)\/models|images\/models\/:author\/:slug\/endpoints|model\/:author\/:slug|providers|providers\/:id|prices\/:id|tools|agents|agents\/\*)$/,
 ];
 /** Where proxies dial in: a request that is no dial is told so, whoever sends it. */
 const isTunnel = ({ path }: Route) => path === '/api/v1/provider/tunnel';

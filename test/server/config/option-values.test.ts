@@ -53,6 +53,7 @@ const VALUES = {
   'payments.payouts': ['"by bank transfer each month"', 'by bank transfer each month', '"two\\nlines"'],
   'payments.strangers_max': ['5', 5_000_000n, '-1'],
   'alerts.url': ['"https://hooks.example.com/T0/key"', 'https://hooks.example.com/T0/key', '"ftp://hooks.example.com"'],
+  'telemetry.metrics_key': [`"${'k'.repeat(32)}"`, 'k'.repeat(32), '"short"'],
   'alerts.secret': ['"a-secret-of-the-alerts"', 'a-secret-of-the-alerts', '"short"'],
 } as const satisfies Partial<Record<OptionKey, readonly [toml: string, is: unknown, wrong: string]>>;
 

@@ -28,7 +28,7 @@ const PUBLIC: readonly RegExp[] = [
   // The pages of accounts are the same document for everybody: what they show they ask for.
   /^GET \/(playground|authorize|sign-in|dashboard)(\/.*)?$/,
   /^GET \/(api\/v1\/)?(.*\/)?\.well-known\//,
-  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|(images|video|videos|embeddings)\/models|ping|market|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
+  /^GET \/api\/v1\/(payments\/chains|models|model|services|agents|providers|tools|images|(images|video|videos|embeddings)\/models|ping|market|prices|auth\/nonce|auth\/session|analytics\/public|analytics\/service)(\/.*)?$/,
   /^GET \/api\/v1beta\/models(\/:model)?$/,
   /^GET \/admin$/,
   /^(GET|DELETE) \/admin\/v1\/session$/,

@@ -106,8 +106,7 @@ function showPrice(app: FastifyInstance, { prices }: MarketRoutesDeps): void {
     Object.fromEntries(METERS.flatMap((meter) => (rates[meter] === undefined ? [] : [[meter, unitUsd(rates[meter])]])));
   app.get<{ Params: { readonly id: string } }>('/prices/:id', { schema }, async ({ params }, reply) => {
     const price = await prices.find(params.id);
-    if (price === null)
-      throw new GatewayError('not_found', `There is no price ${printable(params.id)}`, { param: 'id' });
+    if (price === null) throw new GatewayError('not_found', 'There is no price with this id', { param: 'id' });
     const { id, provider, service, rates, createdAt } = price;
     // It never changes.
     reply.header('cache-control', 'public, max-age=86400, immutable');
