@@ -53,10 +53,7 @@ interface PeopleStoreOptions {
   readonly now: () => number;
 }
 
-export function createPeopleStore(
-  database: Pick<Database, 'query'>,
-  { secret, now }: PeopleStoreOptions,
-): PeopleStore {
+export function createPeopleStore(database: Pick<Database, 'query'>, { secret, now }: PeopleStoreOptions): PeopleStore {
   const seals = createSealedTexts(secret);
   const personOf = (row: Row): Person => {
     const account = row['account'] as string;

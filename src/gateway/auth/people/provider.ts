@@ -36,7 +36,10 @@ export interface PeopleProvider {
    * sign-in or its identity token is not right.
    */
   finish(answer: URL, pending: Pending): Promise<PersonClaims>;
-  /** Rejects with ProviderAway, and with ProviderRefusal if the provider does not know the person any more. */
+  /**
+   * `onToken` stores a new token before anything else is asked. Rejects with ProviderAway, and with ProviderRefusal if
+   * the provider does not know the person any more.
+   */
   refresh(token: string, subject: string, onToken: (token: string) => Promise<void>): Promise<PersonClaims>;
   /** Checks a logout token (OpenID Connect Back-Channel Logout 1.0). Rejects with an Error that says what is wrong. */
   readLogout(token: string): Promise<LogoutToken>;
@@ -59,6 +62,7 @@ interface ProviderOptions {
 }
 
 const TIMEOUT_S = 5;
+const USUAL_SCOPES = ['profile', 'email', 'offline_access'];
 /** Clocks of the provider and of the gateway may differ by so much. */
 const SKEW_S = 60;
 const LOGOUT_AGE_S = 10 * 60;
@@ -66,11 +70,22 @@ const METADATA_MS = 60 * 60_000;
 const NAME_MAX = 100;
 const GROUPS_MAX = 5_000;
 const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
-const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'];
+const ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+];
 
 export function createPeopleProvider({ config, elapsed, now, onError }: ProviderOptions): PeopleProvider {
   const clientId = config.clientId!;
-  const scope = [...new Set(['openid', 'profile', 'email', 'offline_access', ...config.scopes])].join(' ');
   let known: { readonly configuration: Promise<Configuration>; readonly at: number } | null = null;
   let keys: Promise<JWTVerifyGetKey> | null = null;
 
@@ -81,7 +96,14 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
       clientId,
       { client_secret: config.clientSecret!, [client.clockTolerance]: SKEW_S },
       client.ClientSecretBasic(config.clientSecret!),
-      { timeout: TIMEOUT_S, ...(config.issuer.startsWith('http:') ? { execute: [client.allowInsecureRequests] } : {}) },
+      {
+        timeout: TIMEOUT_S,
+        execute: [
+          // The signature counts too, not only the connection that the token came over.
+          client.enableNonRepudiationChecks,
+          ...(config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
+        ],
+      },
     );
   };
   /** Metadata is read again after an hour. Until it comes, the old one counts. */
@@ -104,7 +126,11 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
   /** The claims of an identity token, and of the userinfo if the token has no groups. */
   const describe = async (
     configuration: Configuration,
-    tokens: { readonly access_token: string; readonly refresh_token?: string; claims(): object | undefined },
+    tokens: {
+      readonly access_token: string;
+      readonly refresh_token?: string | undefined;
+      claims(): object | undefined;
+    },
     subject: string | null,
   ): Promise<PersonClaims> => {
     const client = await import('openid-client');
@@ -135,9 +161,12 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
         nonce: client.randomNonce(),
         verifier: client.randomPKCECodeVerifier(),
       };
+      const { scopes_supported: supported } = configuration.serverMetadata();
+      // Google refuses a scope that it does not know.
+      const usual = USUAL_SCOPES.filter((scope) => supported?.includes(scope) ?? true);
       const url = client.buildAuthorizationUrl(configuration, {
         redirect_uri: redirectUri,
-        scope,
+        scope: [...new Set(['openid', ...usual, ...config.scopes])].join(' '),
         state: pending.state,
         nonce: pending.nonce,
         code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
@@ -174,7 +203,10 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
         const claims = await describe(configuration, tokens, subject);
         return { ...claims, refreshToken: claims.refreshToken ?? token };
       } catch (error) {
-        throw refusalOrAway(error);
+        // Nothing else says that the person is gone, and what hangs on it is deleted then.
+        if ((error as { readonly error?: unknown }).error === 'invalid_grant')
+          throw new ProviderRefusal('The provider does not know the person any more', { cause: error });
+        throw new ProviderAway('The provider cannot be asked about a person', { cause: error });
       }
     },
 

@@ -24,6 +24,8 @@ interface AdminSessions {
    * key.
    */
   find(request: FromAddress): Promise<WebSession>;
+  /** Whether the session alone is enough for a change. */
+  mayChange(session: WebSession): boolean;
   /** Rejects like find, and with `permission_denied` for a request from another site. */
   end(request: FromAddress): Promise<void>;
   /**
@@ -66,6 +68,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
 
   return {
     find,
+    mayChange: ({ person, createdAt }) => person !== null && isFresh(createdAt, now()),
     begin: ({ headers }) =>
       sessions.begin({
         account: ADMIN,
@@ -89,7 +92,9 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       if (!isReading(request) && person === null)
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
       if (!isReading(request) && !isFresh(createdAt, now()))
-        throw unauthorized("A change needs a sign-in of the last 15 minutes: sign in with your company's provider again");
+        throw unauthorized(
+          "A change needs a sign-in of the last 15 minutes: sign in with your company's provider again",
+        );
       return person === null ? ROOT : { id: person, roles };
     },
   };
@@ -111,15 +116,20 @@ const schemaOf = (summary: string, description: string) => ({
     200: {
       title: 'AdminSession',
       type: 'object',
-      required: ['signed_in', 'expires_at'],
+      required: ['signed_in', 'changes', 'expires_at'],
       properties: {
         signed_in: { type: 'boolean' },
+        changes: {
+          type: 'boolean',
+          description:
+            'Whether the session alone is enough for changes that its rights cover: for 15 minutes after a sign-in at the provider of the company.',
+        },
         expires_at: { type: ['string', 'null'], description: 'RFC 3339; null without a session.' },
       },
     },
   },
 });
-const NOBODY = { signed_in: false, expires_at: null };
+const NOBODY = { signed_in: false, changes: false, expires_at: null };
 
 /** Sign-in of an operator's browser. Register it under `/admin/v1`. */
 export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
@@ -142,14 +152,20 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
       void reply
         .header('set-cookie', cookies.write(request, 'admin', secret, maxAgeS))
         .header('cache-control', 'no-store');
-      return { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() };
+      return { signed_in: true, changes: false, expires_at: new Date(session.expiresAt).toISOString() };
     });
 
     const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
     app.get('/session', { schema: { ...show, security: [] }, onRequest }, async (request, reply) => {
       void reply.header('cache-control', 'no-store');
       const session = await adminSessions.find(request).catch(passOver);
-      return session ? { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() } : NOBODY;
+      return session
+        ? {
+            signed_in: true,
+            changes: adminSessions.mayChange(session),
+            expires_at: new Date(session.expiresAt).toISOString(),
+          }
+        : NOBODY;
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');

@@ -129,7 +129,7 @@ export const PEOPLE = {
     takes: TAKES,
     meaning:
       'What the people of a group may do: `group`, and `admin` (rights of administrators: `read`, `credit`, `configure`) or `organisation` with `role` (`viewer`, `member`, `admin`) and `budget` (USD a month). A group without a block gives no access.',
-    optional: { text: 'none', fallback: [] },
+    optional: { text: '[]', fallback: [] },
     read: readGroups,
     fromText: () => null,
   }),
