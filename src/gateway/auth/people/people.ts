@@ -71,7 +71,9 @@ export function createPeople(deps: PeopleDeps): People {
   const { config, provider, store, sessions, members, limits, consumers, onAway, now } = deps;
 
   const join = async (organisation: string, account: string, name: string, { role, budget }: Membership) => {
-    await consumers.create(organisation, '');
+    // The label may be that of another account.
+    const label = organisation.split(':').at(-1)!;
+    if ((await consumers.create(organisation, label)) === null) await consumers.create(organisation, '');
     const had =
       (await members.find(organisation, account)) ??
       (await members.add({ account: organisation, member: account, role, name }));
