@@ -10,6 +10,7 @@ import { type Analytics, mountFigures, openAnalytics } from './figures.ts';
 import { mountHealth } from './health.ts';
 import { API, mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
+import { mountPeople } from './people.ts';
 import { openSweeper, type Swept } from './sweeper.ts';
 
 /**
@@ -24,6 +25,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   await mountFigures(phases, analytics);
   await mountMarket(phases, protocols);
   await mountAccounts(phases, parts, protocols);
+  await mountPeople(phases);
   await mountAuthorization(phases, parts);
   await mountAdministration(phases, parts, protocols, analytics);
   await mountHealth(phases);
