@@ -103,6 +103,8 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
         execute: [
           // The signature counts too, not only the connection that the token came over.
           client.enableNonRepudiationChecks,
+          // Only an issuer on this machine may be http, see isIssuerUrl.
+          // oxlint-disable-next-line typescript/no-deprecated -- it is marked so that it stands out
           ...(config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
         ],
       },
