@@ -52,7 +52,7 @@ const NOBODY = {
   idle_at: null,
   expires_at: null,
 };
-/** What else proves who it is. A person who signed in just now needs nothing. */
+/** The proof that a sensitive request needs. A person who signed in just now needs nothing. */
 const stepUpOf = ({ method, fresh }: NonNullable<Caller['session']>) =>
   method === 'development' || fresh === true ? null : method;
 const iso = (time: number) => new Date(time).toISOString();

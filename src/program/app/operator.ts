@@ -4,13 +4,12 @@ import { addKeySetRoute, createEarnings, marketRoutes, ownPages } from '#pages';
 import { modelsRoutes } from '#openai';
 import { accountParts, mountAccounts } from './accounts.ts';
 import { mountAdministration } from './admin.ts';
-import { mountAuthorization } from './authorization.ts';
+import { mountAuthorization, mountPeople } from './authorization.ts';
 import type { Phases } from './calls.ts';
 import { type Analytics, mountFigures, openAnalytics } from './figures.ts';
 import { mountHealth } from './health.ts';
 import { API, mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
-import { mountPeople } from './people.ts';
 import { openSweeper, type Swept } from './sweeper.ts';
 
 /**

@@ -1,17 +1,6 @@
 import { type ConsumerStore, createConsumerStore, type LimitsStore, type MemberStore } from '#accounts';
-import {
-  createAttempts,
-  createPeople,
-  createPeopleProvider,
-  createPeopleStore,
-  type People,
-  peopleRoutes,
-  type WebSessions,
-} from '#auth';
-import { API, mount } from './mount.ts';
-import { originOf, ownUrlOf } from './addresses.ts';
+import { createPeople, createPeopleProvider, createPeopleStore, type People, type WebSessions } from '#auth';
 import type { Foundation } from './foundation.ts';
-import type { Phases } from './calls.ts';
 
 interface PeopleParts {
   readonly sessions: WebSessions;
@@ -61,25 +50,4 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
     await running;
   });
   return { ...people, provider, onError };
-}
-
-/** The routes of their sign-in. */
-export async function mountPeople({ foundation, access, calls }: Phases): Promise<void> {
-  const { config, identity, now, elapsed } = foundation;
-  const { http, people, browsers, nonces } = access;
-  if (people === null) return;
-  const routes = peopleRoutes({
-    provider: people.provider,
-    people,
-    browsers,
-    nonces,
-    count: calls.pipeline.count,
-    attempts: createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed }),
-    adminNetworks: config.adminNetworks,
-    origin: () => originOf(ownUrlOf(config, http.server)),
-    secret: identity.secret('sign-ins of people'),
-    onError: people.onError,
-    now,
-  });
-  await mount(http.server, { people: routes }, API);
 }

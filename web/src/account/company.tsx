@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import { BOOT } from '../app/boot.ts';
 import { buttonStyle } from '../ui/button-style.ts';
 
-/** The name of the company whose people sign in at its own provider. null if there is none. */
+/** The name of the company whose people sign in at its own provider. null without a provider. */
 export const COMPANY = BOOT.people;
 
 /** Begins a sign-in at the company's provider, which sends the browser back to the path `after`. */
@@ -14,7 +14,7 @@ export function CompanyLink({ after }: { readonly after: string }): ReactNode {
   );
 }
 
-/** What went wrong at the provider, by the code in the address of the page. */
+/** Texts of failed sign-ins, by the code in the address of the page. */
 export const COMPANY_FAILURES: Readonly<Record<string, { readonly title: string; readonly text: string }>> = {
   away: {
     title: 'The provider of your company does not answer',

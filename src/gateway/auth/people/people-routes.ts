@@ -30,8 +30,8 @@ interface PeopleRoutesDeps {
   readonly now: () => number;
 }
 
-/** Why a sign-in ended without a session. The page of sign-in has a text for each. */
-export type PeopleFailure = 'away' | 'refused' | 'over' | 'no_access' | 'too_many';
+/** The reason why a sign-in ended without a session. The page of sign-in has a text for each. */
+type PeopleFailure = 'away' | 'refused' | 'over' | 'no_access' | 'too_many';
 
 const BASE = '/auth/people';
 const CALLBACK = `/api/v1${BASE}/callback`;
@@ -116,14 +116,15 @@ function start(app: FastifyInstance, deps: PeopleRoutesDeps): void {
         return reply.redirect(failed('too_many', to));
       throw error;
     }
+    let begun;
     try {
-      const { url, pending } = await provider.begin(own + CALLBACK);
-      void reply.header('set-cookie', cookie.write({ ...pending, to, until: now() + PENDING_MS }));
-      return reply.redirect(url.href);
+      begun = await provider.begin(own + CALLBACK);
     } catch (error) {
       onError(error);
       return reply.redirect(failed('away', to));
     }
+    void reply.header('set-cookie', cookie.write({ ...begun.pending, to, until: now() + PENDING_MS }));
+    return reply.redirect(begun.url.href);
   });
 }
 
@@ -199,7 +200,7 @@ function isInside(networks: readonly string[], address: string): boolean {
   }
 }
 
-/** Where a session began: a network of 256 IPv4 addresses, or of 64 bits of IPv6, which names no person's device. */
+/** The place where a session began: a network of 256 IPv4 addresses, or of 64 bits of IPv6, and never one device. */
 export function placeOf(address: string): string {
   const network = networkOf(address);
   return network.includes('.') ? `${network.slice(0, network.lastIndexOf('.'))}.0/24` : `${network}::/64`;

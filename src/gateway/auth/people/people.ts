@@ -48,8 +48,8 @@ interface Membership {
 
 const ROLES = ['viewer', 'member', 'admin'] as const;
 
-/** What the rules give to somebody in these groups: of several rules, the highest role and budget. */
-export function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) {
+/** The rights that the rules give to somebody in these groups: of several rules, the highest role and budget. */
+function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) {
   const own = rules.filter(({ group }) => groups.includes(group));
   const organisations = new Map<string, Membership>();
   for (const { organisation, role, budget } of own) {

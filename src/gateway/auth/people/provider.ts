@@ -1,9 +1,10 @@
 import type { JWTVerifyGetKey } from 'jose';
-import type { Configuration } from 'openid-client';
+import type { Configuration, CustomFetchOptions } from 'openid-client';
 import type { Config } from '#config';
+import { BOUNDS } from '#wire';
 import { createIssuerKeys } from '../oauth/issuer-keys.ts';
 
-/** What a sign-in under way has to remember until the provider sends the person back. */
+/** The part of a sign-in under way that is remembered until the provider sends the person back. */
 export interface Pending {
   readonly state: string;
   readonly nonce: string;
@@ -98,9 +99,12 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
       client.ClientSecretBasic(config.clientSecret!),
       {
         timeout: TIMEOUT_S,
+        [client.customFetch]: boundedFetch,
         execute: [
           // The signature counts too, not only the connection that the token came over.
           client.enableNonRepudiationChecks,
+          // Only an issuer on this machine may be http, see isIssuerUrl.
+          // oxlint-disable-next-line typescript/no-deprecated -- it is marked so that it stands out
           ...(config.issuer.startsWith('http:') ? [client.allowInsecureRequests] : []),
         ],
       },
@@ -232,6 +236,21 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
       return { jti: textOf(jti)!, subject: textOf(sub), sid: textOf(sid) };
     },
   };
+}
+
+/** Reads at most so many bytes of an answer, whoever the provider is. */
+async function boundedFetch(url: string, options: CustomFetchOptions): Promise<Response> {
+  const response = await fetch(url, options as RequestInit);
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    size += piece.length;
+    if (size > BOUNDS.issuer.bytesMax)
+      throw new Error(`The provider answers more than ${BOUNDS.issuer.bytesMax} bytes`);
+    pieces.push(piece);
+  }
+  const { status, headers } = response;
+  return new Response(pieces.length === 0 ? null : Buffer.concat(pieces), { status, headers });
 }
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -30,8 +30,8 @@ interface AdminSessions {
   end(request: FromAddress): Promise<void>;
   /**
    * The administrator of the cookie. null without one. A session of a key may only read: a change needs the key itself,
-   * because most changes move money or create keys. A person of the company, who has no key, may change something in the
-   * 15 minutes after the sign-in. Rejects with GatewayError `unauthorized` if the session is over or
+   * because most changes move money or create keys. A person of the company, who has no key, may change something in
+   * the 15 minutes after the sign-in. Rejects with GatewayError `unauthorized` if the session is over or
    * the request is a change, and with `permission_denied` for a request from another site.
    */
   passes(request: AdminRequest): Promise<Administrator | null>;

@@ -4,8 +4,8 @@ import { isTable } from '../reading.ts';
 import { show, WrongValue } from '../problem.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS, option, optionalText, text, textList, whole } from '../option.ts';
 
-/** What the people of one group of the company's provider may do here. */
-export interface GroupRule {
+/** The rights of the people of one group of the company's provider. */
+interface GroupRule {
   readonly group: string;
   /** Rights of administrators. Empty: none. */
   readonly admin: readonly ('read' | 'credit' | 'configure')[];

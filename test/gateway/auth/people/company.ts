@@ -115,5 +115,5 @@ export async function startCompany(gateway: string): Promise<Company> {
       server.close();
       await once(server, 'close');
     },
-  }) as Company;
+  });
 }

@@ -83,8 +83,8 @@ test('of several groups the highest role and budget count', async () => {
 test('a key of the membership spends the money of the organisation within the budget of the person', async () => {
   await gateway.app.ledger.transfer({
     id: 'credit-acme',
-    from: 'treasury:operator' as never,
-    to: 'escrow:tollgate:local:acme' as never,
+    from: 'treasury:operator',
+    to: 'escrow:tollgate:local:acme',
     amount: 1_000_000n,
     memo: '',
   });
