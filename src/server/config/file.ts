@@ -56,6 +56,7 @@ export function loadConfig(options: LoadOptions): Config {
   const values = readSections(table, options, reading);
   if (!placeOnly) refuseKeylessStore(values.media, reading);
   refuseNarrowStore(values.media, reading);
+  if (!placeOnly) refuseNamelessPeople(values.people, reading);
   // OTEL_LOGS_EXPORTER applies to all programs of a machine, so a missing endpoint is a problem only if the file asks
   // for logs.
   const isOfFile = lookup(options.env, SECTIONS.telemetry.logs_exporter.env!) === undefined;
@@ -96,6 +97,16 @@ function refuseKeylessStore(media: OptionValues['media'], reading: ConfigReading
   ] as const)
     if (typeof s3Url === 'string' && value === null)
       complain(reading, `media.${key}`, 'is missing: media.s3_url is given', meaning);
+}
+
+/** Complains about a provider of people without the name and the secret of this gateway there. */
+function refuseNamelessPeople({ issuer, clientId, clientSecret }: OptionValues['people'], reading: ConfigReading): void {
+  for (const [key, value, meaning] of [
+    ['client_id', clientId, 'the name of this gateway at the provider'],
+    ['client_secret', clientSecret, 'the secret of this gateway at the provider'],
+  ] as const)
+    if (typeof issuer === 'string' && value === null)
+      complain(reading, `people.${key}`, 'is missing: people.issuer is given', meaning);
 }
 
 /** Complains about a limit of stored files below that of one file: no video would ever fit. */

@@ -6,6 +6,7 @@ import { LIMITS, PACKAGES, UPSTREAM } from './options/limits.ts';
 import { BATCHES, MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
 import { SERVER, DATABASE, REDIS } from './options/server.ts';
 import { CLUSTER, TUNNEL } from './options/network.ts';
+import { PEOPLE } from './options/people.ts';
 
 /** Every option outside of blocks, by section and key. */
 export const SECTIONS = {
@@ -14,6 +15,7 @@ export const SECTIONS = {
   sessions: SESSIONS,
   oauth: OAUTH,
   authorization: AUTHORIZATION,
+  people: PEOPLE,
   tunnel: TUNNEL,
   cluster: CLUSTER,
   database: DATABASE,

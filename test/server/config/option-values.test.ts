@@ -32,6 +32,17 @@ const VALUES = {
   'oauth.scopes': ['["mcp", "mcp:call"]', ['mcp', 'mcp:call'], '["two words"]'],
   'oauth.required_scope': ['"mcp:call"', 'mcp:call', "'a\"b'"],
   'oauth.jwks_url': ['"http://127.0.0.1:9/keys?set=1"', 'http://127.0.0.1:9/keys?set=1', '"ftp://idp.example/keys"'],
+  'people.issuer': ['"https://idp.example/realms/main"', 'https://idp.example/realms/main', '"http://idp.example"'],
+  'people.client_id': ['"tollgate"', 'tollgate', '"two words"'],
+  'people.client_secret': ['"secret"', 'secret', '"two words"'],
+  'people.name': ['"Acme"', 'Acme', '""'],
+  'people.scopes': ['["groups"]', ['groups'], '["two words"]'],
+  'people.groups_claim': ['"roles"', 'roles', '"two words"'],
+  'people.groups': [
+    '[{ group = "staff", organisation = "acme", budget = 5 }]',
+    [{ group: 'staff', admin: [], organisation: 'acme', role: 'member', budget: 5_000_000n }],
+    '[{ group = "staff", organisation = "acme", role = "owner" }]',
+  ],
   'tunnel.providers': [
     '["tollgate:local:acme", "8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm"]',
     ['tollgate:local:acme', '8YbUNXxsq9osKhq27omurM7im7gZhL6jWZNWWsTQ1uZm'],
@@ -58,6 +69,7 @@ const VALUES = {
 
 /** Other lines of its section that an option needs. */
 const BESIDE: Partial<Record<OptionKey, string>> = {
+  'people.issuer': 'client_id = "a"\nclient_secret = "b"\n',
   'telemetry.logs_exporter': 'otlp_endpoint = "http://otel:4318"\n',
   'media.account_bytes_max': 'file_bytes_max = 1024\n',
   'media.bytes_max': 'file_bytes_max = 1024\n',
