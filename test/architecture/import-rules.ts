@@ -137,8 +137,8 @@ export const MODULES: Readonly<Record<string, Module>> = {
   'json-rpc': { modules: ['wire', 'call'], packages: [] },
   bridge: { modules: ['errors', 'wire', 'config', 'accounts', 'catalog', 'call'], packages: [] },
   auth: {
-    modules: [...SERVER, 'store/owner', 'call'],
-    packages: ['fastify', 'bs58', 'jose', 'viem', 'secp256k1'],
+    modules: [...SERVER, 'accounts/names', 'store/owner', 'call'],
+    packages: ['fastify', 'bs58', 'jose', 'openid-client', 'viem', 'secp256k1'],
   },
   network: {
     modules: [

@@ -10,6 +10,8 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/auth/client-secrets': 1,
     'gateway/auth/credential': 1,
     'gateway/auth/key-store': 1,
+    'gateway/auth/people/people-routes': 1,
+    'gateway/auth/people/people-store': 2,
     'gateway/authorization/state-store': 1,
     'a2a/push/own-webhook': 1,
     'a2a/push/push-configs': 1,

@@ -102,7 +102,7 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
   const byRun = createRunCallers(options, keys);
   const { attempts, acceptDevelopmentKeys: acceptDevelopment } = options;
   const bySession: SessionCallers = options.browsers
-    ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment })
+    ? createSessionCallers({ ...options.browsers, keys, attempts, acceptDevelopment, now: options.now })
     : () => null;
 
   const accounts = createLimitedAccounts(options.limits, options.now);

@@ -59,12 +59,15 @@ const HOW_TO_SIGN = 'get one from GET /api/v1/auth/nonce, sign a message with it
 
 /**
  * Guards sensitive requests. A wallet must have signed in for this request, with an unused nonce of this gateway. The
- * nonce is used up. Callers with an API key pass. The session cookie of a wallet or key does not pass, because a thief
- * of the cookie has neither the wallet nor the key. Rejects with GatewayError `unauthorized`.
+ * nonce is used up. Callers with an API key pass. The session cookie of a wallet or key does not pass, because a
+ * thief of the cookie has neither the wallet nor the key. The session of a person passes for 15 minutes. Rejects with
+ * GatewayError `unauthorized`.
  */
 export async function requireFreshSignature({ wallet, session }: Caller, nonces: Pick<Nonces, 'use'>): Promise<void> {
   if (session?.method === 'api_key')
     throw signInError('A session is not enough for this: send the API key itself, as "Authorization: Bearer svc-sk-…"');
+  if (session?.method === 'person' && session.fresh !== true)
+    throw signInError("This needs a sign-in of the last 15 minutes: sign in with your company's provider again");
   if (wallet === null) return;
   if (wallet.nonce === null) throw signInError(`This needs a sign-in with a nonce of this gateway: ${HOW_TO_SIGN}`);
   if (!(await nonces.use(wallet.nonce)))

@@ -32,3 +32,7 @@ export { type WebSessions, createWebSessions } from './sessions/web-sessions.ts'
 export { type Nonces, createNonces, nonceRoutes } from './siwx/nonces.ts';
 export { type SignIn, createSignIn } from './siwx/sign-in.ts';
 export { verifyWalletSignature } from './siwx/wallet-signature.ts';
+export { createPeople, type People } from './people/people.ts';
+export { createPeopleProvider } from './people/provider.ts';
+export { peopleRoutes } from './people/people-routes.ts';
+export { createPeopleStore } from './people/people-store.ts';

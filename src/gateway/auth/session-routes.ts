@@ -3,7 +3,7 @@ import { GatewayError } from '#errors';
 import { isLoopback, parseHost } from '#security';
 import { anonymousAt, type Caller, callerCaip10, DEVELOPMENT_ACCOUNT } from '#accounts';
 import type { Pipeline } from '#call';
-import type { WebRequest } from '#http';
+import { addressOf, type WebRequest } from '#http';
 import { kindOf } from './api-key.ts';
 import { requireAdmission, type CallerOf } from './admission.ts';
 import type { Authenticator } from './authenticator.ts';
@@ -12,6 +12,7 @@ import { isRestricted, requireFreshSignature } from './full-rights.ts';
 import type { KeyStore } from './key-store.ts';
 import type { Nonces } from './siwx/nonces.ts';
 import type { SignIn } from './siwx/sign-in.ts';
+import { placeOf } from './people/people-routes.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
 import { endedSchema, sessionListSchema, sessionSchema, signInSchema } from './sessions/session-schemas.ts';
 import type { NewSession, SessionScope, WebSession, WebSessions } from './sessions/web-sessions.ts';
@@ -26,6 +27,8 @@ interface SessionRoutesDeps {
   readonly nonces: Pick<Nonces, 'use'>;
   /** Whether a browser on this machine may use the development account. */
   readonly development: boolean;
+  /** Whether the company's people sign in. */
+  readonly people: boolean;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
 }
@@ -49,7 +52,9 @@ const NOBODY = {
   idle_at: null,
   expires_at: null,
 };
-const STEP_UP = { wallet: 'wallet', api_key: 'api_key', development: null } as const;
+/** The proof that a sensitive request needs. A person who signed in just now needs nothing. */
+const stepUpOf = ({ method, fresh }: NonNullable<Caller['session']>) =>
+  method === 'development' || fresh === true ? null : method;
 const iso = (time: number) => new Date(time).toISOString();
 
 /** Sign-in of browsers, and the management of their sessions. Register it under `/api/v1`. */
@@ -86,6 +91,7 @@ function beginSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
     const { secret, session } = await sessions.begin({
       ...newSessionOf(caller),
       client: request.headers['user-agent'] ?? '',
+      network: placeOf(addressOf(request)),
     });
     // A browser has one session, so a new one ends the old one. The secret is always new, so that nobody can plant one
     // in advance (session fixation).
@@ -187,7 +193,7 @@ async function viewOf(session: WebSession, caller: Caller, request: FastifyReque
     account: callerCaip10(caller, deps.networks),
     signed_in_by: method,
     rights: (await isRestricted(deps.keys, caller.key)) ? 'limited' : 'full',
-    step_up: STEP_UP[method],
+    step_up: stepUpOf(caller.session!),
     wallet: session.wallet,
     key: session.keyHash,
     id: session.id,
@@ -200,6 +206,7 @@ async function viewOf(session: WebSession, caller: Caller, request: FastifyReque
 const waysOf = (request: FastifyRequest, deps: SessionRoutesDeps): readonly string[] => [
   ...(deps.signIn.domains.length > 0 ? ['wallet'] : []),
   'api_key',
+  ...(deps.people ? ['person'] : []),
   ...(mayDevelop(request, deps) ? ['development'] : []),
 ];
 
@@ -259,6 +266,7 @@ function listSessions(app: FastifyInstance, deps: SessionRoutesDeps, callerOf: C
       wallet: session.wallet,
       key: session.keyHash,
       client: session.client,
+      network: session.network,
       created_at: iso(session.createdAt),
       seen_at: iso(session.seenAt),
       idle_at: iso(sessions.idleEnd(session)),

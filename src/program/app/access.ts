@@ -45,6 +45,7 @@ import { originOf, ownUrlOf } from './addresses.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
 import type { Observers } from './observers.ts';
+import { type OpenPeople, openPeople } from './people.ts';
 
 /** Phase 4: the HTTP server, and who may call through it. */
 export interface Access {
@@ -64,6 +65,8 @@ export interface Access {
   readonly clientSecrets: ClientSecrets;
   /** Sessions of web pages, and their cookies. */
   readonly browsers: { readonly sessions: WebSessions; readonly cookies: SessionCookies };
+  /** The company's people. null without a provider. */
+  readonly people: OpenPeople;
   readonly authenticator: Authenticator;
   readonly drain: Drain;
   /** Their callers have the budgets of their accounts. Those of phase 3 have none. */
@@ -140,6 +143,7 @@ async function openServer(
     signInDomains: config.signIn.domains,
     analytics: config.analytics.public !== 'off',
     authorization: config.authorization.enabled,
+    people: config.people.issuer === null ? null : config.people.name,
     catalog,
     onMissing: (reason) => logger.warn({ reason }, 'there are no web pages'),
   });
@@ -215,6 +219,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     runTokens,
     clientSecrets,
     browsers,
+    people: openPeople(foundation, { sessions, members, limits }),
     authenticator,
     drain: createDrain(authenticator.authenticate),
     payments: payersWithBudgets(payments, authenticator.withBudgets),

@@ -64,6 +64,7 @@ export async function mountAccounts(phases: Phases, parts: AccountParts, { work 
     signIn,
     nonces,
     development,
+    people: config.people.issuer !== null,
     networks,
   });
   const { funds } = chains;

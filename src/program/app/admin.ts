@@ -44,7 +44,7 @@ export async function mountAdministration(
   const { config, database, identity, networks, options, logger, outages, now, elapsed } = phases.foundation;
   const { metrics, lastFailures } = phases.observers;
   const { ledger, chains } = phases.money;
-  const { http, browsers, states } = phases.access;
+  const { http, browsers, states, people } = phases.access;
   const { registry } = phases.network;
   const { sessions, cookies } = browsers;
   const { server, catalog } = http;
@@ -58,6 +58,8 @@ export async function mountAdministration(
     adminKey,
     attempts,
     secret: identity.secret('admin sessions'),
+    ...(people && { rolesOf: people.rolesOf }),
+    now,
   });
   const adminKeys = createAdminKeys(database, { now });
   const log = createAdminLog(database, { now });

@@ -1,11 +1,11 @@
-import { createAttempts } from '#auth';
+import { createAttempts, peopleRoutes } from '#auth';
 import { authorizationRoutes, createAuthorizationServer } from '#authorization';
 import { createGuardedFetch } from '#network';
 import { signInRequestRoutes } from '#pages';
 import type { AccountParts } from './accounts.ts';
 import { originOf, ownUrlOf } from './addresses.ts';
 import type { Phases } from './calls.ts';
-import { mount } from './mount.ts';
+import { API, mount } from './mount.ts';
 
 /** The gateway's own authorization server, and what the page asks on which people answer it. */
 export async function mountAuthorization({ foundation, access, calls }: Phases, parts: AccountParts): Promise<void> {
@@ -47,4 +47,25 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
       cookies: browsers.cookies,
     }),
   });
+}
+
+/** The routes of the sign-in of the company's people. */
+export async function mountPeople({ foundation, access, calls }: Phases): Promise<void> {
+  const { config, identity, now, elapsed } = foundation;
+  const { http, people, browsers, nonces } = access;
+  if (people === null) return;
+  const routes = peopleRoutes({
+    provider: people.provider,
+    people,
+    browsers,
+    nonces,
+    count: calls.pipeline.count,
+    attempts: createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed }),
+    adminNetworks: config.adminNetworks,
+    origin: () => originOf(ownUrlOf(config, http.server)),
+    secret: identity.secret('sign-ins of people'),
+    onError: people.onError,
+    now,
+  });
+  await mount(http.server, { people: routes }, API);
 }

@@ -4,7 +4,7 @@ import { addKeySetRoute, createEarnings, marketRoutes, ownPages } from '#pages';
 import { modelsRoutes } from '#openai';
 import { accountParts, mountAccounts } from './accounts.ts';
 import { mountAdministration } from './admin.ts';
-import { mountAuthorization } from './authorization.ts';
+import { mountAuthorization, mountPeople } from './authorization.ts';
 import type { Phases } from './calls.ts';
 import { type Analytics, mountFigures, openAnalytics } from './figures.ts';
 import { mountHealth } from './health.ts';
@@ -24,6 +24,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   await mountFigures(phases, analytics);
   await mountMarket(phases, protocols);
   await mountAccounts(phases, parts, protocols);
+  await mountPeople(phases);
   await mountAuthorization(phases, parts);
   await mountAdministration(phases, parts, protocols, analytics);
   await mountHealth(phases);

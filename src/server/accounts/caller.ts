@@ -75,7 +75,9 @@ interface CallerSession {
   /** Public identifier of the session. */
   readonly id: string;
   /** `development`: signed in without a proof, to the account with play money. Only possible on this machine. */
-  readonly method: 'wallet' | 'api_key' | 'development';
+  readonly method: 'wallet' | 'api_key' | 'development' | 'person';
+  /** Whether a person of the company signed in just now, which counts as a proof; absent for other sessions. */
+  readonly fresh?: boolean;
 }
 
 /** Whether a caller uses play money. */

@@ -24,6 +24,8 @@ interface WebPagesOptions {
   readonly analytics: boolean;
   /** Whether programs can sign in at the gateway by OAuth. */
   readonly authorization: boolean;
+  /** The name on the button of the company's people. null if they cannot sign in. */
+  readonly people: string | null;
   readonly catalog: Pick<Catalog, 'offers'>;
   /** Called with the reason if there are no pages. */
   readonly onMissing: (reason: string) => void;
@@ -55,6 +57,7 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
     sign_in_domains: options.signInDomains,
     analytics: options.analytics,
     authorization: options.authorization,
+    people: options.people,
     elsewhere: elsewhere.map(([path]) => path),
   });
   answerMissingPages(server, async (request, reply) => {

@@ -33,7 +33,7 @@ interface AdminGateOptions {
   /** IP addresses and networks that requests may come from. Empty: all. */
   readonly networks: readonly string[];
   /** Sessions of operators' browsers. Default: only keys pass. */
-  readonly adminSessions?: { passes(request: GateRequest): Promise<boolean> };
+  readonly adminSessions?: { passes(request: GateRequest): Promise<Administrator | null> };
   /**
    * Counts wrong admin keys only. If API keys counted too, strangers behind the operator's proxy could keep the
    * operator out. `adminKey` itself passes whatever was counted: its 32 characters or more cannot be
@@ -82,19 +82,20 @@ export function createAdminGate(options: AdminGateOptions): AdminGate {
     const { ip, headers, raw } = request;
     refuseRepeatedCredentials(raw.rawHeaders);
     requireInside(ip);
+    let administrator: Administrator;
     // A request without a key is not a guess, so it does not count as a failed attempt.
     if (headers.authorization === undefined) {
-      if (!adminSessions || !headers.cookie || !(await adminSessions.passes(request))) return guard(headers);
-      noteAdministrator(raw, ROOT);
+      const known = adminSessions && headers.cookie ? await adminSessions.passes(request) : null;
+      if (known === null) return guard(headers);
+      administrator = known;
       void reply.header('cache-control', 'no-store');
-      return;
-    }
-    let administrator: Administrator;
-    try {
-      administrator = await identify(headers, ip);
-    } catch (error) {
-      if (error instanceof GatewayError) note(ip);
-      throw error;
+    } else {
+      try {
+        administrator = await identify(headers, ip);
+      } catch (error) {
+        if (error instanceof GatewayError) note(ip);
+        throw error;
+      }
     }
     const role = roleFor(request);
     if (!mayAct(administrator, role)) {

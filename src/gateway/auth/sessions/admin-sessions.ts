@@ -3,10 +3,11 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import type { WebRequest } from '#http';
-import { findGuarded, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
+import { findGuarded, isFresh, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
 import { unauthorized } from '../credential.ts';
 import type { SessionCookies } from './session-cookie.ts';
 import { type AdminGate, createNetworkGate } from '../administrators/admin-gate.ts';
+import { type Administrator, type AdminRole, isReading, ROOT } from '../administrators/admin-keys.ts';
 
 /** `ip`: the client's address. */
 type FromAddress = WebRequest & { readonly ip: string };
@@ -23,14 +24,17 @@ interface AdminSessions {
    * key.
    */
   find(request: FromAddress): Promise<WebSession>;
+  /** Whether the session alone is enough for a change. */
+  mayChange(session: WebSession): boolean;
   /** Rejects like find, and with `permission_denied` for a request from another site. */
   end(request: FromAddress): Promise<void>;
   /**
-   * Whether the cookie authorises a request of the admin API. A session may only read. A change needs the key itself,
-   * because most changes move money or create keys. Rejects with GatewayError `unauthorized` if the session is over or
+   * The administrator of the cookie. null without one. A session of a key may only read: a change needs the key itself,
+   * because most changes move money or create keys. A person of the company, who has no key, may change something in
+   * the 15 minutes after the sign-in. Rejects with GatewayError `unauthorized` if the session is over or
    * the request is a change, and with `permission_denied` for a request from another site.
    */
-  passes(request: AdminRequest): Promise<boolean>;
+  passes(request: AdminRequest): Promise<Administrator | null>;
 }
 
 interface AdminSessionsOptions extends LookupDeps {
@@ -42,13 +46,17 @@ interface AdminSessionsOptions extends LookupDeps {
    * of the admin key.
    */
   readonly secret: Buffer;
+  /** The rights of a person of the company by the account. null without any. Default: no person signs in. */
+  readonly rolesOf?: (person: string) => Promise<readonly AdminRole[] | null>;
+  readonly now: () => number;
 }
 
 export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {
-  const { sessions, cookies, adminKey, secret: seed } = options;
+  const { sessions, cookies, adminKey, secret: seed, rolesOf = async () => null, now } = options;
   // A new admin key ends all sessions of the old one.
   const keyHash = adminKey === null ? null : createHmac('sha256', seed).update(adminKey).digest('hex');
   const ofThisKey = (session: WebSession | null): WebSession => {
+    if (session?.signedInBy === 'person' && session.account === ADMIN) return session;
     if (session?.signedInBy === 'admin_key' && keyHash !== null && session.keyHash === keyHash) return session;
     throw unauthorized('This session is over: sign in with the admin key again');
   };
@@ -60,6 +68,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
 
   return {
     find,
+    mayChange: ({ person, createdAt }) => person !== null && isFresh(createdAt, now()),
     begin: ({ headers }) =>
       sessions.begin({
         account: ADMIN,
@@ -74,13 +83,19 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       await sessions.end(id);
     },
     async passes(request) {
-      if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return false;
-      if (cookies.read(request, 'admin') === null) return false;
+      if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return null;
+      if (cookies.read(request, 'admin') === null) return null;
       cookies.refuseCrossSite(request);
-      await find(request);
-      if (request.method !== 'GET' && request.method !== 'HEAD')
+      const { person, createdAt } = await find(request);
+      const roles = person === null ? null : await rolesOf(person);
+      if (person !== null && roles === null) throw unauthorized('No group gives you access to this any more');
+      if (!isReading(request) && person === null)
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
-      return true;
+      if (!isReading(request) && !isFresh(createdAt, now()))
+        throw unauthorized(
+          "A change needs a sign-in of the last 15 minutes: sign in with your company's provider again",
+        );
+      return person === null ? ROOT : { id: person, roles };
     },
   };
 }
@@ -101,15 +116,20 @@ const schemaOf = (summary: string, description: string) => ({
     200: {
       title: 'AdminSession',
       type: 'object',
-      required: ['signed_in', 'expires_at'],
+      required: ['signed_in', 'changes', 'expires_at'],
       properties: {
         signed_in: { type: 'boolean' },
+        changes: {
+          type: 'boolean',
+          description:
+            'Whether the session alone is enough for changes that its rights cover: for 15 minutes after a sign-in at the provider of the company.',
+        },
         expires_at: { type: ['string', 'null'], description: 'RFC 3339; null without a session.' },
       },
     },
   },
 });
-const NOBODY = { signed_in: false, expires_at: null };
+const NOBODY = { signed_in: false, changes: false, expires_at: null };
 
 /** Sign-in of an operator's browser. Register it under `/admin/v1`. */
 export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
@@ -132,14 +152,20 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
       void reply
         .header('set-cookie', cookies.write(request, 'admin', secret, maxAgeS))
         .header('cache-control', 'no-store');
-      return { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() };
+      return { signed_in: true, changes: false, expires_at: new Date(session.expiresAt).toISOString() };
     });
 
     const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
     app.get('/session', { schema: { ...show, security: [] }, onRequest }, async (request, reply) => {
       void reply.header('cache-control', 'no-store');
       const session = await adminSessions.find(request).catch(passOver);
-      return session ? { signed_in: true, expires_at: new Date(session.expiresAt).toISOString() } : NOBODY;
+      return session
+        ? {
+            signed_in: true,
+            changes: adminSessions.mayChange(session),
+            expires_at: new Date(session.expiresAt).toISOString(),
+          }
+        : NOBODY;
     });
 
     const end = schemaOf('Sign an operator out', 'Ends the session of the cookie.');

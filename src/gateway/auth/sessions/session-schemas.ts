@@ -1,7 +1,7 @@
 const text = (description: string) => ({ type: 'string', description }) as const;
 const textOrNull = (description: string) => ({ type: ['string', 'null'], description }) as const;
 
-const SIGNED_IN_BY = ['wallet', 'api_key', 'development'] as const;
+const SIGNED_IN_BY = ['wallet', 'api_key', 'development', 'person'] as const;
 
 /** The body of a sign-in: exactly one of the three fields. */
 export const signInSchema = {
@@ -43,9 +43,9 @@ export const sessionSchema = {
     },
     step_up: {
       type: ['string', 'null'],
-      enum: ['wallet', 'api_key', null],
+      enum: ['wallet', 'api_key', 'person', null],
       description:
-        'What keys, withdrawals and wallets need with the request itself: a wallet signs a new message, an API key is sent again. null: nothing.',
+        "What keys, withdrawals and wallets need with the request itself: a wallet signs a new message, an API key is sent again, a person signs in at the company's provider again. null: nothing.",
     },
     wallet: textOrNull('CAIP-10 with the network that was signed on.'),
     key: textOrNull('Hash of the API key.'),
@@ -74,6 +74,7 @@ export const sessionListSchema = {
           'wallet',
           'key',
           'client',
+          'network',
           'created_at',
           'seen_at',
           'idle_at',
@@ -86,6 +87,9 @@ export const sessionListSchema = {
           wallet: sessionSchema.properties.wallet,
           key: sessionSchema.properties.key,
           client: text('User-Agent of the browser.'),
+          network: textOrNull(
+            'Network that the sign-in came from: the first 24 bits of an IPv4 address, or 64 of IPv6.',
+          ),
           created_at: text('RFC 3339'),
           seen_at: text('RFC 3339, at most a minute old'),
           idle_at: text('RFC 3339'),

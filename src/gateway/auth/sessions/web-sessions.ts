@@ -10,7 +10,7 @@ import type { KeyCallers } from '../key-callers.ts';
 import type { SessionCookies } from './session-cookie.ts';
 
 /** The credential that a session began with. */
-type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key';
+type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key' | 'person';
 
 /** The session of a browser that signed in. Times are epoch milliseconds. */
 export interface WebSession {
@@ -25,13 +25,20 @@ export interface WebSession {
   readonly wallet: string | null;
   /** The browser's User-Agent. May be empty. */
   readonly client: string;
+  /** The network that the session began from. null for a session that is older than this column. */
+  readonly network: string | null;
+  /** Account of the person who signed in at the company's provider. null for others. */
+  readonly person: string | null;
+  /** The provider's name of its own session. null without one. */
+  readonly sid: string | null;
   readonly createdAt: number;
   /** The time of the last use. It lags behind by at most a minute, or a quarter of the idle time if that is shorter. */
   readonly seenAt: number;
   readonly expiresAt: number;
 }
 
-export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' | 'wallet' | 'client'>;
+export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' | 'wallet' | 'client'> &
+  Partial<Pick<WebSession, 'network' | 'person' | 'sid'>>;
 
 /** The sessions of an account, or only those of one of its keys. */
 export interface SessionScope {
@@ -56,6 +63,10 @@ export interface WebSessions {
   end(id: string): Promise<boolean>;
   /** Ends all sessions of the scope. Resolves with their number. */
   endAll(scope: SessionScope): Promise<number>;
+  /** Ends the sessions of a person, or only those of one session at the provider. Resolves with their number. */
+  endOfPerson(person: string, sid: string | null): Promise<number>;
+  /** Ends those of one session at the provider. Resolves with the persons. */
+  endOfSid(sid: string): Promise<readonly string[]>;
   /** Epoch milliseconds at which the session ends if it is not used again. */
   idleEnd(session: WebSession): number;
   /** Deletes at most `limit` sessions that are over. Resolves with their number. */
@@ -92,6 +103,8 @@ const SQL = loadStatements(import.meta.url, './sql/sessions.sql', [
   'seeSession',
   'deleteSession',
   'deleteSessions',
+  'deleteSessionsOfPerson',
+  'deleteSessionsOfSid',
   'sweepSessions',
 ]);
 
@@ -137,11 +150,11 @@ export function createWebSessions(
     wasGood: (secret) => Boolean(cached.get(idOf(secret))?.session),
     idleEnd: ({ seenAt }) => seenAt + idleMs,
 
-    async begin({ account, signedInBy, keyHash, wallet, client }) {
+    async begin({ account, signedInBy, keyHash, wallet, client, network = null, person = null, sid = null }) {
       const secret = randomBytes(32).toString('base64url');
       const at = now();
-      const expiresAt = at + (signedInBy === 'admin_key' ? adminLifetimeMs : lifetimeMs);
-      const who = [idOf(secret), account, signedInBy, keyHash, wallet, cleaned(client)];
+      const expiresAt = at + (account === ADMIN ? adminLifetimeMs : lifetimeMs);
+      const who = [idOf(secret), account, signedInBy, keyHash, wallet, cleaned(client), network, person, sid];
       const [row] = await database.query(SQL.insertSession, [...who, at, expiresAt]);
       const dropped = await database.query(SQL.dropOldestSessions, [account, keyHash ?? '', SESSIONS_PER_KEY_MAX]);
       for (const { id } of dropped) forget(id as string);
@@ -181,6 +194,18 @@ export function createWebSessions(
       return gone.length;
     },
 
+    async endOfPerson(person, sid) {
+      const gone = await database.query(SQL.deleteSessionsOfPerson, [person, sid ?? '']);
+      for (const { id } of gone) forget(id as string);
+      return gone.length;
+    },
+
+    async endOfSid(sid) {
+      const gone = await database.query(SQL.deleteSessionsOfSid, [sid]);
+      for (const { id } of gone) forget(id as string);
+      return [...new Set(gone.map(({ person }) => person as string))];
+    },
+
     async sweep(limit) {
       const at = now();
       return (await database.query(SQL.sweepSessions, [at, at - idleMs, limit])).length;
@@ -197,6 +222,9 @@ const sessionOf = (row: Row): WebSession => ({
   keyHash: row['key_hash'] as string | null,
   wallet: row['wallet'] as string | null,
   client: row['client'] as string,
+  network: row['network'] as string | null,
+  person: row['person'] as string | null,
+  sid: row['sid'] as string | null,
   createdAt: Number(row['created_at']),
   seenAt: Number(row['seen_at']),
   expiresAt: Number(row['expires_at']),
@@ -229,6 +257,7 @@ interface SessionCallersOptions extends LookupDeps {
   readonly cookies: SessionCookies;
   readonly keys: Pick<KeyCallers, 'callerOfHash'>;
   readonly acceptDevelopment: boolean;
+  readonly now: () => number;
 }
 
 /**
@@ -239,14 +268,21 @@ interface SessionCallersOptions extends LookupDeps {
 export type SessionCallers = (request: WebRequest, address: string) => Caller | Promise<Caller> | null;
 
 export function createSessionCallers(options: SessionCallersOptions): SessionCallers {
-  const { cookies, keys, acceptDevelopment } = options;
+  const { cookies, keys, acceptDevelopment, now } = options;
 
   const callerOf = (session: WebSession): Caller | Promise<Caller> => {
-    const { id, account, signedInBy, keyHash, wallet } = session;
+    const { id, account, signedInBy, keyHash, wallet, createdAt } = session;
     if (signedInBy === 'wallet' && wallet !== null)
       return { account, key: null, wallet: { caip10: wallet, nonce: null }, session: { id, method: signedInBy } };
     if (signedInBy === 'development' && acceptDevelopment)
       return { account, key: null, wallet: null, session: { id, method: signedInBy } };
+    if (signedInBy === 'person' && account !== ADMIN)
+      return {
+        account,
+        key: null,
+        wallet: null,
+        session: { id, method: signedInBy, fresh: isFresh(createdAt, now()) },
+      };
     if (signedInBy !== 'api_key' || keyHash === null) throw sessionOver();
     const withSession = (caller: Caller): Caller => ({ ...caller, session: { id, method: 'api_key' } });
     return after(
@@ -262,6 +298,10 @@ export function createSessionCallers(options: SessionCallersOptions): SessionCal
     return after(findGuarded(options, secret, address, notOver), callerOf);
   };
 }
+
+/** How long a sign-in at the company's provider is a proof for what needs more than a cookie. */
+const FRESH_MS = 15 * 60_000;
+export const isFresh = (createdAt: number, at: number): boolean => at - createdAt < FRESH_MS;
 
 function notOver(session: WebSession | null): WebSession {
   if (session === null) throw sessionOver();

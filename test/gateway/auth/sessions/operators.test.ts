@@ -13,7 +13,11 @@ const read = async (browser: Browser, headers: Record<string, string | undefined
 
 test('the admin key begins a session of an hour, which reads', async () => {
   const browser = openBrowser(spine.origin);
-  expect((await browser.ask('GET', '/admin/v1/session')).body).toEqual({ signed_in: false, expires_at: null });
+  expect((await browser.ask('GET', '/admin/v1/session')).body).toEqual({
+    signed_in: false,
+    changes: false,
+    expires_at: null,
+  });
   expect(await read(browser)).toBe(401);
   const { status, cookie, body } = await signIn(browser);
   expect([status, body['signed_in']]).toEqual([200, true]);

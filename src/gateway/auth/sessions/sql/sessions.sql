@@ -1,6 +1,7 @@
 -- name: insertSession
-INSERT INTO web_sessions (id, account, signed_in_by, key_hash, wallet, client, created_at, seen_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $8)
+INSERT INTO web_sessions (id, account, signed_in_by, key_hash, wallet, client, network, person, sid, created_at, seen_at,
+  expires_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $10, $11)
 RETURNING *
 
 -- name: dropOldestSessions
@@ -26,6 +27,13 @@ DELETE FROM web_sessions WHERE id = $1 RETURNING id
 
 -- name: deleteSessions
 DELETE FROM web_sessions WHERE account = $1 AND ($2 = 0 OR key_hash = $3) RETURNING id
+
+-- name: deleteSessionsOfPerson
+-- $2 is empty for all of them.
+DELETE FROM web_sessions WHERE person = $1 AND ($2 = '' OR sid = $2) RETURNING id
+
+-- name: deleteSessionsOfSid
+DELETE FROM web_sessions WHERE person IS NOT NULL AND sid = $1 RETURNING id, person
 
 -- name: sweepSessions
 -- Both conditions have an index. The session of a deleted key is useless, but its row stays until its time is over.

@@ -1,0 +1,101 @@
+import { loadStatements, type Database, type Row } from '#store';
+import { createSealedTexts } from '#security';
+import { ADMIN_ROLES, type AdminRole } from '../administrators/admin-keys.ts';
+
+/** A person of the company, as the provider last described the person. Times are epoch milliseconds. */
+export interface Person {
+  /** Of the issuer and the subject. The email is never the identity. */
+  readonly account: string;
+  readonly subject: string;
+  readonly name: string;
+  readonly adminRoles: readonly AdminRole[];
+  /** Accounts of organisations in which a group made the person a member. */
+  readonly organisations: readonly string[];
+  /** null if the provider gave none. */
+  readonly refreshToken: string | null;
+  readonly answeredAt: number;
+}
+
+/** People in the database. All methods reject with the database's error. */
+export interface PeopleStore {
+  put(person: Person, dueAt: number): Promise<void>;
+  find(account: string): Promise<Person | null>;
+  /** At most `limit` people who are due. No other gateway gets them before `until`. */
+  claim(limit: number, until: number): Promise<readonly ClaimedPerson[]>;
+  /** Replaces the token of a claimed person. False if a newer sign-in has brought another one. */
+  renewToken(claimed: ClaimedPerson, token: string): Promise<ClaimedPerson | null>;
+  askSoon(account: string): Promise<void>;
+  silentSince(at: number, limit: number): Promise<readonly Person[]>;
+  /** Accounts with open sessions. */
+  absentSince(at: number, limit: number): Promise<readonly string[]>;
+  delete(account: string): Promise<void>;
+}
+
+export interface ClaimedPerson extends Person {
+  /** The token as it is in the database. */
+  readonly sealedToken: string;
+}
+
+const SQL = loadStatements(import.meta.url, './sql/people.sql', [
+  'putPerson',
+  'findPerson',
+  'claimPeople',
+  'renewToken',
+  'askSoon',
+  'listSilent',
+  'listAbsent',
+  'deletePerson',
+]);
+
+interface PeopleStoreOptions {
+  /** 32 bytes that the gateways share. */
+  readonly secret: Uint8Array;
+  readonly now: () => number;
+}
+
+export function createPeopleStore(database: Pick<Database, 'query'>, { secret, now }: PeopleStoreOptions): PeopleStore {
+  const seals = createSealedTexts(secret);
+  const personOf = (row: Row): Person => {
+    const account = row['account'] as string;
+    const sealed = row['refresh_token'] as string | null;
+    const roles = JSON.parse(row['admin_roles'] as string) as readonly string[];
+    return {
+      account,
+      subject: row['subject'] as string,
+      name: row['name'] as string,
+      adminRoles: ADMIN_ROLES.filter((role) => roles.includes(role)),
+      organisations: JSON.parse(row['organisations'] as string) as readonly string[],
+      refreshToken: sealed === null ? null : seals.open(account, sealed),
+      answeredAt: Number(row['answered_at']),
+    };
+  };
+  return {
+    async put({ account, subject, name, adminRoles, organisations, refreshToken, answeredAt }, dueAt) {
+      const lists = [JSON.stringify(adminRoles), JSON.stringify(organisations)];
+      const sealed = refreshToken === null ? null : seals.seal(account, refreshToken);
+      await database.query(SQL.putPerson, [account, subject, name, ...lists, sealed, answeredAt, dueAt]);
+    },
+    async find(account) {
+      const [row] = await database.query(SQL.findPerson, [account]);
+      return row ? personOf(row) : null;
+    },
+    async claim(limit, until) {
+      const rows = await database.query(SQL.claimPeople, [now(), until, limit]);
+      return rows.map((row) => ({ ...personOf(row), sealedToken: row['refresh_token'] as string }));
+    },
+    async renewToken(claimed, token) {
+      const sealedToken = seals.seal(claimed.account, token);
+      const rows = await database.query(SQL.renewToken, [claimed.account, claimed.sealedToken, sealedToken]);
+      return rows.length === 0 ? null : { ...claimed, refreshToken: token, sealedToken };
+    },
+    async askSoon(account) {
+      await database.query(SQL.askSoon, [account, now()]);
+    },
+    silentSince: async (at, limit) => (await database.query(SQL.listSilent, [at, limit])).map(personOf),
+    absentSince: async (at, limit) =>
+      (await database.query(SQL.listAbsent, [at, limit])).map((row) => row['account'] as string),
+    async delete(account) {
+      await database.query(SQL.deletePerson, [account]);
+    },
+  };
+}

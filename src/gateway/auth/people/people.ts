@@ -1,0 +1,172 @@
+import type { MicroUsd } from '#billing';
+import type { Config } from '#config';
+import { type ConsumerStore, type LimitsStore, type MemberStore, subjectAccount, USUAL_PERCENTAGES } from '#accounts';
+import { localAccount } from '#accounts/names';
+import { ADMIN_ROLES, type AdminRole } from '../administrators/admin-keys.ts';
+import type { WebSessions } from '../sessions/web-sessions.ts';
+import type { ClaimedPerson, PeopleStore, Person } from './people-store.ts';
+import { type LogoutToken, type PeopleProvider, type PersonClaims, ProviderAway, ProviderRefusal } from './provider.ts';
+
+/** The company's people: what the provider says of them becomes rights, memberships and budgets. */
+export interface People {
+  /** The person who has just signed in, with rights. null if no group of the person has a rule. */
+  arrived(claims: PersonClaims): Promise<Person | null>;
+  /** Rights of administrators. null for nobody, and for a person without any. */
+  readonly rolesOf: (account: string) => Promise<readonly AdminRole[] | null>;
+  /** Ends the sessions that a logout token names, and asks the provider about the person soon. */
+  logout(token: LogoutToken): Promise<void>;
+  /** Asks the provider about people who are due, and ends what nobody vouches for any more. */
+  follow(): Promise<void>;
+}
+
+interface PeopleDeps {
+  readonly config: Config['people'] & { readonly issuer: string };
+  readonly provider: Pick<PeopleProvider, 'refresh'>;
+  readonly store: PeopleStore;
+  readonly sessions: Pick<WebSessions, 'endOfPerson' | 'endOfSid'>;
+  readonly members: Pick<MemberStore, 'find' | 'add' | 'change' | 'remove'>;
+  readonly limits: Pick<LimitsStore, 'get'>;
+  readonly consumers: Pick<ConsumerStore, 'create'>;
+  /** Called if the provider cannot be asked. */
+  readonly onAway: (error: unknown) => void;
+  readonly now: () => number;
+}
+
+/** People that a gateway asks about at the same time. */
+const AT_ONCE = 20;
+/** A gateway that has claimed a person, and stops, leaves the person to others after this time. */
+const CLAIM_MS = 60_000;
+/** A person of whom the provider has said nothing for so long loses the memberships, and the keys with them. */
+const SILENT_MS = 30 * 24 * 60 * 60_000;
+const BATCH = 200;
+
+interface Membership {
+  readonly role: 'viewer' | 'member' | 'admin';
+  /** Micro-USD a month. null: none. */
+  readonly budget: MicroUsd | null;
+}
+
+const ROLES = ['viewer', 'member', 'admin'] as const;
+
+/** The rights that the rules give to somebody in these groups: of several rules, the highest role and budget. */
+function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) {
+  const own = rules.filter(({ group }) => groups.includes(group));
+  const organisations = new Map<string, Membership>();
+  for (const { organisation, role, budget } of own) {
+    if (organisation === null) continue;
+    const account = localAccount(organisation);
+    const other = organisations.get(account);
+    const higher = other && ROLES.indexOf(other.role) > ROLES.indexOf(role) ? other.role : role;
+    const more =
+      other === undefined ? budget : other.budget === null || budget === null ? null : max(other.budget, budget);
+    organisations.set(account, { role: higher, budget: more });
+  }
+  const adminRoles = ADMIN_ROLES.filter((role) => own.some(({ admin }) => admin.includes(role)));
+  return { adminRoles, organisations };
+}
+
+const max = (one: bigint, other: bigint): bigint => (one > other ? one : other);
+
+export function createPeople(deps: PeopleDeps): People {
+  const { config, provider, store, sessions, members, limits, consumers, onAway, now } = deps;
+
+  const join = async (organisation: string, account: string, name: string, { role, budget }: Membership) => {
+    // The label may be that of another account.
+    const label = organisation.split(':').at(-1)!;
+    if ((await consumers.create(organisation, label)) === null) await consumers.create(organisation, '');
+    const had =
+      (await members.find(organisation, account)) ??
+      (await members.add({ account: organisation, member: account, role, name }));
+    // An owner was made by a person, and stays one.
+    if (had !== null && had.role !== role && had.role !== 'owner')
+      await members.change(organisation, account, { role });
+    const { budgets } = await limits.get(organisation, account);
+    const monthly = budgets.find(({ limitReset }) => limitReset === 'monthly');
+    if (budget === null || (monthly !== undefined && monthly.limit === budget && !monthly.limitSoft)) return;
+    const rest = budgets.filter(({ limitReset }) => limitReset !== 'monthly');
+    const own = { limit: budget, limitReset: 'monthly', limitSoft: false, notify: USUAL_PERCENTAGES } as const;
+    await members.change(organisation, account, { limits: { budgets: [...rest, own] } });
+  };
+
+  const leave = async (person: Pick<Person, 'account'>, organisations: Iterable<string>) => {
+    for (const organisation of organisations) await members.remove(organisation, person.account);
+  };
+
+  /** Makes the rights of a person what the provider says now. Those that end come first, and are noted last. */
+  const apply = async (account: string, claims: PersonClaims, before: Person | null): Promise<Person | null> => {
+    const { adminRoles, organisations } = rightsOf(config.groups, claims.groups);
+    await leave(
+      { account },
+      (before?.organisations ?? []).filter((one) => !organisations.has(one)),
+    );
+    if (adminRoles.length === 0 && organisations.size === 0) {
+      // Sessions stay: they have no rights beyond the person's own account.
+      if (before === null) return null;
+    }
+    const { subject, name, refreshToken } = claims;
+    const at = now();
+    const person = { account, subject, name, adminRoles, refreshToken, answeredAt: at };
+    // Noted before they exist, so that they end even if this gateway stops in between.
+    await store.put({ ...person, organisations: [...organisations.keys()] }, at + config.refreshMs);
+    for (const [organisation, membership] of organisations) await join(organisation, account, name, membership);
+    return { ...person, organisations: [...organisations.keys()] };
+  };
+
+  /** The provider does not know the person any more. */
+  const remove = async (person: Person) => {
+    await sessions.endOfPerson(person.account, null);
+    await leave(person, person.organisations);
+    await store.delete(person.account);
+  };
+
+  const ask = async (claimed: ClaimedPerson): Promise<void> => {
+    // The secret of the gateways has changed: nobody can ask with this token.
+    if (claimed.refreshToken === null) return;
+    let current = claimed;
+    const isNewest = async () => (await store.renewToken(current, current.refreshToken!)) !== null;
+    try {
+      const claims = await provider.refresh(claimed.refreshToken, claimed.subject, async (token) => {
+        current = (await store.renewToken(current, token)) ?? current;
+      });
+      if ((await store.find(claimed.account))?.refreshToken === current.refreshToken)
+        await apply(claimed.account, claims, claimed);
+    } catch (error) {
+      if (error instanceof ProviderAway) onAway(error);
+      else if (!(error instanceof ProviderRefusal)) throw error;
+      else if (await isNewest()) await remove(claimed);
+    }
+  };
+
+  return {
+    async arrived(claims) {
+      const account = subjectAccount(config.issuer, claims.subject);
+      const before = await store.find(account);
+      const person = await apply(account, claims, before);
+      if (person !== null && person.adminRoles.length === 0 && person.organisations.length === 0) return null;
+      return person;
+    },
+
+    async rolesOf(account) {
+      const roles = (await store.find(account))?.adminRoles ?? [];
+      return roles.length === 0 ? null : roles;
+    },
+
+    async logout({ subject, sid }) {
+      const named = subject === null ? null : subjectAccount(config.issuer, subject);
+      if (named !== null) await sessions.endOfPerson(named, sid);
+      const ended = named === null && sid !== null ? await sessions.endOfSid(sid) : [];
+      for (const account of named === null ? ended : [named]) await store.askSoon(account);
+    },
+
+    async follow() {
+      for (let claimed = AT_ONCE; claimed === AT_ONCE;) {
+        const people = await store.claim(AT_ONCE, now() + CLAIM_MS);
+        claimed = people.length;
+        await Promise.all(people.map(ask));
+      }
+      const absent = await store.absentSince(now() - config.refreshMs - config.absentMs, BATCH);
+      for (const account of absent) await sessions.endOfPerson(account, null);
+      for (const person of await store.silentSince(now() - SILENT_MS, BATCH)) await remove(person);
+    },
+  };
+}

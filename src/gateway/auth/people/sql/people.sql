@@ -1,0 +1,34 @@
+-- name: putPerson
+INSERT INTO people (account, subject, name, admin_roles, organisations, refresh_token, answered_at, due_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (account) DO UPDATE SET name = excluded.name, admin_roles = excluded.admin_roles,
+  organisations = excluded.organisations, refresh_token = excluded.refresh_token, answered_at = excluded.answered_at,
+  due_at = excluded.due_at
+
+-- name: findPerson
+SELECT * FROM people WHERE account = $1
+
+-- name: claimPeople
+-- People who are due, each for one gateway, which has until $2 for them.
+UPDATE people SET due_at = $2 WHERE due_at <= $1 AND account IN (
+  SELECT account FROM people WHERE due_at <= $1 AND refresh_token IS NOT NULL ORDER BY due_at LIMIT $3
+) RETURNING *
+
+-- name: renewToken
+-- Only while no newer sign-in has brought another one.
+UPDATE people SET refresh_token = $3 WHERE account = $1 AND refresh_token = $2 RETURNING account
+
+-- name: askSoon
+UPDATE people SET due_at = $2 WHERE account = $1
+
+-- name: listSilent
+-- People about whom the provider has said nothing since $1, and who still have something.
+SELECT * FROM people WHERE answered_at <= $1 AND organisations <> '[]' ORDER BY answered_at LIMIT $2
+
+-- name: listAbsent
+-- People about whom the provider has said nothing since $1, and who are still signed in.
+SELECT account FROM people WHERE answered_at <= $1
+  AND EXISTS (SELECT 1 FROM web_sessions WHERE web_sessions.person = people.account) LIMIT $2
+
+-- name: deletePerson
+DELETE FROM people WHERE account = $1

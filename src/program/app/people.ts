@@ -1,0 +1,53 @@
+import { type ConsumerStore, createConsumerStore, type LimitsStore, type MemberStore } from '#accounts';
+import { createPeople, createPeopleProvider, createPeopleStore, type People, type WebSessions } from '#auth';
+import type { Foundation } from './foundation.ts';
+
+interface PeopleParts {
+  readonly sessions: WebSessions;
+  readonly members: MemberStore;
+  readonly limits: LimitsStore;
+}
+
+/** The company's people, and their provider. null if none is configured. */
+export type OpenPeople = ReturnType<typeof openPeople>;
+
+/** Of three reads by an index. How often a person is asked about is `people.refresh_ms`. */
+const FOLLOW_MS = 5_000;
+
+export function openPeople(foundation: Foundation, { sessions, members, limits }: PeopleParts) {
+  const { config, database, identity, outages, opened, now, elapsed } = foundation;
+  const { issuer } = config.people;
+  if (issuer === null) return null;
+  const own = { ...config.people, issuer };
+  const onError = (error: unknown) =>
+    outages.failed('provider of people', { err: error }, 'a sign-in at the provider of the company failed');
+  const provider = createPeopleProvider({ config: own, elapsed, now, onError });
+  const consumers: ConsumerStore = createConsumerStore(database, { now });
+  const people: People = createPeople({
+    config: own,
+    provider,
+    store: createPeopleStore(database, { secret: identity.secret('tokens of people'), now }),
+    sessions,
+    members,
+    limits,
+    consumers,
+    onAway: onError,
+    now,
+  });
+  let running: Promise<void> | null = null;
+  const follow = () => {
+    running ??= people
+      .follow()
+      .catch((error: unknown) =>
+        outages.failed('people', { err: error }, 'the people of the company could not be followed; it is tried again'),
+      )
+      .finally(() => (running = null));
+  };
+  const timer = setInterval(follow, FOLLOW_MS);
+  follow();
+  opened.defer(async () => {
+    clearInterval(timer);
+    await running;
+  });
+  return { ...people, provider, onError };
+}
