@@ -8,6 +8,7 @@ import { signSignIn } from '../wallet/sign-in-message.ts';
 import { useWallets } from '../wallet/use-wallets.ts';
 import { type FoundWallet, WalletError } from '../wallet/wallet.ts';
 import { WalletList } from '../wallet/wallet-list.tsx';
+import { CompanyLink } from './company.tsx';
 import { AccountName, shortAccount } from './account-name.tsx';
 
 /** Headers that prove who the user is. Valid for one request. */
@@ -51,6 +52,13 @@ export function ProofProvider({
         <p className="mb-1 font-medium">{act}</p>
         {session.step_up === 'wallet' ? (
           <ByWallet session={session} act={act ?? ''} onProof={done} />
+        ) : session.step_up === 'person' ? (
+          <div className="grid justify-items-start gap-4">
+            <p className="text-soft">
+              This needs a sign-in of the last 15 minutes. You come back to this page, and then begin this again.
+            </p>
+            <CompanyLink after={location.pathname + location.search} />
+          </div>
         ) : (
           <ByKey session={session} onProof={done} />
         )}

@@ -7,6 +7,7 @@ import { Button } from '../ui/button.tsx';
 import { Empty } from '../ui/empty.tsx';
 import { ErrorNote } from '../ui/error-note.tsx';
 import { PageSkeleton } from '../ui/skeleton.tsx';
+import { COMPANY } from './company.tsx';
 import { comesByItself, stayAway } from './local-developer.ts';
 
 /**
@@ -64,7 +65,7 @@ export function SignedIn({ children }: { readonly children: (session: Session) =
     <Empty
       heading="h1"
       title="Sign in to see this"
-      text="This page is about your account: sign in with a wallet or an API key."
+      text={`This page is about your account: sign in with ${COMPANY === null ? '' : `${COMPANY}, `}a wallet or an API key.`}
       action={
         <Link
           href={`/sign-in?next=${encodeURIComponent(query === '' ? path : `${path}?${query}`)}`}

@@ -1,12 +1,13 @@
 import { passIfSignedOut } from './api-error.ts';
 import { api, call, type Schemas } from './client.ts';
 
-/** The operator's session in this browser. It can only read. Changes need the admin key. */
+/** The operator's session in this browser. Changes need the admin key, or a fresh sign-in at the company's provider. */
 export type OperatorSession = Schemas['AdminSession'];
 
 const PATH = '/admin/v1/session';
-/** The headers of a request with the admin key. */
-export const withKey = (key: string) => ({ authorization: `Bearer ${key}` });
+/** The headers of a request with the admin key. Empty for a person of the company, who needs none. */
+export const withKey = (key: string): { authorization?: string } =>
+  key === '' ? {} : { authorization: `Bearer ${key}` };
 
 export const askOperator = (): Promise<OperatorSession> => call(api.GET(PATH));
 export const signInOperator = (key: string): Promise<OperatorSession> =>

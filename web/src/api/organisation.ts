@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { actsFor } from './acting.ts';
-import { type AnswerOf, api, data, type Schemas } from './client.ts';
+import { type AnswerOf, api, data, ownApi, type Schemas } from './client.ts';
 
 /* Organisations, members and limits of the API. Amounts are USD. */
 
@@ -19,6 +19,16 @@ export const useOrganisations = (enabled = true) =>
     queryFn: () => data(api.GET('/api/v1/organisations', { params: { query: { limit: 100 } } })),
     enabled,
   });
+/** The same for the signed-in account, even if this tab acts for one of them. */
+export const useOwnOrganisations = () =>
+  useQuery({
+    queryKey: ['own-organisations'],
+    queryFn: () => data(ownApi.GET('/api/v1/organisations', { params: { query: { limit: 100 } } })),
+  });
+export const organisationName = ({ label, account }: Organisation): string =>
+  label === '' ? (account.split(':').at(-1) ?? account) : label;
+/** Whether a member may have keys. */
+export const mayCall = (role: Role): boolean => role !== 'viewer';
 export const useMembers = (enabled = true) =>
   useQuery({ queryKey: ['members'], queryFn: () => data(api.GET('/api/v1/members')), enabled });
 export const useLimits = () => useQuery({ queryKey: ['limits'], queryFn: () => data(api.GET('/api/v1/limits')) });

@@ -8,6 +8,8 @@ interface Boot {
   readonly analytics: boolean;
   /** Whether programs can sign in at the gateway by OAuth. */
   readonly authorization: boolean;
+  /** The name on the button of the company's people. null if they cannot sign in. */
+  readonly people: string | null;
   /** Paths whose pages are on another site. */
   readonly elsewhere: readonly string[];
   /** Host names that wallets may sign in to. The first one is used. */
@@ -24,6 +26,7 @@ export const BOOT: Boot = {
   mode: 'production',
   analytics: false,
   authorization: false,
+  people: null,
   elsewhere: [],
   sign_in_domains: [],
   ...boot,

@@ -18,7 +18,7 @@ interface AccountChange<T> {
   /** A sentence that says what the admin key is asked for. */
   readonly confirm: string;
   /** Makes the request with these headers. */
-  send(headers: { readonly authorization: string }): Promise<{ readonly data?: { readonly data: T } }>;
+  send(headers: { readonly authorization?: string }): Promise<{ readonly data?: { readonly data: T } }>;
 }
 
 /**

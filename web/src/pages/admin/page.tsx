@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
+import { COMPANY, CompanyLink } from '../../account/company.tsx';
 import { useSearchState } from '../../app/search.ts';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -36,15 +37,29 @@ export default function AdminPage(): ReactNode {
   const operator = useQuery({ queryKey: ['operator'], queryFn: askOperator, refetchInterval: 60_000 });
   return (
     <QueryView query={operator}>
-      {({ signed_in, expires_at }) =>
+      {({ signed_in, expires_at, changes }) =>
         signed_in ? (
-          <AdminKeyProvider>
+          <AdminKeyProvider needsKey={!changes}>
             <Pages until={expires_at} />
           </AdminKeyProvider>
         ) : (
           <div className="mx-auto max-w-xl">
-            <Heading title="Operator" lead="Sign in with the admin key of this gateway." />
-            <OperatorForm open onDone={() => void operator.refetch()} />
+            <Heading
+              title="Operator"
+              lead={
+                COMPANY === null ? 'Sign in with the admin key of this gateway.' : 'Sign in to administer this gateway.'
+              }
+            />
+            {COMPANY !== null && (
+              <div className="mb-5 grid justify-items-start gap-3 rounded-xl border border-line bg-card px-5 py-4">
+                <p className="text-soft">
+                  Administrators sign in at {COMPANY}, also if the admin key is lost. What you may do follows from your
+                  groups there.
+                </p>
+                <CompanyLink after="/admin" />
+              </div>
+            )}
+            <OperatorForm open={COMPANY === null} onDone={() => void operator.refetch()} />
           </div>
         )
       }
@@ -62,7 +77,7 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
     onSuccess: () => {
       // The session is set to signed out first, so that the pages disappear. A query that is removed while it is shown
       // would be sent again.
-      queries.setQueryData<OperatorSession>(['operator'], { signed_in: false, expires_at: null });
+      queries.setQueryData<OperatorSession>(['operator'], { signed_in: false, changes: false, expires_at: null });
       queries.removeQueries({ queryKey: ['admin'] });
     },
   });

@@ -12,6 +12,8 @@ import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { bodyOf, KeyFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
+import { mayCall, organisationName, useOwnOrganisations } from '../../api/organisation.ts';
+import { Choice } from '../../ui/choice.tsx';
 import { faultsOf } from '../dashboard/keys/new-key.tsx';
 import { addressName, addressServices } from './addresses.ts';
 
@@ -95,6 +97,9 @@ function What({ asked }: { readonly asked: Asked }): ReactNode {
   );
 }
 
+/** The choice of the account that is signed in. */
+const OWN = 'own';
+
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
 
 function Answer({
@@ -115,6 +120,11 @@ function Answer({
     services: addressServices(asked.resources).join('\n'),
   });
   const prove = useProof();
+  const { data: organisations = [] } = useOwnOrganisations();
+  const payers = organisations.filter(({ role }) => mayCall(role));
+  // Somebody of a company usually has no money of their own.
+  const [chosen, setPayer] = useState<string | null>(null);
+  const payer = chosen ?? (session.signed_in_by === 'person' ? payers[0]?.account : undefined) ?? OWN;
   const params = { path: { id } };
   const goOn = {
     onSuccess: (next: { readonly redirect_to: string } | null) => next && location.assign(next.redirect_to),
@@ -122,7 +132,10 @@ function Answer({
   const allow = useMutation({
     mutationFn: async () => {
       const headers = await prove(`Let ${hostOf(asked)} call services in your name.`);
-      return headers === null ? null : call(ownApi.POST(PATH, { params, body: bodyOf(draft), headers }));
+      const acting = payer === OWN ? {} : { 'x-tollgate-account': payer };
+      return headers === null
+        ? null
+        : call(ownApi.POST(PATH, { params, body: bodyOf(draft), headers: { ...headers, ...acting } }));
     },
     ...goOn,
   });
@@ -137,9 +150,23 @@ function Answer({
   return (
     <Card title="What you allow">
       <form onSubmit={submit} className="grid gap-5">
+        {payers.length > 0 && (
+          <div className="grid justify-items-start gap-2">
+            <p className="font-medium">Who pays</p>
+            <Choice
+              label="Who pays"
+              options={[
+                { value: OWN, text: 'My own account' },
+                ...payers.map((one) => ({ value: one.account, text: organisationName(one) })),
+              ]}
+              chosen={payer}
+              onChoose={setPayer}
+            />
+          </div>
+        )}
         <p className="text-soft">
-          It calls as <AccountName account={session.account} />, within these limits. You can change them, or sign it
-          out, at any time under Keys.
+          It calls as <AccountName account={payer === OWN ? session.account : payer} />, within these limits. You can
+          change them, or sign it out, at any time under Keys.
         </p>
         <KeyFields
           ends

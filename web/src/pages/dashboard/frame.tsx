@@ -126,7 +126,7 @@ function Acting(): ReactNode {
   );
 }
 
-const BY = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
+const BY = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer', person: 'Company' } as const;
 
 function Who({ session }: { readonly session: Session }): ReactNode {
   const { changed } = useSession();

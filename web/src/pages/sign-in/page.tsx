@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { useLocation, useSearch } from 'wouter';
 import { askSession, signIn, type SignInProof, useSession } from '../../api/session.ts';
 import { isElsewhere, Link } from '../../app/link.tsx';
+import { COMPANY, COMPANY_FAILURES, CompanyLink } from '../../account/company.tsx';
 import { AccountName } from '../../account/account-name.tsx';
 import { stayAway } from '../../account/local-developer.ts';
 import { buttonStyle } from '../../ui/button-style.ts';
@@ -33,10 +34,20 @@ const placeAfter = (query: string): string => {
 
 export default function SignInPage(): ReactNode {
   const { session } = useSession();
-  const after = placeAfter(useSearch());
+  const query = useSearch();
+  const after = placeAfter(query);
+  const outcome = new URLSearchParams(query).get('people');
+  const failure = outcome === null ? undefined : COMPANY_FAILURES[outcome];
+  if (outcome === 'done') return <Arrival after={after} />;
   return (
     <div className="mx-auto max-w-xl">
       <Heading title="Sign in" lead="To see your balance, your calls and your keys, and to try services." />
+      {failure !== undefined && (
+        <div role="alert" className="mb-6 rounded-xl border border-line bg-accent-wash px-5 py-3.5">
+          <p className="font-medium">{failure.title}</p>
+          <p className="text-soft">{failure.text}</p>
+        </div>
+      )}
       {session !== null && (
         <div className="mb-6 flex flex-wrap items-center justify-between gap-3 rounded-xl border border-line bg-accent-wash px-5 py-3.5">
           <p>
@@ -50,6 +61,23 @@ export default function SignInPage(): ReactNode {
       <Ways after={after} />
     </div>
   );
+}
+
+/** The provider of the company has sent the browser back, and its session is there. */
+function Arrival({ after }: { readonly after: string }): ReactNode {
+  const { changed } = useSession();
+  const [, navigate] = useLocation();
+  const found = useQuery({ queryKey: ['session', 'arrival'], queryFn: askSession, staleTime: 0 });
+  const session = found.data;
+  useEffect(() => {
+    if (session === undefined) return;
+    if (session.account === null) return navigate('/sign-in?people=over', { replace: true });
+    stayAway(false);
+    changed(session);
+    if (isElsewhere(after)) location.replace(after);
+    else navigate(after, { replace: true });
+  }, [session, changed, navigate, after]);
+  return <QueryView query={found}>{() => <p className="text-soft">You are signed in.</p>}</QueryView>;
 }
 
 function Ways({ after }: { readonly after: string }): ReactNode {
@@ -104,6 +132,14 @@ function Ways({ after }: { readonly after: string }): ReactNode {
                 Sign in as the local developer
               </Button>
               {fault((way) => way === 'development')}
+            </Card>
+          )}
+          {COMPANY !== null && (
+            <Card title={COMPANY}>
+              <p className="mb-4 text-soft">
+                Your company says who you are, and what its groups may do here. You need no wallet and no key.
+              </p>
+              <CompanyLink after={after} />
             </Card>
           )}
           {open.includes('wallet') && (

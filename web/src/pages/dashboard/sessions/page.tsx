@@ -16,7 +16,7 @@ import { browserName } from './browser-name.ts';
 
 type OpenSession = AnswerOf<'listYourSessions'>['data'][number];
 
-const WAYS = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer' } as const;
+const WAYS = { wallet: 'Wallet', api_key: 'API key', development: 'Local developer', person: 'Company' } as const;
 
 export default function SessionsPage(): ReactNode {
   return (
@@ -63,12 +63,19 @@ function Sessions(): ReactNode {
           {/* A phone shows no other column, and several sessions may have the same browser. */}
           <p className="text-sm text-soft sm:hidden">
             {WAYS[row.signed_in_by]}, used <Time at={row.seen_at} />, signed in <Time at={row.created_at} />
+            {row.network !== null && <> from {row.network}</>}
           </p>
         </div>
       ),
     },
     { id: 'by', head: 'Signed in by', from: 'sm', cell: (row) => WAYS[row.signed_in_by] },
     { id: 'since', head: 'Signed in', from: 'md', cell: (row) => <Time at={row.created_at} /> },
+    {
+      id: 'from',
+      head: 'From',
+      from: 'md',
+      cell: (row) => <span className="text-soft">{row.network ?? 'not known'}</span>,
+    },
     { id: 'seen', head: 'Last used', from: 'sm', cell: (row) => <Time at={row.seen_at} /> },
     { id: 'ends', head: 'Ends', from: 'lg', cell: (row) => <Time at={row.expires_at} /> },
     {
