@@ -100,7 +100,10 @@ function refuseKeylessStore(media: OptionValues['media'], reading: ConfigReading
 }
 
 /** Complains about a provider of people without the name and the secret of this gateway there. */
-function refuseNamelessPeople({ issuer, clientId, clientSecret }: OptionValues['people'], reading: ConfigReading): void {
+function refuseNamelessPeople(
+  { issuer, clientId, clientSecret }: OptionValues['people'],
+  reading: ConfigReading,
+): void {
   for (const [key, value, meaning] of [
     ['client_id', clientId, 'the name of this gateway at the provider'],
     ['client_secret', clientSecret, 'the secret of this gateway at the provider'],
