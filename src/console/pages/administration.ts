@@ -4,3 +4,4 @@ export { administratorRoutes } from './account/administrator-routes.ts';
 export { type ArchiveRunView, type Archives, archiveRoutes, type AskedArchive } from './account/archive-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';
 export { type FindKeyUsage, createKeyUsage } from './account/key-usage.ts';
+export { type PaidOffer, reconciliationRoutes } from './account/reconciliation-routes.ts';

@@ -82,34 +82,37 @@ it('our own CSV has what it has', () => {
 });
 
 it('refuses what it does not know, and says what it found and what it knows', async () => {
-  const refused = (vendor: Vendor, content: string) => expect(() => readExport(vendor, content, 'my.csv'));
-  refused('openai', 'Date,Slug,Usage\n').toThrow(
+  const refused = (vendor: Vendor, content: string, error: string | RegExp) =>
+    expect(() => readExport(vendor, content, 'my.csv')).toThrow(error);
+  refused(
+    'openai',
+    'Date,Slug,Usage\n',
     /no known format of openai. Its columns: Date, Slug, Usage\.\nKnown formats of openai:\n {2}usage of completions, CSV, with start_time_iso, model/,
   );
-  refused('anthropic', await text('openai-usage.csv')).toThrow(
-    'This is an export of openai: tollgate reconcile openai',
-  );
-  refused('anthropic', await text('openai-usage.json')).toThrow('Its members: object, input_tokens');
-  refused('openai', (await text('openai-costs.csv')).replace('project_id', 'amount_of_credits')).toThrow(
+  refused('anthropic', await text('openai-usage.csv'), 'This is an export of openai: tollgate reconcile openai');
+  refused('anthropic', await text('openai-usage.json'), 'Its members: object, input_tokens');
+  refused(
+    'openai',
+    (await text('openai-costs.csv')).replace('project_id', 'amount_of_credits'),
     'columns that this tollgate does not know: amount_of_credits',
   );
-  refused('openai', (await text('openai-costs.csv')).replace(',usd,', ',eur,')).toThrow(
-    'line 2: the currency is "eur"',
-  );
-  refused('openai', (await text('openai-usage.csv')).replace('59200.0', '592.5')).toThrow(
+  refused('openai', (await text('openai-costs.csv')).replace(',usd,', ',eur,'), 'line 2: the currency is "eur"');
+  refused(
+    'openai',
+    (await text('openai-usage.csv')).replace('59200.0', '592.5'),
     'line 2: input_tokens is "592.5", not a whole number',
   );
-  refused('openai', (await text('openai-usage.json')).replace('"has_more":false', '"has_more":true')).toThrow(
+  refused(
+    'openai',
+    (await text('openai-usage.json')).replace('"has_more":false', '"has_more":true'),
     'so days are missing',
   );
-  refused('openai', (await text('openai-usage.json')).replace('"gpt-4.1-mini-2025-04-14"', 'null')).toThrow(
-    'group_by=model',
-  );
-  refused('csv', 'day,model,requests\n2026-02-30,a,1\n').toThrow('line 2: day is "2026-02-30", not a day');
-  refused('csv', 'day,model,requests\n2026-02-03,a\n').toThrow('line 2: 2 values, and the first line has 3 names');
-  refused('csv', 'day,model\n2026-02-03,"a" b\n').toThrow('line 2: this is no CSV');
-  refused('csv', '').toThrow('my.csv is empty');
-  refused('openai', '{').toThrow('is no JSON');
+  refused('openai', (await text('openai-usage.json')).replace('"gpt-4.1-mini-2025-04-14"', 'null'), 'group_by=model');
+  refused('csv', 'day,model,requests\n2026-02-30,a,1\n', 'line 2: day is "2026-02-30", not a day');
+  refused('csv', 'day,model,requests\n2026-02-03,a\n', 'line 2: 2 values, and the first line has 3 names');
+  refused('csv', 'day,model\n2026-02-03,"a" b\n', 'line 2: this is no CSV');
+  refused('csv', '', 'my.csv is empty');
+  refused('openai', '{', 'is no JSON');
 });
 
 it('models are compared without the date of their version and the variant of OpenRouter', () => {
