@@ -16,6 +16,8 @@ export interface OfferCalls {
   free: number;
   /** Of these, calls whose use was measured here, because they were cut before the provider reported it. */
   measured: number;
+  /** Of these, calls whose reported use was beyond what can be charged, so it was cut. */
+  claims: number;
   /** Attempts that failed with an error of the provider. */
   refused: number;
   /** Attempts that broke off or took too long: the provider may have worked, and bills what it has begun. */
@@ -62,7 +64,7 @@ export function sumOfferCalls(
       if (found === undefined) sums.set(key, (found = noCalls(day, provider, service, costOf(provider, service))));
       return found;
     };
-    for (let after = ''; ; ) {
+    for (let after = ''; ;) {
       const page = await query(SQL.callsResolvedIn, [after, first * DAY_MS, (last + 1) * DAY_MS, PAGE]);
       for (const row of page) addCall(row, of, costOf);
       if (page.length < PAGE) return [...sums.values()];
@@ -73,6 +75,9 @@ export function sumOfferCalls(
   });
 }
 
+/** Flags of a call whose claim was not charged as it came. */
+const CUT_CLAIMS: ReadonlySet<unknown> = new Set(['usage_implausible', 'over_cap']);
+
 const noCalls = (day: number, provider: string, service: string, known: CostOfOffer | null): OfferCalls => ({
   day,
   provider,
@@ -80,6 +85,7 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
   requests: 0,
   free: 0,
   measured: 0,
+  claims: 0,
   refused: 0,
   broken: 0,
   left: 0,
@@ -126,6 +132,8 @@ function addCall(
   sums.requests += 1;
   if (run['outcome'] === 'free') sums.free += 1;
   if (run['estimated'] === true) sums.measured += 1;
+  const { flags } = run;
+  if (Array.isArray(flags) && flags.some((flag) => CUT_CLAIMS.has(flag))) sums.claims += 1;
   sums.prompt += tokensOf(usage, 'prompt');
   sums.completion += tokensOf(usage, 'completion');
   sums.cached += countOf(run['cached']);

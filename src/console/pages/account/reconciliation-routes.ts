@@ -45,10 +45,14 @@ const rowSchema = objectOf({
   model: { type: 'string', description: 'The name of the model at the vendor.' },
   service: { type: 'string' },
   provider: { type: 'string', description: 'Empty for calls that ended before a provider was known.' },
-  offered: { type: 'boolean', description: 'Whether it is offered now. Otherwise `model` is the name without its prefix.' },
+  offered: {
+    type: 'boolean',
+    description: 'Whether it is offered now. Otherwise `model` is the name without its prefix.',
+  },
   requests: count('Calls that the vendor served.'),
   free: count('Of these, calls that were free here because their answer reported a failure or was empty.'),
   measured: count('Of these, calls that were cut before the vendor reported their use, so it was measured.'),
+  claims: count('Of these, calls whose reported use was beyond what can be charged, so it was cut.'),
   refused: count('Attempts that the vendor answered with an error.'),
   broken: count('Attempts that broke off or took too long. The vendor may have billed them.'),
   left: count('Calls whose client left before an answer. The vendor may have billed them.'),
@@ -59,7 +63,10 @@ const rowSchema = objectOf({
   reasoning_tokens: count('Part of the completion.'),
   charged_micro_usdc: micro('what consumers were charged.'),
   fee_micro_usdc: micro("the operator's fee, a part of it."),
-  cost_micro_usd: { type: ['integer', 'null'], description: 'Micro-USD: the cost by `cost` of the offer; null without one.' },
+  cost_micro_usd: {
+    type: ['integer', 'null'],
+    description: 'Micro-USD: the cost by `cost` of the offer; null without one.',
+  },
 });
 
 /** The operator's route for the comparison with a vendor. Register it under `/admin/v1`. */
@@ -187,6 +194,7 @@ const viewRow = (sums: OfferCalls, { model, isOffered }: FoundOffer) => ({
   requests: sums.requests,
   free: sums.free,
   measured: sums.measured,
+  claims: sums.claims,
   refused: sums.refused,
   broken: sums.broken,
   left: sums.left,
