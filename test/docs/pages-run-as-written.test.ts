@@ -34,6 +34,7 @@ const PAGES = [
   'docs/configuration.md',
   'docs/embeddings.md',
   'docs/audio.md',
+  'docs/reconcile.md',
   'docs/rerank.md',
   'docs/image-calls.md',
   'docs/quotes.md',

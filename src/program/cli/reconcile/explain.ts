@@ -136,10 +136,14 @@ function addOfFigures(
       'cost_unknown',
       'What the calls should cost is not known, because an offer has no cost. Give it in the block of the model: cost = { prompt = …, completion = … }.',
     );
-  else if (billed.cost !== settled.cost && Math.abs(billed.cost - settled.cost) <= settled.requests + lines.length)
+  else if (isRounding(settled.cost - billed.cost, settled.requests, lines.length))
     add('rounding', 'The costs differ by no more than rounding: here each call is rounded up to a micro-USD.');
   if (billed.cost > settled.charged) add('loss', 'The vendor billed more than the consumers were charged.');
 }
+
+/** Each call here is rounded up, each line of the export to the nearest micro-USD. */
+const isRounding = (more: number, requests: number, lines: number): boolean =>
+  more !== 0 && more >= -lines && more <= requests + lines;
 
 const calls = (count: number, word: string): string => `${count} ${word}${count === 1 ? '' : 's'}`;
 

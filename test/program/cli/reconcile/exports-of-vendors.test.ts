@@ -104,7 +104,7 @@ it('refuses what it does not know, and says what it found and what it knows', as
   );
   refused(
     'openai',
-    (await text('openai-usage.json')).replace('"has_more":false', '"has_more":true'),
+    (await text('openai-usage.json')).replace('"has_more": false', '"has_more": true'),
     'so days are missing',
   );
   refused('openai', (await text('openai-usage.json')).replace('"gpt-4.1-mini-2025-04-14"', 'null'), 'group_by=model');
