@@ -32,11 +32,11 @@ export interface OfferCalls {
   reasoning: number;
   charged: MicroUsd;
   fee: MicroUsd;
-  /** What the vendor charges by the cost of the offer. null if it is unknown. */
+  /** The sum by the cost of the offer. null if it is unknown. */
   cost: MicroUsd | null;
 }
 
-/** What an offer costs the operator: its rates, and those of service tiers. */
+/** The cost of an offer for the operator: its rates, and those of service tiers. */
 export interface CostOfOffer {
   readonly rates: Rates;
   readonly serviceTiers: Readonly<Record<string, Rates>>;

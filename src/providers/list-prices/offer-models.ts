@@ -208,7 +208,7 @@ function offerModel(
   return { path: `${provider.path}.models.${model.id}`, block, name: block.name, source };
 }
 
-/** What the provider charges: the list price without the markup. null if the list does not have it. */
+/** The cost for the operator: the list price without the markup. null if the list does not have it. */
 function costOf(
   provider: ListedProvider,
   known: KnownProvider,
@@ -255,7 +255,7 @@ interface Decided {
   readonly pricedAs: string;
   readonly priced: PricedModel | null;
   readonly pricing: Pricing;
-  /** What its provider charges; null if unknown. */
+  /** The cost for the operator; null if it is unknown. */
   readonly cost: Readonly<Record<string, unknown>> | null;
   /** Prices of its service tiers. */
   readonly tiers: Readonly<Record<string, Pricing>>;

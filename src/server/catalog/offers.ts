@@ -87,7 +87,7 @@ export interface DirectEndpoint {
    * which are not sent.
    */
   readonly sdk?: SdkTarget;
-  /** What the vendor charges the operator, for its comparison alone; absent if unknown. */
+  /** The cost for the operator, for the comparison with the vendor alone; absent if unknown. */
   readonly cost?: NonNullable<HttpTarget['cost']>;
   /** In place of the gateway's own timeouts. */
   readonly timeouts?: NonNullable<HttpTarget['timeouts']>;

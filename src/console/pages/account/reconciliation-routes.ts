@@ -16,11 +16,11 @@ export interface PaidOffer {
   /** The base address of its API; '' for a package. */
   readonly baseUrl: string;
   readonly upstreamModel: string;
-  /** What the vendor charges; null if it is unknown. */
+  /** The cost of the offer; null if it is unknown. */
   readonly cost: CostOfOffer | null;
 }
 
-export interface ReconciliationDeps {
+interface ReconciliationDeps {
   readonly gate: AdminGate;
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   /** The offers of the gateway's own file. */

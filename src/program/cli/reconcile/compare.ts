@@ -65,7 +65,7 @@ export interface Compared {
   /** The largest share by which a figure that both sides have differs, from 0 to 1. */
   readonly difference: number;
   readonly isBeyond: boolean;
-  /** Micro-USD: what was charged, less what the vendor billed, or else the cost by the offer. null if neither is known. */
+  /** Micro-USD: the charge less the vendor's bill, or else less the cost by the offer. null if neither is known. */
   readonly margin: number | null;
 }
 

@@ -7,7 +7,7 @@ export type Vendor = 'openai' | 'anthropic' | 'openrouter' | 'csv';
 type Cells = ReadonlyMap<string, string>;
 
 /** A format of CSV exports. Its columns are its version. */
-export interface CsvFormat {
+interface CsvFormat {
   readonly vendor: Vendor;
   readonly name: string;
   /** Columns without which a file is not of this format. */
@@ -65,7 +65,9 @@ const OPENAI_USAGE: CsvFormat = {
   },
 };
 
-/** OpenAI's costs (https://platform.openai.com/docs/api-reference/usage/costs_object), as the same page exports them. */
+/**
+ * OpenAI's costs (https://platform.openai.com/docs/api-reference/usage/costs_object), as the same page exports them.
+ */
 const OPENAI_COSTS: CsvFormat = {
   vendor: 'openai',
   name: 'costs, CSV',

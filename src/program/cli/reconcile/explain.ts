@@ -22,7 +22,7 @@ export interface Reason {
   readonly text: string;
 }
 
-/** What may explain the differences of a comparison. The same facts give the same words, in the same order. */
+/** Reasons for the differences of a comparison. The same facts give the same words, in the same order. */
 export function explain(comparison: Comparison, archivedBefore: string | null, firstDay: string): readonly Reason[] {
   const reasons: Reason[] = [];
   const add = (kind: Reason['kind'], text: string) => reasons.push({ kind, text });

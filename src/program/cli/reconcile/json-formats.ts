@@ -5,7 +5,7 @@ import { count, dayOf, decimal, NOTHING_TOLD, type Place, type VendorRow } from 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** A format of JSON answers of a vendor. Its members are its version. */
-export interface JsonFormat {
+interface JsonFormat {
   readonly vendor: Vendor;
   readonly name: string;
   /** Members without which a result is not of this format. */
@@ -33,7 +33,7 @@ const optional = (result: JsonObject, name: string, place: Place): number =>
 
 const GROUP_OPENAI = 'Ask for it with group_by=model';
 
-/** https://platform.openai.com/docs/api-reference/usage/completions_object; `input_tokens` includes those of a cache. */
+/** https://platform.openai.com/docs/api-reference/usage/completions_object; `input_tokens` has those of a cache. */
 const OPENAI_COMPLETIONS: JsonFormat = {
   vendor: 'openai',
   name: 'organization/usage/completions, JSON',

@@ -5,7 +5,7 @@ import { dayOfResult, isObject, JSON_FORMATS, type JsonObject, resultsOf } from 
 import type { VendorRow } from './vendor-row.ts';
 
 /** An export of a vendor. */
-export interface VendorExport {
+interface VendorExport {
   /** Its format, in words. */
   readonly format: string;
   readonly rows: readonly VendorRow[];

@@ -2,7 +2,7 @@ import { type Paint, table } from '../terminal.ts';
 import type { Compared, Comparison } from './compare.ts';
 import type { Reason } from './explain.ts';
 
-export interface ReportHead {
+interface ReportHead {
   readonly vendor: string;
   readonly formats: readonly string[];
   readonly providers: readonly string[];

@@ -19,7 +19,7 @@ export interface VendorRow {
   readonly cost: bigint | null;
 }
 
-export const PICO_PER_MICRO = 1_000_000n;
+const PICO_PER_MICRO = 1_000_000n;
 
 export const NOTHING_TOLD = {
   requests: null,

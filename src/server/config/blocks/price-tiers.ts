@@ -91,7 +91,7 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
   });
 }
 
-/** What the operator pays for the calls of a model. */
+/** The rates that the operator pays for the calls of a model. */
 export interface OfferCost {
   readonly rates: Rates;
   /** The rates of service tiers, by their names. */

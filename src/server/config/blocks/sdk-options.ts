@@ -16,7 +16,7 @@ export interface SdkTarget {
   readonly secrets: Readonly<Record<string, string>>;
   /** The folder of the file with the block, beside which the package is installed. */
   readonly directory: string;
-  /** What the vendor charges the operator. */
+  /** The rates that the vendor charges the operator. */
   readonly cost?: OfferCost;
   readonly timeouts?: ReplyTimeouts;
 }
