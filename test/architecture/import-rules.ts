@@ -252,6 +252,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
       'billing',
       'chains',
       'config',
+      'config/known-providers',
       'config/model-kinds',
       'accounts',
       'accounts/names',

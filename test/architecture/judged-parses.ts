@@ -69,6 +69,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'program/cli/connect/undo': 1,
     'program/cli/connect/write-settings': 1,
     'program/cli/discovery': 1,
+    'program/cli/reconcile/read-export': 1,
     'console/pages/reference/examples-and-links': 1,
     'console/pages/web/page-files': 1,
     'providers/proxy/wallet/load-wallet': 1,

@@ -39,6 +39,7 @@ const PAGES = [
   'docs/pictures-in-chat.md',
   'docs/api-keys.md',
   'docs/spending.md',
+  'docs/reconcile.md',
   'docs/rerank.md',
   'docs/image-calls.md',
   'docs/quotes.md',

@@ -62,7 +62,7 @@ const PIN = /^(?:0x[0-9a-fA-F]{40}|[1-9A-HJ-NP-Za-km-z]{32,44}):/;
 const WISH = /:(?:floor|nitro)$/;
 
 /** Removes both additions from the name of a service. */
-const nameOf = (called: string): string => called.replace(PIN, '').replace(WISH, '');
+export const nameOf = (called: string): string => called.replace(PIN, '').replace(WISH, '');
 
 type RecordFields = Readonly<Record<string, unknown>>;
 
@@ -106,7 +106,7 @@ export function readCall(row: Row): CallFacts | null {
 }
 
 /** All tokens of the prompt or the completion. Billing counts those apart that have a price of their own. */
-const tokensOf = (usage: Readonly<Record<string, unknown>>, whole: 'prompt' | 'completion'): number =>
+export const tokensOf = (usage: Readonly<Record<string, unknown>>, whole: 'prompt' | 'completion'): number =>
   TOKEN_PARTS[whole].reduce((sum, part) => sum + countOf(usage[part]), countOf(usage[whole]));
 
 const WALLET = /^(?:solana|eip155):/;
@@ -119,7 +119,7 @@ export const hashOf = (account: string): bigint => createHash('sha256').update(a
 
 export const DEVELOPMENT_HASH = hashOf(DEVELOPMENT);
 
-function fieldsOf(json: string | null): RecordFields {
+export function fieldsOf(json: string | null): RecordFields {
   if (json === null || json === '') return {};
   try {
     const value: unknown = JSON.parse(json);
@@ -135,6 +135,6 @@ const tagsOf = (value: unknown): CallFacts['tags'] =>
     ? NO_TAGS
     : Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
-const countOf = (value: unknown): number =>
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+export const countOf = (value: unknown): number =>
   typeof value === 'number' && Number.isSafeInteger(Math.round(value)) && value > 0 ? Math.round(value) : 0;

@@ -21,6 +21,7 @@ export {
   findUsage,
   periodOf,
 } from './own-usage.ts';
+export { type CostOfOffer, type OfferCalls, sumOfferCalls } from './offer-calls.ts';
 export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';
 export { type PublicRange, recentUsers } from './shown-days.ts';

@@ -5,3 +5,4 @@ export { type ArchiveRunView, type Archives, archiveRoutes, type AskedArchive } 
 export { adminUsageRoutes } from './figures/admin-usage-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';
 export { type FindKeyUsage, createKeyUsage } from './account/key-usage.ts';
+export { type PaidOffer, reconciliationRoutes } from './account/reconciliation-routes.ts';

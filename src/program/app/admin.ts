@@ -25,13 +25,14 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import type { Archives } from '#pages/administration';
+import { type Archives, reconciliationRoutes } from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
 import type { Phases } from './calls.ts';
 import type { Analytics } from './figures.ts';
 import { mount } from './mount.ts';
+import { listedProviders, paidOfferOfCatalog } from './paid-offers.ts';
 import type { Protocols } from './protocols.ts';
 
 const ADMIN = { prefix: '/admin/v1' };
@@ -105,6 +106,13 @@ export async function mountAdministration(
   const adminFunds = adminFundsRoutes({ gate, contractNetworks: networks, consumers, funds, ledger });
   const adminFigures = adminFiguresRoutes({ gate, rollUp });
   const archives = openArchives(phases);
+  const reconciliation = reconciliationRoutes({
+    gate,
+    database,
+    offers: () => catalog.offers().flatMap(paidOfferOfCatalog),
+    listed: listedProviders(config),
+    now,
+  });
   const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
@@ -117,6 +125,7 @@ export async function mountAdministration(
     adminFigures,
     archives: archiveRoutes({ gate, archives }),
     reload,
+    reconciliation,
   };
   const onError = (error: unknown) =>
     outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');

@@ -8,6 +8,7 @@ import {
   adminUsageRoutes,
   archiveRoutes,
   receiptOfRecord,
+  reconciliationRoutes,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
 import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
@@ -19,6 +20,7 @@ import { accountRecords } from './account-parts.ts';
 import { createArchives } from './archives.ts';
 import { openJournaled, openLedger } from './journal.ts';
 import { mount } from './mount.ts';
+import { listedProviders, paidOfferOf } from './paid-offers.ts';
 // The narrow public APIs below keep commands fast. `#pages`, `#auth`, `#network` and `#call` would load a whole
 // gateway, which takes a second.
 
@@ -112,10 +114,17 @@ export async function openAdministration(
     restTimes: 0,
   });
   opened.defer(() => archives.close());
+  const reconciliation = reconciliationRoutes({
+    gate,
+    database,
+    offers: () => config.services.flatMap(paidOfferOf),
+    listed: listedProviders(config),
+    now,
+  });
   logActs(server, { log, onError: (error) => warn(String(error)) });
   await mount(
     server,
-    { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }) },
+    { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }), reconciliation },
     { prefix: '/admin/v1' },
   );
   const whole = opened.move();

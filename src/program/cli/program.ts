@@ -14,6 +14,7 @@ import { modelsCommand } from './models/models.ts';
 import { OWN_NAME, START } from './command-line.ts';
 import { provideCommand } from './provider/provide.ts';
 import { providerCommand } from './admin/provider.ts';
+import { reconcileCommand } from './admin/reconcile.ts';
 import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
@@ -59,6 +60,7 @@ export function createProgram(): Command {
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())
+    .addCommand(reconcileCommand())
     .addCommand(treasuryCommand())
     .addCommand(analyticsCommand())
     .addCommand(archiveCommand())

@@ -197,6 +197,7 @@ function offerModel(
     name,
     pricedAs,
     priced,
+    cost: costOf(provider, known, { pricedAs, priced, now }),
     settings,
     pricing: (isOwn ? own : raised) as Pricing,
     tiers,
@@ -205,6 +206,22 @@ function offerModel(
     ? { kind: 'file' }
     : { kind: 'list', pricedAs: priced!.pricedAs, isRaised: changed(raised!, priced!.pricing) };
   return { path: `${provider.path}.models.${model.id}`, block, name: block.name, source };
+}
+
+/** The cost for the operator: the list price without the markup. null if the list does not have it. */
+function costOf(
+  provider: ListedProvider,
+  known: KnownProvider,
+  { pricedAs, priced, now }: { readonly pricedAs: string; readonly priced: PricedModel | null; readonly now: number },
+): Readonly<Record<string, unknown>> | null {
+  if (priced === null) return null;
+  const { markupBps } = provider;
+  const list =
+    markupBps === 0 ? priced : listPrice(known.prices!, pricedAs, { now, markupBps: 0, searches: known.searches });
+  // The cost of sound by the minute is no part of the comparison, which is about tokens.
+  if (list.kind !== 'priced' || list.pricing['per_minute'] !== undefined) return null;
+  const tiers = tiersOf(provider, known, { pricedAs, pricing: list.pricing, mayKeep: true });
+  return Object.keys(tiers).length === 0 ? list.pricing : { ...list.pricing, service_tiers: tiers };
 }
 
 interface Tiered {
@@ -238,6 +255,8 @@ interface Decided {
   readonly pricedAs: string;
   readonly priced: PricedModel | null;
   readonly pricing: Pricing;
+  /** The cost for the operator; null if it is unknown. */
+  readonly cost: Readonly<Record<string, unknown>> | null;
   /** Prices of its service tiers. */
   readonly tiers: Readonly<Record<string, Pricing>>;
   /** Those of the file for this model. */
@@ -248,7 +267,7 @@ interface Decided {
 function blockOf(
   provider: ListedProvider,
   model: ListedModel,
-  { name, pricedAs, priced, pricing, tiers, settings }: Decided,
+  { name, pricedAs, priced, pricing, cost, tiers, settings }: Decided,
 ) {
   const { use, providerName } = provider;
   const known = KNOWN_PROVIDERS[use];
@@ -263,6 +282,7 @@ function blockOf(
     display_name: `${known.name}: ${model.id}`,
     ...(contextLength === null ? {} : { context_length: contextLength }),
     ...kindsOf(makes, use, model, { pricedAs, priced }),
+    ...(cost === null ? {} : { cost }),
     ...rest,
     pricing: Object.keys(tiers).length === 0 ? pricing : { ...pricing, service_tiers: tiers },
     params: {

@@ -87,6 +87,8 @@ export interface DirectEndpoint {
    * which are not sent.
    */
   readonly sdk?: SdkTarget;
+  /** The cost for the operator, for the comparison with the vendor alone; absent if unknown. */
+  readonly cost?: NonNullable<HttpTarget['cost']>;
   /** In place of the gateway's own timeouts. */
   readonly timeouts?: NonNullable<HttpTarget['timeouts']>;
 }
@@ -117,11 +119,14 @@ export function offersFromConfig(
     if (target.kind === 'command')
       throw new Error(`${service.name} is a command, which only a provider's proxy can run`);
     const provider = { id: providerId(service.providerName), name: service.providerName };
-    const timeouts = target.timeouts === undefined ? {} : { timeouts: target.timeouts };
+    const besides = {
+      ...(target.timeouts === undefined ? {} : { timeouts: target.timeouts }),
+      ...(target.cost === undefined ? {} : { cost: target.cost }),
+    };
     if (target.kind === 'sdk')
       return toOffer(service, {
         provider,
-        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target, ...timeouts },
+        endpoint: { kind: 'direct', baseUrl: '', headers: target.secrets, sdk: target, ...besides },
         createdAt,
       });
     const offer = toOffer(service, {
@@ -132,7 +137,7 @@ export function offersFromConfig(
         headers: keyHeaders(target.apiKey, ''),
         ...(target.ownKeys ? { ownKeys: true } : {}),
         ...(target.batches ? { batches: true } : {}),
-        ...timeouts,
+        ...besides,
         ...(service.primitive === 'model' ? headersOfWires(service.model.wires, target.apiKey) : {}),
       },
       createdAt,

@@ -63,7 +63,9 @@ it('offers what the provider lists and the list of prices has, and says why it o
     // OpenAI refuses top_k and all other fields that its API does not have.
     strictFields: true,
   });
-  expect(target).toEqual({ kind: 'http', url, apiKey: 'sk-openai' });
+  // The cost is the list price without the markup.
+  const cost = { prompt: 400_000n, completion: 1_600_000n, input_cache_read: 100_000n, web_search: 10_000_000_000n };
+  expect(target).toEqual({ kind: 'http', url, apiKey: 'sk-openai', cost: { rates: cost, serviceTiers: {} } });
   expect(service('openai/text-embedding-3-small')).toMatchObject({
     rates: { prompt: 22_000n, completion: 0n },
     model: { outputModalities: ['embeddings'] },

@@ -217,6 +217,19 @@ const MODELS: Cases = {
     fallback: 0,
     with: { 'params.hidden_reasoning_max': '700' },
   }),
+  cost: one(
+    'target.cost',
+    '{ prompt = 2, completion = "2.5", tiers = [{ above = 100, prompt = 3 }], service_tiers = { flex = { prompt = 1 } } }',
+    {
+      rates: {
+        prompt: 2_000_000n,
+        completion: 2_500_000n,
+        tiers: [{ above: 100n, rates: { prompt: 3_000_000n, completion: 2_500_000n } }],
+      },
+      serviceTiers: { flex: { prompt: 1_000_000n, completion: 2_500_000n } },
+    },
+    ['3', '{ prompt = -1 }', '{ words = 1 }', '{ tiers = 3 }', '{ service_tiers = { default = { prompt = 1 } } }'],
+  ),
   'params.own_keys': one('target.ownKeys', 'true', true, []),
   'params.batches': one('target.batches', 'true', true, [], BATCHES),
   'params.searches_max': one('service.model.searchesMax', '3', 3, []),

@@ -23,6 +23,7 @@ import {
   type KeysWithoutField,
   type ConfigValue,
 } from './field.ts';
+import type { OfferCost } from './price-tiers.ts';
 
 /** Reports a problem of a block as a whole, at one of its keys. */
 type Complain = (key: string, wrong: string, right: string) => void;
@@ -280,6 +281,8 @@ export type HttpTarget = { readonly kind: 'http' } & FieldsOf<ReturnType<typeof 
     readonly ownKeys?: true;
     /** The API takes batches, in OpenAI's form. Only of models in a gateway's own file. */
     readonly batches?: true;
+    /** The rates that the vendor charges the operator. Only of models in a gateway's own file. */
+    readonly cost?: OfferCost;
     readonly timeouts?: ReplyTimeouts;
   };
 

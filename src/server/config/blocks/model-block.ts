@@ -34,6 +34,7 @@ import {
 import {
   completeServiceTiers,
   completeTiers,
+  offerCost,
   priceTiers,
   serviceTiers,
   writeServiceTiers,
@@ -244,6 +245,7 @@ function optionalTokens(meaning: string, absent: string): Option<number | null> 
 }
 
 const target = {
+  cost: offerCost(TIER_PRICES),
   ...apiOrSdkOptions('/chat/completions'),
   'params.own_keys': trueOrFalse({
     optional: { text: 'false', fallback: false },
@@ -358,9 +360,10 @@ export const MODEL_BLOCK = defineBlock({
     'params.hidden_reasoning_usual': hiddenReasoning?.usual,
   }),
   writtenLast: [],
-  toTarget({ 'params.own_keys': ownKeys, 'params.batches': batches, ...values }, complain, place) {
+  toTarget({ 'params.own_keys': ownKeys, 'params.batches': batches, cost, ...values }, complain, place) {
     const { 'params.head_timeout_ms': headMs, 'params.first_event_timeout_ms': firstEventMs } = values;
-    const withTimes = withTimeouts(toApiOrSdkTarget(values, complain, place), headMs, firstEventMs);
+    const run = { ...toApiOrSdkTarget(values, complain, place), ...(cost === null ? {} : { cost }) };
+    const withTimes = withTimeouts(run, headMs, firstEventMs);
     if (withTimes.kind === 'http')
       return {
         ...withTimes,

@@ -91,6 +91,34 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
   });
 }
 
+/** The rates that the operator pays for the calls of a model. */
+export interface OfferCost {
+  readonly rates: Rates;
+  /** The rates of service tiers, by their names. */
+  readonly serviceTiers: Readonly<Record<string, Rates>>;
+}
+
+/** The rates that the vendor of a model charges, in one table with the keys of `pricing`. */
+export function offerCost(prices: TierPrices): Option<OfferCost | null> {
+  const right = 'a table with the keys of pricing, such as { prompt = 2.5, completion = 10 }';
+  const readServiceTiers = serviceTiers(prices).read;
+  return option<OfferCost | null>({
+    takes: 'table with keys of `pricing`, also `tiers` and `service_tiers`',
+    meaning:
+      'What the vendor charges you, in the units of `pricing`. It is not shown, and books nothing: [`tollgate reconcile`](reconcile.md) computes from it what the settled calls cost. Without `prompt` or `completion` their tokens cost nothing. It has no effect for a provider that dials in.',
+    optional: { text: 'the list price for a model of `[[providers]]`, else unknown', fallback: null },
+    read(value) {
+      if (!isTable(value)) throw new WrongValue(`is ${show(value)}`, right);
+      const { tiers, service_tiers: written, ...fields } = value;
+      const base = { prompt: 0n, completion: 0n, ...readRates(fields, prices, '', ['tiers', 'service_tiers']) };
+      return {
+        rates: { ...base, ...completeTiers(base, tiers === undefined ? null : readTiers(tiers, prices, '')) },
+        serviceTiers: completeServiceTiers(base, written === undefined ? null : readServiceTiers(written)),
+      };
+    },
+  });
+}
+
 /** Reads tiers. `path` is the beginning of messages, which names the table. Throws WrongValue. */
 function readTiers(value: unknown, prices: TierPrices, path: string): readonly WrittenTier[] {
   if (!Array.isArray(value)) throw new WrongValue(`${path}is ${show(value)}`, TIERS_RIGHT);

@@ -2,6 +2,7 @@ import { option, tableOption, type ValuesOf } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 import { isPrototypeName } from '../names.ts';
 import { findPackage, PackageUnusable } from './sdk-package.ts';
+import type { OfferCost } from './price-tiers.ts';
 import { apiOptions, type HttpTarget, type BlockFile, type ReplyTimeouts } from './block.ts';
 
 /** A package of the AI SDK that serves a block, in a process of its own. */
@@ -15,6 +16,8 @@ export interface SdkTarget {
   readonly secrets: Readonly<Record<string, string>>;
   /** The folder of the file with the block, beside which the package is installed. */
   readonly directory: string;
+  /** The rates that the vendor charges the operator. */
+  readonly cost?: OfferCost;
   readonly timeouts?: ReplyTimeouts;
 }
 
