@@ -45,7 +45,7 @@ export interface PeerListenerOptions {
 interface SharedWithPeers {
   readonly tunnels: Pick<Tunnels, 'session'>;
   /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
-  readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
+  readonly giveFile?: (stream: ServerHttp2Stream, fileRequest: string) => void;
   /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
   readonly endCall?: (call: CallToEnd) => boolean;
 }

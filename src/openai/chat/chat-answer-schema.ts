@@ -66,7 +66,7 @@ const toolCallProperties = {
   },
 } as const;
 
-const said = {
+const messageProperties = {
   role: { type: 'string', const: 'assistant' },
   content: maybeText,
   reasoning: maybeText,
@@ -106,7 +106,7 @@ const completionSchema = {
             type: 'object',
             additionalProperties: true,
             properties: {
-              ...said,
+              ...messageProperties,
               tool_calls: { type: 'array', items: { type: 'object', properties: toolCallProperties } },
             },
           },
@@ -140,7 +140,7 @@ const chunkSchema = {
             type: 'object',
             additionalProperties: true,
             properties: {
-              ...said,
+              ...messageProperties,
               tool_calls: {
                 type: 'array',
                 items: {

@@ -64,7 +64,7 @@ export class WireRequest {
   constructor(
     { id, headers, host, originalUrl }: Pick<FastifyRequest, 'id' | 'headers' | 'host' | 'originalUrl'>,
     caller: Caller,
-    named: string,
+    modelName: string,
     deps: WireRequestDeps,
   ) {
     const targets = deps.targets();
@@ -73,7 +73,7 @@ export class WireRequest {
     this.headers = headers;
     this.dialect = dialectOf({ originalUrl });
     this.now = deps.now();
-    this.model = withoutAlias(named, targets);
+    this.model = withoutAlias(modelName, targets);
     this.isBridged = isBridged(this.model) && !targets.model?.has(this.model);
     this.#host = host;
     this.#deps = deps;

@@ -18,7 +18,7 @@ import { openSweeper, type Swept } from './sweeper.ts';
  */
 export async function openOperator(phases: Phases, protocols: Protocols): Promise<Analytics> {
   const { foundation, money, access, network, calls } = phases;
-  const { config, opened } = foundation;
+  const { config, resources } = foundation;
   const analytics = await openAnalytics(foundation, network.routing.health);
   const parts = accountParts(phases);
   await mountFigures(phases, analytics);
@@ -32,7 +32,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
     everyMs: config.billing.sweepMs,
     longestLockMs: calls.longestLockMs,
   });
-  opened.defer(() => sweeper.close());
+  resources.defer(() => sweeper.close());
   return analytics;
 }
 
@@ -42,7 +42,7 @@ function sweptOf(
   { openai, files, work }: Protocols,
   { oldUsage }: Analytics,
 ): Readonly<Record<string, Swept>> {
-  const { keptResponses, background } = openai.kept;
+  const { keptResponses, background } = openai.keptParts;
   return {
     idempotency: calls.idempotency,
     nonces: access.nonces,
