@@ -68,7 +68,7 @@ const proseFindings: Readonly<Record<Rule | 'names that are no nouns', string[]>
   riddles: wording('riddles'),
   'private words': [...src, ...pages].flatMap(privateWords),
   "a validator's words": wording("a validator's words"),
-  'names that are no nouns': src.flatMap(dialectNames),
+  'names that are no nouns': src.filter(({ path }) => path.endsWith('.ts')).flatMap(dialectNames),
   'wide comments': sources.flatMap(wideComments),
   'names of files that do not exist': [...sources, ...pages].flatMap((file) => staleNames(file, known)),
 };

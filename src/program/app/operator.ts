@@ -42,7 +42,7 @@ function sweptOf(
   { openai, files, work }: Protocols,
   { oldUsage }: Analytics,
 ): Readonly<Record<string, Swept>> {
-  const { keptResponses, background } = openai.keptParts;
+  const { responseStore, background } = openai.keptParts;
   return {
     idempotency: calls.idempotency,
     nonces: access.nonces,
@@ -51,7 +51,7 @@ function sweptOf(
     quotes: calls.quotes,
     approvals: calls.approvals,
     blobs: files.blobs,
-    keptResponses,
+    keptResponses: responseStore,
     ...(background && { background }),
     files: openai.batches.files,
     batches: openai.batches.batches,
