@@ -133,17 +133,10 @@ export class ProviderBatches {
     const open = getOrInsert(this.#open, key, () => ({ creation: this.#make(offer, path, now()), lines: 0, bytes: 0 }));
     open.lines += 1;
     open.bytes += text.byteLength;
-    const createdBatch = await open.creation;
-    if (createdBatch === null) return this.#claim.lose();
+    const batch = await open.creation;
+    if (batch === null) return this.#claim.lose();
     const sealed = await content.seal(this.#batch.account, text);
-    const held = await database.query(SQL.holdLine, [
-      this.#batch.id,
-      n,
-      callId,
-      createdBatch.id,
-      sealed,
-      this.#claim.id,
-    ]);
+    const held = await database.query(SQL.holdLine, [this.#batch.id, n, callId, batch.id, sealed, this.#claim.id]);
     if (held.length === 0) this.#claim.lose();
   }
 

@@ -29,7 +29,7 @@ interface ConversationsOptions {
 /** A request whose references are replaced by what they name. */
 interface ResolvedRequest {
   readonly requestBody: ResponsesBody;
-  /** The JSON text of `asked`. */
+  /** The JSON text of `requestBody`. */
   readonly bytes: Buffer;
 }
 
