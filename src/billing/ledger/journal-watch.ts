@@ -14,7 +14,7 @@ export interface RememberedHead extends JournalHead {
  * later operations.
  */
 export interface JournalWatch {
-  /** Wraps `told`: the result passes every batch to it and notes it. Its head is written about a second later. */
+  /** Wraps `listener`: the result passes every batch to it and notes it. Its head is written about a second later. */
   noting(listener: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
   /** Writes the head for the last time. Later batches are not noted. */
   close(): Promise<void>;

@@ -136,7 +136,7 @@ export class Attempts<R> {
 
   /**
    * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
-   * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
+   * be tried. Otherwise throws the error of the call. `hasLeft`: the client has left and the time for draining is over.
    */
   async failed(
     providerStream: ProviderStream<R, ReplyPiece> | null,

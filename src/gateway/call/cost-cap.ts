@@ -25,7 +25,7 @@ export const MAX_COST_HEADER = 'x-max-cost';
 export const MAX_COST_META = 'tollgate/max_cost';
 
 /**
- * The lowest of the caps that a request names. `named`: names with amounts of USD as the client sent them; undefined
+ * The lowest of the caps that a request names. `entries`: names with amounts of USD as the client sent them; undefined
  * and null are skipped. null if no cap is named. Throws GatewayError `invalid_request` for a value that is not an
  * amount.
  */

@@ -94,7 +94,7 @@ export interface PendingRequest<O extends StartedCall> {
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
   open(callId: string, gone: CancelSignal): O | Promise<O>;
   /**
-   * Writes the frames to the client. `kept`: the answer is to be kept, so it is written to its end even if the client
+   * Writes the frames to the client. `isKept`: the answer is to be kept, so it is written to its end even if the client
    * does not read it. Resolves with null if the client left or the run ended without a reply. Throws the error of the
    * call while the answer can still be an error.
    */

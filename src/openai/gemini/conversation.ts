@@ -119,7 +119,7 @@ function userParts(chat: ChatMessage[], content: Content, at: string, called: Op
   return [...ofResults, ...parts];
 }
 
-/** A result as text. Chat models take no files in it, so its files are added to `shown`, for the next message. */
+/** A result as text. Chat models take no files in it, so its files are added to `pictures`, for the next message. */
 function resultOf({ name, response, parts }: JsonObject, at: string, pictures: ContentPart[]): string {
   if (response !== undefined && response !== null && !isObject(response))
     throw invalid(`${at}.response`, 'a JSON object');

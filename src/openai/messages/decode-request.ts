@@ -147,7 +147,7 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, re
   return [...ofResults, ...parts];
 }
 
-/** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
+/** A tool result. Chat models take no images in it, so its images are added to `pictures`, for the message after it. */
 function resultOf(block: Block, at: string, pictures: ContentPart[], request: WireRequest): ChatMessage {
   const { tool_use_id: callId, content, is_error: failed } = block;
   if (typeof callId !== 'string' || callId === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');

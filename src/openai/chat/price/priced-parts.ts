@@ -87,7 +87,7 @@ export const prices = (offer: Offer, meter: Meter): boolean => pricedAt(offer).h
 /** The most searches at an offer of a call that sets no limit itself. */
 const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => model!.searchesMax ?? usual;
 
-/** The parts of a call at an offer. `asked` is called only if the offer has a price for any part. */
+/** The parts of a call at an offer. `parts` is called only if the offer has a price for any part. */
 export function partsAt(offer: Offer, parts: () => AskedParts): PricedParts {
   const priced = pricedAt(offer);
   if (priced.size === 0) return PLAIN;
@@ -219,7 +219,7 @@ export const searchesFit = (
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
-/** The searches that are charged. `shown`: those that the reply shows, if it was cut. `claim`: null without one. */
+/** The searches that are charged. `shownCount`: those that the reply shows, if it was cut. `claim`: null without one. */
 function chargedSearches(
   claim: JsonObject | null,
   shownCount: number,
