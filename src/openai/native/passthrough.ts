@@ -47,7 +47,7 @@ export interface Passthrough {
   capIn?(requestBody: JsonObject): number | null;
   /** The changes to the field of the cap for one offer, as `changed` gives them. Absent: see `capIn`. */
   capped?(requestBody: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
-  /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
+  /** Fields of `requestBody` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
   readonly prompt: string;
@@ -106,7 +106,7 @@ export interface NativeRequestFacts {
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
   readonly requestBody: JsonObject;
-  /** `asked` has fewer `tools` than the text. */
+  /** `requestBody` has fewer `tools` than the text. */
   readonly fewerTools?: true;
   /** The model as the client named it. */
   readonly model: string;

@@ -137,7 +137,7 @@ const THINKING = 'reasoning.encrypted_content';
 const REFUSES_THINKING = /encrypted.?content|"include"/i;
 
 /**
- * The Responses API for a request whose response is told as this gateway's own. `told`: the members that its response
+ * The Responses API for a request whose response is told as this gateway's own. `calledOf`: the members that its response
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */

@@ -70,7 +70,7 @@ export function responseBase({
 }
 
 /**
- * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `given`: the arguments of its
+ * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `argumentTexts`: those of its
  * calls, which may be cut whatever reason the provider gives for the end.
  */
 export function endOfResponse(
@@ -189,7 +189,7 @@ export const reasoningItem = (
   encrypted_content: seals.seal(isEmpty(members) ? { reasoning_content: text } : members),
 });
 
-/** `given`: the arguments that the model wrote. */
+/** `argumentText`: the arguments that the model wrote. */
 export function callItem(
   id: string,
   callId: string,

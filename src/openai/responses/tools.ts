@@ -33,7 +33,7 @@ export const CONTENT = 'content';
 const NESTED_MAX = 4;
 const TOOLS_MAX = 1024;
 
-/** `given`: the tools of the request and of its items. Throws GatewayError. */
+/** `toolList`: the tools of the request and of its items. Throws GatewayError. */
 export function toChatTools(
   toolList: readonly JsonObject[],
   { tool_choice: choice }: ResponsesBody,

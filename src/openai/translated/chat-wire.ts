@@ -112,6 +112,6 @@ interface KeepsReply {
 export interface Resolved<B> {
   readonly wire: ChatWire<B>;
   readonly requestBody: B;
-  /** The JSON text of `asked`. */
+  /** The JSON text of `requestBody`. */
   readonly bytes: Buffer;
 }

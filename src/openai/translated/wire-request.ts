@@ -60,7 +60,7 @@ export class WireRequest {
   readonly #deps: WireRequestDeps;
   #seals: Seals | null = null;
 
-  /** `named`: the model as the client named it. */
+  /** `modelName`: the model as the client named it. */
   constructor(
     { id, headers, host, originalUrl }: Pick<FastifyRequest, 'id' | 'headers' | 'host' | 'originalUrl'>,
     caller: Caller,

@@ -219,7 +219,10 @@ export const searchesFit = (
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
-/** The searches that are charged. `shownCount`: those that the reply shows, if it was cut. `claim`: null without one. */
+/**
+ * The searches that are charged.
+ * `shownCount`: those that the reply shows, if it was cut. `claim`: null without one.
+ */
 function chargedSearches(
   claim: JsonObject | null,
   shownCount: number,

@@ -21,7 +21,7 @@ export interface SealedThinking {
   /** A signature that contains the members, because the client does not see the thinking. */
   seal(owner: ThinkingOf, members: JsonObject): string;
   /**
-   * Returns the members that a signature belongs to. `shownText`: the text that came with it. Returns null if this gateway
+   * Returns the members that a signature belongs to. `shownText`: the text with it. Returns null if this gateway
    * did not make the signature for this owner and text.
    */
   open(owner: ThinkingOf, shownText: string, signature: string): JsonObject | null;
