@@ -137,7 +137,7 @@ const THINKING = 'reasoning.encrypted_content';
 const REFUSES_THINKING = /encrypted.?content|"include"/i;
 
 /**
- * The Responses API for a request whose response is told as this gateway's own. `calledOf`: the members that its response
+ * The Responses API for a request whose response is told as this gateway's own. `calledOf`: members that its response
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */
@@ -207,7 +207,7 @@ const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 /**
- * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the members `told`
+ * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the `ownMembers`
  * instead of the provider's.
  */
 export function createResponsesDecoder(model: string, ownMembers: JsonObject = {}): NativeDecoder {
