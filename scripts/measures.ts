@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { findCircles, findFolderCircles } from '../test/architecture/circles.ts';
 import { floorOf, FLOORS, PATHS } from '../test/architecture/floors.ts';
 import { importsOf, MODULES } from '../test/architecture/import-rules.ts';
+import { dialectNames } from '../test/architecture/nouns.ts';
 import { readTree, ROOT } from '../test/architecture/source.ts';
 
 const { values } = parseArgs({ options: { circles: { type: 'boolean' }, types: { type: 'boolean' } } });
@@ -91,6 +92,7 @@ for (const { path, text } of files)
 const shared = [...declared].filter(([, paths]) => paths.size > 2).toSorted(([, a], [, b]) => b.size - a.size);
 row('types declared in more than two files', shared.length);
 if (values.types) for (const [name, paths] of shared) console.log(`    ${name} ${paths.size}`);
+row('names of the private dialect', sum(files.map((file) => dialectNames(file).length)));
 row('casts of the result of a call', count(/\b(?:frame|settled|end|value)\.result as\b/g));
 row('tests whether a value is a promise', count(/instanceof Promise\b/g));
 

@@ -66,8 +66,8 @@ export class RecentMap<T> {
   }
 
   get(key: string): T | undefined {
-    const found = this.#young.get(key);
-    if (found !== undefined) return found;
+    const known = this.#young.get(key);
+    if (known !== undefined) return known;
     const old = this.#old.get(key);
     if (old !== undefined) this.set(key, old);
     return old;
@@ -110,9 +110,9 @@ export class IdleMap<T> {
       for (const [name, value] of this.#entries) if (this.#isIdle(value)) this.#entries.delete(name);
       this.#max = Math.max(IDLE_MIN, 2 * this.#entries.size);
     }
-    const made = this.#make(key);
-    this.#entries.set(key, made);
-    return made;
+    const created = this.#make(key);
+    this.#entries.set(key, created);
+    return created;
   }
 
   values(): Iterable<T> {

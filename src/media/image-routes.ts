@@ -123,7 +123,7 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
         stream === null
           ? writeImages(call, ask, route.answerOf(body), sink, { toHttp, onError })
           : writeStream(call, { stream, seed, usage: route.usage, toHttp, errorBody, onError }, sink),
-      taken: (key) => replies.repeat(caller.account, key, client),
+      takeKey: (key) => replies.repeat(caller.account, key, client),
       largeAnswers: {
         bytesMax: replies.bytesMax,
         keep: ({ id }, head, chunks) => replies.keep(caller.account, id, head, chunks).catch(onError),

@@ -16,14 +16,14 @@ export const chats = (model: Kinds): boolean =>
   (model.outputModalities[0] === 'text' || kindOf(model) === null) && !isRealtimeOnly(model);
 
 /** Throws GatewayError `unprocessable` for a model whose kind another route calls. `chat`: the routes of chat. */
-export function requireKind({ service, model }: Offer, wanted: ModelKind | 'chat'): void {
-  if (wanted === 'chat' ? chats(model!) : isOfKind(model!, wanted)) return;
+export function requireKind({ service, model }: Offer, requiredKind: ModelKind | 'chat'): void {
+  if (requiredKind === 'chat' ? chats(model!) : isOfKind(model!, requiredKind)) return;
   if (isRealtimeOnly(model!))
     throw new GatewayError('unprocessable', `${service} is served over WebSocket alone. Open a session at /realtime`, {
       param: 'model',
     });
   const kind = chats(model!) ? null : kindOf(model!);
-  const does = kind === null ? MODEL_KINDS[wanted as ModelKind].doesNot : MODEL_KINDS[kind].does;
+  const does = kind === null ? MODEL_KINDS[requiredKind as ModelKind].doesNot : MODEL_KINDS[kind].does;
   const [path] = kind === null ? ['/chat/completions'] : MODEL_KINDS[kind].paths;
   throw new GatewayError('unprocessable', `${service} ${does}. Call it at ${path}`, { param: 'model' });
 }

@@ -227,8 +227,8 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
-  return (body, asked) => {
-    const context = { ...asked, replyBytesMax, receipts, payment: null };
+  return (body, quotable) => {
+    const context = { ...quotable, replyBytesMax, receipts, payment: null };
     const kind = quotedKind(body);
     if (kind !== null) return KIND_ROUTES[kind].quoted(body, context);
     return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
@@ -238,11 +238,11 @@ export function quotableModel({ config, now }: QuotableDeps): Quotable {
 /** The kind of which a body lacks the fewest fields, and of these the one of which it has most; null for chat. */
 function quotedKind(body: Readonly<Record<string, unknown>>): ModelKind | null {
   if (Object.hasOwn(body, 'messages')) return null;
-  const [found] = KINDS_OF_MODELS.map(([kind, { quotedBy = [] }]) => {
+  const [facts] = KINDS_OF_MODELS.map(([kind, { quotedBy = [] }]) => {
     const has = quotedBy.filter((field) => Object.hasOwn(body, field)).length;
     return { kind, has, lacks: quotedBy.length - has };
   })
     .filter(({ has }) => has > 0)
     .toSorted((one, other) => one.lacks - other.lacks || other.has - one.has);
-  return found?.kind ?? null;
+  return facts?.kind ?? null;
 }

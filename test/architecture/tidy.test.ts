@@ -20,6 +20,7 @@ import {
   wideComments,
   type Rule,
 } from './tidy-prose.ts';
+import { dialectNames } from './nouns.ts';
 import {
   checkCode,
   checkDependencies,
@@ -59,7 +60,7 @@ const known = knownNames(
   [...code, ...sql, ...readTree(['docs', 'examples', 'test', 'src', 'web'], [''])].map(({ path }) => path),
 );
 const wording = (rule: Rule) => wordings.flatMap((found) => found[rule] ?? []);
-const proseFindings: Readonly<Record<Rule, string[]>> = {
+const proseFindings: Readonly<Record<Rule | 'names that are no nouns', string[]>> = {
   'getters in object literals': src.flatMap(literalGetters),
   'generator functions in functions': src.flatMap(innerGenerators),
   'functions assigned to properties': src.flatMap(assignedFunctions),
@@ -68,6 +69,7 @@ const proseFindings: Readonly<Record<Rule, string[]>> = {
   riddles: wording('riddles'),
   'private words': [...src, ...pages].flatMap(privateWords),
   "a validator's words": wording("a validator's words"),
+  'names that are no nouns': src.filter(({ path }) => path.endsWith('.ts')).flatMap(dialectNames),
   'wide comments': sources.flatMap(wideComments),
   'names of files that do not exist': [...sources, ...pages].flatMap((file) => staleNames(file, known)),
 };
@@ -190,6 +192,11 @@ describe('words and shapes that are untidy are found', () => {
   const known = knownNames(['src/foundation/wire/lines.ts', 'docs/mcp.md']);
   test.each([
     ['a private word', privateWords(file('const taskDoors = 1;')), ':1 has the word doors?: the field says route'],
+    [
+      'a name that is no noun',
+      dialectNames(file('const { kept: asked } = request;')),
+      ':1 declares asked: name it by the noun that it is',
+    ],
     [
       'a getter in an object literal',
       literalGetters(file('const make = () => ({\n  get size(): number {\n    return 1;\n  },\n});')),

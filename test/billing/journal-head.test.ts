@@ -57,7 +57,12 @@ test('a write that failed is done again, also when no batch follows', async () =
   await using opened = new AsyncDisposableStack();
   const warned = Promise.withResolvers<string>();
   const logger = { warn: (_fields: object, text: string) => warned.resolve(text) };
-  const { journal } = await openJournaled({ config: place(), logger, opened, now: () => Date.parse('2030-01-01') });
+  const { journal } = await openJournaled({
+    config: place(),
+    logger,
+    resources: opened,
+    now: () => Date.parse('2030-01-01'),
+  });
   const path = journalFile(dataDir);
   rmSync(path);
   mkdirSync(path);

@@ -121,7 +121,9 @@ test.each([
   ['audio/l16;rate=24000', false],
 ])('a request of Gemini with %s in it hides its prompt: %s', (mimeType, hidden) => {
   const asked = { contents: [{ role: 'user', parts: [{ inlineData: { mimeType, data: 'ZkxhQwAA' } }] }] };
-  expect(measureNative({ wire: GEMINI_PASSTHROUGH, text: JSON.stringify(asked), asked })).toMatchObject({ hidden });
+  expect(measureNative({ wire: GEMINI_PASSTHROUGH, text: JSON.stringify(asked), requestBody: asked })).toMatchObject({
+    hidden,
+  });
 });
 
 test('a search with pictures locks what they have at the provider of the operator', () => {

@@ -107,7 +107,7 @@ describe('a claim of usage', () => {
       prompt_tokens_details: { cached_tokens: 3 },
       completion_tokens_details: { reasoning_tokens: 4 },
     };
-    expect(read(claim).shown).toEqual(claim);
+    expect(read(claim).shownUsage).toEqual(claim);
   });
 
   it.each([

@@ -69,8 +69,8 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
 /** The message of a request without the ids that a client makes anew for each repeat. */
 function saidIn({ message }: A2aRequest['params']): string {
   if (!isObject(message)) return '';
-  const { messageId: _id, message_id: _legacy, ...said } = message;
-  return JSON.stringify(said);
+  const { messageId: _id, message_id: _legacy, ...members } = message;
+  return JSON.stringify(members);
 }
 
 /**

@@ -92,7 +92,7 @@ export const taskAgain = (taskId: string, charged: boolean): Answered => ({
 const WRITTEN = async () => {};
 
 const record = (body: Uint8Array | null, charged: boolean): ResponseRecord => ({
-  kept: () => ({ status: 200, headers: {}, body }),
+  storedReply: () => ({ status: 200, headers: {}, body }),
   charged,
 });
 
@@ -186,7 +186,7 @@ export function createHandleMessage(deps: HandleMessageDeps): HandleMessage {
         before.push(answered);
         return key();
       },
-      async taken(takenKey) {
+      async takeKey(takenKey) {
         const callId = takenKey.kind === 'conflict' ? null : takenKey.callId;
         const task = callId === null ? null : await tasks.ofCall(callId, ownerOf(caller));
         if (task !== null) await repeated(task.taskId);

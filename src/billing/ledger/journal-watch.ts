@@ -14,8 +14,8 @@ export interface RememberedHead extends JournalHead {
  * later operations.
  */
 export interface JournalWatch {
-  /** Wraps `told`: the result passes every batch to it and notes it. Its head is written about a second later. */
-  noting(told: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
+  /** Wraps `listener`: the result passes every batch to it and notes it. Its head is written about a second later. */
+  noting(listener: (batch: LedgerBatch) => void): (batch: LedgerBatch) => void;
   /** Writes the head for the last time. Later batches are not noted. */
   close(): Promise<void>;
 }
@@ -73,8 +73,8 @@ export async function watchJournal(options: JournalWatchOptions): Promise<Journa
   await write();
 
   return {
-    noting: (told) => (batch) => {
-      told(batch);
+    noting: (listener) => (batch) => {
+      listener(batch);
       chain = batch.chain;
       writeSoon();
     },
@@ -90,10 +90,10 @@ export async function watchJournal(options: JournalWatchOptions): Promise<Journa
 /** A text that says what the database lacks, for the operator. null if the journal has the remembered batch. */
 export async function lossOf(database: OpenDatabase, remembered: RememberedHead): Promise<string | null> {
   const { chain, n, at } = remembered;
-  const found = await compareJournal(database, remembered);
-  if (found.state === 'there') return null;
+  const comparison = await compareJournal(database, remembered);
+  if (comparison.state === 'there') return null;
   const known = `This gateway has written batch ${n} of the journal (chain ${chain}, known since ${at})`;
-  return found.state === 'behind'
-    ? `${known}, and the database ends at batch ${found.end}: operations that were acknowledged are missing.`
+  return comparison.state === 'behind'
+    ? `${known}, and the database ends at batch ${comparison.end}: operations that were acknowledged are missing.`
     : `${known}, and the database has another batch ${n}: it is another database, or was restored and written to since.`;
 }

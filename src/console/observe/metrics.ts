@@ -115,19 +115,19 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   }
   const offers = createOfferSeries(registry, options.isOwn ?? (() => false));
   showRunning(registry, offers, options);
-  const shown = { ...NOTHING_SHOWN };
-  const mcp = createMcpMetrics(registry, offers, () => shown.mcp());
+  const shownFigures = { ...NOTHING_SHOWN };
+  const mcp = createMcpMetrics(registry, offers, () => shownFigures.mcp());
   const { now = Date.now } = options;
   let funds: FundMetrics | null = null;
   return {
-    show: (figures) => void Object.assign(shown, figures),
+    show: (figures) => void Object.assign(shownFigures, figures),
     showFunds(figures) {
       funds = createFundMetrics({ registry, figures, now });
     },
     sink: createCallMetrics(registry, offers, mcp, options.locksHeld),
     tasks: createTaskMetrics(registry, offers, options.tasksLive ?? (() => 0)),
     mcpSessionEnded: mcp.sessionEnded,
-    ...ofProcess(registry, shown, options),
+    ...ofProcess(registry, shownFigures, options),
     text() {
       funds?.scraped();
       return textOf(registry);
@@ -170,7 +170,7 @@ function showRunning(
 /** Metrics without a relation to calls: answers, limits, tunnels, the ledger. */
 function ofProcess(
   registry: prom.Registry,
-  shown: ShownFigures,
+  shownFigures: ShownFigures,
   { logLinesLost = () => 0, clockAheadMs = () => 0 }: MetricsOptions,
 ): Pick<Metrics, 'ledgerBatch' | 'lockLost' | 'rateLimited' | 'bodyRefused' | 'tunnelEvent' | 'reloaded' | 'answered'> {
   const { limited, bodies, http, events, reloads, lost } = counters(registry, [], {
@@ -209,18 +209,18 @@ function ofProcess(
       [
         'tollgate_bodies_bytes',
         'Memory for the bodies of requests above 8 KiB, as it is counted',
-        () => shown.bodies.heldBytes(),
+        () => shownFigures.bodies.heldBytes(),
       ],
-      ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', () => shown.bodies.waitingCount()],
-      ['tollgate_tunnels', "Providers' proxies that are connected here", () => shown.tunnels().connections],
-      ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => shown.tunnels().streams],
+      ['tollgate_bodies_waiting', 'Bodies of requests that wait for memory', () => shownFigures.bodies.waitingCount()],
+      ['tollgate_tunnels', "Providers' proxies that are connected here", () => shownFigures.tunnels().connections],
+      ['tollgate_tunnel_streams', "Calls that run through providers' proxies", () => shownFigures.tunnels().streams],
     ],
   );
   const works = 'Whether calls can be billed: 1, or 0 while the database or the ledger in it refuses what they need';
   gauges(
     registry,
     [],
-    [['tollgate_database_works', works, async () => ((await shown.databaseWorks()) ? 1 : 0)]],
+    [['tollgate_database_works', works, async () => ((await shownFigures.databaseWorks()) ? 1 : 0)]],
     'min',
   );
   const offset = "Seconds by which this machine's clock is ahead of the database's; negative: behind";

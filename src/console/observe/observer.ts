@@ -293,8 +293,8 @@ function createKnownOperations(): KnownOperations {
   const known = new Map<string, Set<string>>();
   let listed: (offer: Offer, operation: string) => boolean = () => false;
   return {
-    readFrom(of) {
-      listed = of;
+    readFrom(judge) {
+      listed = judge;
     },
     learn(offer, operation) {
       if (operation.length > NAME_LENGTH_MAX) return;

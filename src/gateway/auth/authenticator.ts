@@ -188,8 +188,8 @@ function unlessClosed(caller: Caller, state: AccountState): Caller {
  */
 function byToken(accessTokens: AccessTokens, headers: IncomingHttpHeaders, address: string): Caller | Promise<Caller> {
   const token = bearerOf(headers.authorization ?? '');
-  const asked = askedOf(headers);
-  const path = asked === undefined ? null : pathOf(asked);
+  const requested = askedOf(headers);
+  const path = requested === undefined ? null : pathOf(requested);
   const caller =
     token === undefined ? null : (accessTokens.known(token, path) ?? accessTokens.verify(token, path, address));
   if (caller === null) throw invalidKey();

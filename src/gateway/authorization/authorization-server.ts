@@ -75,10 +75,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   /** The sign-in of a browser that waits for an answer. */
   const waiting = async ({ request, response }: Exchange) => {
     const { provider, issuer: own } = await open();
-    const asked = requestFor(request, own, null);
+    const ownRequest = requestFor(request, own, null);
     let interaction;
     try {
-      interaction = await provider.interactionDetails(asked, response);
+      interaction = await provider.interactionDetails(ownRequest, response);
     } catch (error) {
       throw over(error);
     }
@@ -86,7 +86,7 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     const client = await provider.Client.find(String(interaction.params['client_id']));
     if (client === undefined) throw over();
     const answer = (result: Parameters<Provider['interactionResult']>[2]) =>
-      provider.interactionResult(asked, response, result, { mergeWithLastSubmission: false });
+      provider.interactionResult(ownRequest, response, result, { mergeWithLastSubmission: false });
     const resources = [interaction.params['resource']].flat().map(String);
     return { provider, interaction, client, resources, answer };
   };

@@ -28,11 +28,11 @@ function quotableTarget(
       throw new GatewayError('invalid_request', `${member} must be the name of the ${member}`, { param: member });
     const target = targets()[protocol];
     if (target === undefined) throw new GatewayError('not_found', `There are no ${member}s here`, { param: member });
-    const given = body['arguments'];
+    const toolArguments = body['arguments'];
     const ask: TargetRequest = {
       ...QUOTED,
       turns: [{ role: 'user', parts: [{ kind: 'text', text: 'A quote' }] }],
-      arguments: member === 'tool' ? (isObject(given) ? given : {}) : null,
+      arguments: member === 'tool' ? (isObject(toolArguments) ? toolArguments : {}) : null,
     };
     return target.toCall(name, ask, { caller, requestId, traceparent: null, wantsReceipt: false });
   };

@@ -23,12 +23,12 @@ export function createLastServed({ now, ttlMs, max }: RememberOptions): LastServ
   const known = new RecentMap<{ readonly offer: string; readonly until: number }>(max / 2);
   return {
     find(key, service) {
-      const found = known.get(`${service}\n${key}`);
-      return found && found.until > now() ? found.offer : null;
+      const entry = known.get(`${service}\n${key}`);
+      return entry && entry.until > now() ? entry.offer : null;
     },
     served(key, offer) {
-      const of = `${offer.service}\n${key}`;
-      known.set(of, { offer: offer.id, until: now() + ttlMs });
+      const prefixKey = `${offer.service}\n${key}`;
+      known.set(prefixKey, { offer: offer.id, until: now() + ttlMs });
     },
   };
 }
@@ -69,20 +69,20 @@ interface ServedPrefix {
  */
 export function createCachedPrefixes({ now, ttlMs, max }: RememberOptions): CachedPrefixes {
   const known = new RecentMap<ServedPrefix>(max / 2);
-  const find = (of: string): ServedPrefix | null => {
-    const found = known.get(of);
-    return found && found.until > now() ? found : null;
+  const find = (prefixKey: string): ServedPrefix | null => {
+    const entry = known.get(prefixKey);
+    return entry && entry.until > now() ? entry : null;
   };
   return {
     find({ key }, service) {
-      const found = find(`${service}\n${key}`);
-      return found === null || found.cold ? null : found.offer;
+      const prefix = find(`${service}\n${key}`);
+      return prefix === null || prefix.cold ? null : prefix.offer;
     },
     served({ key }, offer, isCached) {
-      const of = `${offer.service}\n${key}`;
-      const before = find(of);
+      const prefixKey = `${offer.service}\n${key}`;
+      const before = find(prefixKey);
       const cold = !isCached && before !== null && (before.cold || before.offer === offer.id);
-      known.set(of, { offer: offer.id, until: now() + ttlMs, cold });
+      known.set(prefixKey, { offer: offer.id, until: now() + ttlMs, cold });
     },
   };
 }

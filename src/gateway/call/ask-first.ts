@@ -36,16 +36,16 @@ type Prepare = (request: CallRequest, id: string) => Call | Promise<Call>;
  * nobody has accepted it yet, and with `approval_refused` if somebody has refused it.
  */
 export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, request: CallRequest, id: string) {
-  const found = await decided(deps, request.caller);
-  if (found !== null && found.expiresAt > deps.now()) {
-    if (found.state === 'refused') throw refused(found);
-    if (found.state === 'waiting') throw needed(deps, found);
-    const accepted = await atApproval(prepare, request, id, found);
+  const approval = await decided(deps, request.caller);
+  if (approval !== null && approval.expiresAt > deps.now()) {
+    if (approval.state === 'refused') throw refused(approval);
+    if (approval.state === 'waiting') throw needed(deps, approval);
+    const accepted = await atApproval(prepare, request, id, approval);
     if (accepted !== null) return accepted;
   }
   const call = await prepare(request, id);
   const cheap = withinPrice(deps, call);
-  return cheap ?? ask(deps, call, found?.id ?? null);
+  return cheap ?? ask(deps, call, approval?.id ?? null);
 }
 
 /** Requests that wait for a decision at the same time. */
@@ -55,17 +55,17 @@ const LOOK_MS = 1_000;
 /** The approval of a request, once it is decided or the request waits no longer; null for none. */
 async function decided({ approvals, now }: AskFirstDeps, { account, key, content }: Caller): Promise<Approval | null> {
   const { digest, waitMs } = content!;
-  const look = () => approvals.find(key!.hash, digest);
-  const waits = (found: Approval | null) => found?.state === 'waiting' && found.expiresAt > now();
-  let found = await look();
-  if (waitMs === 0 || !waits(found) || !WAITING.mayTake(account)) return found;
+  const findApproval = () => approvals.find(key!.hash, digest);
+  const waits = (approval: Approval | null) => approval?.state === 'waiting' && approval.expiresAt > now();
+  let approval = await findApproval();
+  if (waitMs === 0 || !waits(approval) || !WAITING.mayTake(account)) return approval;
   WAITING.take(account);
   try {
-    for (let waited = 0; waited < waitMs && waits(found); waited += LOOK_MS) {
+    for (let waited = 0; waited < waitMs && waits(approval); waited += LOOK_MS) {
       await sleep(LOOK_MS);
-      found = await look();
+      approval = await findApproval();
     }
-    return found;
+    return approval;
   } finally {
     WAITING.leave(account);
   }
@@ -108,7 +108,7 @@ async function ask(deps: AskFirstDeps, call: Call, instead: string | null): Prom
   const { id: quote, validUntil: expiresAt } = await quotes.give(call, alike, APPROVAL_MS);
   const { hash: key, label } = caller.key!;
   const { digest, preview } = caller.content!;
-  const asked = {
+  const question = {
     account: caller.account,
     key,
     digest,
@@ -124,15 +124,15 @@ async function ask(deps: AskFirstDeps, call: Call, instead: string | null): Prom
     event: 'approval.waiting',
     time: new Date(now()).toISOString(),
     account: caller.account,
-    approval: viewOf(deps, { ...asked, id }),
+    approval: viewOf(deps, { ...question, id }),
     key: { hash: key, name: label },
   });
-  const made = (await approvals.ask(asked, instead, event)) ?? (await approvals.find(key, digest));
-  if (made === null)
+  const createdApproval = (await approvals.ask(question, instead, event)) ?? (await approvals.find(key, digest));
+  if (createdApproval === null)
     throw new GatewayError('rate_limit_exceeded', 'Too many calls of this account wait to be accepted. Decide some', {
       retryAfterS: 60,
     });
-  throw made.state === 'refused' ? refused(made) : needed(deps, made);
+  throw createdApproval.state === 'refused' ? refused(createdApproval) : needed(deps, createdApproval);
 }
 
 type Shown = Pick<Approval, 'id' | 'amount' | 'expiresAt' | 'service' | 'operation'>;
@@ -147,8 +147,8 @@ const viewOf = ({ pageOf }: Pick<AskFirst, 'pageOf'>, { id, amount, expiresAt, s
   ...(operation === null ? {} : { tool: operation }),
 });
 
-function needed(deps: Pick<AskFirst, 'pageOf'>, found: Shown): GatewayError {
-  const approval = viewOf(deps, found);
+function needed(deps: Pick<AskFirst, 'pageOf'>, shownApproval: Shown): GatewayError {
+  const approval = viewOf(deps, shownApproval);
   const where = approval.url === null ? 'on the page "Approvals" of the dashboard' : `at ${approval.url}`;
   return new GatewayError(
     'approval_required',

@@ -26,7 +26,7 @@ interface Ended {
   /** Why the call was stopped early; null while it was not. */
   readonly stopped: Error | null;
   /** The whole request has gone out, and it is not the gateway itself that ended the call. */
-  readonly taken: boolean;
+  readonly isTaken: boolean;
   /** See `Cut.rest`. */
   readonly rest?: Buffer | undefined;
 }
@@ -56,7 +56,7 @@ export const CANCELLED: ReplyEnd<null> = {
 /** The attempts of one call, one after the other. Measures each attempt and decides what follows from its result. */
 export class Attempts<R> {
   /** True once bytes were given out. From then on no other candidate is tried. */
-  given = false;
+  hasGiven = false;
   readonly #options: AttemptsOptions;
   readonly #call: Call;
   #count = 0;
@@ -107,7 +107,7 @@ export class Attempts<R> {
   }
 
   /** The provider sent something. Returns whether this is the first time in this attempt. */
-  heard(): boolean {
+  hasHeard(): boolean {
     if (this.#firstByteAt !== NEVER) return false;
     this.#firstByteAt = this.#options.now();
     this.#options.observer.firstByte(this.#call, this.#firstByteAt);
@@ -136,13 +136,13 @@ export class Attempts<R> {
 
   /**
    * An attempt threw. Returns the end of the call if the gateway itself ended it, or null if the next candidate is to
-   * be tried. Otherwise throws the error of the call. `left`: the client has left and the time for draining is over.
+   * be tried. Otherwise throws the error of the call. `hasLeft`: the client has left and the time for draining is over.
    */
   async failed(
     providerStream: ProviderStream<R, ReplyPiece> | null,
     error: unknown,
-    left: boolean,
-    { stopped, taken, rest }: Ended,
+    hasLeft: boolean,
+    { stopped, isTaken, rest }: Ended,
   ): Promise<EndFrame<R> | null> {
     const { health, now } = this.#options;
     const { offer } = this.#candidate;
@@ -154,25 +154,25 @@ export class Attempts<R> {
     const isTooLarge = error instanceof UpstreamFailure && error.tooLarge;
     const isFault = error instanceof UpstreamFailure && !isTooLarge;
     const isSilent = !isTooLarge && this.#isSilent(providerStream);
-    const own = taken && !isFault && isOwn(offer) && (left || !isSilent);
-    const cut = cutOf({ left, stopped, error, own, rest });
+    const own = isTaken && !isFault && isOwn(offer) && (hasLeft || !isSilent);
+    const cut = cutOf({ hasLeft, stopped, error, own, rest });
     const end =
       cut === null || providerStream === null ? null : providerStream.cut ? await providerStream.cut(cut) : CANCELLED;
     // The delivered part is paid, and the provider is not blamed. If nothing was delivered, the call fails, unless its
     // client has left.
-    if (end !== null && (end.outcome !== 'free' || left)) {
-      if (left && this.#isSlow()) health.failed(offer, this.#call.caller.account, this.#startedAt);
+    if (end !== null && (end.outcome !== 'free' || hasLeft)) {
+      if (hasLeft && this.#isSlow()) health.failed(offer, this.#call.caller.account, this.#startedAt);
       else health.notProbed(offer, this.#call.caller.account);
       this.#flag(offer, end);
       return this.#endFrame(end, now());
     }
-    if (left && cut !== null) throw error;
+    if (hasLeft && cut !== null) throw error;
     if (stopped) throw this.#late(providerStream, stopped, error);
     if (!(error instanceof UpstreamFailure)) throw error;
     if (this.#candidate.ownKey !== undefined && refusesKey(error)) throw this.#refusedKey(error);
     const why = this.#fault(error);
     if (why === null) return null;
-    const late = taken && !isSilent ? await this.#lateOwn(providerStream, error) : null;
+    const late = isTaken && !isSilent ? await this.#lateOwn(providerStream, error) : null;
     if (late === null) throw why;
     return this.#endFrame(late, now());
   }
@@ -236,8 +236,8 @@ export class Attempts<R> {
     this.#attributedTo?.over(null);
     const { status, retryAfterS, unpaid } = failure;
     const detail = failure.detail ?? unpaid?.words ?? null;
-    const said = detail === null ? '' : `: ${detail}`;
-    const message = `${offer.provider.name} answered your own key with ${status}${said}. Keys are replaced and removed at /api/v1/provider-keys`;
+    const detailText = detail === null ? '' : `: ${detail}`;
+    const message = `${offer.provider.name} answered your own key with ${status}${detailText}. Keys are replaced and removed at /api/v1/provider-keys`;
     // SDKs repeat a call with this status, but a used up account stays as it is.
     if (status === 429 && unpaid !== null)
       return new GatewayError('rate_limit_exceeded', message, {
@@ -267,7 +267,7 @@ export class Attempts<R> {
     const mayGoOn = error.retryable || (isRefused && this.#refusal === null);
     if (isRefused) this.#refusal ??= errorOfAttempt(error, offer, this.#call);
     const isFailover = () => error.unsent || (error.retryable && this.#isNextSound());
-    if (!this.given && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
+    if (!this.hasGiven && !this.last && mayGoOn && (isFailover() || retryBudget.take())) return null;
     this.#attributedTo?.over(null);
     // The first refusal comes from the preferred provider. Throwing it gives the same error with and without a retry.
     return this.#refusal ?? errorOfAttempt(error, offer, this.#call);
@@ -295,10 +295,10 @@ export class Attempts<R> {
   }
 
   /** Flags a provider that claims far more tokens for its text than others of the service. Own ones are trusted. */
-  #compareClaim(offer: Offer, { shown }: ReplyEnd): void {
+  #compareClaim(offer: Offer, { shownClaim: claim }: ReplyEnd): void {
     const { claims, health, observer } = this.#options;
-    if (shown === undefined || offer.model?.hiddenReasoning) return;
-    if (claims?.add(offer, shown) !== true || isOwn(offer)) return;
+    if (claim === undefined || offer.model?.hiddenReasoning) return;
+    if (claims?.add(offer, claim) !== true || isOwn(offer)) return;
     health.flagged(offer, 'usage_unusual');
     observer.flagged(this.#call, offer, ['usage_unusual']);
   }
@@ -320,9 +320,9 @@ export class Attempts<R> {
   }
 
   #endFrame(end: ReplyEnd<R | null>, at: number): EndFrame<R> {
-    const { offer, price: asked, serviceTiers } = this.#candidate;
+    const { offer, price: requestedPrice, serviceTiers } = this.#candidate;
     const { usage, outcome, estimated, finishReason, costMax = null, flags, cut, result, details, serviceTier } = end;
-    const price = settledPrice(asked, serviceTiers, serviceTier, usage);
+    const price = settledPrice(requestedPrice, serviceTiers, serviceTier, usage);
     return {
       type: 'end',
       price: price.id,
@@ -379,17 +379,17 @@ const nobodysFault = ({ message, status, retryable, detail, cause }: UpstreamFai
  * cost less, because there a provider could claim any number of them.
  */
 function promptsOf(
-  { offer, price: asked, serviceTiers, ownKey }: Candidate,
+  { offer, price: requestedPrice, serviceTiers, ownKey }: Candidate,
   { usage, outcome, estimated, serviceTier }: ReplyEnd,
 ): PromptSums | undefined {
-  const { input_cache_read: cachedRate, prompt: rate = 0n } = asked.rates;
+  const { input_cache_read: cachedRate, prompt: rate = 0n } = requestedPrice.rates;
   if (offer.primitive !== 'model' || cachedRate === undefined || cachedRate >= rate) return undefined;
   if (usage === null || estimated || ownKey !== undefined || (outcome !== 'complete' && outcome !== 'over_cap'))
     return undefined;
   return {
     prompt: Number(promptTokens(usage)),
     cached: Number((usage.input_cache_read ?? 0n) + (usage.input_audio_cache ?? 0n)),
-    charged: promptCost(settledPrice(asked, serviceTiers, serviceTier, usage).rates, usage),
+    charged: promptCost(settledPrice(requestedPrice, serviceTiers, serviceTier, usage).rates, usage),
   };
 }
 
@@ -408,14 +408,14 @@ const isRefusal = ({ attributedTo, tooLarge, unheld }: UpstreamFailure): boolean
 
 /** Why the gateway ended an attempt; null if the attempt failed. */
 function cutOf({
-  left,
+  hasLeft,
   stopped,
   error,
   own,
   rest,
-}: Omit<Ended, 'taken'> & { readonly left: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
+}: Omit<Ended, 'isTaken'> & { readonly hasLeft: boolean; readonly error: unknown; readonly own: boolean }): Cut | null {
   if (error instanceof GatewayError) return null;
-  if (left) return { reason: 'cancelled', message: 'its client left', own };
+  if (hasLeft) return { reason: 'cancelled', message: 'its client left', own };
   if (stopped !== null) return { reason: 'timeout', message: stopped.message, own };
   if (!(error instanceof UpstreamFailure) || !error.tooLarge) return null;
   return { reason: 'too_large', message: error.message, own, ...(rest === undefined ? {} : { rest }) };

@@ -90,8 +90,8 @@ export function createBilling(options: BillingOptions): (next: BilledHandler<Cal
       if (call.candidates.every(isKept)) return lockPayments.ofCalls.prepay(call);
       const versions = call.candidates.flatMap((candidate) => {
         const { provider, service } = candidate.offer;
-        const of = candidate.ownKey === undefined ? service : ownKeyService(service);
-        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service: of }));
+        const billedService = candidate.ownKey === undefined ? service : ownKeyService(service);
+        return pricesOf(candidate).map((price) => ({ ...price, provider: provider.id, service: billedService }));
       });
       return prices.remember(versions).then(() => lockPayments.ofCalls.prepay(call) ?? undefined);
     },

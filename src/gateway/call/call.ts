@@ -191,7 +191,7 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    */
   readonly capped?: boolean;
   /** The cap that `capCost` applied, and the request without it. */
-  readonly cap?: CostCap & { readonly of: CallRequest };
+  readonly cap?: CostCap & { readonly cappedRequest: CallRequest };
   /** Wall-clock limit of the whole call; default the configured one. */
   readonly timeoutMs?: number;
   /**
@@ -290,7 +290,7 @@ export interface ReplyEnd<R = unknown> extends BilledEnd<R> {
   /** The provider's breakdown of its tokens, for the record of the call. */
   readonly details?: Readonly<{ cached: number; cacheWritten: number; reasoning: number }>;
   /** Set if the answer is text alone, and its provider claimed its tokens. */
-  readonly shown?: ShownClaim | undefined;
+  readonly shownClaim?: ShownClaim | undefined;
   /** The service tier in which the provider says that it served; null or absent if it does not say. */
   readonly serviceTier?: string | null;
 }

@@ -25,15 +25,15 @@ export const MAX_COST_HEADER = 'x-max-cost';
 export const MAX_COST_META = 'tollgate/max_cost';
 
 /**
- * The lowest of the caps that a request names. `named`: names with amounts of USD as the client sent them; undefined
+ * The lowest of the caps that a request names. `entries`: names with amounts of USD as the client sent them; undefined
  * and null are skipped. null if no cap is named. Throws GatewayError `invalid_request` for a value that is not an
  * amount.
  */
-export function lowestCap(named: Iterable<readonly [name: string, said: unknown]>): CostCap | null {
+export function lowestCap(entries: Iterable<readonly [name: string, said: unknown]>): CostCap | null {
   let lowest: CostCap | null = null;
-  for (const [name, said] of named) {
-    if (said === undefined || said === null) continue;
-    const amount = amountOf(said, name);
+  for (const [name, value] of entries) {
+    if (value === undefined || value === null) continue;
+    const amount = amountOf(value, name);
     if (lowest === null || amount < lowest.amount) lowest = { amount, name };
   }
   return lowest;
@@ -59,9 +59,9 @@ export function refuseCapBeside(params: JsonObject, metadata: string): void {
 
 const BESIDE = 'maxcost';
 
-function amountOf(said: unknown, name: string): MicroUsd {
+function amountOf(value: unknown, name: string): MicroUsd {
   try {
-    return parseUsd(said, name);
+    return parseUsd(value, name);
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;
     throw new GatewayError('invalid_request', error.message, { param: name, cause: error });
@@ -78,7 +78,7 @@ export function capCost<R, D extends ReplyPiece>(request: CallRequest<R, D>, cap
   const capped: CallRequest<R, D> = {
     ...request,
     capped: true,
-    cap: { ...cap, of: request },
+    cap: { ...cap, cappedRequest: request },
     estimate(offer) {
       const most = request.estimate(offer);
       const { rates } = request.price?.(offer) ?? offer.price;
@@ -150,6 +150,8 @@ const usdOf = (rate: MicroUsd, meter: Meter): number => ratesToUsd({ [meter]: ra
 
 function isBounded(maxPrice: NonNullable<RoutePreferences['maxPrice']>, meter: Meter): boolean {
   const whole = (['prompt', 'completion'] as const).find((one) => TOKEN_PARTS[one].includes(meter));
-  const named = whole ?? meter;
-  return (named === 'prompt' || named === 'completion' || named === 'image') && maxPrice[named] !== undefined;
+  const meterName = whole ?? meter;
+  return (
+    (meterName === 'prompt' || meterName === 'completion' || meterName === 'image') && maxPrice[meterName] !== undefined
+  );
 }

@@ -29,49 +29,51 @@ const declaredOf = ({ model, media }: Offer): Declared => model ?? media ?? NOTH
 /** The preferences by their fields of the request: whether one is asked for, and whether an offer meets it. */
 const FIELDS = {
   data_collection: {
-    asked: ({ denyCollection }) => denyCollection,
+    isRequested: ({ denyCollection }) => denyCollection,
     // Who keeps nothing at all keeps nothing for other purposes.
     meets: (_wanted, { collectsNothing, zdr }) => collectsNothing === true || zdr === true,
   },
   zdr: {
-    asked: ({ zdr }) => zdr,
+    isRequested: ({ zdr }) => zdr,
     meets: (_wanted, { zdr }) => zdr === true,
   },
   quantizations: {
-    asked: ({ quantizations }) => quantizations.length > 0,
+    isRequested: ({ quantizations }) => quantizations.length > 0,
     meets: ({ quantizations }, { quantization = 'unknown' }) => quantizations.includes(quantization),
   },
   region: {
-    asked: ({ regions }) => regions.length > 0,
+    isRequested: ({ regions }) => regions.length > 0,
     meets: ({ regions }, { region }) => region !== undefined && regions.includes(region),
   },
 } as const satisfies Record<
   string,
   {
-    readonly asked: (wanted: DeclaredPreferences) => boolean;
-    readonly meets: (wanted: DeclaredPreferences, declared: Declared) => boolean;
+    readonly isRequested: (preferences: DeclaredPreferences) => boolean;
+    readonly meets: (preferences: DeclaredPreferences, declared: Declared) => boolean;
   }
 >;
 const NAMES = Object.keys(FIELDS) as readonly (keyof typeof FIELDS)[];
 
 /** Whether an offer declares what is wanted. */
-export function declares(offer: Offer, wanted: DeclaredPreferences): boolean {
+export function declares(offer: Offer, preferences: DeclaredPreferences): boolean {
   const declared = declaredOf(offer);
-  return NAMES.every((name) => !FIELDS[name].asked(wanted) || FIELDS[name].meets(wanted, declared));
+  return NAMES.every((name) => !FIELDS[name].isRequested(preferences) || FIELDS[name].meets(preferences, declared));
 }
 
 const OFFERS_SHOWN = 8;
 
 /** The error for a model whose `offers` do not declare what is wanted. It says what they declare. */
-export function undeclared(name: string, wanted: DeclaredPreferences, offers: readonly Offer[]): GatewayError {
-  const asked = NAMES.filter((each) => FIELDS[each].asked(wanted));
-  const unmet = asked.filter((each) => !offers.some((offer) => FIELDS[each].meets(wanted, declaredOf(offer))));
-  const fields = unmet.length > 0 ? unmet : asked;
-  const told = offers.slice(0, OFFERS_SHOWN).map((offer) => `${offer.provider.name}: ${wordsOf(declaredOf(offer))}`);
+export function undeclared(name: string, preferences: DeclaredPreferences, offers: readonly Offer[]): GatewayError {
+  const requested = NAMES.filter((each) => FIELDS[each].isRequested(preferences));
+  const unmet = requested.filter((each) => !offers.some((offer) => FIELDS[each].meets(preferences, declaredOf(offer))));
+  const fields = unmet.length > 0 ? unmet : requested;
+  const descriptions = offers
+    .slice(0, OFFERS_SHOWN)
+    .map((offer) => `${offer.provider.name}: ${wordsOf(declaredOf(offer))}`);
   const [first] = fields;
   return new GatewayError(
     'not_found',
-    `No provider of ${name} declares what ${fields.map((each) => `provider.${each}`).join(' and ')} asks for. They declare: ${told.join('; ')}`,
+    `No provider of ${name} declares what ${fields.map((each) => `provider.${each}`).join(' and ')} asks for. They declare: ${descriptions.join('; ')}`,
     { param: fields.length === 1 ? `provider.${first}` : 'provider' },
   );
 }

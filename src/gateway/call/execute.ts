@@ -71,13 +71,13 @@ async function* execute<R, D extends ReplyPiece>(
           hurry = waitForEvent(endpoint, call.stream, requests);
           while (end === null) {
             const step = await providerStream.next();
-            const isFirst = attempts.heard();
+            const isFirst = attempts.hasHeard();
             if (step.done) end = step.value;
             else {
               if (isFirst && providerStream.status !== undefined)
                 yield { type: 'head', status: providerStream.status, provider: offer.provider };
               if (step.value !== null && step.value.byteLength > 0) {
-                attempts.given = true;
+                attempts.hasGiven = true;
                 clearTimeout(hurry);
                 yield { type: 'data', data: step.value };
               }
@@ -97,8 +97,12 @@ async function* execute<R, D extends ReplyPiece>(
             ? await requests.rest(options.drain)
             : undefined;
         const { stopped, sent } = requests;
-        const { aborted: left, byGateway = false } = signal;
-        const end = await attempts.failed(providerStream, error, left, { stopped, taken: sent && !byGateway, rest });
+        const { aborted: hasLeft, byGateway = false } = signal;
+        const end = await attempts.failed(providerStream, error, hasLeft, {
+          stopped,
+          isTaken: sent && !byGateway,
+          rest,
+        });
         if (end !== null) {
           yield end;
           return;

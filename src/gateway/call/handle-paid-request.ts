@@ -40,7 +40,7 @@ export interface StartedProviderCall<R = unknown, D extends ReplyPiece = ReplyPi
 /** An answer that is written. If `end` is present, the end of the answer is still missing. */
 export interface ResponseRecord {
   /** The reply for a repeat of the request; null if a repeat runs again. Called only if the reply is to be kept. */
-  kept(): GivenReply | null;
+  storedReply(): GivenReply | null;
   /** Something was charged, or will be when the work ends. A repeat then never runs again. */
   readonly charged: boolean;
   /**
@@ -61,7 +61,7 @@ export interface RepeatKey {
    */
   nextKey?(reply: StoredReply): Promise<string | null>;
   /** Answers a request whose key is in use without a stored reply, or throws. Default: throws idempotencyError. */
-  taken?(by: TakenKey): Promise<void>;
+  takeKey?(takenKey: TakenKey): Promise<void>;
 }
 
 export type TakenKey = Exclude<Beginning, { kind: 'new' | 'replay' }>;
@@ -94,11 +94,11 @@ export interface PendingRequest<O extends StartedCall> {
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
   open(callId: string, gone: CancelSignal): O | Promise<O>;
   /**
-   * Writes the frames to the client. `kept`: the answer is to be kept, so it is written to its end even if the client
+   * Writes the frames to the client. `isKept`: the answer is to be kept, so it is written to its end even if the client
    * does not read it. Resolves with null if the client left or the run ended without a reply. Throws the error of the
    * call while the answer can still be an error.
    */
-  write(opened: O, kept: boolean): Promise<ResponseRecord | null>;
+  write(startedCall: O, isKept: boolean): Promise<ResponseRecord | null>;
   /** Writes the kept reply of an earlier request. */
   replay(reply: StoredReply): void | Promise<void>;
   /** Answers a call that was refused because money is missing, or throws its error. */
@@ -124,41 +124,41 @@ export interface PaidRequestDeps {
  */
 export function handlePaidRequest<O extends StartedCall>(
   deps: PaidRequestDeps,
-  asked: PendingRequest<O>,
+  pending: PendingRequest<O>,
 ): Promise<void> {
-  const { caller, repeats } = asked;
-  if (repeats !== null && !caller.anonymous) return runOrRepeat(deps, asked, repeats);
-  return run(deps, asked, caller.run?.call ?? newCallId(), asked.gone, false).then(endRecord);
+  const { caller, repeats } = pending;
+  if (repeats !== null && !caller.anonymous) return runOrRepeat(deps, pending, repeats);
+  return run(deps, pending, caller.run?.call ?? newCallId(), pending.gone, false).then(endRecord);
 }
 
 async function run<O extends StartedCall>(
   deps: PaidRequestDeps,
-  asked: PendingRequest<O>,
+  pending: PendingRequest<O>,
   callId: string,
   gone: CancelSignal,
-  kept: boolean,
+  isKept: boolean,
 ): Promise<ResponseRecord | null> {
-  let opened: O | null = null;
-  const giveBodyBack = asked.body?.keep();
+  let startedCall: O | null = null;
+  const giveBodyBack = pending.body?.keep();
   let held: HeldFrames | null = null;
   try {
-    const opening = asked.open(callId, gone);
-    opened = isPromise(opening) ? await opening : opening;
-    const memory = opened.call?.memory;
+    const opening = pending.open(callId, gone);
+    startedCall = isPromise(opening) ? await opening : opening;
+    const memory = startedCall.call?.memory;
     if (giveBodyBack || memory) {
       held = new HeldFrames(() => {
         giveBodyBack?.();
         memory?.release();
       });
-      opened = { ...opened, frames: held.of(opened.frames) };
+      startedCall = { ...startedCall, frames: held.metered(startedCall.frames) };
     }
-    return await asked.write(opened, kept);
+    return await pending.write(startedCall, isKept);
   } catch (error) {
-    const refusal = refusalOf(deps, asked.caller, opened?.call ?? null, error);
-    if (refusal !== null) return await asked.refuse(refusal);
+    const refusal = refusalOf(deps, pending.caller, startedCall?.call ?? null, error);
+    if (refusal !== null) return await pending.refuse(refusal);
     // A free call has no record that could be looked up.
-    if (opened === null || opened.call?.free || asked.isOwnError?.(error)) throw error;
-    throw ofGeneration(toGatewayError(error), opened.id);
+    if (startedCall === null || startedCall.call?.free || pending.isOwnError?.(error)) throw error;
+    throw ofGeneration(toGatewayError(error), startedCall.id);
   } finally {
     if (held === null) giveBodyBack?.();
     else held.written();
@@ -167,19 +167,19 @@ async function run<O extends StartedCall>(
 
 async function runKept<O extends StartedCall>(
   deps: PaidRequestDeps,
-  asked: PendingRequest<O>,
+  pending: PendingRequest<O>,
   use: Parameters<Idempotency['begin']>[0],
 ): Promise<void> {
   const { idempotency } = deps;
   let written: ResponseRecord | null;
   try {
-    written = await run(deps, asked, use.callId, NEVER_ABORTED, true);
+    written = await run(deps, pending, use.callId, NEVER_ABORTED, true);
   } catch (error) {
     await idempotency.abandon(use);
     throw error;
   }
   try {
-    const reply = written?.kept() ?? null;
+    const reply = written?.storedReply() ?? null;
     if (reply === null) await idempotency.abandon(use);
     else await idempotency.finish(use, reply, written!.charged);
   } finally {
@@ -189,23 +189,23 @@ async function runKept<O extends StartedCall>(
 
 async function runOrRepeat<O extends StartedCall>(
   deps: PaidRequestDeps,
-  asked: PendingRequest<O>,
+  pending: PendingRequest<O>,
   repeats: RepeatKey,
 ): Promise<void> {
-  const { caller } = asked;
+  const { caller } = pending;
   const { account } = caller;
-  const bodyHash = asked.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
+  const bodyHash = pending.dialect === 'openai' ? `openai ${repeats.bodyHash}` : repeats.bodyHash;
   const access = caller.key?.access ?? null;
   for (let { key } = repeats; ;) {
     const use = { account, ...storedNames(caller, key), callId: newCallId(), bodyHash, access };
     const beginning = await deps.idempotency.begin(use);
-    if (beginning.kind === 'new') return runKept(deps, asked, use);
+    if (beginning.kind === 'new') return runKept(deps, pending, use);
     if (beginning.kind !== 'replay') {
-      if (repeats.taken) return repeats.taken(beginning);
+      if (repeats.takeKey) return repeats.takeKey(beginning);
       throw idempotencyError(beginning.kind);
     }
     const next = (await repeats.nextKey?.(beginning)) ?? null;
-    if (next === null) return asked.replay(beginning);
+    if (next === null) return pending.replay(beginning);
     key = next;
   }
 }
@@ -301,7 +301,7 @@ class HeldFrames implements AsyncIterator<Frame> {
     this.#giveBack = giveBack;
   }
 
-  of(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
+  metered(frames: AsyncIterable<Frame>): AsyncIterable<Frame> {
     return {
       [Symbol.asyncIterator]: () => {
         this.#begun = true;

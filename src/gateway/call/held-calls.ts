@@ -87,21 +87,21 @@ export function createHeldCalls({ billing, catalog, router, ...options }: HeldCa
 
     async hold(call, until) {
       const [first] = call.candidates;
-      let taken = NOTHING_SENT;
+      let upstreamRequest = NOTHING_SENT;
       const take = (request: UpstreamRequest): never => {
-        taken = request;
+        upstreamRequest = request;
         throw HELD;
       };
       const { adapter } = call;
       const next: BilledHandler<Call> = () => attemptToHold(first!, adapter, take);
       // Not as a call that ends with its request: its lock is kept.
-      const kept: Call = {
+      const heldCall: Call = {
         ...call,
         candidates: [first!],
         adapter: { startAttempt: adapter.startAttempt.bind(adapter) },
       };
       try {
-        for await (const _ of holding(next)(kept, NEVER_ABORTED));
+        for await (const _ of holding(next)(heldCall, NEVER_ABORTED));
       } finally {
         releaseProbes(health, call);
       }
@@ -112,7 +112,7 @@ export function createHeldCalls({ billing, catalog, router, ...options }: HeldCa
         await ledger.release({ id: call.id, detail: NOT_HELD });
         throw error;
       }
-      return taken;
+      return upstreamRequest;
     },
 
     async find(callId, answer) {

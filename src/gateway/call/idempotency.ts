@@ -182,23 +182,23 @@ export function createIdempotency(database: Database, options: IdempotencyOption
           return { kind: 'new' };
         const before = other === null ? null : await underOtherName(account, other, at);
         if (before !== null) return beginningOf(before, bodyHash, at, access);
-        const [taken, found] = await database.batch([
+        const [takenRows, foundRows] = await database.batch([
           { statement: SQL.beginIdempotency, params },
           { statement: SQL.findIdempotency, params: [account, key] },
         ]);
-        if (taken?.length) return { kind: 'new' };
-        const row = found?.[0];
+        if (takenRows?.length) return { kind: 'new' };
+        const row = foundRows?.[0];
         if (row) return beginningOf(row, bodyHash, at, access);
       }
       return { kind: 'running', callId: null };
     },
 
     async finish({ account, key, callId }, { status, headers, body }, charged) {
-      const kept = body !== null && body.byteLength <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
-      const text = kept ? JSON.stringify(headers) : '{}';
+      const fits = body !== null && body.byteLength <= KEPT_BYTES_MAX[charged ? 'charged' : 'free'];
+      const text = fits ? JSON.stringify(headers) : '{}';
       // A charged key without a reply counts as 0 bytes, because it is as small as the record of the charge itself.
-      const bytes = kept ? ROW_BYTES + text.length + body.byteLength : charged ? 0 : ROW_BYTES;
-      const params = [account, key, callId, status, text, kept ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
+      const bytes = fits ? ROW_BYTES + text.length + body.byteLength : charged ? 0 : ROW_BYTES;
+      const params = [account, key, callId, status, text, fits ? body : null, charged ? 1 : 0, bytes, now() + ttlMs];
       const steps: Step[] = [{ statement: SQL.finishIdempotency, params }];
       if (keptBytes.add(account, bytes))
         for (const statement of [SQL.forgetFreeReplies, SQL.forgetChargedReplies])
@@ -283,15 +283,17 @@ interface StoredNames {
  * token and a restricted API key have their own names, so they cannot read replies that they did not ask for, and
  * cannot take keys that others of the account will use.
  */
-export function storedNames({ run, key: by }: Pick<Caller, 'run' | 'key'>, key: string): StoredNames {
+export function storedNames({ run, key: callerKey }: Pick<Caller, 'run' | 'key'>, key: string): StoredNames {
   if (run !== undefined) return { key: ownName('run', run.parent, key), other: null };
-  if (by === null) return { key, other: null };
-  const own = ownName('key', by.hash, key);
-  return by.restricted ? { key: own, other: { key, askedBy: by.hash } } : { key, other: { key: own, askedBy: null } };
+  if (callerKey === null) return { key, other: null };
+  const own = ownName('key', callerKey.hash, key);
+  return callerKey.restricted
+    ? { key: own, other: { key, askedBy: callerKey.hash } }
+    : { key, other: { key: own, askedBy: null } };
 }
 
-const ownName = (kind: string, of: string, key: string): string =>
-  `${kind} ${hash('sha256', JSON.stringify([of, key])).slice(0, 40)}`;
+const ownName = (kind: string, owner: string, key: string): string =>
+  `${kind} ${hash('sha256', JSON.stringify([owner, key])).slice(0, 40)}`;
 
 /** The error for a key that is in use: 409 `idempotency_conflict`, with Retry-After while its first call runs. */
 export function idempotencyError(kind: 'conflict' | 'running' | 'lost' | 'unkept'): GatewayError {

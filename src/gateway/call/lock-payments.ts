@@ -26,12 +26,12 @@ export interface LockPayments {
    * Takes the payment before the first lock, for a caller with a payment and no credential. null if there is nothing to
    * wait for. Rejects if the payment fails.
    */
-  prepay(of: Locking, needed: MicroUsd): Promise<void> | null;
+  prepay(locking: Locking, needed: MicroUsd): Promise<void> | null;
   /**
    * Takes the payment after a refused lock. `needed`: the least amount that the lock takes. Resolves if the lock should
    * be tried again. Rejects with `error`, or with the reason why the payment was not taken.
    */
-  repay(of: Locking, refusal: RefusedLock, needed: MicroUsd, error: Error): Promise<void>;
+  repay(locking: Locking, refusal: RefusedLock, needed: MicroUsd, error: Error): Promise<void>;
   /**
    * For work on a request before its lock. Rejects as the lock would if the caller cannot pay the least that the call
    * takes. Resolves with whether its account has money: a payment is not taken yet, and proves nothing.
@@ -62,27 +62,27 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
   }
 
   /** Checks the budgets first. The lock would also refuse the call, but only after the payment was taken. */
-  async function takeWithinBudgets(of: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
-    const { caller } = of;
+  async function takeWithinBudgets(locking: Locking, paymentAttempt: PaymentAttempt, needed: MicroUsd): Promise<void> {
+    const { caller } = locking;
     for (const { id, limit, carried } of caller.budgets ?? []) {
       const { spent, locked } = withCarried(await ledger.budget(id), carried);
       if (spent + locked + needed > limit)
-        throw budgetError(caller, { id, limit, spent, locked }, neededOf(of, needed));
+        throw budgetError(caller, { id, limit, spent, locked }, neededOf(locking, needed));
     }
-    await take(of, paymentAttempt, needed);
+    await take(locking, paymentAttempt, needed);
   }
 
-  const prepay: LockPayments['prepay'] = (of, needed) => {
-    const { caller, payment, parent } = of;
+  const prepay: LockPayments['prepay'] = (locking, needed) => {
+    const { caller, payment, parent } = locking;
     return caller.paying && payment && payment.receipt === null && parent === null && needed > 0n
-      ? takeWithinBudgets(of, payment, needed)
+      ? takeWithinBudgets(locking, payment, needed)
       : null;
   };
 
-  const repay: LockPayments['repay'] = async (of, { reason, available }, needed, error) => {
+  const repay: LockPayments['repay'] = async (locking, { reason, available }, needed, error) => {
     const wantsMoney = reason === 'no_account' || reason === 'insufficient';
-    if (!payments.open || !wantsMoney || of.parent !== null) throw error;
-    const { caller, payment = null } = of;
+    if (!payments.open || !wantsMoney || locking.parent !== null) throw error;
+    const { caller, payment = null } = locking;
     const missing = needed > available ? needed - available : 1n;
     if (payment?.fault)
       throw new PaymentNeeded(payment.fault.code, payment.fault.message, missing, { cause: payment.fault });
@@ -92,7 +92,7 @@ export function createLockPayments(payments: Payments, ledger: Ledger): LockPaym
         reason === 'no_account' ? withoutBalance(needed) : error.message,
         missing,
       );
-    await take(of, payment, missing);
+    await take(locking, payment, missing);
   };
 
   return {
@@ -178,12 +178,12 @@ export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
     case 'parent_exhausted': {
       const paid = affordable(refusal.available);
       if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
-      const left = formatUsd(refusal.available);
+      const availableUsd = formatUsd(refusal.available);
       return new GatewayError(
         'insufficient_balance',
         isOfBatch(call)
-          ? `The batch has ${left} USDC left of what it locked, too little for this line (${estimated}). A higher max_cost of the batch locks more`
-          : `The budget of the run is too low for ${estimated}; ${left} USDC are left of it`,
+          ? `The batch has ${availableUsd} USDC left of what it locked, too little for this line (${estimated}). A higher max_cost of the batch locks more`
+          : `The budget of the run is too low for ${estimated}; ${availableUsd} USDC are left of it`,
       );
     }
     case 'too_deep':
@@ -262,17 +262,20 @@ function budgetError(
   { id, limit, spent, locked }: FullBudget,
   needed: string,
 ): GatewayError {
-  const { scope: of, resetsAt } = budgets.find((budget) => budget.id === id) ?? { scope: 'key', resetsAt: null };
+  const { scope: budgetScope, resetsAt } = budgets.find((budget) => budget.id === id) ?? {
+    scope: 'key',
+    resetsAt: null,
+  };
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
   const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
   const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;
   return new GatewayError(
     'insufficient_balance',
-    `${NAMES[of]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[of]}`,
+    `${NAMES[budgetScope]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[budgetScope]}`,
     {
       body: {
         budget: {
-          of,
+          of: budgetScope,
           limit_usd: formatUsd(limit),
           spent_usd: formatUsd(spent),
           locked_usd: formatUsd(locked),

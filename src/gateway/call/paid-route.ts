@@ -64,7 +64,7 @@ export interface PaidRoute<P extends Payer, O extends StartedCall> {
   /** Throws or rejects with GatewayError. */
   decode(request: PaidHttpRequest, admitted: Caller): P | Promise<P>;
   /** How a decoded request is answered. Throws or rejects with GatewayError. */
-  answer(asked: P, context: PaidContext): PaidAnswer<O> | Promise<PaidAnswer<O>>;
+  answer(paidRequest: P, context: PaidContext): PaidAnswer<O> | Promise<PaidAnswer<O>>;
   /** Headers of each answer besides the rates; default none. */
   headers?(request: FastifyRequest): Readonly<Record<string, string>>;
 }
@@ -85,9 +85,9 @@ export interface PaidAnswer<O extends StartedCall> {
   /** Prepares the call under `callId`. Throws or rejects with GatewayError. */
   open(callId: string, gone: CancelSignal): O | Promise<O>;
   /** Writes the answer to `sink`. Resolves with whether anything was charged. Throws the error of the call. */
-  write(opened: O, sink: ReplySink): Promise<boolean>;
+  write(startedCall: O, sink: ReplySink): Promise<boolean>;
   /** Answers a repeat whose answer is not in the database; default: it is refused. */
-  readonly taken?: RepeatKey['taken'] | undefined;
+  readonly takeKey?: RepeatKey['takeKey'] | undefined;
   /** Storage for answers that are too large for the database; default none. */
   readonly largeAnswers?: LargeAnswers<O> | null;
 }
@@ -113,7 +113,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
     // Before it is decoded, which takes the body from the request.
     const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);
-    const asked = isPromise(decoding) ? await decoding : decoding;
+    const paidRequest = isPromise(decoding) ? await decoding : decoding;
     try {
       if (isLarge) await ownTurn();
       const gone = new CancelSource();
@@ -123,15 +123,15 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
         () => gone.abort(),
         () => (headers ? { ...rateHeaders(rate), ...headers(request) } : rateHeaders(rate)),
       );
-      const answering = answer(asked, { request, client, onError: (error) => deps.onError(error, request) });
-      const given = isPromise(answering) ? await answering : answering;
+      const answering = answer(paidRequest, { request, client, onError: (error) => deps.onError(error, request) });
+      const paidAnswer = isPromise(answering) ? await answering : answering;
       if (isLarge) await ownTurn();
-      await handlePaidRequest(deps, new PaidRequest<O>(request, asked, given, client, gone));
+      await handlePaidRequest(deps, new PaidRequest<O>(request, paidRequest, paidAnswer, client, gone));
     } catch (error) {
-      tellPayment(reply, asked.payment);
+      tellPayment(reply, paidRequest.payment);
       throw error;
     } finally {
-      asked.release?.();
+      paidRequest.release?.();
     }
     // The client left before the head was sent, so nothing is left to answer.
     if (!reply.sent) reply.hijack();
@@ -216,11 +216,11 @@ export function payerOf(
   const own = headers['idempotency-key'];
   const ownKey = own === undefined ? null : parseIdempotencyKey(own);
   const payment = payments.open ? readPayment(headers, () => keyedRequest(bodyHash(), ownKey)) : null;
-  const of = (caller: Caller): Payer => {
+  const payerFor = (caller: Caller): Payer => {
     const key = requestKey(caller, payment, ownKey);
     return { caller, payment, repeats: key === null ? null : { key, bodyHash: bodyHash() } };
   };
-  return payment === null ? of(admitted) : paidCaller(payments, admitted, payment).then(of);
+  return payment === null ? payerFor(admitted) : paidCaller(payments, admitted, payment).then(payerFor);
 }
 
 /** Storage for answers that are too large for the database. */
@@ -228,7 +228,7 @@ interface LargeAnswers<O> {
   /** Size of the largest answer that is kept, in bytes. */
   readonly bytesMax: number;
   /** Does not reject. An answer that cannot be kept cannot be repeated. */
-  keep(opened: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<unknown>;
+  keep(startedCall: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<unknown>;
 }
 
 /** One request of a billed route. A class, because closures for each request take three times the memory. */
@@ -243,16 +243,16 @@ class PaidRequest<O extends StartedCall> implements PendingRequest<O> {
   readonly #answer: PaidAnswer<O>;
   readonly #client: ReplySink;
 
-  constructor(request: FastifyRequest, asked: Payer, answer: PaidAnswer<O>, client: ReplySink, gone: CancelSignal) {
-    const { repeats } = asked;
-    const { taken } = answer;
-    this.caller = asked.caller;
-    this.repeats = repeats === null || taken === undefined ? repeats : { ...repeats, taken };
+  constructor(request: FastifyRequest, payer: Payer, answer: PaidAnswer<O>, client: ReplySink, gone: CancelSignal) {
+    const { repeats } = payer;
+    const { takeKey } = answer;
+    this.caller = payer.caller;
+    this.repeats = repeats === null || takeKey === undefined ? repeats : { ...repeats, takeKey };
     this.dialect = dialectOf(request);
     this.body = heldBodyOf(request);
     this.gone = gone;
     this.#request = request;
-    this.#payment = asked.payment;
+    this.#payment = payer.payment;
     this.#answer = answer;
     this.#client = client;
   }
@@ -261,18 +261,18 @@ class PaidRequest<O extends StartedCall> implements PendingRequest<O> {
     return this.#answer.open(callId, gone);
   }
 
-  write(opened: O, kept: boolean): Promise<ResponseRecord | null> {
-    return kept ? this.#writeKept(opened) : this.#write(opened, this.#client).then(noRecord);
+  write(startedCall: O, isKept: boolean): Promise<ResponseRecord | null> {
+    return isKept ? this.#writeKept(startedCall) : this.#write(startedCall, this.#client).then(noRecord);
   }
 
   /** Writes the answer to the client, except for its end, and keeps it. */
-  async #writeKept(opened: O): Promise<ResponseRecord> {
+  async #writeKept(startedCall: O): Promise<ResponseRecord> {
     const { largeAnswers } = this.#answer;
     const { sink, reply, large, end } = recordReply(this.#client, largeAnswers?.bytesMax);
-    const charged = await this.#write(opened, sink);
+    const charged = await this.#write(startedCall, sink);
     const [head, chunks] = charged ? [reply(), large()] : [null, null];
-    if (head !== null && chunks !== null) await largeAnswers?.keep(opened, head, chunks);
-    return { charged, kept: reply, end };
+    if (head !== null && chunks !== null) await largeAnswers?.keep(startedCall, head, chunks);
+    return { charged, storedReply: reply, end };
   }
 
   replay({ status, headers, body }: StoredReply): void {
@@ -284,8 +284,8 @@ class PaidRequest<O extends StartedCall> implements PendingRequest<O> {
     throw await refusedWithTerms(refusal, this.#answer.noun, this.#answer.model, this.#request);
   }
 
-  #write(opened: O, sink: ReplySink): Promise<boolean> {
-    return this.#answer.write(opened, receiptSink(sink, this.#payment));
+  #write(startedCall: O, sink: ReplySink): Promise<boolean> {
+    return this.#answer.write(startedCall, receiptSink(sink, this.#payment));
   }
 }
 
@@ -443,6 +443,6 @@ export function wantsReceipt(stream: boolean, { receipts, headers }: ReceiptRequ
 
 /** The request header `x-receipt: 1` asks for a signed receipt. Streams need it even if `receipts` is `always`. */
 function asksForReceipt(headers: ReceiptRequest['headers']): boolean {
-  const asked = headers['x-receipt'];
-  return asked === '1' || asked === 'true';
+  const receiptHeader = headers['x-receipt'];
+  return receiptHeader === '1' || receiptHeader === 'true';
 }

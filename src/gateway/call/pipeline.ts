@@ -154,10 +154,10 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 
     async shareOf(request) {
       // The cap of a quoted call is for the price of its quote.
-      const asked = request.quote ? (request.cap?.of ?? request) : request;
+      const original = request.quote ? (request.cap?.cappedRequest ?? request) : request;
       // The call itself is asked for, once its cost is known.
-      const { content: _content, ...caller } = asked.caller;
-      const call = await pipeline.prepare({ ...asked, caller, quote: null });
+      const { content: _content, ...caller } = original.caller;
+      const call = await pipeline.prepare({ ...original, caller, quote: null });
       releaseProbes(options.health, call);
       // A quote may be lower than the price of today.
       const least = request.quote

@@ -188,14 +188,17 @@ export function toPreferences(provider: ProviderPreferences): RoutePreferences {
 }
 
 function toDeclared({ data_collection, zdr, quantizations, region }: ProviderPreferences): DeclaredPreferences | null {
-  const wanted: DeclaredPreferences = {
+  const declaredPreferences: DeclaredPreferences = {
     denyCollection: data_collection === 'deny',
     zdr: zdr === true,
     quantizations: quantizations ?? [],
     regions: typeof region === 'string' ? [region] : (region ?? []),
   };
-  const isNothing = !wanted.denyCollection && !wanted.zdr && wanted.quantizations.length + wanted.regions.length === 0;
-  return isNothing ? null : wanted;
+  const isNothing =
+    !declaredPreferences.denyCollection &&
+    !declaredPreferences.zdr &&
+    declaredPreferences.quantizations.length + declaredPreferences.regions.length === 0;
+  return isNothing ? null : declaredPreferences;
 }
 
 function toMaxPrice(prices: NonNullable<ProviderPreferences['max_price']>): RoutePreferences['maxPrice'] {

@@ -98,14 +98,14 @@ export const resumeCall = (options: CallTimes, request: CallRequest, id: string,
 async function byQuote(
   options: PrepareOptions,
   request: CallRequest,
-  asked: RequestedQuote,
+  requestedQuote: RequestedQuote,
   id: string,
 ): Promise<Call> {
   const { quotes, health } = options;
   try {
     if (quotes === undefined)
       throw new GatewayError('not_found', 'This gateway gives no quotes', { param: 'quote_id' });
-    const quote = await quotes.find(asked.id, request.caller);
+    const quote = await quotes.find(requestedQuote.id, request.caller);
     const call = await prepareUnquoted(options, atQuote(request, quote), id);
     try {
       refuseDearer(call, quote);
@@ -116,7 +116,7 @@ async function byQuote(
     }
     return { ...call, quote: quote.id };
   } catch (error) {
-    if (asked.implied && error instanceof GatewayError) return prepareUnquoted(options, request, id);
+    if (requestedQuote.implied && error instanceof GatewayError) return prepareUnquoted(options, request, id);
     throw error;
   }
 }
@@ -143,10 +143,10 @@ interface ResolvedServices {
   readonly keys: OwnKeys | null;
 }
 
-function prepared(options: PrepareOptions, request: CallRequest, id: string, found: ResolvedServices): Call {
-  const prefix = prefixOf(request, found.targets);
-  const candidates = choose(options, request, found, prefix);
-  const call = toCall(options, request, id, found.targets[0]!.service, candidates, prefix);
+function prepared(options: PrepareOptions, request: CallRequest, id: string, resolved: ResolvedServices): Call {
+  const prefix = prefixOf(request, resolved.targets);
+  const candidates = choose(options, request, resolved, prefix);
+  const call = toCall(options, request, id, resolved.targets[0]!.service, candidates, prefix);
   call.adapter.begin?.(call);
   return call;
 }
@@ -355,10 +355,10 @@ function refuseAboveMaxPrice(
     if (limit === undefined || most[meter] === 0n) return;
     const rate = maxRateOf(rates, meter, most.prompt ?? 0n);
     if (rate <= limit) return;
-    const [highest, asked] = [limit, rate].map((one) => ratesToUsd({ [meter]: one })[meter]);
+    const [highest, requestedRate] = [limit, rate].map((one) => ratesToUsd({ [meter]: one })[meter]);
     throw new GatewayError(
       'unprocessable',
-      `provider.max_price.${name} is ${highest} USD per ${unit}, but ${meter} of this call may cost ${asked} at ${provider.name} (${service})`,
+      `provider.max_price.${name} is ${highest} USD per ${unit}, but ${meter} of this call may cost ${requestedRate} at ${provider.name} (${service})`,
       { param: `provider.max_price.${name}` },
     );
   };

@@ -56,12 +56,14 @@ export async function quoteCall({ pipeline, quotes, health }: QuoteCallDeps, req
     ({ estimate, offer, ownKey }) => estimate === first.estimate && ownKey === undefined && isQuoted(offer),
   );
   const amount = first.estimate + call.lendable;
-  const given = call.caller.anonymous || alike.length === 0 ? null : await quotes.give(call, alike);
+  const givenQuote = call.caller.anonymous || alike.length === 0 ? null : await quotes.give(call, alike);
   return {
     price_usd: toUsdNumber(amount),
     valid: true,
     message: '',
-    ...(given === null ? {} : { quote_id: given.id, valid_until: new Date(given.validUntil).toISOString() }),
+    ...(givenQuote === null
+      ? {}
+      : { quote_id: givenQuote.id, valid_until: new Date(givenQuote.validUntil).toISOString() }),
     price_micro_usdc: Number(amount),
     exact: (call.priced !== undefined && !first.price.rates.prompt) || isPerCall(first, request, call.lendable),
     breakdown: breakdownOf(first, request),

@@ -157,8 +157,10 @@ export function createQuotes({ database, prices, ledger, validMs, now }: QuotesO
         });
       }
       if (row.callId !== null && !(await isFree(row.callId, row.usedAt, row.amount))) throw used();
-      const found = await Promise.all(row.offers.map(async (one) => ({ ...one, price: await prices.find(one.price) })));
-      const offers = found.flatMap(({ offer, price, facts }) =>
+      const pricedOffers = await Promise.all(
+        row.offers.map(async (one) => ({ ...one, price: await prices.find(one.price) })),
+      );
+      const offers = pricedOffers.flatMap(({ offer, price, facts }) =>
         price === null ? [] : [[offer, { price: { id: price.id, rates: price.rates }, facts }] as const],
       );
       return { id, primitive: row.primitive, service: row.service, offers: new Map(offers), amount: row.amount };
@@ -217,7 +219,7 @@ const mismatch = (param: string, message: string) =>
 export function atQuote(request: CallRequest, quote: Quote): CallRequest {
   const { cap } = request;
   // The quote sets the price, so the cap is compared with the quote and not with the offer's own price.
-  const uncapped = cap?.of ?? request;
+  const uncapped = cap?.cappedRequest ?? request;
   if (cap && quote.amount > cap.amount)
     throw new GatewayError(
       'unprocessable',
@@ -228,10 +230,10 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
     throw mismatch('quote_id', `it is for the primitive ${quote.primitive}, not ${request.primitive}`);
   const quoted = (offer: Offer) => {
     if (offer.service !== quote.service) throw mismatch('model', `it is for ${quote.service}, not ${offer.service}`);
-    const found = quote.offers.get(offer.id);
-    if (found === undefined)
+    const quotedOffer = quote.offers.get(offer.id);
+    if (quotedOffer === undefined)
       throw new GatewayError('unprocessable', `${offer.provider.name} is not in the quote`, { param: 'quote_id' });
-    return found;
+    return quotedOffer;
   };
   const { budget } = request;
   return {
@@ -243,9 +245,9 @@ export function atQuote(request: CallRequest, quote: Quote): CallRequest {
     price(offer) {
       const { price, facts } = quoted(offer);
       const own = offer.primitive === 'model' ? request.price?.(offer) : undefined;
-      const asked = pricedFacts(request, offer, own ?? offer.price);
-      for (const name of new Set([...Object.keys(facts), ...Object.keys(asked)])) {
-        const [was, is] = [facts[name] ?? null, asked[name] ?? null];
+      const requestFacts = pricedFacts(request, offer, own ?? offer.price);
+      for (const name of new Set([...Object.keys(facts), ...Object.keys(requestFacts)])) {
+        const [was, is] = [facts[name] ?? null, requestFacts[name] ?? null];
         if (was !== is) throw mismatch(name, `it has ${name} ${was}, not ${is}`);
       }
       return price;
@@ -276,13 +278,13 @@ export function requestedQuote(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   payment: PaymentAttempt | null,
 ): RequestedQuote | null {
-  const named = inBody ?? headers[QUOTE_HEADER];
-  if (named !== undefined && named !== null) {
-    if (typeof named !== 'string' || !QUOTE_ID.test(named))
+  const quoteId = inBody ?? headers[QUOTE_HEADER];
+  if (quoteId !== undefined && quoteId !== null) {
+    if (typeof quoteId !== 'string' || !QUOTE_ID.test(quoteId))
       throw new GatewayError('not_found', 'Quote not found', {
         param: inBody === undefined || inBody === null ? QUOTE_HEADER : 'quote_id',
       });
-    return { id: named, implied: false };
+    return { id: quoteId, implied: false };
   }
   if (payment === null) return null;
   const { extra } = payment.payload['accepted'] as { readonly extra?: { readonly quoteId?: unknown } };

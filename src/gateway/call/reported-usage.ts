@@ -40,8 +40,8 @@ export function readReportedUsage(claim: unknown): ReportedUsage {
   if (typeof claim !== 'object') return { usage: null, flags: ['usage_invalid'] };
   const usage: Partial<Record<'prompt' | 'completion' | 'second' | 'call', bigint>> = { call: 1n };
   for (const [meter, alias] of METERS) {
-    const said = claim as Readonly<Record<string, unknown>>;
-    const units = said[meter] ?? said[alias];
+    const members = claim as Readonly<Record<string, unknown>>;
+    const units = members[meter] ?? members[alias];
     if (units === undefined || units === null) continue;
     if (typeof units !== 'number' || !Number.isFinite(units) || units < 0 || units > Number.MAX_SAFE_INTEGER)
       return { usage: null, flags: ['usage_invalid'] };

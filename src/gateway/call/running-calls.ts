@@ -24,19 +24,19 @@ export class RunningCalls {
   /** Ends the call with this id, and the calls under it. Returns whether any of them was at work here. */
   end(id: string, reason: GatewayError): boolean {
     const ids = new Set([id]);
-    const found = new Set<RunningCall>();
+    const matches = new Set<RunningCall>();
     // A call under another one may be in the list before it.
-    for (let known = -1; known < found.size;) {
-      known = found.size;
+    for (let known = -1; known < matches.size;) {
+      known = matches.size;
       for (const running of this.#running.items) {
         const { call } = running;
         if (!ids.has(call.id) && (call.parent === null || !ids.has(call.parent))) continue;
         ids.add(call.id);
-        found.add(running);
+        matches.add(running);
       }
     }
-    for (const running of found) running.stop(reason);
-    return found.size > 0;
+    for (const running of matches) running.stop(reason);
+    return matches.size > 0;
   }
 
   endAll(reason: GatewayError): void {

@@ -61,8 +61,8 @@ interface RunsOptions {
 
 export function createRuns({ ledger, now, graceMs, payments, running }: RunsOptions): Runs {
   return {
-    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, onEnded, ...asked }) {
-      const { primitive, service, budget, timeoutMs, stream } = asked;
+    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, onEnded, ...runRequest }) {
+      const { primitive, service, budget, timeoutMs, stream } = runRequest;
       const startedAt = now();
       const parent = caller.run?.parent ?? null;
       const locking = { caller, payment, parent };

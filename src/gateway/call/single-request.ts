@@ -117,9 +117,9 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
     if (this.#end !== null) return { done: true, value: this.#end };
     let reply = this.#reply;
     while (reply === null) {
-      const asked = this.#adapter.request(this.#offer);
-      this.streams = asked.headers['accept']?.startsWith(EVENT_STREAM) === true;
-      const request = this.#send(asked);
+      const upstreamRequest = this.#adapter.request(this.#offer);
+      this.streams = upstreamRequest.headers['accept']?.startsWith(EVENT_STREAM) === true;
+      const request = this.#send(upstreamRequest);
       const begun = await request.head;
       reply = this.#accept(begun) ? begun : await this.#again(request, begun);
     }
@@ -134,11 +134,11 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
         if (chunks === null) break;
         this.#last = chunks;
         if (this.#first === NOTHING && chunks.length > 0) this.#first = chunks[0]!;
-        const given = reader.data(chunks);
-        if (!reply.ended || (given !== null && given.byteLength > 0)) {
+        const data = reader.data(chunks);
+        if (!reply.ended || (data !== null && data.byteLength > 0)) {
           // What was given out is not kept here.
-          if (given !== null && given.byteLength > 0) this.#first = NOTHING;
-          return { done: false, value: given };
+          if (data !== null && data.byteLength > 0) this.#first = NOTHING;
+          return { done: false, value: data };
         }
       }
       const elsewhere = reader.endElsewhere?.() ?? null;
@@ -148,12 +148,12 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
       this.#end = end;
       return { done: false, value: end.rest };
     } catch (error) {
-      throw error instanceof UpstreamFailure ? this.#told(error, reply) : error;
+      throw error instanceof UpstreamFailure ? this.#reported(error, reply) : error;
     }
   }
 
   /** The failure as it is told: with the reply that it is about, and without secrets, which a provider may repeat. */
-  #told(failure: UpstreamFailure, { status, scrub }: UpstreamReply): UpstreamFailure {
+  #reported(failure: UpstreamFailure, { status, scrub }: UpstreamReply): UpstreamFailure {
     const clean = failure.detail === null ? failure : failure.withDetail(scrub(failure.detail));
     if (clean.attributedTo !== 'provider' || clean.status !== null) return clean;
     return clean.ofReply(
@@ -188,7 +188,7 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
     try {
       reader.head(reply.status, reply.headers);
     } catch (error) {
-      throw error instanceof UpstreamFailure ? this.#told(error, reply) : error;
+      throw error instanceof UpstreamFailure ? this.#reported(error, reply) : error;
     }
     if (this.#refusing) return false;
     this.status = reply.status;

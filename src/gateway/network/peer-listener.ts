@@ -44,8 +44,8 @@ export interface PeerListenerOptions {
 /** The parts that other gateways use through this listener. */
 interface SharedWithPeers {
   readonly tunnels: Pick<Tunnels, 'session'>;
-  /** Sends a file to another gateway. `asked` is the value of FILE_HEADER. Default: no files. */
-  readonly giveFile?: (stream: ServerHttp2Stream, asked: string) => void;
+  /** Sends a file to another gateway. `fileRequest` is the value of FILE_HEADER. Default: no files. */
+  readonly giveFile?: (stream: ServerHttp2Stream, fileRequest: string) => void;
   /** Ends a call of this gateway. Returns whether it was at work here. Default: none is. */
   readonly endCall?: (call: CallToEnd) => boolean;
 }

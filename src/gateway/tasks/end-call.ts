@@ -43,7 +43,9 @@ export interface EndCall {
    * with, a task or a batch. Resolves with whether anything of it was under way, and with the addresses of gateways
    * that did not answer.
    */
-  anywhere(asked: Omit<CallToEnd, 'batch'>): Promise<{ readonly ended: boolean; readonly silent: readonly string[] }>;
+  anywhere(
+    callToEnd: Omit<CallToEnd, 'batch'>,
+  ): Promise<{ readonly ended: boolean; readonly silent: readonly string[] }>;
 }
 
 export function createEndCall({
@@ -56,8 +58,8 @@ export function createEndCall({
   peers,
   logger,
 }: EndCallOptions): EndCall {
-  const logEnded = ({ id, by, reason }: CallToEnd) =>
-    logger.info({ generation: id, administrator: by, reason }, 'an administrator ended a call');
+  const logEnded = ({ id, by: endedBy, reason }: CallToEnd) =>
+    logger.info({ generation: id, administrator: endedBy, reason }, 'an administrator ended a call');
 
   const here = (call: CallToEnd): boolean => {
     const error = endedError(call.reason);
@@ -85,12 +87,12 @@ export function createEndCall({
     return true;
   }
 
-  const anywhere: EndCall['anywhere'] = async (asked) => {
-    const { id, reason } = asked;
+  const anywhere: EndCall['anywhere'] = async (callToEnd) => {
+    const { id, reason } = callToEnd;
     const error = endedError(reason);
     const lock = await ledger.find(id);
     const batch = lock === null ? null : batchOf(lock);
-    const call: CallToEnd = { ...asked, batch };
+    const call: CallToEnd = { ...callToEnd, batch };
     // First what costs nothing from then on, whatever the calls and the providers do when they learn of it.
     const before = batch === null ? await endTasksOf(id, error.message) : [];
     const wasBatch = batch !== null && (await endBatch(lock!, batch, error));

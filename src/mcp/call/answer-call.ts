@@ -104,8 +104,8 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
           request.callId = callId;
           request.clientGone = clientGone;
           const making = form.call(request);
-          const made = isPromise(making) ? await making : making;
-          const asking = mayAsk(made.caller) ? askable(made, request) : made;
+          const callRequest = isPromise(making) ? await making : making;
+          const asking = mayAsk(callRequest.caller) ? askable(callRequest, request) : callRequest;
           const opening = openCall(pipeline, asking, callId, clientGone);
           const call = isPromise(opening) ? await opening : opening;
           isOpen = true;
@@ -117,7 +117,7 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
           const unlisted = (await form.unlisted?.(request)) ?? null;
           if (unlisted !== null) throw unlisted;
           const result = await paymentRequired(request, refusal);
-          return { kept: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
+          return { storedReply: () => null, charged: false, end: () => answer.end(resultText(idText, result), 200) };
         },
       });
     } catch (error) {
@@ -141,20 +141,20 @@ export function createAnswerCall({ pipeline, paid, onError, largeReplies }: Answ
  * A repeated request gets the outcome of the first one, with its own id. The key includes the round, because clients
  * send the same key with each round of a call and each round is a different request.
  */
-function repeatsOf(request: McpRequest, onTaken: NonNullable<RepeatKey['taken']>): RepeatKey | null {
+function repeatsOf(request: McpRequest, onTaken: NonNullable<RepeatKey['takeKey']>): RepeatKey | null {
   const { caller, payment, idempotencyKey, continued, message, target } = request;
   const key = requestKey(caller, payment, idempotencyKey);
   if (key === null) return null;
   const round = continued === null ? '' : ` ${hash('sha256', String(message.params?.['requestState'])).slice(0, 16)}`;
-  return { key: key + round, bodyHash: requestDigest(target, message, true), taken: onTaken };
+  return { key: key + round, bodyHash: requestDigest(target, message, true), takeKey: onTaken };
 }
 
 /** A request with its content, for the person who may have to accept it. */
 function askable<R, D extends ReplyPiece>(
   call: CallRequest<R, D>,
-  { service, message, opened }: McpRequest,
+  { service, message, elicitationAction }: McpRequest,
 ): CallRequest<R, D> {
-  const waitMs = opened === 'accept' ? DECISION_WAIT_MS : 0;
+  const waitMs = elicitationAction === 'accept' ? DECISION_WAIT_MS : 0;
   return { ...call, caller: withContent(call.caller, service, contentOf(message), waitMs) };
 }
 
@@ -172,7 +172,7 @@ async function write<R, D extends ReplyPiece>(
     }
     if (frame.type === 'settled') return written(form.response(frame.result), call, frame, answer, keepLarge);
   }
-  return { kept: () => null, charged: false, end: () => answer.close() };
+  return { storedReply: () => null, charged: false, end: () => answer.close() };
 }
 
 /** Stores an outcome if it is too large for the database. */
@@ -186,20 +186,24 @@ async function written(
   answer: ClientAnswer,
   keepLarge: KeepLarge | null,
 ): Promise<ResponseRecord> {
-  if (response === null) return { kept: () => null, charged: false, end: () => answer.close() };
+  if (response === null) return { storedReply: () => null, charged: false, end: () => answer.close() };
   const { status, eventId, large, pending = false } = response;
   const marked = (text: string) => (large === undefined ? text : { text, large });
   if (call.free !== null)
-    return { kept: () => null, charged: false, end: () => answer.end(marked(response.text), status, {}, eventId) };
+    return {
+      storedReply: () => null,
+      charged: false,
+      end: () => answer.end(marked(response.text), status, {}, eventId),
+    };
   const cost = frame.pending ? null : costOf(frame);
   const headers = { 'x-generation-id': call.id, ...(cost === null ? {} : { 'x-cost-usd': cost.cost }) };
   const text = marked(withCost(response, call, cost, frame.receipt));
   const charged = spentOn(frame) > 0n || pending;
   const end = () => answer.end(text, status, headers, eventId);
-  if (keepLarge === null) return { kept: () => null, charged, end };
+  if (keepLarge === null) return { storedReply: () => null, charged, end };
   const pieces = outcomePieces(text);
   if (charged) await keepLarge(call, status, pieces);
-  return { kept: () => keptOutcome(pieces, status), charged, end };
+  return { storedReply: () => keptOutcome(pieces, status), charged, end };
 }
 
 /**

@@ -98,7 +98,7 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
       cap: null,
       quote: null,
       payment: null,
-      opened: null,
+      elicitationAction: null,
       events: false,
       capabilities: ASKED,
       paramHeaders: {},

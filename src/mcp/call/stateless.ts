@@ -105,7 +105,7 @@ export function createStateless({ runRequest, readPaid, seals, receipts }: State
         cap: own.cap,
         quote: own.quote,
         payment,
-        opened: own.opened,
+        elicitationAction: own.elicitationAction,
         events,
         capabilities,
         paramHeaders: unwrapped ? null : paramHeaders(headers),
@@ -140,10 +140,10 @@ export function ownMeta(
   const plain = withoutTaskParam(request);
   const stripped = there ? parseMessage(withoutMeta(plain.text, OURS)) : plain;
   if (stripped?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
-  const { message, opened } = withoutAnswer(stripped);
+  const { message, elicitationAction } = withoutAnswer(stripped);
   return {
     message,
-    opened,
+    elicitationAction,
     cap: request.method === 'tools/call' ? capOf(request, meta, headers) : null,
     quote: request.method === 'tools/call' ? requestedQuote(null, headers, null) : null,
     wantsReceipt: receipts === 'always' || receipt === '1' || receipt === 'true' || meta?.['tollgate/receipt'] === true,

@@ -171,7 +171,7 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
           cap: null,
           quote: null,
           payment: null,
-          opened: null,
+          elicitationAction: null,
           events: ask.stream,
           capabilities: {},
           paramHeaders: null,

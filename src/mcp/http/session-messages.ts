@@ -145,7 +145,7 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
           cap: own.cap,
           quote: own.quote,
           payment,
-          opened: own.opened,
+          elicitationAction: own.elicitationAction,
           events,
           capabilities: session.clientCapabilities,
           paramHeaders: {},

@@ -19,13 +19,13 @@ export const DECISION_WAIT_MS = 25_000;
 /** The answer that asks a client to open the page of a decision; null if it opens none, or for another error. */
 export function askToOpen(
   error: unknown,
-  { client, capabilities, opened }: McpRequest,
+  { client, capabilities, elicitationAction }: McpRequest,
 ): { readonly result: string } | { readonly error: JsonRpcError } | null {
   if (
     !(error instanceof GatewayError) ||
     error.code !== 'approval_required' ||
     client === 'bare' ||
-    opened === 'decline'
+    elicitationAction === 'decline'
   )
     return null;
   const { elicitation } = capabilities;
@@ -42,11 +42,11 @@ export function askToOpen(
 }
 
 /** A request without its answer to the gateway's own question. */
-type WithoutAnswer = Pick<McpRequest, 'message' | 'opened'>;
+type WithoutAnswer = Pick<McpRequest, 'message' | 'elicitationAction'>;
 
 export function withoutAnswer(message: RequestMessage): WithoutAnswer {
   const answers = message.params?.['inputResponses'];
-  if (!isObject(answers) || !Object.hasOwn(answers, QUESTION)) return { message, opened: null };
+  if (!isObject(answers) || !Object.hasOwn(answers, QUESTION)) return { message, elicitationAction: null };
   const answer = answers[QUESTION];
   const { text, members } = message;
   const params = members.get('params')!;
@@ -57,5 +57,5 @@ export function withoutAnswer(message: RequestMessage): WithoutAnswer {
     : withMembers(text, place, { [QUESTION]: null });
   const rest = parseMessage(splice(text, [edit]));
   if (rest?.kind !== 'request') throw new GatewayError('internal', 'Internal error');
-  return { message: rest, opened: isObject(answer) && answer['action'] === 'accept' ? 'accept' : 'decline' };
+  return { message: rest, elicitationAction: isObject(answer) && answer['action'] === 'accept' ? 'accept' : 'decline' };
 }

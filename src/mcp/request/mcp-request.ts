@@ -51,7 +51,7 @@ export interface McpRequest {
    * Its answer to the gateway's question to open the page of a decision. `accept`: the client has opened it; `decline`:
    * it has not; null without an answer.
    */
-  readonly opened: 'accept' | 'decline' | null;
+  readonly elicitationAction: 'accept' | 'decline' | null;
   /**
    * The client accepts an event stream. If not, notifications are dropped, and requests of the server to the client are
    * refused.
@@ -77,7 +77,7 @@ export interface McpRequest {
 /** The members of a request that are for the gateway itself, and the message without them. */
 export interface OwnMeta extends Pick<
   McpRequest,
-  'message' | 'wantsReceipt' | 'idempotencyKey' | 'cap' | 'quote' | 'opened'
+  'message' | 'wantsReceipt' | 'idempotencyKey' | 'cap' | 'quote' | 'elicitationAction'
 > {
   /** The payment, unchanged; undefined without one. */
   readonly payment: unknown;

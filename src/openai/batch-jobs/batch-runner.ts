@@ -62,7 +62,7 @@ interface TakenPlace {
 /** The work of this gateway on a batch. */
 interface BatchWork {
   readonly claim: Claim;
-  readonly taken: TakenPlace;
+  readonly takenPlace: TakenPlace;
   /** When it began, by `performance.now()`. */
   readonly since: number;
   progress: BatchProgress;
@@ -98,8 +98,8 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     for (const row of due) {
       const [id, account, isCheck] = [row['id'] as string, row['account'] as string, row['status'] === 'validating'];
       const share = isCheck ? await checkShare(account) : shareOf({ account, amount: row['amount'] as bigint | null });
-      const taken = take(account, share, !isCheck);
-      if (taken === null) {
+      const takenPlace = take(account, share, !isCheck);
+      if (takenPlace === null) {
         isWaiting = true;
         if (!isCheck && runs.countOf(share) === 0) waiting.add(share);
         continue;
@@ -107,11 +107,11 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       const claim = randomUUID();
       const at = now();
       const claimed = await database.query(SQL.claimBatch, [id, claim, at + LEASE_MS, at]).catch((error: unknown) => {
-        taken.place.release();
+        takenPlace.place.release();
         throw error;
       });
-      if (claimed.length === 0) taken.place.release();
-      else start(id, claim, taken);
+      if (claimed.length === 0) takenPlace.place.release();
+      else start(id, claim, takenPlace);
     }
     makeWay(waiting.size);
     return false;
@@ -127,11 +127,11 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     return place && { account, share, place, isRun, isLong: () => isLong };
   }
 
-  function start(id: string, claim: string, taken: TakenPlace): void {
+  function start(id: string, claim: string, takenPlace: TakenPlace): void {
     worker.start(
-      () => work(id, claim, taken),
+      () => work(id, claim, takenPlace),
       () => {
-        taken.place.release();
+        takenPlace.place.release();
         if (isWaiting) worker.wake();
       },
     );
@@ -139,40 +139,42 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
 
   /** Asks as many batches as accounts wait to go on later: those of accounts with most, idle ones first. */
   function makeWay(accounts: number): void {
-    const running = [...claims.values()].filter(({ taken }) => taken.isRun && !taken.isLong());
-    let asked = running.filter(({ claim }) => claim.givesWay).length;
+    const running = [...claims.values()].filter(({ takenPlace }) => takenPlace.isRun && !takenPlace.isLong());
+    let requestedCount = running.filter(({ claim }) => claim.givesWay).length;
     for (const isIdle of [true, false])
-      for (; asked < accounts; asked += 1) {
+      for (; requestedCount < accounts; requestedCount += 1) {
         const may = running.filter(
-          ({ claim, taken, since, progress }) =>
+          ({ claim, takenPlace, since, progress }) =>
             !claim.givesWay &&
             (!isIdle || progress.running === 0) &&
-            (runs.countOf(taken.share) > 1 || performance.now() - since >= TURN_MS),
+            (runs.countOf(takenPlace.share) > 1 || performance.now() - since >= TURN_MS),
         );
         if (may.length === 0) break;
         may
-          .reduce((most, one) => (runs.countOf(one.taken.share) > runs.countOf(most.taken.share) ? one : most))
+          .reduce((most, one) =>
+            runs.countOf(one.takenPlace.share) > runs.countOf(most.takenPlace.share) ? one : most,
+          )
           .claim.giveWay();
       }
   }
 
-  async function work(id: string, claimId: string, taken: TakenPlace): Promise<void> {
+  async function work(id: string, claimId: string, takenPlace: TakenPlace): Promise<void> {
     const [row] = await database.query(SQL.findBatch, [id]);
     const batch = toBatch(row!);
     const claim = new Claim(claimId, batch.status, isStopping, {
       mayRun(checked) {
-        if (taken.isRun) return true;
-        const place = take(taken.account, shareOf(checked), true);
+        if (takenPlace.isRun) return true;
+        const place = take(takenPlace.account, shareOf(checked), true);
         if (place === null) return false;
-        taken.place.release();
-        Object.assign(taken, place);
+        takenPlace.place.release();
+        Object.assign(takenPlace, place);
         return true;
       },
-      becomeLong: () => taken.place.becomeLong(),
+      becomeLong: () => takenPlace.place.becomeLong(),
     });
     if (claim.isCancelled) claim.cancel(batch.errors?.[0] ?? null);
     const progress = { completed: batch.completed, failed: batch.failed, running: 0 };
-    const own: BatchWork = { claim, taken, since: performance.now(), progress };
+    const own: BatchWork = { claim, takenPlace, since: performance.now(), progress };
     claims.set(id, own);
     const lease = holdLease(batch, own);
     let dueIn = 0;

@@ -35,8 +35,8 @@ export function createBatches(options: BatchesOptions): Batches {
 
   async function find(id: string, owner: TaskOwner): Promise<Batch | null> {
     const [row] = await database.query(SQL.findBatch, [id]);
-    const found = row === undefined ? null : toBatch(row);
-    return found !== null && found.account === owner.account && sees(found, owner) ? found : null;
+    const batch = row === undefined ? null : toBatch(row);
+    return batch !== null && batch.account === owner.account && sees(batch, owner) ? batch : null;
   }
 
   return {
@@ -47,9 +47,9 @@ export function createBatches(options: BatchesOptions): Batches {
       const at = now();
       const sealed = metadata === null ? null : content.sealText(account, JSON.stringify(metadata));
       const files = [newFileId(), newFileId()] as const;
-      const named = [id, account, within, apiKey, dialect, endpoint, inputFile, ...files];
+      const parameters = [id, account, within, apiKey, dialect, endpoint, inputFile, ...files];
       const rest = [at, liveMax, at + batch.windowMs, request];
-      const [put] = await database.query(SQL.putBatch, [...named, maxCost, batch.keepMs, sealed, ...rest]);
+      const [put] = await database.query(SQL.putBatch, [...parameters, maxCost, batch.keepMs, sealed, ...rest]);
       const [row] = await database.query(SQL.findBatch, [id]);
       if (row === undefined)
         throw new GatewayError(

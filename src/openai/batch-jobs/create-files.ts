@@ -97,8 +97,8 @@ export function createFiles({ database, content, limits, now }: FilesOptions): S
 
   async function find(id: string, owner: TaskOwner): Promise<StoredFile | null> {
     const [row] = await database.query(SQL.findFile, [id, owner.account, now()]);
-    const found = row === undefined ? null : toFile(row);
-    return found !== null && sees(found, owner) ? found : null;
+    const storedFile = row === undefined ? null : toFile(row);
+    return storedFile !== null && sees(storedFile, owner) ? storedFile : null;
   }
 
   return {
@@ -182,19 +182,21 @@ async function* contentOf(
   { id, account, batch, results }: Parameters<StoredFiles['read']>[0],
   holds: (bytes: number) => void = () => {},
 ): AsyncGenerator<Buffer> {
-  const [sizesAfter, rowsAfter, of] =
+  const [sizesAfter, rowsAfter, ownerParameters] =
     batch === null
       ? [SQL.partSizesAfter, SQL.partsAfter, [id]]
       : [SQL.resultSizesAfter, SQL.resultsAfter, [batch, results]];
   for (let n = -1; ;) {
-    const sizes = (await database.query(sizesAfter, [...of, n, READ_COUNT])).map(({ size }) => Number(size));
+    const sizes = (await database.query(sizesAfter, [...ownerParameters, n, READ_COUNT])).map(({ size }) =>
+      Number(size),
+    );
     if (sizes.length === 0) return;
     let count = 1;
     let bytes = sizes[0]!;
     // Those that are small are bounded by the number of those who read.
     holds(bytes > READ_BYTES ? 2 * bytes : 0);
     while (count < sizes.length && bytes + sizes[count]! <= READ_BYTES) bytes += sizes[count++]!;
-    for (const row of await database.query(rowsAfter, [...of, n, count])) {
+    for (const row of await database.query(rowsAfter, [...ownerParameters, n, count])) {
       n = Number(row['n']);
       yield* content.pieces(account, row['content'] as Uint8Array);
     }

@@ -61,7 +61,7 @@ export interface StoredFiles {
   /** null if there is no such file, or it is not the owner's. */
   find(id: string, owner: TaskOwner): Promise<StoredFile | null>;
   /** null if `after` is no file of the owner. */
-  list(owner: TaskOwner, asked: FilesAsked): Promise<Listed<StoredFile> | null>;
+  list(owner: TaskOwner, filter: FilesAsked): Promise<Listed<StoredFile> | null>;
   /**
    * Its content in pieces of at most 256 KiB. A piece is made when it is asked for, and about 2 MiB of the file are in
    * memory; `holds` is called with the bytes of what is larger, such as a long result, and may throw.

@@ -70,11 +70,11 @@ const endOf = (pieces: readonly Buffer[]): Buffer =>
 /** A copy, so that the rest of a piece can be freed. */
 function startOf(pieces: readonly Buffer[]): Buffer {
   const starts: Buffer[] = [];
-  let left = START_BYTES;
+  let bytesLeft = START_BYTES;
   for (const piece of pieces) {
-    if (left === 0) break;
-    starts.push(piece.subarray(0, left));
-    left -= starts.at(-1)!.byteLength;
+    if (bytesLeft === 0) break;
+    starts.push(piece.subarray(0, bytesLeft));
+    bytesLeft -= starts.at(-1)!.byteLength;
   }
   return Buffer.concat(starts);
 }

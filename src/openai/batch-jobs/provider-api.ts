@@ -30,7 +30,7 @@ export interface ProviderApi {
   create(place: ProviderPlace, file: string, path: string, tag: string): Promise<string>;
   /** The id of the batch of this file, created after `since` (epoch milliseconds); null if it does not exist. */
   find(place: ProviderPlace, file: string, since: number): Promise<string | null>;
-  look(place: ProviderPlace, remote: string): Promise<RemoteBatch>;
+  lookUp(place: ProviderPlace, remote: string): Promise<RemoteBatch>;
   cancel(place: ProviderPlace, remote: string): Promise<void>;
   /** The content of a file. It fails as `tooLarge` after `bytesMax`, and when `stop` is aborted. */
   read(place: ProviderPlace, file: string, bytesMax: number, stop: AbortSignal): AsyncIterable<Buffer>;

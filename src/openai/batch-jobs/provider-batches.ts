@@ -75,7 +75,7 @@ const WATCH_MS = 250;
 
 /** A batch at a provider that still takes lines. */
 interface OpenBatch {
-  readonly made: Promise<ProviderBatch | null>;
+  readonly creation: Promise<ProviderBatch | null>;
   lines: number;
   bytes: number;
 }
@@ -130,13 +130,13 @@ export class ProviderBatches {
     const before = this.#open.get(key);
     if (before !== undefined && (before.lines >= LINES_MAX || before.bytes + text.byteLength > BYTES_MAX))
       this.#open.delete(key);
-    const open = getOrInsert(this.#open, key, () => ({ made: this.#make(offer, path, now()), lines: 0, bytes: 0 }));
+    const open = getOrInsert(this.#open, key, () => ({ creation: this.#make(offer, path, now()), lines: 0, bytes: 0 }));
     open.lines += 1;
     open.bytes += text.byteLength;
-    const made = await open.made;
-    if (made === null) return this.#claim.lose();
+    const batch = await open.creation;
+    if (batch === null) return this.#claim.lose();
     const sealed = await content.seal(this.#batch.account, text);
-    const held = await database.query(SQL.holdLine, [this.#batch.id, n, callId, made.id, sealed, this.#claim.id]);
+    const held = await database.query(SQL.holdLine, [this.#batch.id, n, callId, batch.id, sealed, this.#claim.id]);
     if (held.length === 0) this.#claim.lose();
   }
 
@@ -144,7 +144,7 @@ export class ProviderBatches {
     const id = `tg_${randomBytes(16).toString('hex')}`;
     const params = [id, this.#batch.id, offer, path, at, this.#claim.id];
     if ((await this.#deps.database.query(SQL.openProviderBatch, params)).length === 0) return null;
-    const made: ProviderBatch = {
+    const providerBatch: ProviderBatch = {
       id,
       offer,
       path,
@@ -155,8 +155,8 @@ export class ProviderBatches {
       refusals: 0,
       bytes: 0,
     };
-    this.#live.push(made);
-    return made;
+    this.#live.push(providerBatch);
+    return providerBatch;
   }
 
   /** Takes the next steps of all batches. No line is held meanwhile. Resolves with whether one has ended. */
@@ -189,7 +189,7 @@ export class ProviderBatches {
       if (one.state === 'creating') await this.#findCreated(one);
       if (one.state === 'ready' && one.since <= this.#deps.now()) await this.#upload(one);
       if (one.state === 'uploaded') await this.#create(one);
-      if (one.state === 'sent' || one.state === 'doubted') await this.#look(one);
+      if (one.state === 'sent' || one.state === 'doubted') await this.#checkRemote(one);
     } catch (error) {
       // A provider that cannot be asked any more does not hold up the end of the batch.
       if (!(error instanceof ProviderFailure) || !this.#isLate) throw error;
@@ -258,8 +258,8 @@ export class ProviderBatches {
     const { provider, now } = this.#deps;
     const place = this.#place(one);
     const find = () => provider.find(place, one.file!, one.since - CLOCK_MS);
-    const found = await find();
-    if (found !== null) return this.#sent(one, found);
+    const remoteId = await find();
+    if (remoteId !== null) return this.#sent(one, remoteId);
     if (now() < one.since + LISTED_MS) return;
     // A request that is still under way somewhere finds no file any more, so it cannot make a second batch.
     // As long as the file is there, that is not certain.
@@ -276,7 +276,7 @@ export class ProviderBatches {
     await this.#move(one, 'sent', { file: one.file, remote });
   }
 
-  async #look(one: ProviderBatch): Promise<void> {
+  async #checkRemote(one: ProviderBatch): Promise<void> {
     const { provider, onError } = this.#deps;
     const place = this.#place(one);
     if (this.#claim.ended !== null) {
@@ -286,7 +286,7 @@ export class ProviderBatches {
     }
     let seen: RemoteBatch;
     try {
-      seen = await provider.look(place, one.remote!);
+      seen = await provider.lookUp(place, one.remote!);
     } catch (error) {
       if (!isMissing(error)) throw error;
       if (this.#isOver) return this.#giveUp(one);
@@ -360,10 +360,10 @@ export class ProviderBatches {
     const watch = setInterval(() => {
       if (!this.#claim.goesOn || now() >= until) stop.abort();
     }, WATCH_MS);
-    const of = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
+    const context = { batch: this.#batch, id: one.id, claim: this.#claim, scrub: provider.scrubOf(one.offer) };
     try {
       const bytesMax = READ_FACTOR * limits.resultBytesMax;
-      await readAnswers(this.#deps, of, provider.read(this.#place(one), file, bytesMax, stop.signal));
+      await readAnswers(this.#deps, context, provider.read(this.#place(one), file, bytesMax, stop.signal));
       return false;
     } catch (error) {
       if (!(error instanceof ProviderFailure) || (this.#claim.goesOn && !error.tooLarge)) throw error;
@@ -437,7 +437,7 @@ export class ProviderBatches {
     const { file, remote } = one;
     if (remote === null) return [file];
     try {
-      const { outputFile, errorFile } = await this.#deps.provider.look(this.#place(one), remote);
+      const { outputFile, errorFile } = await this.#deps.provider.lookUp(this.#place(one), remote);
       return [file, outputFile, errorFile];
     } catch (error) {
       if (!(error instanceof ProviderFailure)) throw error;

@@ -343,9 +343,9 @@ export class BatchRun {
   async #settle(n: number, callId: string, line: LineRequest): Promise<void> {
     const { money } = this.#deps;
     const batch = this.#batch;
-    const found = await answerOfLine(this.#deps, batch, n);
-    if (found === null) return this.#claim.lose();
-    const { offer, answer } = found;
+    const lineAnswer = await answerOfLine(this.#deps, batch, n);
+    if (lineAnswer === null) return this.#claim.lose();
+    const { offer, answer } = lineAnswer;
     if ('status' in answer) {
       const reply = await this.#answer(line, callId, { offer, ...answer });
       if (reply !== null) {

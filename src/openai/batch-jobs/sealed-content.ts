@@ -47,10 +47,10 @@ export function createSealedContent(secret: Uint8Array): SealedContent {
 }
 
 async function* inflated(
-  opened: ReturnType<SealedTexts['openInTurns']>,
+  opening: ReturnType<SealedTexts['openInTurns']>,
   sealedBytes: number,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const packed = await opened;
+  const packed = await opening;
   if (packed === null) throw unreadable();
   const inflate = createInflateRaw({ chunkSize: pieceBytesFor(sealedBytes) });
   for (const piece of packed) inflate.write(piece);

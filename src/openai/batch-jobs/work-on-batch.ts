@@ -42,11 +42,11 @@ export interface BatchProgress {
  */
 export async function workOnBatch(
   deps: WorkDeps,
-  asked: Batch,
+  requestedBatch: Batch,
   claim: Claim,
   onRun: (progress: BatchProgress) => void,
 ): Promise<void> {
-  let batch: Batch | null = asked;
+  let batch: Batch | null = requestedBatch;
   if (batch.endedAt !== null) return close(deps, batch, claim);
   if (batch.status === 'validating' && deps.now() < batch.expiresAt) batch = await begin(deps, batch, claim);
   if (batch === null) return;
@@ -64,9 +64,9 @@ export async function workOnBatch(
 }
 
 /** Checks the lines and locks what they may cost. null if the batch has ended, or goes on elsewhere. */
-async function begin(deps: WorkDeps, asked: Batch, claim: Claim): Promise<Batch | null> {
+async function begin(deps: WorkDeps, requestedBatch: Batch, claim: Claim): Promise<Batch | null> {
   const { database, money, callerOf, now } = deps;
-  let batch = asked;
+  let batch = requestedBatch;
   const fail = (faults: readonly BatchFault[]) => end(deps, batch, claim, 'failed', faults).then(() => null);
   try {
     if (batch.lockId === null || !(await money.isUsable(batch.lockId))) {
@@ -76,8 +76,8 @@ async function begin(deps: WorkDeps, asked: Batch, claim: Claim): Promise<Batch 
       const { total, most, model } = checked;
       const amount = batch.maxCost !== null && batch.maxCost < most ? batch.maxCost : most;
       const lockId = newCallId();
-      const named = await database.query(SQL.lockBatch, [batch.id, claim.id, lockId, amount, total, model]);
-      if (named.length === 0) return await refresh(deps, batch, claim);
+      const lockRows = await database.query(SQL.lockBatch, [batch.id, claim.id, lockId, amount, total, model]);
+      if (lockRows.length === 0) return await refresh(deps, batch, claim);
       batch = { ...batch, lockId, amount, total, model };
     }
     await money.lock(batch, await callerOf(batch));

@@ -62,19 +62,19 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         const { endpoint, input_file_id: inputFile, metadata = null, callback_url: callback = null } = body;
         const { 'idempotency-key': key, [MAX_COST_HEADER]: cost } = headers;
         const dialect = dialectOf(request);
-        const asked = {
+        const values = {
           ...owner,
           id: idOf(caller, key),
           request: key === undefined ? null : hash('sha256', JSON.stringify([dialect, body, cost ?? null])),
           endpoint,
           inputFile,
         };
-        const shown = (batch: Batch, secret: string) =>
+        const shownBatch = (batch: Batch, secret: string) =>
           toBatchObject(batch, callback === null ? {} : { callback_secret: secret });
-        const before = key === undefined ? null : await batches.find(asked.id, owner);
+        const before = key === undefined ? null : await batches.find(values.id, owner);
         if (before !== null) {
-          refuseOther(before, asked);
-          return shown(before, await callbacks.keyOfMade(asked));
+          refuseOther(before, values);
+          return shownBatch(before, await callbacks.keyOfMade(values));
         }
         if (!ENDPOINTS.includes(endpoint))
           throw new GatewayError('invalid_request', `endpoint must be one of ${ENDPOINTS.join(', ')}`, {
@@ -96,10 +96,10 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
         // Its results are files too. Otherwise one input would make any number of them.
         await files.admit(owner.account);
         // Before the batch, which may end at once.
-        if (callback !== null) await callbacks.note(asked, callback);
+        if (callback !== null) await callbacks.note(values, callback);
         try {
-          const made = await batches.create({
-            ...asked,
+          const created = await batches.create({
+            ...values,
             apiKey: caller.key?.hash ?? null,
             dialect,
             maxCost: cap?.amount ?? null,
@@ -107,12 +107,12 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
             metadata,
             windowMs: WINDOW_MS,
           });
-          refuseOther(made, asked);
-          return shown(made, callbacks.keyOf(owner));
+          refuseOther(created, values);
+          return shownBatch(created, callbacks.keyOf(owner));
         } catch (error) {
           // Another request with the same key may have made the batch.
-          const other = callback === null ? null : await batches.find(asked.id, owner);
-          if (callback !== null && other?.request !== asked.request) await callbacks.forget(asked);
+          const other = callback === null ? null : await batches.find(values.id, owner);
+          if (callback !== null && other?.request !== values.request) await callbacks.forget(values);
           throw error;
         }
       },
@@ -124,12 +124,12 @@ export function batchRoutes({ pipeline, files, batches, callbacks, config }: Bat
     const admissionOf = requireAdmission(app, pipeline.admitPoll);
     const find = async (request: FastifyRequest<OfBatch>): Promise<Batch> => {
       const id = request.params.batch_id;
-      const found = await batches.find(id, ownerOf(admissionOf(request).caller));
-      if (found === null)
+      const batch = await batches.find(id, ownerOf(admissionOf(request).caller));
+      if (batch === null)
         throw new GatewayError('not_found', `No batch found with id '${id.slice(0, SHOWN_MAX)}'.`, {
           param: 'batch_id',
         });
-      return found;
+      return batch;
     };
     app.get<{ Querystring: PageQuery }>(
       '/batches',
@@ -197,12 +197,12 @@ function idOf(caller: Caller, key: string | readonly string[] | undefined): stri
 
 /** Refuses another request with the idempotency key of a batch. */
 function refuseOther(
-  made: Batch,
+  batch: Batch,
   { request, inputFile, endpoint }: Pick<Batch, 'request' | 'inputFile' | 'endpoint'>,
 ): void {
   // Batches of earlier versions have no digest.
   const isSame =
-    made.request === null ? made.inputFile === inputFile && made.endpoint === endpoint : made.request === request;
+    batch.request === null ? batch.inputFile === inputFile && batch.endpoint === endpoint : batch.request === request;
   if (!isSame) throw idempotencyError('conflict');
 }
 

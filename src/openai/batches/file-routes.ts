@@ -103,9 +103,9 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
     const admissionOf = requireAdmission(app, pipeline.admitPoll);
     const find = async (request: FastifyRequest<OfFile>): Promise<StoredFile> => {
       const id = request.params.file_id;
-      const found = await files.find(id, ownerOf(admissionOf(request).caller));
-      if (found === null) throw noFile(id);
-      return found;
+      const storedFile = await files.find(id, ownerOf(admissionOf(request).caller));
+      if (storedFile === null) throw noFile(id);
+      return storedFile;
     };
     app.get<{ Querystring: ListQuery }>(
       '/files',

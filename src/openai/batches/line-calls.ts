@@ -33,7 +33,7 @@ interface OpenLine {
   /** Set if its call may be held: until when, and gets the request that is held. */
   readonly holding?: { readonly until: number; held: HeldRequest | null };
   /** Set if its call was held, and its provider has answered. */
-  readonly found?: Pick<Pipeline, 'prepare' | 'run'>;
+  readonly heldPipeline?: Pick<Pipeline, 'prepare' | 'run'>;
 }
 
 /** The header by which a route finds the line of a request. Nobody outside of this process can send one. */
@@ -109,14 +109,14 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
       ...pipeline,
       admit: (headers) => ({ caller: lineOf(headers[LINE]).caller, rate: UNCOUNTED }),
       prepare(request, id = newCallId()) {
-        const { found } = lineOf(request.caller.run?.call);
+        const { heldPipeline } = lineOf(request.caller.run?.call);
         // The prepared call has the adapter of its request.
-        if (found !== undefined) return found.prepare(request, id);
+        if (heldPipeline !== undefined) return heldPipeline.prepare(request, id);
         return pipeline.prepare(cheapestFirst(request), id);
       },
       run(call, signal) {
-        const { measure, holding, found } = lineOf(call.caller.run?.call);
-        if (found !== undefined) return found.run(call, signal);
+        const { measure, holding, heldPipeline } = lineOf(call.caller.run?.call);
+        if (heldPipeline !== undefined) return heldPipeline.run(call, signal);
         if (measure !== null) {
           measure.call = call;
           throw new GatewayError('unprocessable', 'This request is only measured');
@@ -148,12 +148,12 @@ export function createLineCalls({ pipeline, callerOf, held, inject }: LineCallsO
       },
 
       async answer(batch, body, callId, answer) {
-        const found = await held.find(callId, answer);
-        if (found === null) return null;
+        const heldPipeline = await held.find(callId, answer);
+        if (heldPipeline === null) return null;
         // What a provider has done is charged, even if the key of the batch was deleted meanwhile.
         const run = { parent: batch.lockId!, call: callId };
         const caller: Caller = { account: batch.account, key: null, wallet: null, run };
-        return ask(callId, { caller, measure: null, found }, batch, batch.dialect === 'own', body);
+        return ask(callId, { caller, measure: null, heldPipeline }, batch, batch.dialect === 'own', body);
       },
     },
   };

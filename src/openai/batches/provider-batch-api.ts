@@ -136,8 +136,8 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
           path: `/batches?limit=${PAGE}${after === '' ? '' : `&after=${encodeURIComponent(after)}`}`,
         });
         const all = Array.isArray(data) ? data.filter(isObject) : [];
-        const found = all.find((one) => one['input_file_id'] === file);
-        if (found !== undefined && isId(found['id'])) return found['id'];
+        const batchObject = all.find((one) => one['input_file_id'] === file);
+        if (batchObject !== undefined && isId(batchObject['id'])) return batchObject['id'];
         const last = all.at(-1);
         // The newest come first.
         const isOld = typeof last?.['created_at'] === 'number' && last['created_at'] * MS < since;
@@ -147,7 +147,7 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
       return null;
     },
 
-    look: async (place, remote) =>
+    lookUp: async (place, remote) =>
       toRemoteBatch(await askJson(place, { method: 'GET', path: `/batches/${remote}` }), scrub(place.offer)),
 
     async cancel(place, remote) {
@@ -177,16 +177,19 @@ export function createProviderBatchApi({ upstream, offerOf, askMs = ASK_MS }: Pr
 const tooLate = () => new UpstreamFailure('it took too long', { retryable: true, attributedTo: 'provider' });
 
 /** The content of a file. Throws ProviderFailure, also for what is beyond `bytesMax`. */
-async function* contentOf(asked: Promise<UpstreamReply>, bytesMax: number): AsyncGenerator<Buffer, void, undefined> {
-  const reply = await asked;
-  let left = bytesMax;
+async function* contentOf(
+  upstreamReply: Promise<UpstreamReply>,
+  bytesMax: number,
+): AsyncGenerator<Buffer, void, undefined> {
+  const reply = await upstreamReply;
+  let bytesLeft = bytesMax;
   try {
     for (;;) {
       const chunks = await reply.read();
       if (chunks === null) return;
       for (const chunk of chunks) {
-        left -= chunk.byteLength;
-        if (left < 0) throw tooLarge(bytesMax, reply.headers['content-length']);
+        bytesLeft -= chunk.byteLength;
+        if (bytesLeft < 0) throw tooLarge(bytesMax, reply.headers['content-length']);
         yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
       }
     }
@@ -212,13 +215,13 @@ const isId = (id: unknown): id is string => typeof id === 'string' && ID.test(id
 
 async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
-  let left = bytesMax;
+  let bytesLeft = bytesMax;
   for (;;) {
     const chunks = await reply.read();
     if (chunks === null) break;
     for (const chunk of chunks) {
-      left -= chunk.byteLength;
-      if (left < 0)
+      bytesLeft -= chunk.byteLength;
+      if (bytesLeft < 0)
         throw new UpstreamFailure('it is too large', { retryable: false, attributedTo: 'provider', tooLarge: true });
       pieces.push(chunk);
     }
@@ -230,15 +233,15 @@ async function bytesOf(reply: UpstreamReply, bytesMax: number): Promise<Buffer> 
 function detailOf(text: string, scrub: Scrub): string {
   const error = foreignObject(text, BOUNDS.providerBatch)?.['error'];
   const message = isObject(error) ? error['message'] : error;
-  return typeof message === 'string' && message !== '' ? `: ${shown(message, scrub)}` : '';
+  return typeof message === 'string' && message !== '' ? `: ${shownText(message, scrub)}` : '';
 }
 
 /** A text without secrets, on one line. It is cut last, because no part of a secret would be found. */
-const shown = (text: string, scrub: Scrub): string => oneLine(scrub(text)).slice(0, TEXT_MAX);
+const shownText = (text: string, scrub: Scrub): string => oneLine(scrub(text)).slice(0, TEXT_MAX);
 
 function toRemoteBatch(batch: JsonObject, scrub: Scrub): RemoteBatch {
   const file = (id: unknown) => (isId(id) ? id : null);
-  const text = (value: unknown) => (typeof value === 'string' ? shown(value, scrub) : '');
+  const text = (value: unknown) => (typeof value === 'string' ? shownText(value, scrub) : '');
   const errors = isObject(batch['errors']) ? batch['errors']['data'] : null;
   const counts = batch['request_counts'];
   const done = isObject(counts) ? counts['completed'] : null;

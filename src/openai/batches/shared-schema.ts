@@ -40,8 +40,8 @@ export const described = (summary: string, operationId: string, description: str
 });
 
 /** The id in the address of a route. `of`: file or batch. */
-export const idParams = (of: string) => ({
+export const idParams = (owner: string) => ({
   type: 'object',
-  required: [`${of}_id`],
-  properties: { [`${of}_id`]: { type: 'string', minLength: 1, maxLength: 128, description: `Id of a ${of}.` } },
+  required: [`${owner}_id`],
+  properties: { [`${owner}_id`]: { type: 'string', minLength: 1, maxLength: 128, description: `Id of a ${owner}.` } },
 });

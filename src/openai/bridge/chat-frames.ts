@@ -36,7 +36,7 @@ export async function* chatFrames(
   { call, about, replyBytesMax, provider }: ChatFramesOptions,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>> {
   const text = createPartsText();
-  const said: string[] = [];
+  const texts: string[] = [];
   const images: object[] = [];
   const videos: object[] = [];
   let length = 0;
@@ -71,7 +71,7 @@ export async function* chatFrames(
           };
       }
       const why = length > replyBytesMax ? `The reply was cut: it is longer than ${replyBytesMax} characters` : null;
-      const settled = toSettled(frame, about, chunk({}), messageOf(said.join(''), images, videos), why);
+      const settled = toSettled(frame, about, chunk({}), messageOf(texts.join(''), images, videos), why);
       yield files.length === 0 ? settled : { ...settled, result: { ...settled.result!, large } };
       return;
     }
@@ -90,7 +90,7 @@ export async function* chatFrames(
       // The rest is left out. The call still runs to its end, which decides the charge.
       if (length > replyBytesMax) continue;
       // A text without a separator before it passes as it came.
-      if (!about.stream) said.push(piece);
+      if (!about.stream) texts.push(piece);
       else if (video !== null) events.push(raw({ content: piece, videos: [video] }));
       else
         events.push(

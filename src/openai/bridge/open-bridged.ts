@@ -51,7 +51,7 @@ export function openBridged(
     // Everything that may fail comes before: the request may hold memory that only its call gives back.
     const quote = requestedQuote(null, context.headers, null);
     const preferences = body.provider ? { preferences: toPreferences(body.provider) } : {};
-    const asked = await target
+    const targetRequest = await target
       .toCall(name, ask, {
         caller,
         requestId,
@@ -62,12 +62,12 @@ export function openBridged(
         throw inTheBody(error);
       });
     let serving: Offer | null = null;
-    const sent = { asked: false, dropped: [], maxTokens: null };
+    const sent = { isRequested: false, dropped: [], maxTokens: null };
     const request: CallRequest<ContentResult, EventBatch> = {
-      ...asked,
-      adapter: watched(asked.adapter, (offer) => {
+      ...targetRequest,
+      adapter: watched(targetRequest.adapter, (offer) => {
         serving = offer;
-        sent.asked = true;
+        sent.isRequested = true;
       }),
       quote,
       ...(payment ? { payment } : {}),
@@ -75,8 +75,8 @@ export function openBridged(
       ...(body.metadata ? { metadata: body.metadata } : {}),
       ...preferences,
     };
-    const opened = await openCall(pipeline, capCost(request, maxCost), callId, gone);
-    const { call } = opened;
+    const startedCall = await openCall(pipeline, capCost(request, maxCost), callId, gone);
+    const { call } = startedCall;
     const about: ReplyAbout = {
       id: call.id,
       model: body.model,
@@ -86,9 +86,9 @@ export function openBridged(
     };
     const provider = (): Provider => (serving ?? firstOf(call)).provider;
     return {
-      ...opened,
+      ...startedCall,
       about,
-      frames: chatFrames(opened.frames, { call, about, replyBytesMax: context.replyBytesMax, provider }),
+      frames: chatFrames(startedCall.frames, { call, about, replyBytesMax: context.replyBytesMax, provider }),
     };
   };
 }

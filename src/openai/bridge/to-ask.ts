@@ -54,10 +54,10 @@ export function toAsk(body: ChatBody, { primitive, session, limits }: AskOptions
   };
 }
 
-function toTurn({ role: given, content, tool_calls: calls }: ChatMessage, at: string): ContentTurn {
-  const role = ROLES[given];
+function toTurn({ role: givenRole, content, tool_calls: calls }: ChatMessage, at: string): ContentTurn {
+  const role = ROLES[givenRole];
   if (role === undefined)
-    throw invalid(`${at}.role is ${given}, which only chat models support. Remove the message`, `${at}.role`);
+    throw invalid(`${at}.role is ${givenRole}, which only chat models support. Remove the message`, `${at}.role`);
   if (Array.isArray(calls) && calls.length > 0)
     throw invalid(`${at}.tool_calls works only with chat models. Remove the message`, `${at}.tool_calls`);
   if (typeof content === 'string') return { role, parts: content === '' ? [] : [{ kind: 'text', text: content }] };

@@ -103,7 +103,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   /** The latest form. One is enough, because nearly every call is sent once, to one offer. */
   #form: ChatRequestForm | null = null;
   #refused: RefusedCaps | null = null;
-  #asked: AskedParts | null = null;
+  #requestedParts: AskedParts | null = null;
   #extras: readonly PaidExtra[] | null = null;
   /** The offer that refused the field `reasoning` in this call. */
   #withoutReasoning: Offer | null = null;
@@ -118,7 +118,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   }
 
   /** Whether an offer was asked. If so, the call is locked. */
-  get asked(): boolean {
+  get isRequested(): boolean {
     return this.#form !== null;
   }
 
@@ -129,8 +129,10 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
 
   /** The cap at the latest offer if it is lower than the client's cap; else null. */
   get maxTokens(): number | null {
-    const asked = requestedCap(this.#options.body);
-    return this.#form === null || asked === null || this.#form.cap.tokens >= asked ? null : this.#form.cap.tokens;
+    const requestedTokens = requestedCap(this.#options.body);
+    return this.#form === null || requestedTokens === null || this.#form.cap.tokens >= requestedTokens
+      ? null
+      : this.#form.cap.tokens;
   }
 
   /**
@@ -180,7 +182,7 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
 
   /** The parts of the call's tokens that have their own price at an offer. */
   partsAt(offer: Offer): PricedParts {
-    return partsAt(offer, () => (this.#asked ??= askedParts(this.#options.body)));
+    return partsAt(offer, () => (this.#requestedParts ??= askedParts(this.#options.body)));
   }
 
   request(offer: Offer): UpstreamRequest {

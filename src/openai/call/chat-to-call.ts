@@ -121,7 +121,7 @@ export function toCall(
 
 /** Whether the request names a service tier, which may have its own price, or is the line of a batch. */
 const asksTier = (body: ChatBody, { native, caller }: ChatContext): boolean =>
-  isLine(caller) || typeof body['service_tier'] === 'string' || typeof native?.asked['service_tier'] === 'string';
+  isLine(caller) || typeof body['service_tier'] === 'string' || typeof native?.requestBody['service_tier'] === 'string';
 
 const nativeRequestAdapter = (
   native: NativeRequestFacts,
@@ -143,8 +143,8 @@ const nativeRequestAdapter = (
 const MAX_COST = 'max_cost';
 
 /** The body's `max_cost`; null without one. Throws GatewayError `invalid_request`. */
-export const maxCostOf = ({ max_cost: asked }: Pick<ChatBody, 'max_cost'>): CostCap | null =>
-  lowestCap([[MAX_COST, asked]]);
+export const maxCostOf = ({ max_cost: maxCost }: Pick<ChatBody, 'max_cost'>): CostCap | null =>
+  lowestCap([[MAX_COST, maxCost]]);
 
 /**
  * Sets `max_cost` from the `x-max-cost` header, if the header is lower or the body has no `max_cost`. The header

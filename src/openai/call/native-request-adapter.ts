@@ -68,7 +68,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   /** The request as it came, and with fewer tools for offers that have no price for all of them. */
   readonly #whole: NativeRequestForm;
   readonly #others = new Map<Offer, NativeRequestForm>();
-  #asked: Offer | null = null;
+  #requestedOffer: Offer | null = null;
   #dropped: readonly string[] = [];
   #callId = '';
   #refusals = 0;
@@ -76,7 +76,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   constructor(options: NativeRequestAdapterOptions) {
     this.#options = options;
     const { native } = options;
-    this.#extras = native.wire.extras(native.asked);
+    this.#extras = native.wire.extras(native.requestBody);
     this.#whole = { native, dropped: [], size: null, parts: null };
     this.#headers = {
       'content-type': 'application/json',
@@ -90,12 +90,12 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     this.#options.chat.callId = id;
   }
 
-  get asked(): boolean {
-    return this.#asked !== null;
+  get isRequested(): boolean {
+    return this.#requestedOffer !== null;
   }
 
   get isNative(): boolean {
-    return this.#asked !== null && this.speaks(this.#asked);
+    return this.#requestedOffer !== null && this.speaks(this.#requestedOffer);
   }
 
   get dropped(): readonly string[] {
@@ -103,8 +103,8 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   }
 
   get maxTokens(): number | null {
-    if (this.#asked === null || !this.speaks(this.#asked)) return this.#options.chat.maxTokens;
-    const { completionCap } = this.budgetAt(this.#asked);
+    if (this.#requestedOffer === null || !this.speaks(this.#requestedOffer)) return this.#options.chat.maxTokens;
+    const { completionCap } = this.budgetAt(this.#requestedOffer);
     const cap = this.#cap;
     return cap === null || completionCap >= cap ? null : completionCap;
   }
@@ -137,15 +137,15 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   priceAt(offer: Offer): Price {
     const { native, chat, isLine } = this.#options;
     if (!this.speaks(offer)) return chat.priceAt(offer);
-    return (isLine ? linePriceAt : priceAt)(offer, native.asked['service_tier']);
+    return (isLine ? linePriceAt : priceAt)(offer, native.requestBody['service_tier']);
   }
 
   /** See ChatRequestAdapter. */
   partsAt(offer: Offer): PricedParts {
     if (!this.speaks(offer)) return this.#options.chat.partsAt(offer);
     const form = this.#formAt(offer);
-    const { wire, asked, text } = form.native;
-    return partsAt(offer, () => (form.parts ??= wire.asks(asked, text)));
+    const { wire, requestBody, text } = form.native;
+    return partsAt(offer, () => (form.parts ??= wire.asks(requestBody, text)));
   }
 
   /**
@@ -164,7 +164,7 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
   }
 
   request(offer: Offer): UpstreamRequest {
-    this.#asked = offer;
+    this.#requestedOffer = offer;
     if (!this.speaks(offer)) return this.#options.chat.request(offer);
     const { native, dropped: unpaid } = this.#formAt(offer);
     const { completionCap, keptBy } = this.budgetAt(offer);
@@ -221,8 +221,8 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
 
   /** The client's cap; null without one. */
   get #cap(): number | null {
-    const { asked, wire } = this.#options.native;
-    return capIn(wire, asked);
+    const { requestBody, wire } = this.#options.native;
+    return capIn(wire, requestBody);
   }
 
   #nativeBudget(offer: Offer): ChatBudget {
@@ -245,11 +245,11 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     let form = this.#others.get(offer);
     if (form === undefined) {
       const { native } = this.#options;
-      const { asked, dropped } = withoutUnpaid(native.asked, this.#extras, offer);
+      const { requestBody, dropped } = withoutUnpaid(native.requestBody, this.#extras, offer);
       form =
-        asked === native.asked
+        requestBody === native.requestBody
           ? this.#whole
-          : { native: { ...native, asked, fewerTools: true }, dropped, size: null, parts: null };
+          : { native: { ...native, requestBody, fewerTools: true }, dropped, size: null, parts: null };
       this.#others.set(offer, form);
     }
     return form;

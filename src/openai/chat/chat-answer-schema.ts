@@ -65,7 +65,7 @@ const toolCallProperties = {
   },
 } as const;
 
-const said = {
+const messageProperties = {
   role: { type: 'string', const: 'assistant' },
   content: maybeText,
   reasoning: maybeText,
@@ -105,7 +105,7 @@ const completionSchema = {
             type: 'object',
             additionalProperties: true,
             properties: {
-              ...said,
+              ...messageProperties,
               tool_calls: { type: 'array', items: { type: 'object', properties: toolCallProperties } },
             },
           },
@@ -139,7 +139,7 @@ const chunkSchema = {
             type: 'object',
             additionalProperties: true,
             properties: {
-              ...said,
+              ...messageProperties,
               tool_calls: {
                 type: 'array',
                 items: {

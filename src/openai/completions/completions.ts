@@ -149,11 +149,12 @@ const COPIED: readonly string[] = [
 ];
 
 /** Turns a request of the Completions API into a chat request. `dropped`: names of the fields that no provider gets. */
-function toChatBody(asked: CompletionsBody, model: string): TranslatedBody {
-  const content = typeof asked.prompt === 'string' ? asked.prompt : asked.prompt[0];
+function toChatBody(requestBody: CompletionsBody, model: string): TranslatedBody {
+  const content = typeof requestBody.prompt === 'string' ? requestBody.prompt : requestBody.prompt[0];
   const body: ChatBody = { model, messages: [{ role: 'user', content }] };
-  for (const name of COPIED) if (asked[name] !== undefined && asked[name] !== null) body[name] = asked[name];
-  const dropped = Object.keys(asked).filter((name) => !Object.hasOwn(completionsSchema.properties, name));
+  for (const name of COPIED)
+    if (requestBody[name] !== undefined && requestBody[name] !== null) body[name] = requestBody[name];
+  const dropped = Object.keys(requestBody).filter((name) => !Object.hasOwn(completionsSchema.properties, name));
   return { body, dropped };
 }
 
@@ -202,9 +203,9 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
       );
     },
     take() {
-      const taken = out;
+      const written = out;
       out = '';
-      return taken;
+      return written;
     },
     whole: ({ text }, end) => ({ ...base, choices: [choiceOf(text, end.finish)], ...moreOf(end) }),
     wholeFailure: failure,
@@ -217,8 +218,8 @@ const choiceOf = (text: string, finish: string | null) => ({ index: 0, text, log
 /** The usage, the task of an agent, and why a reply was cut. */
 function moreOf({ usage, tollgate, fault }: ChatEnd) {
   const note = fault === null ? {} : { note: fault };
-  const told = tollgate === undefined && fault === null ? {} : { tollgate: { ...(tollgate as object), ...note } };
-  return { usage, ...told };
+  const extension = tollgate === undefined && fault === null ? {} : { tollgate: { ...(tollgate as object), ...note } };
+  return { usage, ...extension };
 }
 
 /** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */
@@ -240,11 +241,11 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
       '`x-tollgate-dropped` names the fields that the provider did not get.',
   },
   nameOf: (field) => field,
-  toError: (error, asked) => toHttpError(error, dialectOf(asked)),
+  toError: (error, httpRequest) => toHttpError(error, dialectOf(httpRequest)),
   native: null,
   runsHere: () => false,
-  translate(asked, { model, dialect, now }) {
-    const { body, dropped } = toChatBody(asked, model);
+  translate(requestBody, { model, dialect, now }) {
+    const { body, dropped } = toChatBody(requestBody, model);
     const created = Math.floor(now / 1000);
     return {
       body,
@@ -253,7 +254,7 @@ const COMPLETIONS: ChatWire<CompletionsBody> = {
         createCompletionEncoder({
           id: `cmpl-${callId.replace(/^gen-/, '')}`,
           created,
-          model: asked.model,
+          model: requestBody.model,
           dialect,
           asksUsage: asksUsage(body),
         }),

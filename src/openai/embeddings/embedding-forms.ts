@@ -79,7 +79,7 @@ export class EmbeddingForms {
     return NO_BYTES;
   }
 
-  #taken(bytes: Buffer): Buffer {
+  #takeBytes(bytes: Buffer): Buffer {
     if (this.#open.length === 0) return bytes;
     const all = Buffer.concat([...this.#open, bytes]);
     this.#open = [];
@@ -89,7 +89,7 @@ export class EmbeddingForms {
 
   /** Reads up to the content of an embedding. Returns the bytes that follow. */
   #outside(arrived: Buffer, out: Uint8Array[]): Buffer {
-    const bytes = this.#taken(arrived);
+    const bytes = this.#takeBytes(arrived);
     for (let from = 0; ;) {
       const key = bytes.indexOf(KEY, from);
       if (key === -1) {
@@ -97,22 +97,22 @@ export class EmbeddingForms {
         out.push(bytes.subarray(0, until));
         return this.#keep(bytes.subarray(until));
       }
-      const found = valueAfter(bytes, key + KEY.length);
-      if (found.kind === 'more') {
+      const foundValue = valueAfter(bytes, key + KEY.length);
+      if (foundValue.kind === 'more') {
         if (bytes.length - key > BEFORE_VALUE_MAX) throw malformed('an embedding in its reply does not begin');
         out.push(bytes.subarray(0, key));
         return this.#keep(bytes.subarray(key));
       }
       from = key + KEY.length;
-      if (found.kind === 'other') continue;
+      if (foundValue.kind === 'other') continue;
       this.count++;
-      if (found.kind === 'empty') this.empty++;
-      if (found.kind === 'numbers' || found.kind === 'text') {
-        this.#value = found.kind;
-        out.push(bytes.subarray(0, found.at));
-        return bytes.subarray(found.at + 1);
+      if (foundValue.kind === 'empty') this.empty++;
+      if (foundValue.kind === 'numbers' || foundValue.kind === 'text') {
+        this.#value = foundValue.kind;
+        out.push(bytes.subarray(0, foundValue.at));
+        return bytes.subarray(foundValue.at + 1);
       }
-      from = found.at;
+      from = foundValue.at;
     }
   }
 
@@ -121,7 +121,7 @@ export class EmbeddingForms {
     const isText = this.#value === 'text';
     const end = arrived.indexOf(isText ? QUOTE : LIST_END);
     if (end === -1) return this.#keep(arrived);
-    const value = this.#taken(arrived.subarray(0, end));
+    const value = this.#takeBytes(arrived.subarray(0, end));
     this.#value = null;
     out.push(isText ? this.#fromText(value) : this.#fromNumbers(value));
     return arrived.subarray(end + 1);

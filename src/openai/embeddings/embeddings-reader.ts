@@ -18,7 +18,7 @@ export interface EmbeddingsResult {
   /** Places of the members that the gateway replaces, in order. */
   readonly members: readonly ReplyMember[];
   /** The members that went out before, because the reply is large. */
-  readonly given: ReadonlySet<ReplyMember['name']>;
+  readonly memberNames: ReadonlySet<ReplyMember['name']>;
   /** The `usage` for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
 }
@@ -99,7 +99,7 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
       throw malformed(`its reply has ${count} embeddings, but the request has ${size.each.length} inputs`);
     const members = membersOf(bytes);
     const { prompt, flags } = billedTokens(claimAt(bytes, members) ?? passed?.claim ?? null, size, tokensMax);
-    const shown = { ...claimAt(bytes, members), prompt_tokens: prompt, total_tokens: prompt };
+    const shownUsage = { ...claimAt(bytes, members), prompt_tokens: prompt, total_tokens: prompt };
     const estimated = flags.includes('usage_missing');
     return {
       usage: { prompt: BigInt(prompt) },
@@ -110,8 +110,8 @@ class EmbeddingsReader extends WholeHeadReader implements ReplyReader<Embeddings
       result: {
         bytes,
         members,
-        given: new Set(passed?.head.map(({ name }) => name)),
-        usage: estimated ? { ...shown, estimated } : shown,
+        memberNames: new Set(passed?.head.map(({ name }) => name)),
+        usage: estimated ? { ...shownUsage, estimated } : shownUsage,
       },
     };
   }
@@ -196,10 +196,10 @@ function membersIn(bytes: Buffer, from: number): readonly ReplyMember[] {
   // In latin1 each byte is one character, so places in the text are places in the bytes.
   const text = bytes.toString('latin1', from, from + EDGE_BYTES);
   const find = (name: ReplyMember['name'], pattern: RegExp): ReplyMember[] => {
-    const found = [...text.matchAll(pattern)].at(-1);
-    if (found === undefined) return [];
-    const end = from + found.index + found[0].length;
-    return [{ name, start: end - found[1]!.length, end }];
+    const match = [...text.matchAll(pattern)].at(-1);
+    if (match === undefined) return [];
+    const end = from + match.index + match[0].length;
+    return [{ name, start: end - match[1]!.length, end }];
   };
   return [...find('usage', USAGE), ...find('model', MODEL)].toSorted((one, other) => one.start - other.start);
 }

@@ -31,7 +31,7 @@ export const EMBEDDINGS_WIRE: PassedWire<EmbeddingsBody, EmbeddingsResult> = {
 
 /** The provider's bytes, with the name that was called and the billed usage. Not empty. */
 function piecesOf(
-  { bytes, members, given, usage }: EmbeddingsResult,
+  { bytes, members, memberNames, usage }: EmbeddingsResult,
   settlement: Settlement,
   service: string,
 ): readonly Uint8Array[] {
@@ -43,7 +43,7 @@ function piecesOf(
     at = end;
   }
   const missing = (['model', 'usage'] as const).filter(
-    (name) => !given.has(name) && !members.some((member) => member.name === name),
+    (name) => !memberNames.has(name) && !members.some((member) => member.name === name),
   );
   if (missing.length === 0) return [...pieces, bytes.subarray(at)];
   const brace = bytes.lastIndexOf('}');

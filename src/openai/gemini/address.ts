@@ -39,13 +39,13 @@ export const ENTRY_CONFIG = {
     const name = path.slice(path.indexOf(MODELS) + MODELS.length);
     const colon = name.lastIndexOf(':');
     const [model, method] = [name.slice(0, colon), name.slice(colon + 1)];
-    return `${shown(model)} has no method ${shown(method)}. Its methods are ${METHODS.join(', ')}`;
+    return `${shownPart(model)} has no method ${shownPart(method)}. Its methods are ${METHODS.join(', ')}`;
   },
 } as const;
 
 const MODELS = '/models/';
 
-const shown = (part: string): string => JSON.stringify(part.replaceAll(/%2F/gi, '/').slice(0, 128));
+const shownPart = (part: string): string => JSON.stringify(part.replaceAll(/%2F/gi, '/').slice(0, 128));
 
 /** Throws GatewayError `method_not_allowed` for the entry of a model with the name of a method behind it. */
 export function refuseMethod(model: string, httpMethod: string): void {

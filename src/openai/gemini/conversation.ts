@@ -38,11 +38,11 @@ class OpenCalls {
   /** The call that a result answers, by its id, or by its name in the order of the calls; undefined for none. */
   answer(id: unknown, name: unknown): Called | undefined {
     const isNamed = typeof id === 'string' && id !== '';
-    const found = isNamed
+    const openCall = isNamed
       ? (firstOpen(this.#byId.get(id)) ?? firstOpen(this.#nameless.get(String(name))))
       : firstOpen(this.#byName.get(String(name)));
-    if (found !== undefined) found.isAnswered = true;
-    return found;
+    if (openCall !== undefined) openCall.isAnswered = true;
+    return openCall;
   }
 }
 
@@ -55,10 +55,10 @@ interface Queue {
 const queue = (): Queue => ({ calls: [], next: 0 });
 
 /** The first call without a result. */
-function firstOpen(given: Queue | undefined): Called | undefined {
-  if (given === undefined) return undefined;
-  while (given.calls[given.next]?.isAnswered) given.next++;
-  return given.calls[given.next];
+function firstOpen(openQueue: Queue | undefined): Called | undefined {
+  if (openQueue === undefined) return undefined;
+  while (openQueue.calls[openQueue.next]?.isAnswered) openQueue.next++;
+  return openQueue.calls[openQueue.next];
 }
 
 /**
@@ -119,14 +119,14 @@ function userParts(chat: ChatMessage[], content: Content, at: string, called: Op
   return [...ofResults, ...parts];
 }
 
-/** A result as text. Chat models take no files in it, so its files are added to `shown`, for the next message. */
-function resultOf({ name, response, parts }: JsonObject, at: string, shown: ContentPart[]): string {
+/** A result as text. Chat models take no files in it, so its files are added to `pictures`, for the next message. */
+function resultOf({ name, response, parts }: JsonObject, at: string, pictures: ContentPart[]): string {
   if (response !== undefined && response !== null && !isObject(response))
     throw invalid(`${at}.response`, 'a JSON object');
   if (Array.isArray(parts))
     (parts as readonly unknown[]).forEach((part, index) => {
       const file = isObject(part) ? fileOf(part, `${at}.parts[${index}]`) : null;
-      if (file !== null) shown.push({ type: 'text', text: `A file of the result of ${String(name)}:` }, file);
+      if (file !== null) pictures.push({ type: 'text', text: `A file of the result of ${String(name)}:` }, file);
     });
   return wordsOfResult(response ?? {});
 }
@@ -146,11 +146,11 @@ class ModelAnswer {
   readonly #calls: JsonObject[] = [];
   readonly #members: JsonObject[] = [];
   /** The members in the signatures of texts. */
-  readonly #kept = new EchoFields(Infinity);
+  readonly #echoFields = new EchoFields(Infinity);
   readonly #thoughts = new EchoFields(Infinity);
   #text = '';
   /** The text of thoughts that no signature has followed yet. */
-  #shown = '';
+  #shownThinking = '';
 
   constructor(called: OpenCalls, request: WireRequest) {
     this.#called = called;
@@ -164,8 +164,8 @@ class ModelAnswer {
     if (thought === true) return this.#addThought(typeof text === 'string' ? text : '', signature);
     if (typeof text === 'string') {
       this.#text += text;
-      const kept = typeof signature === 'string' ? signedThought(this.#request.seals, '', signature) : null;
-      if (kept !== null) this.#kept.add(kept);
+      const signedMembers = typeof signature === 'string' ? signedThought(this.#request.seals, '', signature) : null;
+      if (signedMembers !== null) this.#echoFields.add(signedMembers);
     } else {
       const file = fileOf(part, at);
       // Models take no files in their own answers.
@@ -177,7 +177,7 @@ class ModelAnswer {
   writeTo(chat: ChatMessage[]): void {
     if (this.#text === '' && this.#calls.length === 0) return;
     const message: ChatMessage = { role: 'assistant', content: this.#text === '' ? null : this.#text };
-    joinThinking(message, this.#kept.members);
+    joinThinking(message, this.#echoFields.members);
     for (const one of this.#members) addMissing(message, one);
     // Thoughts that are shown are a part of that.
     if (echoMembersOf(message).length === 0) joinThinking(message, this.#thoughts.members);
@@ -186,22 +186,22 @@ class ModelAnswer {
   }
 
   #addThought(text: string, signature: unknown): void {
-    this.#shown += text;
+    this.#shownThinking += text;
     if (typeof signature !== 'string') return;
-    const thought = signedThought(this.#request.seals, this.#shown, signature);
-    this.#shown = '';
+    const thought = signedThought(this.#request.seals, this.#shownThinking, signature);
+    this.#shownThinking = '';
     if (thought !== null) this.#thoughts.add(thought);
   }
 
-  #addCall({ id: given, name, args }: JsonObject, signature: string | null, at: string): void {
+  #addCall({ id: givenId, name, args }: JsonObject, signature: string | null, at: string): void {
     if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a function');
     if (args !== undefined && args !== null && !isObject(args)) throw invalid(`${at}.args`, 'a JSON object');
-    const known = typeof given === 'string' && given !== '' ? given : null;
-    const opened = signature === null ? null : callInSignature(this.#request.seals, signature);
-    const id = opened?.id ?? (known === null ? `call_${this.#called.count}` : plainId(known));
+    const known = typeof givenId === 'string' && givenId !== '' ? givenId : null;
+    const echoedCall = signature === null ? null : callInSignature(this.#request.seals, signature);
+    const id = echoedCall?.id ?? (known === null ? `call_${this.#called.count}` : plainId(known));
     this.#called.add(known, id, name);
-    if (opened !== null) this.#members.push(opened.message);
+    if (echoedCall !== null) this.#members.push(echoedCall.message);
     const fn = { name: this.#request.toolNames.short(name), arguments: JSON.stringify(args ?? {}) };
-    this.#calls.push({ ...opened?.call, id, type: 'function', function: fn });
+    this.#calls.push({ ...echoedCall?.call, id, type: 'function', function: fn });
   }
 }

@@ -47,14 +47,14 @@ export function nameOfField(chatField: string): string {
  * Turns a request of the Gemini API into a chat request. Throws GatewayError `invalid_request` for malformed content,
  * and `unprocessable` for something that only Google can do.
  */
-export function decodeRequest(asked: GeminiBody, request: WireRequest): ChatDraft {
-  refuseKept(asked);
-  const draft = new ChatDraft(asked, request, FIELDS);
-  const messages = toChatMessages(asked, request);
+export function decodeRequest(requestBody: GeminiBody, request: WireRequest): ChatDraft {
+  refuseKept(requestBody);
+  const draft = new ChatDraft(requestBody, request, FIELDS);
+  const messages = toChatMessages(requestBody, request);
   if (messages.length === 0) throw invalid('contents', 'at least one content with parts');
-  draft.say(textOf(asked.systemInstruction), messages);
-  addTools(draft, asked, request);
-  addConfig(draft, asked.generationConfig ?? {});
+  draft.say(textOf(requestBody.systemInstruction), messages);
+  addTools(draft, requestBody, request);
+  addConfig(draft, requestBody.generationConfig ?? {});
   return draft;
 }
 
@@ -64,8 +64,8 @@ function refuseKept({ cachedContent }: GeminiBody): void {
     throw invalid('cachedContent', 'absent: this gateway keeps no contents. Send the contents themselves');
 }
 
-function addTools(draft: ChatDraft, asked: GeminiBody, request: WireRequest): void {
-  const { tools, choice } = toChatTools(asked, request);
+function addTools(draft: ChatDraft, requestBody: GeminiBody, request: WireRequest): void {
+  const { tools, choice } = toChatTools(requestBody, request);
   if (draft.giveTools(tools, choice) && choice !== undefined) draft.body['tool_choice'] = choice;
 }
 
@@ -97,8 +97,8 @@ function addFormat(draft: ChatDraft, config: JsonObject): void {
   draft.answerIn(schema);
 }
 
-function addModalities(body: ChatBody, { responseModalities: given }: JsonObject, dropped: string[]): void {
-  const kinds = ((given ?? []) as readonly string[]).map((kind) => kind.toLowerCase());
+function addModalities(body: ChatBody, { responseModalities: modalityNames }: JsonObject, dropped: string[]): void {
+  const kinds = ((modalityNames ?? []) as readonly string[]).map((kind) => kind.toLowerCase());
   if (kinds.every((kind) => kind === 'text')) return;
   if (kinds.every((kind) => kind === 'text' || kind === 'image')) body['modalities'] = kinds;
   else dropped.push('generationConfig.responseModalities');

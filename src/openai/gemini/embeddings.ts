@@ -86,10 +86,10 @@ function embedRoute(deps: ChatDeps, method: EmbedMethod): PaidRoute<EmbedRequest
       const { headers } = request;
       const bytes = bodyFrom(request);
       const model = modelInAddress(request);
-      const given = await readBody(bytes, headers, (parsed) => placedBody(parsed, model, null));
+      const requestBody = await readBody(bytes, headers, (parsed) => placedBody(parsed, model, null));
       const bodyHash = () => hash('sha256', `${path} ${model} ${hash('sha256', bytes)}`);
       const payer = await payerOf(payments, headers, admitted, bodyHash);
-      return { ...toEmbeddings(given, isBatch), ...payer };
+      return { ...toEmbeddings(requestBody, isBatch), ...payer };
     },
     answer({ body, dropped, caller, payment }, { request, client, onError: failed }) {
       const { request: call, dropped: droppedBelow } = embeddingsToCall(body, {
@@ -106,8 +106,8 @@ function embedRoute(deps: ChatDeps, method: EmbedMethod): PaidRoute<EmbedRequest
         noun: 'Embeddings',
         model: body.model,
         open: (callId, gone) => openCall(pipeline, call, callId, gone),
-        write: (opened, sink) =>
-          writeAnswer(opened, sink, {
+        write: (startedCall, sink) =>
+          writeAnswer(startedCall, sink, {
             dropped: lost,
             onError: failed,
             noun: 'Embeddings',
@@ -135,26 +135,28 @@ const READ: ReadonlySet<string> = new Set([
 
 /** Turns a checked request into one of `/embeddings`. Throws GatewayError `invalid_request`. */
 function toEmbeddings(
-  given: JsonObject & { readonly model: string },
+  requestBody: JsonObject & { readonly model: string },
   isBatch: boolean,
 ): { readonly body: EmbeddingsBody; readonly dropped: readonly string[] } {
-  const asked = isBatch
-    ? (given['requests'] as readonly EmbedContentRequest[])
-    : [given as unknown as EmbedContentRequest];
-  const { model } = given;
-  const lengths = new Set(asked.map(({ outputDimensionality: length }) => length ?? null));
+  const requests = isBatch
+    ? (requestBody['requests'] as readonly EmbedContentRequest[])
+    : [requestBody as unknown as EmbedContentRequest];
+  const { model } = requestBody;
+  const lengths = new Set(requests.map(({ outputDimensionality: length }) => length ?? null));
   if (lengths.size > 1) throw invalid('requests', 'requests with one outputDimensionality for all');
   const [dimensions] = lengths;
-  const input = asked.map(({ content, model: named }, index) => {
+  const input = requests.map(({ content, model: modelName }, index) => {
     const at = isBatch ? `requests[${index}]` : '';
-    if (isBatch && (named ?? null) !== null && named !== model && named !== `models/${model}`)
+    if (isBatch && (modelName ?? null) !== null && modelName !== model && modelName !== `models/${model}`)
       throw invalid(`${at}.model`, 'absent, or the model that the address names');
     return textOf(content, isBatch ? `${at}.content` : 'content');
   });
-  const names = [given, ...(isBatch ? asked : [])].flatMap((one) =>
+  const names = [requestBody, ...(isBatch ? requests : [])].flatMap((one) =>
     Object.keys(one).filter((name) => !READ.has(name) && (one[name] ?? null) !== null),
   );
-  const fields = COPIED.flatMap((name) => ((given[name] ?? null) === null ? [] : [[name, given[name]] as const]));
+  const fields = COPIED.flatMap((name) =>
+    (requestBody[name] ?? null) === null ? [] : [[name, requestBody[name]] as const],
+  );
   return {
     body: {
       ...Object.fromEntries(fields),
@@ -187,8 +189,8 @@ async function answerOf(
 ): Promise<Uint8Array> {
   const { bytes } = result;
   const embeddings = bytes.length <= OWN_TURN_BYTES ? embeddingsIn(bytes) : await embeddingsElsewhere(bytes, account);
-  const found = isBatch ? `"embeddings":[${embeddings.join(',')}]` : `"embedding":${embeddings[0]}`;
-  return Buffer.from(`{${found},"usageMetadata":${JSON.stringify(usageOf(result, settlement))}}`);
+  const embeddingsText = isBatch ? `"embeddings":[${embeddings.join(',')}]` : `"embedding":${embeddings[0]}`;
+  return Buffer.from(`{${embeddingsText},"usageMetadata":${JSON.stringify(usageOf(result, settlement))}}`);
 }
 
 const WORKER = new URL('./embeddings-worker.ts', import.meta.url);

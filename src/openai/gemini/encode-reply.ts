@@ -40,7 +40,7 @@ class GeminiEncoder implements WireEncoder {
   /** Signs the thoughts since the last part of another kind; null before a thought. */
   #signing: ReturnType<WireRequest['seals']['signing']> | null = null;
   #out = '';
-  readonly #kept = new EchoFields();
+  readonly #echoFields = new EchoFields();
 
   constructor(options: GeminiEncoderOptions) {
     const { model, responseId } = options;
@@ -68,7 +68,7 @@ class GeminiEncoder implements WireEncoder {
   }
 
   members(members: JsonObject): void {
-    this.#kept.add(members);
+    this.#echoFields.add(members);
   }
 
   /** A call is one part of the last event, because it has no parts of its own in this API. */
@@ -100,7 +100,7 @@ class GeminiEncoder implements WireEncoder {
       name,
       arguments: JSON.parse(`"${json}"`) as string,
     }));
-    const signature = this.#signatureOf(this.#kept.members, calls);
+    const signature = this.#signatureOf(this.#echoFields.members, calls);
     const parts = this.#partsOfCalls(calls, end);
     if (signature !== null) parts.unshift({ text: '', ...signature });
     // Clients do not keep an answer that has an event without parts.
@@ -113,17 +113,17 @@ class GeminiEncoder implements WireEncoder {
   }
 
   take(): string {
-    const taken = this.#out;
+    const written = this.#out;
     this.#out = '';
-    return taken;
+    return written;
   }
 
   wholeFailure(fault: ChatFault): JsonObject {
     return { error: toGeminiFault(fault) };
   }
 
-  whole(said: ChatSaid, end: ChatEnd): JsonObject {
-    const { thinking, members, calls } = said;
+  whole(chatContent: ChatSaid, end: ChatEnd): JsonObject {
+    const { thinking, members, calls } = chatContent;
     const { showsThoughts, request } = this.#options;
     const parts: JsonObject[] = [];
     if (thinking !== '' && showsThoughts) {
@@ -132,7 +132,7 @@ class GeminiEncoder implements WireEncoder {
       parts.push({ text: thinking, thought: true, thoughtSignature: toSignature(signing.signature({})) });
     }
     const signature = this.#signatureOf(members, calls);
-    for (const part of said.parts)
+    for (const part of chatContent.parts)
       parts.push(part.kind === 'text' ? { text: part.text } : (partOfFile(part) ?? { text: imageText(part) }));
     const last = parts.at(-1);
     if (signature !== null && typeof last?.['text'] === 'string' && last['thought'] !== true)
@@ -166,14 +166,14 @@ class GeminiEncoder implements WireEncoder {
   }
 
   #partsOfCalls(calls: ChatSaid['calls'], end: ChatEnd): JsonObject[] {
-    return calls.flatMap(({ id, name, arguments: given }, index) => {
+    return calls.flatMap(({ id, name, arguments: argumentText }, index) => {
       // Clients run each call that they get.
-      if (isCutCall(given, index === calls.length - 1, end)) return [];
-      const { thoughtSignature, id: shown } = signedCall(id);
+      if (isCutCall(argumentText, index === calls.length - 1, end)) return [];
+      const { thoughtSignature, id: shownId } = signedCall(id);
       const functionCall = {
-        id: shown,
+        id: shownId,
         name: this.#options.request.toolNames.long(name),
-        args: argumentsOf(given),
+        args: argumentsOf(argumentText),
       };
       return [thoughtSignature === undefined ? { functionCall } : { functionCall, thoughtSignature }];
     });
@@ -219,7 +219,7 @@ const REASONS: Readonly<Record<string, string>> = { length: 'MAX_TOKENS', conten
 function finishOf(end: ChatEnd, calls: ChatSaid['calls']): JsonObject {
   const { fault, finish } = end;
   if (fault !== null) return { finishReason: 'MAX_TOKENS', finishMessage: fault.message };
-  const isMalformed = calls.some(({ arguments: given }) => isOpenJson(given));
+  const isMalformed = calls.some(({ arguments: argumentText }) => isOpenJson(argumentText));
   return { finishReason: REASONS[finish ?? ''] ?? (isMalformed ? 'MALFORMED_FUNCTION_CALL' : 'STOP') };
 }
 

@@ -28,20 +28,20 @@ const COUNTS: ReadonlySet<string> = new Set([
 /** Turns a schema in the form of the Gemini API into a JSON schema. A part that is no schema stays as it is. */
 export function toJsonSchema(schema: unknown): unknown {
   if (!isObject(schema)) return schema;
-  const made: Record<string, unknown> = {};
-  for (const [given, value] of Object.entries(schema)) {
-    const name = SNAKE[given] ?? given;
+  const converted: Record<string, unknown> = {};
+  for (const [keyword, value] of Object.entries(schema)) {
+    const name = SNAKE[keyword] ?? keyword;
     if (name === 'propertyOrdering' || name === 'nullable' || name === 'example') continue;
-    if (name === 'type') Object.assign(made, typeOf(value));
+    if (name === 'type') Object.assign(converted, typeOf(value));
     else if (name === 'properties' && isObject(value))
-      made[name] = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, toJsonSchema(one)]));
-    else if (name === 'items' || name === 'additionalProperties') made[name] = toJsonSchema(value);
-    else if (name === 'anyOf' && Array.isArray(value)) made[name] = value.map(toJsonSchema);
-    else if (COUNTS.has(name) && typeof value === 'string' && /^[0-9]+$/.test(value)) made[name] = Number(value);
-    else made[name] = value;
+      converted[name] = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, toJsonSchema(one)]));
+    else if (name === 'items' || name === 'additionalProperties') converted[name] = toJsonSchema(value);
+    else if (name === 'anyOf' && Array.isArray(value)) converted[name] = value.map(toJsonSchema);
+    else if (COUNTS.has(name) && typeof value === 'string' && /^[0-9]+$/.test(value)) converted[name] = Number(value);
+    else converted[name] = value;
   }
-  if (schema['example'] !== undefined) made['examples'] = [schema['example']];
-  return schema['nullable'] === true ? nullable(made) : made;
+  if (schema['example'] !== undefined) converted['examples'] = [schema['example']];
+  return schema['nullable'] === true ? nullable(converted) : converted;
 }
 
 function typeOf(type: unknown): JsonObject {

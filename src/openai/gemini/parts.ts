@@ -41,7 +41,7 @@ function inline({ mimeType, data, displayName }: JsonObject, at: string): Conten
 
 function addressed({ mimeType, fileUri, displayName }: JsonObject, at: string): ContentPart {
   if (typeof fileUri !== 'string' || !/^https:\/\/\S/i.test(fileUri) || KEPT_THERE.test(fileUri))
-    throw kept(at, fileUri);
+    throw refusal(at, fileUri);
   const media = mimeType === undefined || mimeType === null ? 'application/pdf' : mediaOf(mimeType, at);
   const [kind, format] = media.split('/') as [string, string];
   const url = fileUri;
@@ -57,10 +57,12 @@ function mediaOf(mimeType: unknown, at: string): string {
   return media;
 }
 
-const nameOf = (given: unknown, format: string): string =>
-  typeof given === 'string' && given !== '' && given.length <= 256 ? given : `document.${format.slice(0, 16)}`;
+const nameOf = (givenName: unknown, format: string): string =>
+  typeof givenName === 'string' && givenName !== '' && givenName.length <= 256
+    ? givenName
+    : `document.${format.slice(0, 16)}`;
 
-const kept = (at: string, uri: unknown): GatewayError =>
+const refusal = (at: string, uri: unknown): GatewayError =>
   typeof uri === 'string' && KEPT_THERE.test(uri)
     ? invalid(`${at}.fileUri`, 'an https URL of the public internet: this gateway stores no files. Or send inlineData')
     : invalid(`${at}.fileUri`, 'an https URL');

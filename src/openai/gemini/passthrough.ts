@@ -78,14 +78,14 @@ export const GEMINI_PASSTHROUGH: Passthrough = {
     (Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool))) ||
     (contents as readonly Content[]).some(({ parts }) => (parts ?? []).some(hasHiddenFile)),
   pictures(contents) {
-    const found = { images: 0, bytes: 0 };
+    const counts = { images: 0, bytes: 0 };
     for (const { parts } of contents as readonly Content[])
       for (const part of parts ?? []) {
         const picture = picturesIn(part);
-        found.images += picture.images;
-        found.bytes += picture.bytes;
+        counts.images += picture.images;
+        counts.bytes += picture.bytes;
       }
-    return found;
+    return counts;
   },
   sound: (contents) =>
     (contents as readonly Content[])
@@ -214,7 +214,7 @@ const BASE64 = /^[\w+/=-]*$/;
  */
 function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] {
   let isChanged = false;
-  const kept = contents.map((content) => {
+  const keptContents = contents.map((content) => {
     if (!(content.parts ?? []).some(isSignedHere)) return content;
     isChanged = true;
     const parts = content.parts!.flatMap((part) => {
@@ -224,7 +224,7 @@ function withoutOwnSignatures(contents: readonly Content[]): readonly Content[] 
     });
     return { ...content, parts };
   });
-  return isChanged ? kept.filter(({ parts }) => (parts ?? []).length > 0) : contents;
+  return isChanged ? keptContents.filter(({ parts }) => (parts ?? []).length > 0) : contents;
 }
 
 function isSignedHere({ thoughtSignature: signature }: JsonObject): boolean {
@@ -263,10 +263,14 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   get claim(): JsonObject | null {
-    const { promptTokenCount: prompt, toolUsePromptTokenCount: ofTools = 0, candidatesTokenCount: said } = this.#usage;
+    const {
+      promptTokenCount: prompt,
+      toolUsePromptTokenCount: ofTools = 0,
+      candidatesTokenCount: candidateTokens,
+    } = this.#usage;
     const { thoughtsTokenCount: thought = 0, cachedContentTokenCount: cached = 0 } = this.#usage;
-    if (prompt === undefined && said === undefined) return null;
-    const [all, completion] = [(prompt ?? 0) + ofTools, (said ?? 0) + thought];
+    if (prompt === undefined && candidateTokens === undefined) return null;
+    const [all, completion] = [(prompt ?? 0) + ofTools, (candidateTokens ?? 0) + thought];
     return {
       prompt_tokens: all,
       completion_tokens: completion,
@@ -281,19 +285,19 @@ class GeminiDecoder implements NativeDecoder {
     };
   }
 
-  take(_type: string, given: JsonObject, text: string): string | null {
-    if (given['error']) throw failedByItsOwnWords(given['error']);
-    if (!isAnswer(given)) {
-      if (isHead(given)) return null;
+  take(_type: string, chunk: JsonObject, text: string): string | null {
+    if (chunk['error']) throw failedByItsOwnWords(chunk['error']);
+    if (!isAnswer(chunk)) {
+      if (isHead(chunk)) return null;
       throw malformed('its stream has an event that is no answer');
     }
-    const { candidates: listed, ...others } = given;
-    const event = listed === null ? others : given;
+    const { candidates: listed, ...others } = chunk;
+    const event = listed === null ? others : chunk;
     this.takeUsage(event['usageMetadata']);
     this.#takeSearches(event['candidates']);
     const ends = this.#stopped(event);
     if (!ends && this.#held === null)
-      return event === given
+      return event === chunk
         ? withMembersOf(text, event, null, { modelVersion: this.#model })
         : JSON.stringify({ ...event, modelVersion: this.#model });
     // The reason to stop leaves only after the settlement, in an event of its own. What comes with it or after it does
@@ -318,7 +322,7 @@ class GeminiDecoder implements NativeDecoder {
   last(end: NativeEnd): string {
     const held = this.#held ?? { modelVersion: this.#model };
     const candidates = end.isBroken || this.#held === null ? [cutCandidate(end)] : held['candidates'];
-    const usageMetadata = this.#shown(held['usageMetadata'], end);
+    const usageMetadata = this.#shownUsage(held['usageMetadata'], end);
     return `data: ${JSON.stringify({ candidates, ...held, ...(end.isBroken ? { candidates } : {}), usageMetadata })}\n\n`;
   }
 
@@ -331,27 +335,28 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
-    const usageMetadata = this.#shown(reply['usageMetadata'], end);
+    const usageMetadata = this.#shownUsage(reply['usageMetadata'], end);
     return withMembersOf(text.trim(), reply, null, { modelVersion: this.#model, usageMetadata });
   }
 
-  cutWhole(said: string, end: NativeEnd): string {
+  cutWhole(writtenText: string, end: NativeEnd): string {
     return JSON.stringify({
-      candidates: [cutCandidate(end, said)],
-      usageMetadata: this.#shown(null, end),
+      candidates: [cutCandidate(end, writtenText)],
+      usageMetadata: this.#shownUsage(null, end),
       modelVersion: this.#model,
       ...noteOf(end.cut),
     });
   }
 
   /** A running total never falls, so a smaller count replaces no larger one. */
-  takeUsage(given: unknown): void {
-    if (!isObject(given)) return;
+  takeUsage(claimedUsage: unknown): void {
+    if (!isObject(claimedUsage)) return;
     for (const name of COUNTS) {
-      const count = given[name];
+      const count = claimedUsage[name];
       if (isCount(count) && count >= (this.#usage[name] ?? 0)) this.#usage[name] = count;
     }
-    for (const name of DETAILS) if (Array.isArray(given[name])) this.#details[name] = byModality(given[name]);
+    for (const name of DETAILS)
+      if (Array.isArray(claimedUsage[name])) this.#details[name] = byModality(claimedUsage[name]);
   }
 
   /** Remembers the searches in the metadata of the candidates. */
@@ -376,10 +381,10 @@ class GeminiDecoder implements NativeDecoder {
   }
 
   /** The usage that the client sees: the provider's, with the billed numbers in it if these differ. */
-  #shown(given: unknown, { usage, cost, isCorrected }: NativeEnd): JsonObject {
-    const told = isObject(given) ? given : {};
-    if (!isCorrected && Object.keys(told).length > 0) return { ...told, ...cost };
-    return { ...told, ...usageMetadataOf(usage), ...cost };
+  #shownUsage(claimedUsage: unknown, { usage, cost, isCorrected }: NativeEnd): JsonObject {
+    const claimMembers = isObject(claimedUsage) ? claimedUsage : {};
+    if (!isCorrected && Object.keys(claimMembers).length > 0) return { ...claimMembers, ...cost };
+    return { ...claimMembers, ...usageMetadataOf(usage), ...cost };
   }
 }
 
@@ -399,8 +404,8 @@ const isHead = (event: JsonObject): boolean =>
 /** Clients do not keep an answer that has an event without parts. */
 const contentOf = (text: string) => ({ parts: [{ text }], role: 'model' });
 
-const cutCandidate = ({ cut }: NativeEnd, said = ''): JsonObject => ({
-  content: contentOf(said),
+const cutCandidate = ({ cut }: NativeEnd, writtenText = ''): JsonObject => ({
+  content: contentOf(writtenText),
   index: 0,
   finishReason: 'MAX_TOKENS',
   ...(cut === null ? {} : { finishMessage: cut.message }),

@@ -67,8 +67,8 @@ export function placedBody(parsed: unknown, model: string, stream: StreamForm | 
   const body = withoutSnake(parsed, '');
   if (body['stream'] !== undefined)
     throw invalid('stream', 'absent. A stream has its own address: :streamGenerateContent?alt=sse');
-  const named = body['model'];
-  if (named !== undefined && named !== null && named !== model && named !== COLLECTION + model)
+  const modelName = body['model'];
+  if (modelName !== undefined && modelName !== null && modelName !== model && modelName !== COLLECTION + model)
     throw invalid('model', 'absent, or the model that the address names');
   return {
     ...body,
@@ -80,12 +80,12 @@ export function placedBody(parsed: unknown, model: string, stream: StreamForm | 
 }
 
 /** Whether the client of a stream asked for a JSON array. */
-export const isInArray = (asked: GeminiBody): boolean => IN_ARRAY in asked;
+export const isInArray = (requestBody: GeminiBody): boolean => IN_ARRAY in requestBody;
 
 /** The JSON text of a placed body as a provider of this API gets it. `bytes`: the text that the client wrote. */
-export function textOfPlaced(asked: GeminiBody, bytes: Buffer): Buffer {
-  if (!(REWRITTEN in asked)) return bytes;
-  const { model: _model, stream: _stream, ...body } = asked;
+export function textOfPlaced(requestBody: GeminiBody, bytes: Buffer): Buffer {
+  if (!(REWRITTEN in requestBody)) return bytes;
+  const { model: _model, stream: _stream, ...body } = requestBody;
   return Buffer.from(JSON.stringify(body));
 }
 

@@ -25,7 +25,7 @@ export function geminiRoutes(deps: GeminiDeps): FastifyPluginAsync {
     wire: geminiWire(schema, 'countTokens'),
     path: pathOf('countTokens'),
     schema,
-    named: 'totalTokens',
+    schemaName: 'totalTokens',
     more: {},
     described: {
       summary: 'Count the tokens of a prompt in the Gemini API',
@@ -56,14 +56,14 @@ function geminiWire(schema: ReturnType<typeof geminiSchema>, method: Answering):
     errorSchema: GEMINI_ERROR,
     toError: toGeminiError,
     native: GEMINI_PASSTHROUGH,
-    async resolve(asked, bytes, _caller, memory) {
-      const text = textOfPlaced(asked, bytes);
+    async resolve(requestBody, bytes, _caller, memory) {
+      const text = textOfPlaced(requestBody, bytes);
       if (text !== bytes) memory.grow(text.byteLength);
-      return { wire, asked, bytes: text };
+      return { wire, requestBody, bytes: text };
     },
     runsHere,
-    translate(asked, request) {
-      const { body, dropped } = decodeRequest(asked, request);
+    translate(requestBody, request) {
+      const { body, dropped } = decodeRequest(requestBody, request);
       return {
         body,
         dropped,
@@ -72,11 +72,11 @@ function geminiWire(schema: ReturnType<typeof geminiSchema>, method: Answering):
         encoder: (callId) =>
           createGeminiEncoder({
             responseId: callId.replace(/^gen-/, ''),
-            model: asked.model,
-            showsThoughts: showsThoughts(asked),
+            model: requestBody.model,
+            showsThoughts: showsThoughts(requestBody),
             request,
           }),
-        ...(isInArray(asked) ? { reframed: inArray } : {}),
+        ...(isInArray(requestBody) ? { reframed: inArray } : {}),
       };
     },
   };

@@ -26,8 +26,8 @@ export const textInSignature = (signature: string): string => Buffer.from(signat
 type Seals = WireRequest['seals'];
 
 /** The members that a signature belongs to; null if this gateway did not sign it for this owner. */
-export const signedThought = (seals: Seals, shown: string, signature: string): JsonObject | null =>
-  seals.thought(shown, textInSignature(signature));
+export const signedThought = (seals: Seals, shownText: string, signature: string): JsonObject | null =>
+  seals.thought(shownText, textInSignature(signature));
 
 /** The call in a signature; null for a signature that this gateway did not make. */
 export function callInSignature(seals: Seals, signature: string): ReturnType<Seals['call']> | null {

@@ -24,7 +24,7 @@ const OURS: ReadonlySet<string> = new Set(['functionDeclarations', 'mcpServers']
  * Google: an answer without it, such as one without a search, would not be the one that was asked for.
  */
 export function toChatTools({ tools, toolConfig }: GeminiBody, request: WireRequest): GeminiChatTools {
-  const made: ChatTool[] = [];
+  const chatTools: ChatTool[] = [];
   (tools ?? []).forEach((tool, index) => {
     const at = `tools[${index}]`;
     const foreign = Object.keys(tool).find((name) => !OURS.has(name) && (tool[name] ?? null) !== null);
@@ -34,22 +34,22 @@ export function toChatTools({ tools, toolConfig }: GeminiBody, request: WireRequ
         `${at}.${foreign} runs only at Google, and no provider of this model supports its API. Send functionDeclarations, or mcpServers with a service of this gateway`,
         { param: at },
       );
-    made.push(...functionsOf(tool, at, request.toolNames));
-    made.push(...serversOf(tool).map((server, place) => toMcpTool(server, `${at}.mcpServers[${place}]`, request)));
+    chatTools.push(...functionsOf(tool, at, request.toolNames));
+    chatTools.push(...serversOf(tool).map((server, place) => toMcpTool(server, `${at}.mcpServers[${place}]`, request)));
   });
   const { mode, allowed } = callingOf(toolConfig);
-  if (made.length === 0) return { tools: [], choice: undefined };
-  return choose(made, mode, allowed, request.toolNames);
+  if (chatTools.length === 0) return { tools: [], choice: undefined };
+  return choose(chatTools, mode, allowed, request.toolNames);
 }
 
 function functionsOf(
-  { functionDeclarations: given }: JsonObject,
+  { functionDeclarations: declarationList }: JsonObject,
   at: string,
   names: WireRequest['toolNames'],
 ): ChatTool[] {
-  if (given === undefined || given === null) return [];
-  if (!Array.isArray(given)) throw invalid(`${at}.functionDeclarations`, 'an array');
-  return (given as readonly unknown[]).map((one, index) => {
+  if (declarationList === undefined || declarationList === null) return [];
+  if (!Array.isArray(declarationList)) throw invalid(`${at}.functionDeclarations`, 'an array');
+  return (declarationList as readonly unknown[]).map((one, index) => {
     const here = `${at}.functionDeclarations[${index}]`;
     if (!isObject(one) || typeof one['name'] !== 'string' || one['name'] === '' || one['name'].length > NAME_MAX)
       throw invalid(`${here}.name`, `the name of the function, of at most ${NAME_MAX} characters`);
@@ -130,9 +130,12 @@ function choose(
   if (mode === null) return { tools, choice: undefined };
   if (allowed === null || mode === 'none') return { tools, choice: mode };
   const short = new Set(allowed.map((name) => names.short(name)));
-  const left = tools.filter(({ function: fn }) => fn === undefined || short.has(fn.name));
-  const only = left.length === 1 && mode === 'required' ? left[0]!.function : undefined;
-  if (left.length === 0)
+  const remainingTools = tools.filter(({ function: fn }) => fn === undefined || short.has(fn.name));
+  const only = remainingTools.length === 1 && mode === 'required' ? remainingTools[0]!.function : undefined;
+  if (remainingTools.length === 0)
     throw invalid('toolConfig.functionCallingConfig.allowedFunctionNames', 'names of functions in tools');
-  return { tools: left, choice: only === undefined ? mode : { type: 'function', function: { name: only.name } } };
+  return {
+    tools: remainingTools,
+    choice: only === undefined ? mode : { type: 'function', function: { name: only.name } },
+  };
 }

@@ -29,9 +29,9 @@ export function byModality(details: readonly unknown[]): JsonObject {
 /** A usage with what a later one adds to it. A later one may have a part of the counts, and the counts never fall. */
 export function largerUsage(before: unknown, later: unknown): unknown {
   if (!isObject(before) || !isObject(later)) return later ?? before;
-  const kept = Object.entries(before).filter(([name, count]) => {
+  const entries = Object.entries(before).filter(([name, count]) => {
     const other = later[name] ?? null;
     return other === null || (isCount(count) && isCount(other) && other < count);
   });
-  return { ...later, ...Object.fromEntries(kept) };
+  return { ...later, ...Object.fromEntries(entries) };
 }

@@ -95,9 +95,9 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
 
     async lineage(id, owner) {
       const rows = await database.query(SQL.findLineage, [id, owner.account, now(), LINEAGE_MAX]);
-      const found = rows.map(toKept);
-      const hidden = found.findIndex((one) => !sees(one, owner));
-      return (hidden === -1 ? found : found.slice(0, hidden)).toReversed();
+      const responses = rows.map(toKept);
+      const hidden = responses.findIndex((one) => !sees(one, owner));
+      return (hidden === -1 ? responses : responses.slice(0, hidden)).toReversed();
     },
 
     async ofItems(ids, owner) {
@@ -105,16 +105,16 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
       const rows = await database.query(SQL.findItems, [listParam(ids), owner.account, now()]);
       return new Map(
         rows.flatMap(({ item, ...row }) => {
-          const kept = toKept(row);
-          return sees(kept, owner) ? [[item as string, kept] as const] : [];
+          const keptResponse = toKept(row);
+          return sees(keptResponse, owner) ? [[item as string, keptResponse] as const] : [];
         }),
       );
     },
 
     async read(responses) {
-      const found = new Map<string, ReadContent>();
+      const contents = new Map<string, ReadContent>();
       const [first] = responses;
-      if (first === undefined) return found;
+      if (first === undefined) return contents;
       const { account } = first;
       const ids = listParam(responses.map(({ id }) => id));
       for (const { id, input, response, run } of await database.query(SQL.readResponses, [ids, account])) {
@@ -122,13 +122,13 @@ export function createKeptResponses(options: KeptResponsesOptions): KeptResponse
         const [openedInput, openedResponse] = [input, response].map((sealed) => room.open(account, sealed as string));
         // A text that cannot be opened was sealed by a gateway with another identity.
         if (openedInput == null || openedResponse == null) continue;
-        found.set(id as string, {
+        contents.set(id as string, {
           input: openedInput,
           response: openedResponse,
           run: run as ReadContent['run'],
         });
       }
-      return found;
+      return contents;
     },
 
     async use(responses) {

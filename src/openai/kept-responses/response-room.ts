@@ -82,11 +82,11 @@ export function createResponseRoom({ database, limits, secret, now }: KeptRespon
  * little keeps all of it, however much others keep.
  */
 function largestShare(sizes: readonly number[], room: number): number {
-  let left = room;
+  let roomLeft = room;
   for (const [index, size] of sizes.toSorted((a, b) => a - b).entries()) {
-    const share = Math.floor(left / (sizes.length - index));
+    const share = Math.floor(roomLeft / (sizes.length - index));
     if (size > share) return share;
-    left -= size;
+    roomLeft -= size;
   }
   return Infinity;
 }

@@ -41,18 +41,18 @@ const BILLING_LINE = 'x-anthropic-billing-header:';
  * Turns a request of the Messages API into a chat request. Throws GatewayError `invalid_request` for malformed
  * content, and `unprocessable` for something that only Anthropic can do.
  */
-export function decodeRequest(asked: MessagesBody, request: WireRequest): ChatDraft {
-  const draft = new ChatDraft(asked, request, FIELDS);
+export function decodeRequest(requestBody: MessagesBody, request: WireRequest): ChatDraft {
+  const draft = new ChatDraft(requestBody, request, FIELDS);
   const { body } = draft;
-  const messages = toChatMessages(asked, request);
-  draft.say(systemOf(asked.system), messages);
+  const messages = toChatMessages(requestBody, request);
+  draft.say(systemOf(requestBody.system), messages);
   if (messages.length === 0) throw invalid('messages', 'at least one message with content');
-  addTools(draft, asked, request);
-  addThinking(draft, asked);
-  addFormat(draft, asked);
-  const user = asked.metadata?.['user_id'];
+  addTools(draft, requestBody, request);
+  addThinking(draft, requestBody);
+  addFormat(draft, requestBody);
+  const user = requestBody.metadata?.['user_id'];
   if (typeof user === 'string') body['user'] = userDigest(user);
-  const session = asked.session_id ?? request.sessionIn('x-claude-code-session-id');
+  const session = requestBody.session_id ?? request.sessionIn('x-claude-code-session-id');
   if (session !== null) body.session_id = session;
   return draft;
 }
@@ -65,8 +65,8 @@ function systemOf(system: MessagesBody['system']): string {
     .join('\n\n');
 }
 
-function addTools(draft: ChatDraft, asked: MessagesBody, request: WireRequest): void {
-  const { tools, choice, parallel, dropped } = toChatTools(asked, request);
+function addTools(draft: ChatDraft, requestBody: MessagesBody, request: WireRequest): void {
+  const { tools, choice, parallel, dropped } = toChatTools(requestBody, request);
   draft.dropped.push(...dropped);
   if (!draft.giveTools(tools, choice)) return;
   if (choice !== undefined) draft.body['tool_choice'] = choice;
@@ -147,11 +147,11 @@ function userParts(chat: ChatMessage[], blocks: readonly Block[], at: string, re
   return [...ofResults, ...parts];
 }
 
-/** A tool result. Chat models take no images in it, so its images are added to `shown`, for the message after it. */
-function resultOf(block: Block, at: string, shown: ContentPart[], request: WireRequest): ChatMessage {
-  const { tool_use_id: given, content, is_error: failed } = block;
-  if (typeof given !== 'string' || given === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
-  const { id } = request.seals.call(given);
+/** A tool result. Chat models take no images in it, so its images are added to `pictures`, for the message after it. */
+function resultOf(block: Block, at: string, pictures: ContentPart[], request: WireRequest): ChatMessage {
+  const { tool_use_id: callId, content, is_error: failed } = block;
+  if (typeof callId !== 'string' || callId === '') throw invalid(`${at}.tool_use_id`, 'the id of a tool_use block');
+  const { id } = request.seals.call(callId);
   const texts: string[] = [];
   if (typeof content === 'string') texts.push(content);
   else if (Array.isArray(content))
@@ -160,10 +160,10 @@ function resultOf(block: Block, at: string, shown: ContentPart[], request: WireR
       if (typeof part !== 'object' || part === null || typeof part.type !== 'string')
         throw invalid(here, 'a block such as {"type": "text", "text": "…"}');
       if (part.type !== 'image' && part.type !== 'document') return void texts.push(wordsOfBlock(part));
-      const given = partOfSource(part, here);
-      if (given.type === 'text') return void texts.push(given.text!);
+      const contentPart = partOfSource(part, here);
+      if (contentPart.type === 'text') return void texts.push(contentPart.text!);
       texts.push(`[${part.type}: see the next message]`);
-      shown.push({ type: 'text', text: `The ${part.type} of tool result ${id}:` }, given);
+      pictures.push({ type: 'text', text: `The ${part.type} of tool result ${id}:` }, contentPart);
     });
   else if (content !== undefined && content !== null) throw invalid(`${at}.content`, 'a string or an array of blocks');
   const text = texts.filter((one) => one !== '').join('\n');
@@ -206,15 +206,15 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
 
 /** The call, and the members of its message that the provider wants back. */
 function callOf(
-  { id: given, name, input }: Block,
+  { id: callId, name, input }: Block,
   at: string,
   { toolNames, seals }: WireRequest,
 ): readonly [call: JsonObject, message: JsonObject] {
-  if (typeof given !== 'string' || given === '') throw invalid(`${at}.id`, 'the id of the call');
+  if (typeof callId !== 'string' || callId === '') throw invalid(`${at}.id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   if (input !== undefined && (typeof input !== 'object' || input === null))
     throw invalid(`${at}.input`, 'a JSON object');
-  const { id, call, message } = seals.call(given);
+  const { id, call, message } = seals.call(callId);
   const fn = { name: toolNames.short(name), arguments: JSON.stringify(input ?? {}) };
   return [{ ...call, id, type: 'function', function: fn }, message];
 }

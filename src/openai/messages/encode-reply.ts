@@ -68,16 +68,16 @@ export function createMessageEncoder(options: MessageEncoderOptions): WireEncode
     },
     fail: (fault) => write(event('error', { error: toAnthropicFault(fault), request_id: requestId })),
     take() {
-      const taken = out;
+      const written = out;
       out = '';
-      return taken;
+      return written;
     },
-    whole(said, end) {
-      const isWhole = ({ arguments: given }: ChatSaid['calls'][number], index: number) =>
-        !isCutCall(given, index === said.calls.length - 1, end);
-      const calls = said.calls.filter(isWhole);
-      const stop = stopOf(end, stopSequences, { count: calls.length, isCut: calls.length < said.calls.length });
-      const content = contentOf({ ...said, calls }, options);
+    whole(chatContent, end) {
+      const isWhole = ({ arguments: argumentText }: ChatSaid['calls'][number], index: number) =>
+        !isCutCall(argumentText, index === chatContent.calls.length - 1, end);
+      const calls = chatContent.calls.filter(isWhole);
+      const stop = stopOf(end, stopSequences, { count: calls.length, isCut: calls.length < chatContent.calls.length });
+      const content = contentOf({ ...chatContent, calls }, options);
       return {
         id,
         type: 'message',
@@ -107,24 +107,24 @@ function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>>
 }
 
 function contentOf({ thinking, members, text, calls }: ChatSaid, options: MessageEncoderOptions): readonly object[] {
-  const { thinking: shown, request } = options;
+  const { thinking: thinkingForm, request } = options;
   const { seals, toolNames: names } = request;
   const content: object[] = [];
   const isKept = !isEmpty(members);
   const redacted = () => redactedBlock(seals.seal(members));
-  if (thinking !== '' && shown === 'shown') {
+  if (thinking !== '' && thinkingForm === 'shown') {
     const signing = seals.signing();
     signing.add(thinking);
     content.push({ type: 'thinking', thinking, signature: signing.signature(members) });
-  } else if (thinking !== '' && shown === 'sealed') {
+  } else if (thinking !== '' && thinkingForm === 'sealed') {
     const signature = seals.seal(isKept ? members : { reasoning_content: thinking });
     content.push({ type: 'thinking', thinking: '', signature });
-  } else if (isKept && shown !== 'off') content.push(redacted());
+  } else if (isKept && thinkingForm !== 'off') content.push(redacted());
   if (text !== '') content.push({ type: 'text', text, ...UNCITED });
-  for (const { id, name, arguments: given } of calls)
-    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: argumentsOf(given) });
+  for (const { id, name, arguments: argumentText } of calls)
+    content.push({ type: 'tool_use', id, caller: CALLER, name: names.long(name), input: argumentsOf(argumentText) });
   // Clients that ask for no thinking may take the first block for the answer, and the last for a call.
-  if (shown === 'off' && isKept && !calls.some(({ id }) => seals.holds(members, id))) content.push(redacted());
+  if (thinkingForm === 'off' && isKept && !calls.some(({ id }) => seals.holds(members, id))) content.push(redacted());
   return content;
 }
 

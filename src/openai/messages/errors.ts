@@ -64,8 +64,8 @@ export const anthropicForm = ({ headers, url, is404 }: Pick<FastifyRequest, 'hea
 export const toAnthropicFault = ({ message, type, code }: ChatFault) => ({ type: typeOf(type, code), message });
 
 function typeOf(type: string, status: number): string {
-  const found = errorCodeOf(type, status);
-  return found === null ? 'api_error' : TYPES[found];
+  const errorCode = errorCodeOf(type, status);
+  return errorCode === null ? 'api_error' : TYPES[errorCode];
 }
 
 /**

@@ -44,7 +44,7 @@ interface Block {
   /** Signs thinking that is shown; null for other blocks. */
   readonly signing: ReturnType<WireRequest['seals']['signing']> | null;
   /** The members of the message that came with it; null for other blocks than thinking. */
-  readonly kept: EchoFields | null;
+  readonly echoFields: EchoFields | null;
 }
 
 /** An event of the stream. */
@@ -70,11 +70,11 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
   const calls = new Map<number, Block>();
   let index = -1;
   /** The members that no block has yet. */
-  let kept = new EchoFields();
+  let echoFields = new EchoFields();
   let firstCall: string | null = null;
-  function taken(): EchoFields {
-    const all = kept;
-    kept = new EchoFields();
+  function takeFields(): EchoFields {
+    const all = echoFields;
+    echoFields = new EchoFields();
     return all;
   }
 
@@ -95,11 +95,11 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     if (block.held !== '' && !sealed(block)) delta([block.held]);
   }
 
-  function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'kept'>): Block {
+  function add(block: Omit<Block, 'held' | 'progress' | 'signing' | 'echoFields'>): Block {
     const signing = block.kind === 'thinking' && thinks === 'shown' ? seals.signing() : null;
     const progress = block.kind === 'call' ? new JsonProgress() : null;
-    const own = block.kind === 'thinking' ? taken() : null;
-    const added: Block = { ...block, held: '', progress, signing, kept: own };
+    const own = block.kind === 'thinking' ? takeFields() : null;
+    const added: Block = { ...block, held: '', progress, signing, echoFields: own };
     waiting.push(added);
     if (waiting.length === 1) open(added);
     else advance();
@@ -119,8 +119,8 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     calls.delete(block.call);
     // This reads the rest of the arguments.
     if (!isWhole(block) && block.progress!.isOpen) isCut = true;
-    if (block.kept !== null) {
-      const { members } = block.kept;
+    if (block.echoFields !== null) {
+      const { members } = block.echoFields;
       const signature =
         block.signing?.signature(members) ??
         seals.seal(isEmpty(members) ? { reasoning_content: textOf(block.held) } : members);
@@ -140,7 +140,7 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
 
   /** Thinking that is not to be read, such as what its provider encrypted. */
   function redact(): void {
-    const { members } = taken();
+    const { members } = takeFields();
     if (!isEmpty(members)) add({ kind: 'redacted', call: -1, start: redactedBlock(seals.seal(members)) });
   }
 
@@ -158,7 +158,7 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     thinking: (json) => {
       if (thinks !== 'off') words('thinking', [json]);
     },
-    members: (members) => (waiting.at(-1)?.kept ?? kept).add(members),
+    members: (members) => (waiting.at(-1)?.echoFields ?? echoFields).add(members),
     call(call, id, name) {
       this.count++;
       firstCall ??= id;
@@ -171,7 +171,7 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
       if (block) say(block, [json]);
     },
     close() {
-      const isCarried = thinks === 'off' && firstCall !== null && seals.holds(kept.members, firstCall);
+      const isCarried = thinks === 'off' && firstCall !== null && seals.holds(echoFields.members, firstCall);
       if (!isCarried) redact();
       while (waiting.length > 0) {
         end(waiting.shift()!);

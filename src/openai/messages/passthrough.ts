@@ -65,32 +65,33 @@ export const MESSAGES_PASSTHROUGH: Passthrough = {
   prompt: 'messages',
   fields: FIELDS,
   headers({ 'anthropic-version': version, 'anthropic-beta': beta }, lists) {
-    const asked = typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
+    const betaNames =
+      typeof beta === 'string' && HEADER.test(beta) ? beta.split(/[ ,]+/).filter((one) => one !== '') : [];
     const passes = (one: string) =>
       (BETA_NAME.test(one) && !PAID_BETA.test(one)) || lists('anthropic-beta') || lists(one);
-    const betas = asked.filter(passes);
+    const betas = betaNames.filter(passes);
     return {
       sent: {
         'anthropic-version': typeof version === 'string' && HEADER.test(version) ? version : API_VERSION,
         ...(betas.length > 0 ? { 'anthropic-beta': betas.join(',') } : {}),
       },
-      dropped: asked.filter((one) => !passes(one)),
+      dropped: betaNames.filter((one) => !passes(one)),
     };
   },
-  changed(asked, text, lists, offer) {
-    const { metadata, messages } = asked;
+  changed(requestBody, text, lists, offer) {
+    const { metadata, messages } = requestBody;
     const sent: Record<string, string | null> = {};
     const dropped: string[] = [];
     if (isObject(metadata) && typeof metadata['user_id'] === 'string')
       sent['metadata'] = JSON.stringify({ ...metadata, user_id: userDigest(metadata['user_id']) });
     const turns = SEALED.test(text) ? withoutSealed(messages as readonly Turn[]) : messages;
     if (turns !== messages) sent['messages'] = JSON.stringify(turns);
-    const management = withoutCompaction(asked['context_management'], lists, dropped);
+    const management = withoutCompaction(requestBody['context_management'], lists, dropped);
     if (management !== undefined) sent['context_management'] = management;
-    const tools = withSearchesMax(asked['tools'], offer);
-    if (tools !== asked['tools']) sent['tools'] = JSON.stringify(tools);
+    const tools = withSearchesMax(requestBody['tools'], offer);
+    if (tools !== requestBody['tools']) sent['tools'] = JSON.stringify(tools);
     if (MAY_HAVE_TTL.test(text) && !lists('cache_control.ttl') && !prices(offer, 'input_cache_write_1h'))
-      for (const [field, value] of Object.entries({ ...asked, messages: turns, tools })) {
+      for (const [field, value] of Object.entries({ ...requestBody, messages: turns, tools })) {
         if (!CACHED.has(field)) continue;
         const { [field]: usual } = withUsualTimes({ [field]: value });
         if (usual === value) continue;
@@ -248,36 +249,39 @@ class MessagesDecoder implements NativeDecoder {
     return typeof tier === 'string' ? tier : null;
   }
 
-  take(type: string, given: JsonObject, text: string): string | null {
+  take(type: string, eventMembers: JsonObject, text: string): string | null {
     switch (type) {
       case 'message_start': {
-        const { message } = given;
+        const { message } = eventMembers;
         if (!isObject(message)) throw malformed('its stream began without a message');
         this.takeUsage(message['usage']);
-        return 'model' in message ? withMembersOf(text, given, 'message', { model: this.#model }) : text;
+        return 'model' in message ? withMembersOf(text, eventMembers, 'message', { model: this.#model }) : text;
       }
       case 'content_block_start':
-        this.#open = given['index'] ?? null;
-        if (isSearchBlock(given['content_block'])) this.webSearches++;
+        this.#open = eventMembers['index'] ?? null;
+        if (isSearchBlock(eventMembers['content_block'])) this.webSearches++;
         return text;
       case 'content_block_stop':
         this.#open = null;
         return text;
       case 'message_delta': {
         const before = this.#usage;
-        this.takeUsage(given['usage']);
-        const told = unerased(before, this.#usage);
-        const kept = this.#held === null ? told : largerUsage(before, told);
-        this.#held = kept === this.#usage ? given : { ...given, usage: { ...(given['usage'] as object), ...kept } };
-        this.#usage = kept;
-        this.#stopped((given['delta'] as JsonObject | null | undefined)?.['stop_reason']);
+        this.takeUsage(eventMembers['usage']);
+        const wholeUsage = unerased(before, this.#usage);
+        const largestUsage = this.#held === null ? wholeUsage : largerUsage(before, wholeUsage);
+        this.#held =
+          largestUsage === this.#usage
+            ? eventMembers
+            : { ...eventMembers, usage: { ...(eventMembers['usage'] as object), ...largestUsage } };
+        this.#usage = largestUsage;
+        this.#stopped((eventMembers['delta'] as JsonObject | null | undefined)?.['stop_reason']);
         return null;
       }
       case 'message_stop':
         this.isOver = true;
         return null;
       case 'error':
-        throw failedByItsOwnWords(given['error']);
+        throw failedByItsOwnWords(eventMembers['error']);
       default:
         return text;
     }
@@ -295,48 +299,51 @@ class MessagesDecoder implements NativeDecoder {
 
   last(end: NativeEnd): string {
     if (end.isBroken || this.#held === null) return this.#endOfCut(end);
-    const { usage: given, ...rest } = this.#held;
-    const told = isObject(given) ? given : {};
+    const { usage: claimedUsage, ...rest } = this.#held;
+    const claimMembers = isObject(claimedUsage) ? claimedUsage : {};
     // The counts of a cache may come only at the beginning of the stream.
-    const used = shown(end.isCorrected ? { ...told, ...this.#usage } : told, end);
+    const used = shownUsage(end.isCorrected ? { ...claimMembers, ...this.#usage } : claimMembers, end);
     return eventText('message_delta', JSON.stringify({ ...rest, usage: used })) + STOP;
   }
 
   takeWhole(reply: JsonObject, size: OutputSize): void {
-    const { content, usage: given, stop_reason: reason } = reply;
+    const { content, usage: claimedUsage, stop_reason: reason } = reply;
     if (!Array.isArray(content)) throw malformed('its reply has no content');
-    this.takeUsage(given);
+    this.takeUsage(claimedUsage);
     this.#stopped(reason);
     for (const block of content as unknown[]) addBlock(block, size);
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
-    const given = reply['usage'];
-    const used = shown(isObject(given) ? given : {}, end);
+    const claimedUsage = reply['usage'];
+    const used = shownUsage(isObject(claimedUsage) ? claimedUsage : {}, end);
     return withMembersOf(text.trim(), reply, null, { model: this.#model, usage: used });
   }
 
-  cutWhole(said: string, end: NativeEnd): string {
+  cutWhole(writtenText: string, end: NativeEnd): string {
     const message = { id: 'msg_cut', type: 'message', role: 'assistant', model: this.#model };
-    const content = said === '' ? [] : [{ type: 'text', text: said }];
+    const content = writtenText === '' ? [] : [{ type: 'text', text: writtenText }];
     const stop = { stop_reason: 'max_tokens', stop_sequence: null };
-    return JSON.stringify({ ...message, content, ...stop, usage: shown(this.#usage, end), ...noteOf(end.cut) });
+    return JSON.stringify({ ...message, content, ...stop, usage: shownUsage(this.#usage, end), ...noteOf(end.cut) });
   }
 
-  takeUsage(given: unknown): void {
-    if (!isObject(given)) return;
+  takeUsage(claimedUsage: unknown): void {
+    if (!isObject(claimedUsage)) return;
     const counts: Record<string, unknown> = {};
-    for (const name of COUNTS) if (typeof given[name] === 'number') counts[name] = given[name];
-    const { output_tokens_details: details } = given;
+    for (const name of COUNTS) if (typeof claimedUsage[name] === 'number') counts[name] = claimedUsage[name];
+    const { output_tokens_details: details } = claimedUsage;
     const thinking = isObject(details) ? details['thinking_tokens'] : null;
     if (typeof thinking === 'number') counts['output_tokens_details'] = { thinking_tokens: thinking };
     for (const [name, parts] of Object.entries(PARTS_OF_COUNTS)) {
-      const told = given[name];
-      if (!isObject(told)) continue;
-      const known = parts.filter((part) => typeof told[part] === 'number').map((part) => [part, told[part]]);
+      const claimedCount = claimedUsage[name];
+      if (!isObject(claimedCount)) continue;
+      const known = parts
+        .filter((part) => typeof claimedCount[part] === 'number')
+        .map((part) => [part, claimedCount[part]]);
       if (known.length > 0) counts[name] = Object.fromEntries(known);
     }
-    if (typeof given['service_tier'] === 'string') counts['service_tier'] = given['service_tier'].slice(0, 32);
+    if (typeof claimedUsage['service_tier'] === 'string')
+      counts['service_tier'] = claimedUsage['service_tier'].slice(0, 32);
     this.#usage = { ...this.#usage, ...counts };
   }
 
@@ -348,7 +355,7 @@ class MessagesDecoder implements NativeDecoder {
   #endOfCut(end: NativeEnd): string {
     const delta = { stop_reason: 'max_tokens', stop_sequence: null };
     const stop = this.#open === null ? '' : event('content_block_stop', { index: this.#open });
-    return stop + event('message_delta', { delta, usage: shown(this.#usage, end), ...noteOf(end.cut) }) + STOP;
+    return stop + event('message_delta', { delta, usage: shownUsage(this.#usage, end), ...noteOf(end.cut) }) + STOP;
   }
 }
 
@@ -433,7 +440,7 @@ function claimOf(usage: JsonObject): JsonObject | null {
 }
 
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
-function shown(claimed: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
+function shownUsage(claimed: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
   if (!isCorrected) return { ...claimed, ...cost };
   const { prompt_tokens: prompt, completion_tokens: completion, estimated } = usage;
   const count = (value: unknown) => (isCount(value) ? value : 0);
@@ -453,12 +460,12 @@ function shown(claimed: JsonObject, { usage, cost, isCorrected }: NativeEnd): Js
 
 /** The tokens that were written to a cache, by their time in it. Together they are at most `written`. */
 function splitOf(claimed: JsonObject, written: number): JsonObject {
-  let left = written;
+  let lengthLeft = written;
   return Object.fromEntries(
     Object.entries(claimed).map(([time, value]) => {
       if (!isCount(value)) return [time, value];
-      const tokens = Math.min(value, left);
-      left -= tokens;
+      const tokens = Math.min(value, lengthLeft);
+      lengthLeft -= tokens;
       return [time, tokens];
     }),
   );

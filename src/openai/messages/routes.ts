@@ -20,7 +20,7 @@ export function messagesRoutes(deps: WireDeps): FastifyPluginAsync {
     wire,
     path: '/messages/count_tokens',
     schema: messagesSchema(messagesMax, true),
-    named: 'input_tokens',
+    schemaName: 'input_tokens',
     more: {},
     described: {
       summary: 'Count the tokens of a message',
@@ -49,23 +49,23 @@ const messagesWire = (messagesMax: number): ChatWire<MessagesBody> => ({
   toError: toAnthropicError,
   native: MESSAGES_PASSTHROUGH,
   runsHere,
-  translate(asked, request) {
-    const { body, dropped } = decodeRequest(asked, request);
-    const shown = shownAs(asked.thinking);
+  translate(requestBody, request) {
+    const { body, dropped } = decodeRequest(requestBody, request);
+    const thinkingForm = shownAs(requestBody.thinking);
     return {
       body,
       dropped,
       // Thinking that the client does not see comes back with the calls.
-      idsCarry: shown === 'off' ? 'message' : 'call',
+      idsCarry: thinkingForm === 'off' ? 'message' : 'call',
       encoder: (callId) =>
         createMessageEncoder({
           id: `msg_${callId.replace(/^gen-/, '')}`,
-          model: asked.model,
+          model: requestBody.model,
           promptTokens: () => promptTokensOf(body),
-          stopSequences: asked.stop_sequences ?? [],
-          thinking: shown,
+          stopSequences: requestBody.stop_sequences ?? [],
+          thinking: thinkingForm,
           request,
-          managesContext: asked['context_management'] !== undefined && asked['context_management'] !== null,
+          managesContext: requestBody['context_management'] !== undefined && requestBody['context_management'] !== null,
         }),
     };
   },

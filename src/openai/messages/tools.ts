@@ -67,11 +67,11 @@ function toChatTool(tool: JsonObject, at: string, body: MessagesBody, request: W
   if (schema === undefined && typeof type === 'string' && type !== 'custom') {
     const family = CLIENT_TOOLS.find(({ prefix }) => type.startsWith(prefix));
     if (family === undefined) return null;
-    const named = typeof name === 'string' ? name : family.name;
+    const toolName = typeof name === 'string' ? name : family.name;
     return {
       type: 'function',
       function: {
-        name: request.toolNames.short(named),
+        name: request.toolNames.short(toolName),
         description: family.description,
         parameters: family.parameters,
       },
@@ -113,11 +113,11 @@ function ofToolset(
   if (server === undefined) throw invalid(`${at}.mcp_server_name`, 'the name of one of mcp_servers');
   const service = serviceOf(server, request);
   const switched = Object.entries((configs ?? {}) as Record<string, JsonObject | null>);
-  const named = (enabled: boolean) =>
+  const namesWhere = (enabled: boolean) =>
     switched.filter(([, config]) => config?.['enabled'] === enabled).map(([tool]) => tool);
   if ((base as JsonObject | null | undefined)?.['enabled'] === false)
-    return { type: 'mcp', service, allowed_tools: named(true) };
-  const disallowed = named(false);
+    return { type: 'mcp', service, allowed_tools: namesWhere(true) };
+  const disallowed = namesWhere(false);
   return { type: 'mcp', service, ...(disallowed.length === 0 ? {} : { disallowed_tools: disallowed }) };
 }
 
@@ -126,9 +126,9 @@ function ofToolset(
  * itself had a `tool_configuration`. Throws GatewayError for a server that is no service of this gateway.
  */
 function withoutToolset({ tools, mcp_servers: servers }: MessagesBody, request: WireRequest): ChatTool[] {
-  const named = new Set((tools ?? []).map(({ type, mcp_server_name: name }) => type === 'mcp_toolset' && name));
+  const serverNames = new Set((tools ?? []).map(({ type, mcp_server_name: name }) => type === 'mcp_toolset' && name));
   return (servers ?? []).flatMap((server, index) => {
-    if (named.has(server['name'])) return [];
+    if (serverNames.has(server['name'])) return [];
     const service = serviceOf(server, request);
     const configuration = server['tool_configuration'] as JsonObject | null | undefined;
     if (configuration?.['enabled'] === false) return [];

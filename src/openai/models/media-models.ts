@@ -97,16 +97,16 @@ export const viewImageEndpoints = (offers: readonly Offer[]): object => ({
 
 /** Prices of an image: its usual one, those of tiers and qualities, and those of edits. */
 function imagePrices({ generation, prompt, resolutions = {}, variants = {}, edit, input_image: input }: ImagePrice) {
-  const made = (usd: number, variant?: string) => ({
+  const priceLine = (usd: number, variant?: string) => ({
     billable: 'output_image',
     unit: 'image',
     ...(variant === undefined ? {} : { variant }),
     cost_usd: usd,
   });
   return [
-    made(generation),
-    ...Object.entries({ ...resolutions, ...variants }).map(([variant, usd]) => made(usd, variant)),
-    ...(edit === undefined ? [] : [made(edit, 'edit')]),
+    priceLine(generation),
+    ...Object.entries({ ...resolutions, ...variants }).map(([variant, usd]) => priceLine(usd, variant)),
+    ...(edit === undefined ? [] : [priceLine(edit, 'edit')]),
     ...(input === undefined ? [] : [{ billable: 'input_image', unit: 'image', cost_usd: input }]),
     ...(prompt === undefined ? [] : [{ billable: 'input_text', unit: 'token', cost_usd: prompt / 1e6 }]),
   ];
@@ -168,10 +168,10 @@ const framesOf = (fields: ReadonlySet<string>): readonly string[] | null =>
 
 /** `GET /embeddings/models`, in the shape of OpenRouter's API. */
 export function viewEmbeddingModels(catalog: Pick<Catalog, 'offers'>): PageMembers {
-  const found = byService(catalog.offers('model')).filter((offers) =>
+  const services = byService(catalog.offers('model')).filter((offers) =>
     offers.some(({ model }) => model && isOfKind(model, 'embeddings')),
   );
-  return { data: embeddingEntries(found), total_count: found.length, links: { next: null } };
+  return { data: embeddingEntries(services), total_count: services.length, links: { next: null } };
 }
 
 const embeddingEntries = createPageEntries(viewModel);

@@ -374,8 +374,8 @@ function createModelPages({ catalog, ...healthSources }: ModelPagesDeps): ModelP
     const make = () => view(offersWithin(catalog, access));
     return key === null || access !== null ? lists.once(name, make) : lists.page(key, name, make);
   };
-  const listingPage = (of: ListingOf, asker: Asker): Promise<TaggedPage> =>
-    pageFor(asker, JSON.stringify(Object.values(of)), (permitted) => viewListing(permitted, of));
+  const listingPage = (listing: ListingOf, asker: Asker): Promise<TaggedPage> =>
+    pageFor(asker, JSON.stringify(Object.values(listing)), (permitted) => viewListing(permitted, listing));
 
   return {
     list: async (query, asker) => listingPage(listingOf(query), asker),

@@ -89,7 +89,8 @@ const architectureProperties = {
   output_modalities: texts,
 } as const;
 
-const own = (of: string) => ({ type: 'string', description: `Present if ${of} have their own price.` }) as const;
+const own = (owners: string) =>
+  ({ type: 'string', description: `Present if ${owners} have their own price.` }) as const;
 
 const ownPrices = {
   input_cache_read: own('prompt tokens read from a cache'),

@@ -23,14 +23,14 @@ const CATEGORIES_MAX = 100;
 function resultOf(result: unknown): Judged {
   if (!isObject(result) || typeof result['flagged'] !== 'boolean')
     throw malformed('its reply has a result without flagged');
-  const kept: Record<string, unknown> = {};
+  const keptMembers: Record<string, unknown> = {};
   for (const name of KEPT) {
     const value = result[name];
     if (isObject(value) && Object.keys(value).length > CATEGORIES_MAX)
       throw tooLarge(`its reply has a result with more than ${CATEGORIES_MAX} categories`);
-    if (value !== undefined) kept[name] = value;
+    if (value !== undefined) keptMembers[name] = value;
   }
-  return kept;
+  return keptMembers;
 }
 
 interface ModerationBounds {
@@ -55,16 +55,16 @@ class ModerationReader extends WholeJsonReader<ModerationResult> implements Repl
   }
 
   protected endOf(reply: Readonly<Record<string, unknown>>): ReplyEnd<ModerationResult> {
-    const { results: wanted, tokens: of, priced } = this.#bounds;
+    const { results: resultCount, tokens: tokenBounds, priced } = this.#bounds;
     const { error, id, results } = reply;
     if (error) throw failedByItsOwnWords(error);
-    if (!Array.isArray(results) || results.length !== wanted)
-      throw malformed(`its reply has not one result for each of ${wanted} inputs`);
+    if (!Array.isArray(results) || results.length !== resultCount)
+      throw malformed(`its reply has not one result for each of ${resultCount} inputs`);
     const judged = (results as readonly unknown[]).map(resultOf);
     const claim = claimIn(reply);
     const estimated = priced && claim === undefined;
-    const tokens = Math.min(claim ?? of.usual, of.max);
-    const flags: ProviderFlag[] = priced && claim !== undefined && claim > of.max ? ['usage_implausible'] : [];
+    const tokens = Math.min(claim ?? tokenBounds.usual, tokenBounds.max);
+    const flags: ProviderFlag[] = priced && claim !== undefined && claim > tokenBounds.max ? ['usage_implausible'] : [];
     return {
       usage: { call: 1n, ...(priced || claim !== undefined ? { prompt: BigInt(tokens) } : {}) },
       outcome: 'complete',
@@ -84,7 +84,7 @@ class ModerationReader extends WholeJsonReader<ModerationResult> implements Repl
   /** A judgement that did not arrive is useless. */
   cut(cut: Cut): ReplyEnd<null> {
     const { usual, max } = this.#bounds.tokens;
-    const claim = claimIn(this.found('usage', cut.rest));
+    const claim = claimIn(this.parsedObject('usage', cut.rest));
     const used = (tokens: number) => ({ call: 1n, prompt: BigInt(Math.min(tokens, max)) });
     const reported = claim === undefined ? null : used(claim);
     return undeliveredEnd(cut, { reported, input: used(usual) }, null);

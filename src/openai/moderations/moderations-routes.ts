@@ -31,10 +31,10 @@ export const MODERATIONS_WIRE: PassedWire<ModerationBody, ModerationResult> = {
   complete: withDefaultModel,
   check: checkModerated,
   toCall,
-  answer: ({ id: given, results, tokens, estimated }, { id, service, providerName, settlement }) => [
+  answer: ({ id: providerId, results, tokens, estimated }, { id, service, providerName, settlement }) => [
     Buffer.from(
       JSON.stringify({
-        id: given ?? id,
+        id: providerId ?? id,
         model: service,
         provider: providerName,
         results,

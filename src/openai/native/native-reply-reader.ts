@@ -52,8 +52,8 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     const size = { outputBytes, otherBytes, pictures, soundBytes, before: null, decoder };
     const bytesMax = outputBytesMax(this.#context.budget);
     if (outputBytes > bytesMax && outputBytes - runDiscountOf(texts) > bytesMax) {
-      const said = firstBytes(partialOf({ bytes, names: this.#names }).texts.join(''), bytesMax);
-      return nativeOverCap(this.#context, { ...size, write: (end) => decoder.cutWhole(said, end) });
+      const writtenText = firstBytes(partialOf({ bytes, names: this.#names }).texts.join(''), bytesMax);
+      return nativeOverCap(this.#context, { ...size, write: (end) => decoder.cutWhole(writtenText, end) });
     }
     return nativeEnd(this.#context, { ...size, write: (end) => decoder.whole(bytes.toString('utf8'), reply, end) });
   }
@@ -138,19 +138,20 @@ const FINISH_REASON_MAX = 64;
 function toEnd(
   context: ReplyContext,
   { decoder, before, write }: NativeProduced,
-  { usage, flags, shown, details }: ChatUsage,
+  { usage, flags, shownUsage, details }: ChatUsage,
   { outcome, estimated = false, isBroken = false }: EndKind,
 ): ReplyEnd<ChatResult> {
   const { claim } = decoder;
   const serviceTier = tierOf(decoder.serviceTier, null);
   const isCorrected =
-    claim?.['prompt_tokens'] !== shown['prompt_tokens'] || claim?.['completion_tokens'] !== shown['completion_tokens'];
+    claim?.['prompt_tokens'] !== shownUsage['prompt_tokens'] ||
+    claim?.['completion_tokens'] !== shownUsage['completion_tokens'];
   const result: ChatResult = {
     before,
     body: {},
-    usage: shown,
+    usage: shownUsage,
     ...costOfParts(context, usage, serviceTier),
-    native: (cost, cut) => write({ cost, usage: shown, isCorrected, cut, isBroken }),
+    native: (cost, cut) => write({ cost, usage: shownUsage, isCorrected, cut, isBroken }),
   };
   const finishReason = decoder.finish?.slice(0, FINISH_REASON_MAX) ?? null;
   return { usage, outcome, estimated, finishReason, flags, result, details, serviceTier };

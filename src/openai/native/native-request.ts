@@ -28,24 +28,24 @@ interface NativeBody {
  * Throws GatewayError `invalid_request` for a duplicate key at any level.
  */
 export function nativeBody(native: NativeRequestFacts, offer: Offer, cap: NativeCap): NativeBody {
-  const { wire, text, asked, fewerTools } = native;
-  const changes: Record<string, string | null> = fewerTools ? { tools: JSON.stringify(asked['tools']) } : {};
+  const { wire, text, requestBody, fewerTools } = native;
+  const changes: Record<string, string | null> = fewerTools ? { tools: JSON.stringify(requestBody['tools']) } : {};
   const dropped: string[] = [];
   const lists = listsOf(offer);
-  const changed = wire.changed(asked, text, lists, offer);
+  const changed = wire.changed(requestBody, text, lists, offer);
   Object.assign(changes, changed.sent);
   dropped.push(...changed.dropped);
-  for (const field of Object.keys(asked)) {
+  for (const field of Object.keys(requestBody)) {
     if (wire.addressed?.has(field)) changes[field] = null;
     else if (FOR_THE_GATEWAY.has(field) && field !== 'metadata') changes[field] = null;
-    else if (field !== wire.cap && !isPaidTier(offer, field, asked[field]) && !goes(field, wire, offer, lists)) {
+    else if (field !== wire.cap && !isPaidTier(offer, field, requestBody[field]) && !goes(field, wire, offer, lists)) {
       changes[field] = null;
-      if (asked[field] !== null) dropped.push(field);
-    } else if (field !== wire.cap) boundField(field, wire, { asked, offer, cap: cap.tokens, changes, dropped });
+      if (requestBody[field] !== null) dropped.push(field);
+    } else if (field !== wire.cap) boundField(field, wire, { requestBody, offer, cap: cap.tokens, changes, dropped });
   }
   if (!wire.addressed?.has('model')) changes['model'] = JSON.stringify(offer.model!.upstreamModel);
   if (wire.capped !== undefined) {
-    const capped = wire.capped(asked, cap, lists);
+    const capped = wire.capped(requestBody, cap, lists);
     Object.assign(changes, capped.sent);
     dropped.push(...capped.dropped);
   } else if (cap.isSet) changes[wire.cap] = String(cap.tokens);
@@ -83,7 +83,7 @@ function goes(field: string, wire: Passthrough, { model }: Offer, lists: Lists):
 }
 
 interface Bounding {
-  readonly asked: NativeRequestFacts['asked'];
+  readonly requestBody: NativeRequestFacts['requestBody'];
   readonly offer: Offer;
   readonly cap: number;
   readonly changes: Record<string, string | null>;
@@ -91,8 +91,8 @@ interface Bounding {
 }
 
 /** Lowers what a forwarded field asks for beyond the cap, and removes members that multiply the output. */
-function boundField(field: string, wire: Passthrough, { asked, changes, cap, ...bounding }: Bounding): void {
-  const value: unknown = asked[field];
+function boundField(field: string, wire: Passthrough, { requestBody, changes, cap, ...bounding }: Bounding): void {
+  const value: unknown = requestBody[field];
   if (value === null) return;
   let sent: unknown = value;
   if (!wire.fields.has(field)) sent = boundedField(field, value, { ...bounding, cap });
@@ -109,15 +109,19 @@ function boundField(field: string, wire: Passthrough, { asked, changes, cap, ...
  * The size of a prompt that goes to a provider as it came: all bytes of the request except those of pictures, and what
  * a tokenizer adds before it makes at most one token of each byte.
  */
-export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'wire' | 'text' | 'asked'>): PromptSize {
-  const prompt = asked[wire.prompt];
+export function measureNative({
+  wire,
+  text,
+  requestBody,
+}: Pick<NativeRequestFacts, 'wire' | 'text' | 'requestBody'>): PromptSize {
+  const prompt = requestBody[wire.prompt];
   const pictures = wire.pictures?.(prompt) ?? picturesIn(prompt);
   const sound = wire.sound === undefined ? NO_SOUND : wire.sound(prompt);
-  const { tools } = asked;
+  const { tools } = requestBody;
   const bytes = Buffer.byteLength(text);
   const size = new TextSize();
   // An escaped character (`\\ufdfa`) is ASCII here, and is another one for the model.
-  if (bytes !== text.length || text.includes('\\u')) size.addNormalised(asked);
+  if (bytes !== text.length || text.includes('\\u')) size.addNormalised(requestBody);
   return {
     bytes: Math.max(0, bytes - pictures.bytes),
     added: size.added,
@@ -128,7 +132,7 @@ export function measureNative({ wire, text, asked }: Pick<NativeRequestFacts, 'w
     video: false,
     file: false,
     tools: Array.isArray(tools) && tools.length > 0,
-    hidden: wire.hidesPrompt(asked),
+    hidden: wire.hidesPrompt(requestBody),
   };
 }
 
@@ -139,7 +143,7 @@ function picturesIn(prompt: unknown): Pictures {
 }
 
 /** Whether `test` is true for an object in `value`, at any depth. */
-export function holds(value: unknown, test: (found: Readonly<Record<string, unknown>>) => boolean): boolean {
+export function holds(value: unknown, test: (object: Readonly<Record<string, unknown>>) => boolean): boolean {
   if (Array.isArray(value)) return (value as unknown[]).some((element) => holds(element, test));
   return isObject(value) && (test(value) || Object.values(value).some((member) => holds(member, test)));
 }

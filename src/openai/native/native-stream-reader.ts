@@ -80,7 +80,7 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     const type = isUntyped ? '' : event['type'];
     if (typeof type !== 'string' || (!isUntyped && !TYPE.test(type)))
       throw malformed('its stream has an event without a type');
-    const given = this.#decoder.take(type, event, text);
+    const changedText = this.#decoder.take(type, event, text);
     this.#events++;
     const size = this.#size;
     size.clear();
@@ -93,12 +93,12 @@ class NativeStreamReader extends EventStreamReader<Uint8Array> implements ReplyR
     counter.discount += runDiscountOf(size.texts);
     this.#overCap = roomOf(counter) < 0;
     if (this.#overCap) return false;
-    if (given === null) return !this.#decoder.isOver;
-    const line = oneLine(given);
+    if (changedText === null) return !this.#decoder.isOver;
+    const line = oneLine(changedText);
     this.#output.writeText(isUntyped ? `data: ${line}\n\n` : eventText(type, line));
     // Bytes of a known form go out unchanged, so they have to be one line. Untyped events have a usage each, which has
     // to be read.
-    if (!isUntyped && size.texts.length > 0 && line === given) this.#forms.learn(type, given);
+    if (!isUntyped && size.texts.length > 0 && line === changedText) this.#forms.learn(type, changedText);
     return true;
   }
 
@@ -176,8 +176,8 @@ function formOf(text: string, line: string): NativeForm | null {
   const slots: EventForm['slots'][number][] = [];
   let from = 0;
   SLOT.lastIndex = 0;
-  for (let found = SLOT.exec(text); found !== null; found = SLOT.exec(text)) {
-    const [, number, string] = found;
+  for (let match = SLOT.exec(text); match !== null; match = SLOT.exec(text)) {
+    const [, number, string] = match;
     const start = SLOT.lastIndex;
     around.push(text.slice(from, start));
     slots.push({ isNumber: number !== undefined, isOutput: !NO_OUTPUT.has((number ?? string)!) });

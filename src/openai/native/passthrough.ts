@@ -26,9 +26,9 @@ export interface NativeCap {
 }
 
 /** The client's cap in a request; null without one. */
-export function capIn(wire: Passthrough, asked: JsonObject): number | null {
-  if (wire.capIn !== undefined) return wire.capIn(asked);
-  const cap = asked[wire.cap];
+export function capIn(wire: Passthrough, requestBody: JsonObject): number | null {
+  if (wire.capIn !== undefined) return wire.capIn(requestBody);
+  const cap = requestBody[wire.cap];
   return typeof cap === 'number' ? cap : null;
 }
 
@@ -44,10 +44,10 @@ export interface Passthrough {
   /** Name of the field that has the cap of the answer, in tokens. */
   readonly cap: string;
   /** The client's cap; null without one. Absent: the field of the cap is the number of tokens itself. */
-  capIn?(asked: JsonObject): number | null;
+  capIn?(requestBody: JsonObject): number | null;
   /** The changes to the field of the cap for one offer, as `changed` gives them. Absent: see `capIn`. */
-  capped?(asked: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
-  /** Fields of `asked` that the address of a request says instead of its body. Absent: none. */
+  capped?(requestBody: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
+  /** Fields of `requestBody` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
   /** Name of the field with the conversation. */
   readonly prompt: string;
@@ -65,7 +65,7 @@ export interface Passthrough {
   headers?(client: IncomingHttpHeaders, lists: Lists): SentPart<Readonly<Record<string, string>>>;
   /** The fields that are changed for the provider, as JSON text; null for fields that it does not get. */
   changed(
-    asked: JsonObject,
+    requestBody: JsonObject,
     text: string,
     lists: Lists,
     offer: Offer,
@@ -79,11 +79,11 @@ export interface Passthrough {
    * Whether the prompt has tokens that are not in the request: results of tools that the provider runs for the
    * model, and documents that the provider fetches or unpacks.
    */
-  hidesPrompt(asked: JsonObject): boolean;
+  hidesPrompt(requestBody: JsonObject): boolean;
   /** The tools and kinds of output of the request that cost money of their own. */
-  extras(asked: JsonObject): readonly PaidExtra[];
+  extras(requestBody: JsonObject): readonly PaidExtra[];
   /** The parts that the request asks for besides text. */
-  asks(asked: JsonObject, text: string): AskedParts;
+  asks(requestBody: JsonObject, text: string): AskedParts;
   /** The pictures in the conversation. Absent: they are those of blocks and items with a `type`. */
   pictures?(prompt: unknown): Pictures;
   /** The sound in the conversation, see PromptSize. Absent: the wire has none. */
@@ -105,8 +105,8 @@ export interface NativeRequestFacts {
   readonly wire: Passthrough;
   /** The client's body, which JSON.parse accepts. */
   readonly text: string;
-  readonly asked: JsonObject;
-  /** `asked` has fewer `tools` than the text. */
+  readonly requestBody: JsonObject;
+  /** `requestBody` has fewer `tools` than the text. */
   readonly fewerTools?: true;
   /** The model as the client named it. */
   readonly model: string;
@@ -162,7 +162,7 @@ export interface NativeDecoder {
   /** The member of a reply that is not streamed that has its usage. */
   readonly usageMember: 'usage' | 'usageMetadata';
   /** Takes the usage of a reply that is not read otherwise. */
-  takeUsage(given: JsonObject): void;
+  takeUsage(claimedUsage: JsonObject): void;
   /**
    * Takes a reply that is not streamed, and adds its output to `size`. Throws UpstreamFailure if it is no reply of the
    * wire.
@@ -171,7 +171,7 @@ export interface NativeDecoder {
   /** The whole reply, with its cost. `text` is what the provider wrote. */
   whole(text: string, reply: JsonObject, end: NativeEnd): string;
   /** A whole reply that was cut, with the text that came. */
-  cutWhole(said: string, end: NativeEnd): string;
+  cutWhole(writtenText: string, end: NativeEnd): string;
 }
 
 /** The reason why a reply was cut, as a member of its end. */

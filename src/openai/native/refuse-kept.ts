@@ -37,20 +37,20 @@ const MADE = /code_execution_output$/;
  * (`isRetold`) may name one.
  */
 export function refuseKeptAtProvider(
-  asked: JsonObject,
+  requestBody: JsonObject,
   { prompt, isRetold }: Pick<Passthrough, 'prompt' | 'isRetold'>,
 ): void {
-  for (const [name, member] of Object.entries(asked)) {
+  for (const [name, member] of Object.entries(requestBody)) {
     if (name === 'metadata') continue;
-    if (name !== prompt || !Array.isArray(member)) look({}, name, member, name);
+    if (name !== prompt || !Array.isArray(member)) inspect({}, name, member, name);
     else
       (member as unknown[]).forEach((element, i) => {
-        if (!isRetold?.(element)) look({}, '', element, `${name}[${i}]`);
+        if (!isRetold?.(element)) inspect({}, '', element, `${name}[${i}]`);
       });
   }
 }
 
-function look(holder: JsonObject, name: string, value: unknown, at: string): void {
+function inspect(holder: JsonObject, name: string, value: unknown, at: string): void {
   if (DATA.has(name) || (name === 'input' && CALLS.has(holder['type']))) return;
   if (isNamed(holder, name, value))
     throw new GatewayError(
@@ -58,8 +58,9 @@ function look(holder: JsonObject, name: string, value: unknown, at: string): voi
       `${at} refers to something stored at a provider, which this gateway does not support. Send the content itself`,
       { param: at },
     );
-  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => look({}, '', element, `${at}[${i}]`));
-  else if (isObject(value)) for (const [key, member] of Object.entries(value)) look(value, key, member, `${at}.${key}`);
+  if (Array.isArray(value)) (value as unknown[]).forEach((element, i) => inspect({}, '', element, `${at}[${i}]`));
+  else if (isObject(value))
+    for (const [key, member] of Object.entries(value)) inspect(value, key, member, `${at}.${key}`);
 }
 
 function isNamed(holder: JsonObject, name: string, value: unknown): boolean {

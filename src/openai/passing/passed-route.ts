@@ -143,15 +143,19 @@ export function passedRoutes<B extends { readonly model: string }, R>(
         noun: wire.noun,
         model: body.model,
         open: (callId, gone) => openCall(pipeline, call, callId, gone),
-        write: (opened, sink) =>
-          writeAnswer(opened, sink, {
+        write: (startedCall, sink) =>
+          writeAnswer(startedCall, sink, {
             dropped,
             onError,
             noun: wire.noun,
             client,
             toHttp: (error) => (version ? version.toError(error, request) : toHttpError(error, dialectOf(request))),
             pieces: (result, settlement, providerName) =>
-              wire.answer(result, { id: opened.id, service: opened.call.service, providerName, settlement }, body),
+              wire.answer(
+                result,
+                { id: startedCall.id, service: startedCall.call.service, providerName, settlement },
+                body,
+              ),
           }),
       };
     },

@@ -26,7 +26,7 @@ export abstract class WholeJsonReader<R> extends WholeHeadReader {
    * A member of a reply that is given up, such as its usage, with this name; absent if it is not found. `rest`: see
    * `Cut`.
    */
-  protected found(name: string, rest?: Buffer): Readonly<Record<string, unknown>> {
+  protected parsedObject(name: string, rest?: Buffer): Readonly<Record<string, unknown>> {
     const value = lastObjectIn(Buffer.concat(this.#chunks), name, rest);
     return value === null ? {} : { [name]: value };
   }

@@ -23,10 +23,10 @@ export interface EventRules {
 /** The rules at an offer. */
 export function rulesAt(
   offer: Offer,
-  of: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond' | 'spokenBytesOfSecond'>,
+  rules: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond' | 'spokenBytesOfSecond'>,
 ): EventRules {
   const { inputModalities: takes, outputModalities: gives } = offer.model!;
-  return { ...of, takes, gives, lists: (field) => listed(offer, field) };
+  return { ...rules, takes, gives, lists: (field) => listed(offer, field) };
 }
 
 /** An event of the client, as its provider gets it. */
@@ -134,10 +134,10 @@ function readSession(event: JsonObject, rules: EventRules): ReadEvent {
  * `transcribes`: it asked for one. Throws GatewayError `invalid_request`.
  */
 export function readSessionConfig(
-  asked: unknown,
+  response: unknown,
   rules: EventRules,
 ): { readonly session: JsonObject; readonly transcribes: boolean } {
-  const session = objectOf(asked, 'session');
+  const session = objectOf(response, 'session');
   refuseOthers(session, SESSION, 'session', rules);
   if (session['type'] !== undefined && session['type'] !== 'realtime')
     throw wrong('session.type', 'must be "realtime": other sessions are not served here');
@@ -152,9 +152,9 @@ export function readSessionConfig(
 }
 
 function readResponse(event: JsonObject, rules: EventRules): ReadEvent {
-  const { response: asked } = event;
-  if (asked === undefined || asked === null) return { kind: 'respond', fields: {} };
-  const response = objectOf(asked, 'response');
+  const { response: requestedResponse } = event;
+  if (requestedResponse === undefined || requestedResponse === null) return { kind: 'respond', fields: {} };
+  const response = objectOf(requestedResponse, 'response');
   refuseOthers(response, RESPONSE, 'response', rules);
   const sent: Record<string, unknown> = { ...response };
   const { audio } = readAudio(response['audio'], 'response.audio');
@@ -195,8 +195,8 @@ function refuseOtherFormat(output: unknown, { spokenBytesOfSecond }: EventRules)
 }
 
 /** The members that sessions and responses share. */
-function readCommon(asked: JsonObject, sent: Record<string, unknown>, at: string, rules: EventRules): void {
-  const { max_output_tokens: cap, output_modalities: modalities, tools, tool_choice: choice } = asked;
+function readCommon(requestedSession: JsonObject, sent: Record<string, unknown>, at: string, rules: EventRules): void {
+  const { max_output_tokens: cap, output_modalities: modalities, tools, tool_choice: choice } = requestedSession;
   if (cap !== undefined) {
     if (cap !== 'inf' && !(Number.isSafeInteger(cap) && (cap as number) > 0))
       throw wrong(`${at}.max_output_tokens`, 'must be a whole number above 0, or "inf"');
@@ -217,9 +217,12 @@ function readCommon(asked: JsonObject, sent: Record<string, unknown>, at: string
 }
 
 /** `transcribes`: it asks for a transcription of the input, which is left out. */
-function readAudio(asked: unknown, at: string): { readonly audio?: JsonObject; readonly transcribes: boolean } {
-  if (asked === undefined) return { transcribes: false };
-  const audio = objectOf(asked, at);
+function readAudio(
+  requestedAudio: unknown,
+  at: string,
+): { readonly audio?: JsonObject; readonly transcribes: boolean } {
+  if (requestedAudio === undefined) return { transcribes: false };
+  const audio = objectOf(requestedAudio, at);
   refuseOthers(audio, AUDIO, at);
   const sent: Record<string, unknown> = { ...audio };
   let transcribes = false;
@@ -247,11 +250,11 @@ function readAudio(asked: unknown, at: string): { readonly audio?: JsonObject; r
 const ITEM_TYPES = ['message', 'function_call', 'function_call_output'];
 
 function readItem(
-  asked: unknown,
+  requested: unknown,
   at: string,
   rules: EventRules,
 ): { readonly sent: JsonObject; readonly grows: Growth } {
-  const item = objectOf(asked, at);
+  const item = objectOf(requested, at);
   refuseOthers(item, ITEM, at);
   if (!ITEM_TYPES.includes(item['type'] as string))
     throw wrong(`${at}.type`, `must be one of ${ITEM_TYPES.join(', ')}`);
@@ -264,8 +267,8 @@ function readItem(
   return { sent: item, grows };
 }
 
-function readPart(asked: unknown, at: string, rules: EventRules): Growth {
-  const part = objectOf(asked, at);
+function readPart(requestedPart: unknown, at: string, rules: EventRules): Growth {
+  const part = objectOf(requestedPart, at);
   refuseOthers(part, PART, at);
   const { audio, image_url: image, ...rest } = part;
   let grows: Growth = { ...NO_GROWTH, bytes: bytesOf(rest) };
@@ -296,8 +299,8 @@ function refuseOtherModel(model: unknown, { names }: EventRules): void {
 }
 
 /** `rules`: of an object that may have fields that the model lists. */
-function refuseOthers(asked: JsonObject, known: ReadonlySet<string>, at: string, rules?: EventRules): void {
-  for (const [name, value] of Object.entries(asked)) {
+function refuseOthers(requestedMembers: JsonObject, known: ReadonlySet<string>, at: string, rules?: EventRules): void {
+  for (const [name, value] of Object.entries(requestedMembers)) {
     if (known.has(name) || rules?.lists(name)) continue;
     // A field that is switched off asks for nothing.
     if (value === null && Object.hasOwn(REFUSED, name)) continue;
@@ -307,25 +310,25 @@ function refuseOthers(asked: JsonObject, known: ReadonlySet<string>, at: string,
 }
 
 function texts(event: JsonObject, names: readonly string[]): JsonObject {
-  const found: Record<string, unknown> = {};
+  const readMembers: Record<string, unknown> = {};
   for (const name of names) {
     const value = event[name];
     if (value === undefined) continue;
     if (value !== null && (typeof value !== 'string' || value.length > ID_MAX))
       throw wrong(name, `must be a text of at most ${ID_MAX} characters`);
-    found[name] = value;
+    readMembers[name] = value;
   }
-  return found;
+  return readMembers;
 }
 
 function numbers(event: JsonObject, names: readonly string[]): JsonObject {
-  const found: Record<string, unknown> = {};
+  const readMembers: Record<string, unknown> = {};
   for (const name of names) {
     if (event[name] === undefined) continue;
     if (typeof event[name] !== 'number') throw wrong(name, 'must be a number');
-    found[name] = event[name];
+    readMembers[name] = event[name];
   }
-  return found;
+  return readMembers;
 }
 
 const objectOf = (value: unknown, at: string): JsonObject => {

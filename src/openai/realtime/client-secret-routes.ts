@@ -133,19 +133,19 @@ export function clientSecretRoutes(deps: ClientSecretDeps): FastifyPluginAsync {
       },
       async (request, reply) => {
         const { caller } = admissionOf(request);
-        const { session: asked, expires_after: after } = request.body;
+        const { session: requestedSession, expires_after: after } = request.body;
         if (caller.key === null)
           throw new GatewayError(
             'permission_denied',
             'Only an API key makes client secrets, because they end with their key: send one as "Authorization: Bearer svc-sk-…"',
           );
-        const { model } = asked;
+        const { model } = requestedSession;
         const offer = await offerOf(model, caller);
         const [{ configRules }, { readSessionConfig }] = await Promise.all([
           import('./open-session.ts'),
           import('./client-events.ts'),
         ]);
-        const { session } = readSessionConfig(asked, configRules(offer, model));
+        const { session } = readSessionConfig(requestedSession, configRules(offer, model));
         const seconds = Math.floor(now() / MS) + (after?.seconds ?? SECONDS.usual);
         const grant = { account: caller.account, key: caller.key.hash, model, session };
         return reply.header('cache-control', 'no-store').send({

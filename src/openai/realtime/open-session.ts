@@ -131,7 +131,7 @@ export class OpenSession {
 
   constructor(
     deps: RealtimeDeps,
-    of: {
+    opening: {
       readonly request: IncomingMessage;
       readonly model: string;
       readonly grant: SecretGrant | null;
@@ -142,14 +142,14 @@ export class OpenSession {
     },
   ) {
     this.#deps = deps;
-    this.#headers = of.request.headers;
-    this.#requestId = requestIdOf(of.request.headers);
-    this.#model = of.model;
-    this.#configured = of.grant?.session ?? null;
-    this.#address = of.address;
-    this.#caller = of.caller;
-    this.#slot = of.slot;
-    this.#isStopping = of.isStopping;
+    this.#headers = opening.request.headers;
+    this.#requestId = requestIdOf(opening.request.headers);
+    this.#model = opening.model;
+    this.#configured = opening.grant?.session ?? null;
+    this.#address = opening.address;
+    this.#caller = opening.caller;
+    this.#slot = opening.slot;
+    this.#isStopping = opening.isStopping;
     this.#locks = new ResponseLocks(() => this.#offer!, 0, {
       open: (boundsAt, connect) => this.#lock(boundsAt, connect),
       // So a response that begins late still has half of its time.
@@ -289,8 +289,8 @@ export class OpenSession {
 
   /** The most tokens of one response: that of the model, or what the client secret allows. */
   #outputCapOf(offer: Offer): number {
-    const asked = this.#configured?.['max_output_tokens'];
-    return Math.min(outputCapOf(offer), typeof asked === 'number' ? asked : Infinity);
+    const requestedMax = this.#configured?.['max_output_tokens'];
+    return Math.min(outputCapOf(offer), typeof requestedMax === 'number' ? requestedMax : Infinity);
   }
 
   /** The model may have changed since the client secret was made. Throws GatewayError. */

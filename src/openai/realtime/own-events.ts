@@ -22,8 +22,8 @@ export const idIn = (response: unknown): string | null =>
 
 /** An `error` event. `id`: of the client's event that it answers. */
 export function errorEvent(error: GatewayError, id: string | null): string {
-  const told = toHttpError(error, 'openai').body;
-  return JSON.stringify({ type: 'error', event_id: ownEventId(), error: { ...told.error, event_id: id } });
+  const errorBody = toHttpError(error, 'openai').body;
+  return JSON.stringify({ type: 'error', event_id: ownEventId(), error: { ...errorBody.error, event_id: id } });
 }
 
 /** Close codes of RFC 6455 section 7.4.1 and of its registry: of a gateway that stops, of a fault, and of a refusal. */

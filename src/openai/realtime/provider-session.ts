@@ -23,17 +23,17 @@ export async function beginSession(
   configured: JsonObject | null,
 ): Promise<ProviderSession> {
   const created = await nextEvent(socket, ['session.created']);
-  const shown = isObject(created['session']) ? created['session'] : {};
+  const createdSession = isObject(created['session']) ? created['session'] : {};
   const session: JsonObject = {
     ...configured,
     type: 'realtime',
     max_output_tokens: outputMax,
     ...(model!.outputModalities.includes('audio') ? {} : { output_modalities: ['text'] }),
-    ...(transcribes(shown) ? { audio: untranscribed(configured?.['audio']) } : {}),
+    ...(transcribes(createdSession) ? { audio: untranscribed(configured?.['audio']) } : {}),
   };
   void socket.send(JSON.stringify({ type: 'session.update', event_id: CAP_EVENT, session }));
   const updated = await nextEvent(socket, ['session.updated']);
-  return { socket, session: isObject(updated['session']) ? updated['session'] : { ...shown, ...session } };
+  return { socket, session: isObject(updated['session']) ? updated['session'] : { ...createdSession, ...session } };
 }
 
 function transcribes({ audio }: JsonObject): boolean {
@@ -43,9 +43,9 @@ function transcribes({ audio }: JsonObject): boolean {
 
 /** A transcription is the work of another model, which nobody would pay. */
 function untranscribed(audio: unknown): JsonObject {
-  const asked = isObject(audio) ? audio : {};
-  const input = isObject(asked['input']) ? asked['input'] : {};
-  return { ...asked, input: { ...input, transcription: null } };
+  const audioSettings = isObject(audio) ? audio : {};
+  const input = isObject(audioSettings['input']) ? audioSettings['input'] : {};
+  return { ...audioSettings, input: { ...input, transcription: null } };
 }
 
 /** Skips other events, of which a provider sends a few. */
@@ -79,8 +79,8 @@ const broken = (what: string): UpstreamFailure =>
  */
 export function shownSession(session: unknown, service: string): unknown {
   if (!isObject(session)) return session;
-  const { client_secret: _, ...shown } = session;
-  return 'model' in shown ? { ...shown, model: service } : shown;
+  const { client_secret: _, ...shownMembers } = session;
+  return 'model' in shownMembers ? { ...shownMembers, model: service } : shownMembers;
 }
 
 /** The behaviour of a session, as its provider shows it. */
@@ -96,12 +96,12 @@ export interface SessionState {
 
 /** A setting that is not said counts as on, because it locks more. */
 export function stateOf(session: unknown): SessionState {
-  const said = isObject(session) ? session : {};
-  const audio = isObject(said['audio']) ? said['audio'] : {};
+  const sessionMembers = isObject(session) ? session : {};
+  const audio = isObject(sessionMembers['audio']) ? sessionMembers['audio'] : {};
   const input = isObject(audio['input']) ? audio['input'] : {};
   const output = isObject(audio['output']) ? audio['output'] : {};
   const { turn_detection: detection } = input;
-  const cap = said['max_output_tokens'];
+  const cap = sessionMembers['max_output_tokens'];
   return {
     respondsToSound: detection !== null && !(isObject(detection) && detection['create_response'] === false),
     outputMax: typeof cap === 'number' ? cap : null,

@@ -68,12 +68,12 @@ export class RealtimeSession {
   /** Ids of responses that are not passed on: they began without a lock, or have ended. */
   readonly #closedResponses = new Set<string>();
   /** Ids of the client's events, or of the gateway's own, that ask for a response, and that change the session. */
-  readonly #asked = new Set<string>();
+  readonly #requestedIds = new Set<string>();
   readonly #updates = new Set<string>();
   /** Ids that the gateway gave to events of the client. */
   readonly #ownIds = new Set<string>();
   /** The client has sent sound, which may begin a response at any time. */
-  #heard = false;
+  #hasHeard = false;
   /** The session ends: nothing of the client goes to the provider any more. */
   #ending = false;
   #toldOfRate = false;
@@ -101,7 +101,7 @@ export class RealtimeSession {
     over.addEventListener('abort', stop);
     try {
       if (over.aborted) stop();
-      const first = { type: 'session.created', event_id: ownEventId(), session: this.#shown(session) };
+      const first = { type: 'session.created', event_id: ownEventId(), session: this.#shownSession(session) };
       void client.send(JSON.stringify(first));
       this.#touch();
       await Promise.all([this.#readClient(), this.#readProvider()]);
@@ -176,7 +176,7 @@ export class RealtimeSession {
       locks.extra = plus(locks.extra, grows);
       await this.#locked(locks.promised + 1 + (this.#mayRespond() ? 1 : 0));
       locks.promised++;
-      remember(this.#asked, this.#withId(sent));
+      remember(this.#requestedIds, this.#withId(sent));
     } else {
       locks.grown = plus(locks.grown, grows);
       if (kind === 'session') {
@@ -185,7 +185,7 @@ export class RealtimeSession {
         remember(this.#updates, this.#withId(sent));
       }
       if (kind === 'audio') {
-        this.#heard = true;
+        this.#hasHeard = true;
         this.#heardTokens += grows.audioTokens;
       }
       // A response may begin by itself, so a lock of the right size has to wait for it.
@@ -198,7 +198,7 @@ export class RealtimeSession {
 
   /** Sound that came may begin a response without being asked. */
   #mayRespond(): boolean {
-    return this.#heard && this.#settings.respondsToSound;
+    return this.#hasHeard && this.#settings.respondsToSound;
   }
 
   async #locked(count: number): Promise<void> {
@@ -249,7 +249,7 @@ export class RealtimeSession {
       case 'session.updated':
         this.#settings.confirmed(event['session']);
         this.#measure();
-        return JSON.stringify({ ...event, session: this.#shown(event['session']) });
+        return JSON.stringify({ ...event, session: this.#shownSession(event['session']) });
       case 'response.created':
         return (await this.#running(idIn(event['response']))) === null ? null : message;
       case 'response.done':
@@ -343,23 +343,23 @@ export class RealtimeSession {
     const { locks, scrub } = this.#options;
     const error = isObject(event['error']) ? event['error'] : {};
     const { event_id: id } = error;
-    let shown = event;
+    let shownEvent = event;
     if (typeof id === 'string') {
-      if (this.#asked.delete(id)) locks.promised = Math.max(0, locks.promised - 1);
+      if (this.#requestedIds.delete(id)) locks.promised = Math.max(0, locks.promised - 1);
       if (this.#updates.delete(id)) this.#settings.refused();
-      if (this.#ownIds.has(id)) shown = { ...event, error: { ...error, event_id: null } };
+      if (this.#ownIds.has(id)) shownEvent = { ...event, error: { ...error, event_id: null } };
     }
     if (this.#isQuiet()) this.#onQuiet?.();
-    return scrub(JSON.stringify(shown));
+    return scrub(JSON.stringify(shownEvent));
   }
 
   async #providerLeft(): Promise<void> {
     const { locks, client, provider } = this.#options;
     const wasEnding = this.#ending;
     this.#ending = true;
-    const left = [...locks.running.values()];
-    for (const call of left) call.providerLeft();
-    await Promise.allSettled(left.map(({ settled }) => settled));
+    const runningCalls = [...locks.running.values()];
+    for (const call of runningCalls) call.providerLeft();
+    await Promise.allSettled(runningCalls.map(({ settled }) => settled));
     locks.running.clear();
     this.#onQuiet?.();
     if (wasEnding) return;
@@ -440,7 +440,7 @@ export class RealtimeSession {
     if (this.#isQuiet()) this.#onQuiet?.();
   }
 
-  #shown(session: unknown): unknown {
+  #shownSession(session: unknown): unknown {
     return shownSession(session, this.#options.model);
   }
 

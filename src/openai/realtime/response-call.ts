@@ -51,7 +51,7 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
   bounds!: ResponseBounds;
   /** The id of the response that is charged to it; null while it waits for one. */
   responseId: string | null = null;
-  readonly delivered: Delivered = { heard: NO_GROWTH, textBytes: 0, audioSeconds: 0 };
+  readonly delivered: Delivered = { sound: NO_GROWTH, textBytes: 0, audioSeconds: 0 };
   /** The session knows its end: its `response.done` came, or its provider left. */
   ended = false;
   /** The part of the conversation that its output becomes. */
@@ -114,12 +114,12 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
   /** A response to a conversation has begun, which is charged to this call. */
   respond(id: string, conversation: Growth): void {
     this.responseId = id;
-    this.delivered.heard = conversation;
+    this.delivered.sound = conversation;
     // The lock has room that this response did not need, and that its provider cannot claim.
     this.bounds = boundsAt(this.#offer!, conversation, this.bounds.budget.completionCap);
-    const cut = (by: Cut) => ({
-      ...endUnfinished(this.#offer!, this.bounds, this.delivered, by.reason),
-      cut: cutReply(by, 'begun'),
+    const cut = (cause: Cut) => ({
+      ...endUnfinished(this.#offer!, this.bounds, this.delivered, cause.reason),
+      cut: cutReply(cause, 'begun'),
     });
     this.cut = cut;
     this.#give({ done: false, value: null });
@@ -136,8 +136,8 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
 
   /** The response has ended, with its `response.done`. Resolves once it is settled. Rejects if that fails. */
   done(response: unknown): Promise<Settled> {
-    const said = isObject(response) ? response : {};
-    this.#end(endOfResponse(this.#offer!, this.bounds, said, this.delivered));
+    const responseMembers = isObject(response) ? response : {};
+    this.#end(endOfResponse(this.#offer!, this.bounds, responseMembers, this.delivered));
     return this.settled;
   }
 

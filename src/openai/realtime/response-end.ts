@@ -11,7 +11,7 @@ import type { Growth, ResponseBounds } from './conversation-size.ts';
 /** The parts of a response that a provider got and delivered, as far as the gateway can measure it. */
 export interface Delivered {
   /** The conversation when the response began. */
-  heard: Growth;
+  sound: Growth;
   /** Bytes of text, of transcripts and of the arguments of functions. */
   textBytes: number;
   /** Seconds of sound. */
@@ -106,17 +106,17 @@ function measuredEnd(
   { finishReason, flag }: { readonly finishReason: string | null; readonly flag: ProviderFlag | null },
 ): ReplyEnd<ResponseResult> {
   const spoken = Math.ceil(delivered.audioSeconds * SPOKEN_USUAL);
-  const { heard: conversation } = delivered;
+  const { sound: conversation } = delivered;
   // The bound of the sound is twice what it usually has.
-  const heard = Math.floor(conversation.audioTokens / 2);
+  const soundTokens = Math.floor(conversation.audioTokens / 2);
   const seen = isOwn(offer) ? conversation.images * imageTokensMax(offer.model!, true) : 0;
-  const prompt = Math.min(tokensOf(conversation.bytes) + heard + seen, bounds.budget.promptTokensMax);
+  const prompt = Math.min(tokensOf(conversation.bytes) + soundTokens + seen, bounds.budget.promptTokensMax);
   const completion = Math.min(tokensOf(delivered.textBytes) + spoken, bounds.budget.completionTokensMax);
   const claim: ChatClaim = {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { audio_tokens: Math.min(heard, prompt) },
+    prompt_tokens_details: { audio_tokens: Math.min(soundTokens, prompt) },
     completion_tokens_details: { audio_tokens: Math.min(spoken, completion) },
   };
   return billed(offer, bounds, { claim, isBounded: true }, delivered, {
@@ -149,7 +149,7 @@ function billed(
     usage: read.usage,
     flags: [...flags],
     details: read.details,
-    result: { usage: toShown(read.shown as unknown as ChatClaim) },
+    result: { usage: toShown(read.shownUsage as unknown as ChatClaim) },
   };
 }
 

@@ -20,7 +20,7 @@ export class SessionSettings {
   #instructions = 0;
   #tools = 0;
   /** All that the client has set, of a session whose provider is not believed; else null. */
-  #asked: JsonObject | null;
+  #requestedSession: JsonObject | null;
   readonly #outputCap: number;
 
   /**
@@ -30,7 +30,7 @@ export class SessionSettings {
    */
   constructor(session: unknown, outputCap: number, isBelieved = true) {
     this.#outputCap = outputCap;
-    this.#asked = isBelieved ? null : {};
+    this.#requestedSession = isBelieved ? null : {};
     this.#state = stateOf(this.#believed(session));
     this.#inputBytes = bytesPerSecond(this.#state.inputFormat);
     this.#grow(this.#believed(session));
@@ -62,7 +62,7 @@ export class SessionSettings {
     if ('turn_detection' in input && stateOf(session).respondsToSound) this.#mayRespond = true;
     if (typeof cap === 'number') this.#outputMost = Math.max(this.#outputMost, cap);
     if ('format' in input) this.#inputBytes = Math.min(this.#inputBytes, bytesPerSecond(input['format']));
-    if (this.#asked !== null) this.#asked = merged(this.#asked, session);
+    if (this.#requestedSession !== null) this.#requestedSession = merged(this.#requestedSession, session);
     this.#grow(session);
   }
 
@@ -84,7 +84,7 @@ export class SessionSettings {
   }
 
   #believed(session: unknown): unknown {
-    return this.#asked ?? session;
+    return this.#requestedSession ?? session;
   }
 
   #grow(session: unknown): void {

@@ -70,7 +70,10 @@ class RerankReader extends WholeJsonReader<RerankResult> implements ReplyReader<
   /** An incomplete order is useless. */
   cut(cut: Cut): ReplyEnd<null> {
     const { priced } = this.#bounds;
-    const { units, tokens } = this.#counted({ ...this.found('usage', cut.rest), ...this.found('meta', cut.rest) });
+    const { units, tokens } = this.#counted({
+      ...this.parsedObject('usage', cut.rest),
+      ...this.parsedObject('meta', cut.rest),
+    });
     const isReported =
       (priced.units || priced.tokens) && !(priced.units && units.missing) && !(priced.tokens && tokens.missing);
     const usage = this.#usageOf(tokens.count, units);
@@ -99,11 +102,12 @@ function counted(claim: number | null, { max, usual }: { readonly max: number; r
 }
 
 /** Throws UpstreamFailure if a reply does not rank the documents, each once. */
-function resultsOf(reply: JsonObject, { documents, results: wanted }: SearchBounds): readonly Ranked[] {
+function resultsOf(reply: JsonObject, { documents, results: resultCount }: SearchBounds): readonly Ranked[] {
   if (reply['error']) throw failedByItsOwnWords(reply['error']);
   const { results } = reply;
   if (!Array.isArray(results)) throw malformed('its reply has no results');
-  if (results.length < wanted) throw malformed(`its reply has ${results.length} results, but ${wanted} were asked for`);
+  if (results.length < resultCount)
+    throw malformed(`its reply has ${results.length} results, but ${resultCount} were asked for`);
   const seen = new Set<number>();
   const ranked = (results as readonly unknown[]).map((each) => {
     const { index, relevance_score: score } = isObject(each) ? each : {};
@@ -113,7 +117,7 @@ function resultsOf(reply: JsonObject, { documents, results: wanted }: SearchBoun
     seen.add(index);
     return { index, relevance_score: score };
   });
-  return ranked.toSorted((a, b) => b.relevance_score - a.relevance_score).slice(0, wanted);
+  return ranked.toSorted((a, b) => b.relevance_score - a.relevance_score).slice(0, resultCount);
 }
 
 /** Search units as Cohere's API and OpenRouter's name them; null for none. */
@@ -132,7 +136,7 @@ function tokensIn({ meta, usage }: JsonObject): number | null {
   );
 }
 
-const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] : undefined);
+const member = (holder: unknown, name: string): unknown => (isObject(holder) ? holder[name] : undefined);
 
 const countOf = (value: unknown): number | null =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;

@@ -55,10 +55,10 @@ function toCohereError(error: GatewayError, { id }: { readonly id: string }): Re
 function answerOf(
   { results, searchUnits, tokens, estimated }: RerankResult,
   { id, service, providerName, settlement }: AnsweredCall,
-  { documents, return_documents: asked }: RerankBody,
+  { documents, return_documents: returnsDocuments }: RerankBody,
   byDefault: boolean,
 ): object {
-  const withDocuments = asked ?? byDefault;
+  const withDocuments = returnsDocuments ?? byDefault;
   return {
     id,
     object: 'list',

@@ -39,32 +39,33 @@ const FIELDS = readFields(
 );
 
 /** Turns a request of the Responses API into a chat request. `registry` gets its tools. Throws GatewayError. */
-export function decodeRequest(asked: ResponsesBody, request: WireRequest, registry: ToolRegistry): ChatDraft {
+export function decodeRequest(requestBody: ResponsesBody, request: WireRequest, registry: ToolRegistry): ChatDraft {
   const options = { request, registry };
-  const draft = new ChatDraft(asked, request, FIELDS);
+  const draft = new ChatDraft(requestBody, request, FIELDS);
   const { body } = draft;
-  const { system, chat, tools: ofItems, unknown } = readItems(asked.input, options);
+  const { system, chat, tools: ofItems, unknown } = readItems(requestBody.input, options);
   if (chat.length === 0) throw invalid('input', 'a text, or items with a message of the user');
-  draft.say([asked.instructions ?? '', ...system].filter((text) => text !== '').join(GAP), chat);
+  draft.say([requestBody.instructions ?? '', ...system].filter((text) => text !== '').join(GAP), chat);
   draft.dropped.push(...unknown);
-  addTools(draft, [...(asked.tools ?? []), ...ofItems], asked, options);
-  addText(body, asked.text);
-  addReasoning(draft, asked.reasoning);
-  const session = asked.session_id ?? asked.prompt_cache_key ?? request.sessionIn('session-id');
+  addTools(draft, [...(requestBody.tools ?? []), ...ofItems], requestBody, options);
+  addText(body, requestBody.text);
+  addReasoning(draft, requestBody.reasoning);
+  const session = requestBody.session_id ?? requestBody.prompt_cache_key ?? request.sessionIn('session-id');
   if (session !== null) body.session_id = session;
   return draft;
 }
 
 function addTools(
   draft: ChatDraft,
-  given: readonly JsonObject[],
-  asked: ResponsesBody,
+  inputItems: readonly JsonObject[],
+  requestBody: ResponsesBody,
   options: ResponsesToolOptions,
 ): void {
-  const { tools, choice, dropped } = toChatTools(given, asked, options);
+  const { tools, choice, dropped } = toChatTools(inputItems, requestBody, options);
   draft.dropped.push(...dropped);
   if (!draft.giveTools(tools, choice)) return;
-  if (typeof asked.parallel_tool_calls === 'boolean') draft.body['parallel_tool_calls'] = asked.parallel_tool_calls;
+  if (typeof requestBody.parallel_tool_calls === 'boolean')
+    draft.body['parallel_tool_calls'] = requestBody.parallel_tool_calls;
   if (choice !== undefined) draft.body['tool_choice'] = choice;
 }
 
@@ -77,9 +78,9 @@ function addText(body: ChatBody, text: ResponsesBody['text']): void {
   if (type === 'json_object') return void (body.response_format = { type });
   if (type !== 'json_schema') throw invalid('text.format.type', 'text, json_object or json_schema');
   if (typeof schema !== 'object' || schema === null) throw invalid('text.format.schema', 'a JSON schema');
-  const named = typeof name === 'string' ? name : 'answer';
+  const formatName = typeof name === 'string' ? name : 'answer';
   const strictly = typeof strict === 'boolean' ? { strict } : {};
-  body.response_format = { type, json_schema: { name: named, schema, ...strictly } };
+  body.response_format = { type, json_schema: { name: formatName, schema, ...strictly } };
 }
 
 function addReasoning(draft: ChatDraft, reasoning: ResponsesBody['reasoning']): void {
@@ -248,29 +249,29 @@ function goOnThinking(message: ChatMessage, members: JsonObject): void {
 }
 
 function readCall(state: TranslationState, item: JsonObject, at: string): void {
-  const { type, call_id: id, name, namespace, arguments: given, input } = item;
+  const { type, call_id: id, name, namespace, arguments: argumentValue, input } = item;
   if (typeof id !== 'string' || id === '') throw invalid(`${at}.call_id`, 'the id of the call');
   if (typeof name !== 'string' || name === '') throw invalid(`${at}.name`, 'the name of a tool');
   const custom = type === 'custom_tool_call';
-  const text = custom ? JSON.stringify({ [CONTENT]: input }) : given;
+  const text = custom ? JSON.stringify({ [CONTENT]: input }) : argumentValue;
   if (typeof text !== 'string') throw invalid(`${at}.arguments`, 'a string');
   const short = state.options.registry.short(name, typeof namespace === 'string' ? namespace : null, custom);
   const message = assistant(state);
   const calls = (message['tool_calls'] ??= []) as JsonObject[];
-  const opened = state.options.request.seals.call(id);
-  addMissing(message, opened.message);
-  if (!isEmpty(opened.message)) state.ofIds = opened.message;
+  const echoedCall = state.options.request.seals.call(id);
+  addMissing(message, echoedCall.message);
+  if (!isEmpty(echoedCall.message)) state.ofIds = echoedCall.message;
   calls.push({
-    ...opened.call,
-    id: opened.id,
+    ...echoedCall.call,
+    id: echoedCall.id,
     type: 'function',
     function: { name: short, arguments: text === '' ? '{}' : text },
   });
 }
 
-function readOutput(state: TranslationState, { call_id: given, output }: JsonObject, at: string): void {
-  if (typeof given !== 'string' || given === '') throw invalid(`${at}.call_id`, 'the id of the call');
-  const { id } = state.options.request.seals.call(given);
+function readOutput(state: TranslationState, { call_id: callId, output }: JsonObject, at: string): void {
+  if (typeof callId !== 'string' || callId === '') throw invalid(`${at}.call_id`, 'the id of the call');
+  const { id } = state.options.request.seals.call(callId);
   endThoughts(state);
   const parts = partsOf(output ?? '', `${at}.output`);
   const texts = parts.flatMap((part) => (part.type === 'text' ? [part.text!] : ['[see the next message]']));
@@ -289,8 +290,8 @@ function partsOf(content: unknown, at: string): ContentPart[] {
 }
 
 /** A picture as a part of a chat message. Throws GatewayError `invalid_request`. */
-function pictureIn(given: unknown, detail: unknown, at: string): ContentPart {
-  const url = typeof given === 'string' ? pictureUrl(given) : null;
+function pictureIn(picture: unknown, detail: unknown, at: string): ContentPart {
+  const url = typeof picture === 'string' ? pictureUrl(picture) : null;
   if (url === null) throw invalid(at, 'an https URL or a data URL: this gateway stores no files');
   return { type: 'image_url', image_url: { url, ...(typeof detail === 'string' ? { detail } : {}) } };
 }
@@ -355,6 +356,6 @@ export function withoutContainers<Item>(input: readonly Item[]): readonly (Item 
 
 /** Describes what ran, and its output. Images are left out. */
 function wordsOfRun({ type, code, action, output, outputs }: JsonObject): string {
-  const said = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
-  return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: said })}]`;
+  const logs = Array.isArray(outputs) ? outputs.filter((one) => isObject(one) && one['type'] === 'logs') : outputs;
+  return `[${String(type)}: ${JSON.stringify({ code, action, output, outputs: logs })}]`;
 }

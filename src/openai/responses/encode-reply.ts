@@ -61,7 +61,7 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
     arguments: output.arguments,
     ping: () => void (out += ': keep-alive\n\n'),
     end(end) {
-      const ended = endOfResponse(end, options.now(), output.given());
+      const ended = endOfResponse(end, options.now(), output.argumentTexts());
       const items = output.close(ended.status);
       tell(`response.${ended.status}`, { ...base, output: items, ...ended });
     },
@@ -72,33 +72,34 @@ export function createResponseEncoder(options: ResponseEncoderOptions): WireEnco
       tell('response.failed', { ...base, ...items, ...failedResponse(fault, end) });
     },
     take() {
-      const taken = out;
+      const written = out;
       out = '';
-      return taken;
+      return written;
     },
-    whole: (said, end) => wholeResponse(base, said, end, options),
+    whole: (chatContent, end) => wholeResponse(base, chatContent, end, options),
     wholeFailure: ({ message, type, code }) => ({ error: { message, type, code, param: null } }),
   };
 }
 
-function wholeResponse(base: JsonObject, said: ChatSaid, end: ChatEnd, options: ResponseEncoderOptions) {
-  const { thinking, members, text, citations, calls } = said;
-  const { id, now, registry, thinking: shown } = options;
-  const given = calls.map((call) => call.arguments);
-  const ended = endOfResponse(end, now(), given);
+function wholeResponse(base: JsonObject, chatContent: ChatSaid, end: ChatEnd, options: ResponseEncoderOptions) {
+  const { thinking, members, text, citations, calls } = chatContent;
+  const { id, now, registry, thinking: shownThinking } = options;
+  const argumentTexts = calls.map((call) => call.arguments);
+  const ended = endOfResponse(end, now(), argumentTexts);
   const items: JsonObject[] = [];
   const next = (prefix: string) => `${prefix}_${id.replace(/^resp_/, '')}_${items.length}`;
   const isKept = !isEmpty(members);
   const thought = (text: string, status: ItemStatus) =>
-    void items.push(reasoningItem(next('rs'), { text, members }, shown, status));
-  if (shown.isAsked && (isKept || thinking !== ''))
+    void items.push(reasoningItem(next('rs'), { text, members }, shownThinking, status));
+  if (shownThinking.isAsked && (isKept || thinking !== ''))
     thought(thinking, statusOf(text === '' && calls.length === 0, ended.status));
   if (text !== '') items.push(messageItem(next('msg'), text, statusOf(calls.length === 0, ended.status), citations));
-  for (const [index, { id: callId, name, arguments: given }] of calls.entries()) {
-    const status = statusOfCall(given, index === calls.length - 1, ended.status);
-    items.push(callItem(next('fc'), callId, name, given, registry, status));
+  for (const [index, { id: callId, name, arguments: argumentText }] of calls.entries()) {
+    const status = statusOfCall(argumentText, index === calls.length - 1, ended.status);
+    items.push(callItem(next('fc'), callId, name, argumentText, registry, status));
   }
-  if (!shown.isAsked && isKept && !calls.some((call) => shown.seals.holds(members, call.id))) thought('', 'completed');
+  if (!shownThinking.isAsked && isKept && !calls.some((call) => shownThinking.seals.holds(members, call.id)))
+    thought('', 'completed');
   return { ...base, output: items, ...ended };
 }
 
@@ -123,7 +124,7 @@ interface Output {
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
   /** The arguments of the calls. */
-  given(): readonly string[];
+  argumentTexts(): readonly string[];
   /**
    * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
    * items in the order in which they began.
@@ -146,20 +147,20 @@ interface Item {
 
 /** Several calls may be open at the same time. A message or thinking ends when another item begins. */
 function createOutput(options: OutputOptions): Output {
-  const { id, registry, thinking: shown, emit, emitRun } = options;
+  const { id, registry, thinking: shownThinking, emit, emitRun } = options;
   const done: JsonObject[] = [];
   const calls = new Map<number, Item>();
   const tail = id.replace(/^resp_/, '');
   let count = 0;
-  let said: Item | null = null;
+  let openMessage: Item | null = null;
   /** The item that came last, or was continued last. */
   let latest: Item | null = null;
   /** The members that no item has yet. */
-  const kept = new EchoFields();
+  const echoFields = new EchoFields();
   let firstCall: string | null = null;
-  function taken(): JsonObject {
-    const { members } = kept;
-    kept.clear();
+  function takeMembers(): JsonObject {
+    const { members } = echoFields;
+    echoFields.clear();
     return members;
   }
 
@@ -170,7 +171,7 @@ function createOutput(options: OutputOptions): Output {
   function begin(kind: Item['kind'], prefix: string, callId = '', name = ''): Item {
     endSaid();
     // What its provider encrypted has no text.
-    if (kind !== 'reasoning' && shown.isAsked) redact();
+    if (kind !== 'reasoning' && shownThinking.isAsked) redact();
     const place = count++;
     return (latest = { kind, id: `${prefix}_${tail}_${place}`, place, callId, name, held: '', citations: [] });
   }
@@ -191,17 +192,17 @@ function createOutput(options: OutputOptions): Output {
 
   /** An item of thinking without text. */
   function redact(): void {
-    const members = taken();
+    const members = takeMembers();
     if (isEmpty(members)) return;
     const item = begin('reasoning', 'rs');
     added(item, { id: item.id, type: 'reasoning', summary: [] });
-    finish(item, reasoningItem(item.id, { text: '', members }, shown, 'completed'));
+    finish(item, reasoningItem(item.id, { text: '', members }, shownThinking, 'completed'));
   }
 
   function endSaid(status: ItemStatus = 'completed'): void {
-    if (said === null) return;
-    const item = said;
-    said = null;
+    if (openMessage === null) return;
+    const item = openMessage;
+    openMessage = null;
     const text = textOf(item.held);
     if (item.kind === 'message') {
       const whole = messageItem(item.id, text, status, item.citations);
@@ -210,19 +211,19 @@ function createOutput(options: OutputOptions): Output {
       emit('response.content_part.done', `${at(item)},"content_index":0,"part":${JSON.stringify(part)}`);
       return finish(item, whole);
     }
-    if (shown.summary) {
+    if (shownThinking.summary) {
       emit('response.reasoning_summary_text.done', `${at(item)},"summary_index":0,"text":"${item.held}"`);
       const part = JSON.stringify({ type: 'summary_text', text });
       emit('response.reasoning_summary_part.done', `${at(item)},"summary_index":0,"part":${part}`);
     }
-    finish(item, reasoningItem(item.id, { text, members: taken() }, shown, status));
+    finish(item, reasoningItem(item.id, { text, members: takeMembers() }, shownThinking, status));
   }
 
   function endCall(item: Item, ofResponse: string): void {
-    const given = textOf(item.held);
-    const status = statusOfCall(given, item === latest, ofResponse);
-    if (status === 'completed') emitArguments(item, given, at(item), options);
-    finish(item, callItem(item.id, item.callId, item.name, given, registry, status));
+    const argumentText = textOf(item.held);
+    const status = statusOfCall(argumentText, item === latest, ofResponse);
+    if (status === 'completed') emitArguments(item, argumentText, at(item), options);
+    finish(item, callItem(item.id, item.callId, item.name, argumentText, registry, status));
   }
 
   function finish({ place }: Item, whole: JsonObject): void {
@@ -232,26 +233,26 @@ function createOutput(options: OutputOptions): Output {
 
   return {
     text(run) {
-      if (said?.kind !== 'message') said = beginMessage();
-      latest = said;
-      said.held += run.join('');
-      emitRun('response.output_text.delta', `${at(said)},"content_index":0,"delta":"`, run, '","logprobs":[]');
+      if (openMessage?.kind !== 'message') openMessage = beginMessage();
+      latest = openMessage;
+      openMessage.held += run.join('');
+      emitRun('response.output_text.delta', `${at(openMessage)},"content_index":0,"delta":"`, run, '","logprobs":[]');
     },
     thinking(json) {
-      if (!shown.isAsked) return;
-      if (said?.kind !== 'reasoning') said = beginReasoning(shown.summary);
-      latest = said;
-      said.held += json;
-      if (shown.summary)
-        emit('response.reasoning_summary_text.delta', `${at(said)},"summary_index":0,"delta":"${json}"`);
+      if (!shownThinking.isAsked) return;
+      if (openMessage?.kind !== 'reasoning') openMessage = beginReasoning(shownThinking.summary);
+      latest = openMessage;
+      openMessage.held += json;
+      if (shownThinking.summary)
+        emit('response.reasoning_summary_text.delta', `${at(openMessage)},"summary_index":0,"delta":"${json}"`);
     },
-    members: (members) => kept.add(members),
+    members: (members) => echoFields.add(members),
     citations(cited) {
       // A citation is of a text, so without one it has no place.
-      if (said?.kind !== 'message') return;
+      if (openMessage?.kind !== 'message') return;
       for (const one of cited) {
-        const place = said.citations.push(one) - 1;
-        const members = `${at(said)},"content_index":0,"annotation_index":${place}`;
+        const place = openMessage.citations.push(one) - 1;
+        const members = `${at(openMessage)},"content_index":0,"annotation_index":${place}`;
         emit('response.output_text.annotation.added', `${members},"annotation":${JSON.stringify(annotationOf(one))}`);
       }
     },
@@ -259,13 +260,13 @@ function createOutput(options: OutputOptions): Output {
       firstCall ??= callId;
       const item = begin('call', 'fc', callId, name);
       calls.set(index, item);
-      const { custom, namespace, name: own } = registry.named(name);
-      const named = { id: item.id, call_id: callId, name: own, ...(namespace === null ? {} : { namespace }) };
+      const { custom, namespace, name: own } = registry.toolOf(name);
+      const itemNames = { id: item.id, call_id: callId, name: own, ...(namespace === null ? {} : { namespace }) };
       added(
         item,
         custom
-          ? { ...named, type: 'custom_tool_call', status: 'in_progress', input: '' }
-          : { ...named, type: 'function_call', status: 'in_progress', arguments: '' },
+          ? { ...itemNames, type: 'custom_tool_call', status: 'in_progress', input: '' }
+          : { ...itemNames, type: 'function_call', status: 'in_progress', arguments: '' },
       );
     },
     arguments(index, json) {
@@ -273,17 +274,18 @@ function createOutput(options: OutputOptions): Output {
       if (!item) return;
       latest = item;
       item.held += json;
-      if (!registry.named(item.name).custom)
+      if (!registry.toolOf(item.name).custom)
         emit('response.function_call_arguments.delta', `${at(item)},"delta":"${json}"`);
     },
-    given: () => [...calls.values()].map(({ held }) => textOf(held)),
+    argumentTexts: () => [...calls.values()].map(({ held }) => textOf(held)),
     close(status) {
       // A client may run a tool as soon as its call has ended.
       if (status === 'failed') return done.filter(Boolean);
-      endSaid(statusOf(said === latest, status));
+      endSaid(statusOf(openMessage === latest, status));
       for (const item of calls.values()) endCall(item, status);
       calls.clear();
-      if (shown.isAsked || firstCall === null || !shown.seals.holds(kept.members, firstCall)) redact();
+      if (shownThinking.isAsked || firstCall === null || !shownThinking.seals.holds(echoFields.members, firstCall))
+        redact();
       return done;
     },
   };
@@ -292,18 +294,18 @@ function createOutput(options: OutputOptions): Output {
 /** The events with the complete arguments of a call. `at`: the members that name its item. */
 function emitArguments(
   { name: short, held }: Item,
-  given: string,
+  argumentText: string,
   at: string,
   { registry, emit }: Pick<OutputOptions, 'registry' | 'emit'>,
 ): void {
-  const { name, custom } = registry.named(short);
+  const { name, custom } = registry.toolOf(short);
   if (!custom) {
-    const whole = given === '' ? '{}' : held;
+    const whole = argumentText === '' ? '{}' : held;
     emit('response.function_call_arguments.done', `${at},"name":${JSON.stringify(name)},"arguments":"${whole}"`);
     return;
   }
   // The text for the tool is known only when its JSON wrapper is complete.
-  const input = jsonInside(inputOf(given));
+  const input = jsonInside(inputOf(argumentText));
   if (input !== '') emit('response.custom_tool_call_input.delta', `${at},"delta":"${input}"`);
   emit('response.custom_tool_call_input.done', `${at},"input":"${input}"`);
 }

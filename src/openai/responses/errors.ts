@@ -16,11 +16,11 @@ interface ResponseError {
  */
 export function toResponseError(
   error: GatewayError,
-  asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+  httpRequest: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
 ): ResponseError {
-  const { status, headers, body } = toHttpError(error, dialectOf(asked));
-  if ((status !== 402 && status !== 424) || !isCodex(asked)) return { status, headers, body };
-  const response = { id: `resp_${asked.id}`, object: 'response', status: 'in_progress', output: [] };
+  const { status, headers, body } = toHttpError(error, dialectOf(httpRequest));
+  if ((status !== 402 && status !== 424) || !isCodex(httpRequest)) return { status, headers, body };
+  const response = { id: `resp_${httpRequest.id}`, object: 'response', status: 'in_progress', output: [] };
   const failed = {
     ...response,
     status: 'failed',

@@ -20,7 +20,7 @@ import { callIdOf, isResponseId } from './kept/kept-ids.ts';
 interface KeptDeps extends Omit<SendStreamDeps, 'background'> {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   /** null if the gateway keeps no responses. */
-  readonly kept: KeptResponses | null;
+  readonly keptResponses: KeptResponses | null;
   /** null if the gateway keeps no responses. */
   readonly background: Background | null;
   readonly conversations: Pick<Conversations, 'inputOf' | 'show'>;
@@ -51,23 +51,24 @@ const described = (summary: string, operationId: string, description: string) =>
 
 /** The routes of kept responses. */
 export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
-  const { kept, background } = deps;
+  const { keptResponses, background } = deps;
   const sendStream = background && createSendStream({ ...deps, background });
   const wire = { toError: toResponseError };
 
   async function find(id: string, caller: Caller): Promise<KeptResponse> {
     if (caller.anonymous) throw needsCredential();
-    const found = kept !== null && isResponseId(id) ? await kept.find(id, ownerOf(caller)) : null;
-    if (found === null) throw noResponse(id);
+    const keptResponse =
+      keptResponses !== null && isResponseId(id) ? await keptResponses.find(id, ownerOf(caller)) : null;
+    if (keptResponse === null) throw noResponse(id);
     // Kept responses are shown without a call, so the authorisation of calls does not cover them.
-    authorise(caller, found.service);
-    return found;
+    authorise(caller, keptResponse.service);
+    return keptResponse;
   }
 
-  async function show(found: KeptResponse, request: FastifyRequest, reply: FastifyReply): Promise<JsonObject> {
-    const response = await counted(request, (memory) => deps.conversations.show(found, memory));
-    if (response === null) throw noResponse(found.id);
-    void reply.header('x-generation-id', callIdOf(found.id));
+  async function show(keptResponse: KeptResponse, request: FastifyRequest, reply: FastifyReply): Promise<JsonObject> {
+    const response = await counted(request, (memory) => deps.conversations.show(keptResponse, memory));
+    if (response === null) throw noResponse(keptResponse.id);
+    void reply.header('x-generation-id', callIdOf(keptResponse.id));
     return response;
   }
 
@@ -95,12 +96,13 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
         },
       },
       async (request, reply) => {
-        const found = await find(request.params.response_id, callerOf(request));
+        const keptResponse = await find(request.params.response_id, callerOf(request));
         const { stream, starting_after: after } = request.query;
-        if (stream === true) return sendStream!(found, after, { request, reply, admission: admissionOf(request) });
+        if (stream === true)
+          return sendStream!(keptResponse, after, { request, reply, admission: admissionOf(request) });
         if (after !== undefined) throw afterWithoutStream();
-        await background!.endIfLost(found);
-        return show(found, request, reply);
+        await background!.endIfLost(keptResponse);
+        return show(keptResponse, request, reply);
       },
     );
     app.post<OfResponse>(
@@ -117,9 +119,9 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
         },
       },
       async (request, reply) => {
-        const found = await find(request.params.response_id, callerOf(request));
-        const isUnderWay = await background!.cancel(found);
-        const response = await show(found, request, reply);
+        const keptResponse = await find(request.params.response_id, callerOf(request));
+        const isUnderWay = await background!.cancel(keptResponse);
+        const response = await show(keptResponse, request, reply);
         if (!isUnderWay && response['status'] !== 'cancelled') throw cannotCancel(response);
         return response;
       },
@@ -138,10 +140,10 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
         },
       },
       async (request) => {
-        const found = await find(request.params.response_id, callerOf(request));
-        await kept!.delete(found);
-        background!.deleted(found.id);
-        return { id: found.id, object: 'response', deleted: true };
+        const keptResponse = await find(request.params.response_id, callerOf(request));
+        await keptResponses!.delete(keptResponse);
+        background!.deleted(keptResponse.id);
+        return { id: keptResponse.id, object: 'response', deleted: true };
       },
     );
     app.get<OfResponse & { Querystring: ItemPageQuery }>(
@@ -160,8 +162,8 @@ export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
       },
       async (request) => {
         const caller = callerOf(request);
-        const found = await find(request.params.response_id, caller);
-        const items = await counted(request, (memory) => deps.conversations.inputOf(found, caller, memory));
+        const keptResponse = await find(request.params.response_id, caller);
+        const items = await counted(request, (memory) => deps.conversations.inputOf(keptResponse, caller, memory));
         return pageOf(items, request.query);
       },
     );

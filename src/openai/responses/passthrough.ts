@@ -67,9 +67,9 @@ export const RESPONSES_PASSTHROUGH: Passthrough = {
   fields: FIELDS,
   isRetold: isContainerRun,
   changed({ input, metadata, store, background, tools, max_tool_calls: calls }, _text, _lists, offer) {
-    const given = isCount(calls) ? calls : null;
-    const limit = searchLimitAt(offer, given);
-    const told = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
+    const callCount = isCount(calls) ? calls : null;
+    const limit = searchLimitAt(offer, callCount);
+    const inputItems = Array.isArray(input) ? withPlainIds(withoutUnknown(withoutContainers(input))) : input;
     const sent = {
       // `metadata` is for the gateway's own logs.
       ...(metadata === undefined ? {} : { metadata: null }),
@@ -77,9 +77,9 @@ export const RESPONSES_PASSTHROUGH: Passthrough = {
       ...(background === undefined ? {} : { background: null }),
       // All consumers share the account at a provider, so it must store nothing. Without the field it would store.
       ...(store === false ? {} : { store: 'false' }),
-      ...(told === input ? {} : { input: JSON.stringify(told) }),
+      ...(inputItems === input ? {} : { input: JSON.stringify(inputItems) }),
       // Without a limit there is no highest price.
-      ...(limit !== null && limit !== given && searches({ tools, input }) ? { max_tool_calls: String(limit) } : {}),
+      ...(limit !== null && limit !== callCount && searches({ tools, input }) ? { max_tool_calls: String(limit) } : {}),
     };
     return { sent, dropped: Array.isArray(input) && input.some(isContainerRun) ? ['container_id'] : [] };
   },
@@ -137,17 +137,17 @@ const THINKING = 'reasoning.encrypted_content';
 const REFUSES_THINKING = /encrypted.?content|"include"/i;
 
 /**
- * The Responses API for a request whose response is told as this gateway's own. `told`: the members that its response
+ * The Responses API for a request whose response is told as this gateway's own. `calledOf`: members that its response
  * has instead of the provider's. If the response is kept, the provider is asked for the thinking: only the provider can
  * read it, and later requests that name the response need it.
  */
-export function ownPassthrough(told: (callId: string) => JsonObject, isKept: boolean): Passthrough {
+export function ownPassthrough(calledOf: (callId: string) => JsonObject, isKept: boolean): Passthrough {
   let asksThinking = isKept;
   return {
     ...RESPONSES_PASSTHROUGH,
-    changed(asked, text, lists, offer) {
-      const { sent, dropped } = RESPONSES_PASSTHROUGH.changed(asked, text, lists, offer);
-      const include = Array.isArray(asked['include']) ? (asked['include'] as unknown[]) : [];
+    changed(requestBody, text, lists, offer) {
+      const { sent, dropped } = RESPONSES_PASSTHROUGH.changed(requestBody, text, lists, offer);
+      const include = Array.isArray(requestBody['include']) ? (requestBody['include'] as unknown[]) : [];
       asksThinking &&= !include.includes(THINKING);
       if (!asksThinking || WITHOUT_THINKING.has(offer)) return { sent, dropped };
       return { sent: { ...sent, include: JSON.stringify([...include, THINKING]) }, dropped };
@@ -158,7 +158,7 @@ export function ownPassthrough(told: (callId: string) => JsonObject, isKept: boo
       WITHOUT_THINKING.add(offer);
       return true;
     },
-    decoder: (model, callId) => createResponsesDecoder(model, told(callId)),
+    decoder: (model, callId) => createResponsesDecoder(model, calledOf(callId)),
   };
 }
 
@@ -207,11 +207,11 @@ const KEPT_MAX = 2 * 1024 * 1024;
 const ENDS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
 /**
- * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the members `told`
+ * Reads the replies of OpenAI's Responses API. The client's response has this name of the model, and the `ownMembers`
  * instead of the provider's.
  */
-export function createResponsesDecoder(model: string, told: JsonObject = {}): NativeDecoder {
-  return new ResponsesDecoder({ model, ...told });
+export function createResponsesDecoder(model: string, ownMembers: JsonObject = {}): NativeDecoder {
+  return new ResponsesDecoder({ model, ...ownMembers });
 }
 
 class ResponsesDecoder implements NativeDecoder {
@@ -229,8 +229,8 @@ class ResponsesDecoder implements NativeDecoder {
   readonly #items: unknown[] = [];
   #keptLength = 0;
 
-  constructor(told: JsonObject) {
-    this.#own = told;
+  constructor(ownMembers: JsonObject) {
+    this.#own = ownMembers;
   }
 
   get claim(): JsonObject | null {
@@ -284,11 +284,11 @@ class ResponsesDecoder implements NativeDecoder {
       const data = { type: 'response.incomplete', sequence_number: next, response };
       return eventText(data.type, JSON.stringify(data));
     }
-    return eventText(held.type, withMembersOf(held.text, held.event, 'response', this.#told(end)));
+    return eventText(held.type, withMembersOf(held.text, held.event, 'response', this.#toldMembers(end)));
   }
 
-  takeUsage(given: JsonObject): void {
-    this.#usage = given;
+  takeUsage(claimedUsage: JsonObject): void {
+    this.#usage = claimedUsage;
   }
 
   takeWhole(reply: JsonObject, size: OutputSize): void {
@@ -302,15 +302,15 @@ class ResponsesDecoder implements NativeDecoder {
   }
 
   whole(text: string, reply: JsonObject, end: NativeEnd): string {
-    return withMembersOf(text.trim(), reply, null, this.#told(end));
+    return withMembersOf(text.trim(), reply, null, this.#toldMembers(end));
   }
 
-  cutWhole(said: string, end: NativeEnd): string {
-    const content = [{ type: 'output_text', text: said, annotations: [] }];
+  cutWhole(writtenText: string, end: NativeEnd): string {
+    const content = [{ type: 'output_text', text: writtenText, annotations: [] }];
     const { id = 'resp_cut' } = this.#own as { readonly id?: string };
     // Later requests can name the message of a response that is kept: its id contains that of the response.
     const message = { type: 'message', id: itemIdOf(id), role: 'assistant', status: 'incomplete', content };
-    return JSON.stringify({ id, ...this.#cutResponse(said === '' ? [] : [message], end) });
+    return JSON.stringify({ id, ...this.#cutResponse(writtenText === '' ? [] : [message], end) });
   }
 
   #takeResponse(response: JsonObject): void {
@@ -333,8 +333,8 @@ class ResponsesDecoder implements NativeDecoder {
     if (!isObject(action) || action['type'] === undefined || action['type'] === 'search') this.webSearches++;
   }
 
-  #told(end: NativeEnd): JsonObject {
-    return { ...this.#own, usage: shown(this.#usage ?? {}, end) };
+  #toldMembers(end: NativeEnd): JsonObject {
+    return { ...this.#own, usage: shownResponse(this.#usage ?? {}, end) };
   }
 
   #cutResponse(output: readonly unknown[], end: NativeEnd): JsonObject {
@@ -345,7 +345,7 @@ class ResponsesDecoder implements NativeDecoder {
       status: 'incomplete',
       incomplete_details: { reason: 'max_output_tokens' },
       output,
-      usage: shown(this.#usage ?? {}, end),
+      usage: shownResponse(this.#usage ?? {}, end),
       ...noteOf(end.cut),
     };
   }
@@ -359,7 +359,7 @@ const PICTURE = 'image_generation_call';
 
 function addItem(item: unknown, size: OutputSize): void {
   if (!isObject(item)) return;
-  const { type, content, summary, name, arguments: given, input, encrypted_content: sealed } = item;
+  const { type, content, summary, name, arguments: argumentValue, input, encrypted_content: sealed } = item;
   if (type === PICTURE) size.pictures++;
   if (!TOLD_BY_DELTAS.has(type)) return size.json(item);
   for (const parts of [content, summary])
@@ -369,7 +369,7 @@ function addItem(item: unknown, size: OutputSize): void {
       size.text(part['refusal']);
     }
   size.text(name);
-  size.text(given);
+  size.text(argumentValue);
   size.text(input);
   size.frame();
   size.sealed(sealed);
@@ -391,13 +391,15 @@ function claimOf(usage: JsonObject): JsonObject {
 const NO_CACHE = { cached_tokens: 0, cache_write_tokens: 0 };
 
 /** The usage of a reply with its cost. If the billed usage differs from the claim, it has the billed numbers. */
-function shown(given: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
-  const { input_tokens_details: details } = given;
+function shownResponse(responseMembers: JsonObject, { usage, cost, isCorrected }: NativeEnd): JsonObject {
+  const { input_tokens_details: details } = responseMembers;
   // Clients that read the API strictly fail without both members.
-  const claimed = isObject(details) ? { ...given, input_tokens_details: { ...NO_CACHE, ...details } } : given;
-  const named = { ...cost, ...costNamed(cost) };
-  if (!isCorrected) return { ...claimed, ...named };
+  const claimed = isObject(details)
+    ? { ...responseMembers, input_tokens_details: { ...NO_CACHE, ...details } }
+    : responseMembers;
+  const costMembers = { ...cost, ...costNamed(cost) };
+  if (!isCorrected) return { ...claimed, ...costMembers };
   const { prompt_tokens: input, completion_tokens: output, total_tokens: total, estimated } = usage;
   const billed = { input_tokens: input, output_tokens: output, total_tokens: total };
-  return { ...claimed, ...billed, ...(estimated === undefined ? {} : { estimated }), ...named };
+  return { ...claimed, ...billed, ...(estimated === undefined ? {} : { estimated }), ...costMembers };
 }

@@ -13,7 +13,7 @@ export interface ResponseFacts {
   readonly id: string;
   /** Epoch seconds. */
   readonly createdAt: number;
-  readonly asked: ResponsesBody;
+  readonly requestBody: ResponsesBody;
   /** Epoch seconds, for the end of the response. */
   readonly now: () => number;
   /** The response is kept for later requests. */
@@ -30,7 +30,7 @@ const count = (value: unknown): number => (typeof value === 'number' ? value : 0
 export function responseBase({
   id,
   createdAt,
-  asked,
+  requestBody,
   stored,
   previous,
   background,
@@ -44,41 +44,44 @@ export function responseBase({
     completed_at: null,
     background,
     error: null,
-    frequency_penalty: asked['frequency_penalty'] ?? 0,
+    frequency_penalty: requestBody['frequency_penalty'] ?? 0,
     incomplete_details: null,
-    instructions: asked.instructions ?? null,
-    max_output_tokens: asked.max_output_tokens ?? null,
-    model: asked.model,
+    instructions: requestBody.instructions ?? null,
+    max_output_tokens: requestBody.max_output_tokens ?? null,
+    model: requestBody.model,
     output: [],
-    parallel_tool_calls: asked.parallel_tool_calls ?? true,
-    presence_penalty: asked['presence_penalty'] ?? 0,
+    parallel_tool_calls: requestBody.parallel_tool_calls ?? true,
+    presence_penalty: requestBody['presence_penalty'] ?? 0,
     previous_response_id: previous,
-    reasoning: { effort: asked.reasoning?.['effort'] ?? null, summary: asked.reasoning?.['summary'] ?? null },
+    reasoning: {
+      effort: requestBody.reasoning?.['effort'] ?? null,
+      summary: requestBody.reasoning?.['summary'] ?? null,
+    },
     store: stored,
-    temperature: asked.temperature ?? 1,
-    text: asked.text ?? { format: { type: 'text' } },
-    tool_choice: asked.tool_choice ?? 'auto',
-    tools: asked.tools ?? [],
-    top_p: asked.top_p ?? 1,
+    temperature: requestBody.temperature ?? 1,
+    text: requestBody.text ?? { format: { type: 'text' } },
+    tool_choice: requestBody.tool_choice ?? 'auto',
+    tools: requestBody.tools ?? [],
+    top_p: requestBody.top_p ?? 1,
     truncation: 'disabled',
     usage: null,
-    metadata: asked.metadata ?? {},
+    metadata: requestBody.metadata ?? {},
   };
 }
 
 /**
- * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `given`: the arguments of its
+ * The end of a response: its status, the reason, and its usage. `now`: epoch seconds. `argumentTexts`: those of its
  * calls, which may be cut whatever reason the provider gives for the end.
  */
 export function endOfResponse(
   end: ChatEnd,
   now: number,
-  given: readonly string[],
+  argumentTexts: readonly string[],
 ): JsonObject & { readonly status: string } {
   const usage = responseUsage(end);
   const { tollgate, fault, finish } = end;
   const more = tollgate === undefined && fault === null ? {} : { tollgate: noted(tollgate, fault) };
-  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(given));
+  const reason = fault !== null ? 'max_output_tokens' : (INCOMPLETE[finish ?? ''] ?? cutReason(argumentTexts));
   return reason === undefined
     ? { status: 'completed', completed_at: now, usage, ...more }
     : { status: 'incomplete', incomplete_details: { reason }, usage, ...more };
@@ -93,8 +96,8 @@ export function failedResponse(fault: ChatFault, end: ChatEnd | null): JsonObjec
   return { ...failed, usage: responseUsage(end), ...more };
 }
 
-const cutReason = (given: readonly string[]): string | undefined =>
-  given.some(isOpenJson) ? 'max_output_tokens' : undefined;
+const cutReason = (argumentTexts: readonly string[]): string | undefined =>
+  argumentTexts.some(isOpenJson) ? 'max_output_tokens' : undefined;
 
 const noted = (tollgate: unknown, fault: ChatFault | null) => ({
   ...(tollgate as object | undefined),
@@ -186,21 +189,21 @@ export const reasoningItem = (
   encrypted_content: seals.seal(isEmpty(members) ? { reasoning_content: text } : members),
 });
 
-/** `given`: the arguments that the model wrote. */
+/** `argumentText`: the arguments that the model wrote. */
 export function callItem(
   id: string,
   callId: string,
   short: string,
-  given: string,
+  argumentText: string,
   registry: ToolRegistry,
   status: ItemStatus,
 ): JsonObject {
-  const { name, namespace, custom } = registry.named(short);
+  const { name, namespace, custom } = registry.toolOf(short);
   const common = { id, call_id: callId, name, ...(namespace === null ? {} : { namespace }), status };
   const isCut = status === 'incomplete';
   return custom
-    ? { ...common, type: 'custom_tool_call', input: isCut ? (contentOf(given) ?? '') : inputOf(given) }
-    : { ...common, type: 'function_call', arguments: given === '' && !isCut ? '{}' : given };
+    ? { ...common, type: 'custom_tool_call', input: isCut ? (contentOf(argumentText) ?? '') : inputOf(argumentText) }
+    : { ...common, type: 'function_call', arguments: argumentText === '' && !isCut ? '{}' : argumentText };
 }
 
 /** The status of an item whose response has ended. */
@@ -211,15 +214,15 @@ export const statusOf = (isLast: boolean, ofResponse: string): ItemStatus =>
  * The status of a call whose response has ended. In an incomplete response the last item is cut, and so are calls
  * whose arguments are not complete.
  */
-export const statusOfCall = (given: string, isLast: boolean, ofResponse: string): ItemStatus =>
-  ofResponse === 'incomplete' && (isLast || !isWholeJson(given)) ? 'incomplete' : 'completed';
+export const statusOfCall = (argumentText: string, isLast: boolean, ofResponse: string): ItemStatus =>
+  ofResponse === 'incomplete' && (isLast || !isWholeJson(argumentText)) ? 'incomplete' : 'completed';
 
 /** The text for a custom tool. If the model wrote no JSON, it wrote the text itself. */
-export const inputOf = (given: string): string => contentOf(given) ?? given;
+export const inputOf = (argumentText: string): string => contentOf(argumentText) ?? argumentText;
 
 /** The text in the JSON wrapper; null if the wrapper is missing or incomplete. */
-function contentOf(given: string): string | null {
-  const content = foreignObject(given, BOUNDS.reply)?.[CONTENT];
+function contentOf(argumentText: string): string | null {
+  const content = foreignObject(argumentText, BOUNDS.reply)?.[CONTENT];
   return typeof content === 'string' ? content : null;
 }
 

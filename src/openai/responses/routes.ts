@@ -20,7 +20,7 @@ import { createToolRegistry, runsHere } from './tools.ts';
 
 export interface ResponsesDeps extends WireDeps {
   /** null if the gateway keeps no responses. */
-  readonly kept: KeptResponses | null;
+  readonly keptResponses: KeptResponses | null;
   /** null if the gateway keeps no responses. */
   readonly background: Background | null;
   /** Open streams of accounts, also at other routes. */
@@ -29,15 +29,15 @@ export interface ResponsesDeps extends WireDeps {
 
 /** `/responses`, as clients of OpenAI's Responses API use it. Register it under `/api/v1`. */
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
-  const { kept, config } = deps;
+  const { keptResponses, config } = deps;
   const { messagesMax: itemsMax, chatBodyBytesMax: bytesMax } = config.limits;
-  const conversations = createConversations({ kept, itemsMax, bytesMax });
+  const conversations = createConversations({ keptResponses, itemsMax, bytesMax });
   const wire = responsesWire(deps, conversations);
   const answers = wireRoutes(deps, [wire], {
     wire,
     path: '/responses/input_tokens',
     schema: wire.schema,
-    named: 'input_tokens',
+    schemaName: 'input_tokens',
     more: { object: 'response.input_tokens' },
     described: {
       summary: 'Count the input tokens of a response',
@@ -69,7 +69,7 @@ interface ResponseMembers {
 }
 
 function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatWire<ResponsesBody> {
-  const { kept, background, now, config } = deps;
+  const { keptResponses, background, now, config } = deps;
   const route = {
     path: '/responses',
     schema: responsesSchema(config.limits.messagesMax),
@@ -89,18 +89,18 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
   return {
     ...route,
     ...wireFor(deps, { isKept: false, previous: null, isInBackground: false }),
-    async resolve(asked, bytes, caller, memory) {
-      refuseNeverKept(asked);
-      const isInBackground = asked.background === true;
-      if (isInBackground) refuseUnkept(asked, background !== null);
-      const isKept = kept !== null && asked.store !== false && !caller.anonymous;
-      const { previous_response_id: previousId, metadata } = asked;
+    async resolve(requestBody, bytes, caller, memory) {
+      refuseNeverKept(requestBody);
+      const isInBackground = requestBody.background === true;
+      if (isInBackground) refuseUnkept(requestBody, background !== null);
+      const isKept = keptResponses !== null && requestBody.store !== false && !caller.anonymous;
+      const { previous_response_id: previousId, metadata } = requestBody;
       const previous = previousId ?? null;
       const wire = { ...route, ...wireFor(deps, { isKept, previous, metadata, isInBackground }) };
-      const resolved = await conversations.resolve(asked, bytes, caller, memory);
+      const resolved = await conversations.resolve(requestBody, bytes, caller, memory);
       if (!isInBackground) {
         if (!isKept) return { ...resolved, wire };
-        const keeps = keepsResponse(kept, { caller, asked });
+        const keeps = keepsResponse(keptResponses, { caller, requestBody });
         return {
           ...resolved,
           wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), keeps }) },
@@ -110,12 +110,12 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
         responseBase({
           id: responseIdOf(callId),
           createdAt: Math.floor(now() / 1000),
-          asked,
+          requestBody,
           stored: true,
           previous,
           background: true,
         });
-      const inBackground = background!.answers({ caller, asked, first });
+      const inBackground = background!.answers({ caller, requestBody, first });
       return {
         ...streamed(resolved),
         wire: { ...wire, translate: (...request) => ({ ...wire.translate(...request), background: inBackground }) },
@@ -125,10 +125,10 @@ function responsesWire(deps: ResponsesDeps, conversations: Conversations): ChatW
 }
 
 /** The provider of a response in the background streams it, so that what came until it is cancelled is known. */
-function streamed({ asked, bytes }: Pick<Resolved<ResponsesBody>, 'asked' | 'bytes'>) {
-  const { background: _background, ...rest } = asked;
+function streamed({ requestBody, bytes }: Pick<Resolved<ResponsesBody>, 'requestBody' | 'bytes'>) {
+  const { background: _background, ...rest } = requestBody;
   const text = changedBody(bytes.toString('utf8'), { stream: 'true', background: null });
-  return { asked: { ...rest, stream: true }, bytes: Buffer.from(text) };
+  return { requestBody: { ...rest, stream: true }, bytes: Buffer.from(text) };
 }
 
 /** The parts of the wire that depend on one request. */
@@ -147,10 +147,10 @@ function wireFor(
       isKept,
     ),
     runsHere,
-    translate(asked, request) {
+    translate(requestBody, request) {
       const registry = createToolRegistry();
-      const { summary, isReturned } = asksThinking(asked);
-      const { body, dropped } = decodeRequest(asked, request, registry);
+      const { summary, isReturned } = asksThinking(requestBody);
+      const { body, dropped } = decodeRequest(requestBody, request, registry);
       return {
         body,
         dropped,
@@ -161,7 +161,7 @@ function wireFor(
             id: responseIdOf(callId),
             createdAt: Math.floor(request.now / 1000),
             now: () => Math.floor(clock() / 1000),
-            asked,
+            requestBody,
             stored: isKept,
             previous,
             background: isInBackground,

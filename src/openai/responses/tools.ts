@@ -19,9 +19,9 @@ interface ResponsesChatTools {
 
 /** Whether the gateway calls a tool of a request. Tools are in the request, in its items, or in namespaces of these. */
 export function runsHere({ tools, input }: ResponsesBody, request: WireRequest): boolean {
-  const anyHere = (given: unknown): boolean =>
-    Array.isArray(given) &&
-    (given as unknown[]).some(
+  const anyHere = (toolChoice: unknown): boolean =>
+    Array.isArray(toolChoice) &&
+    (toolChoice as unknown[]).some(
       (tool) =>
         isObject(tool) && ((tool['type'] === 'mcp' && serviceOf(tool, request) !== null) || anyHere(tool['tools'])),
     );
@@ -33,9 +33,9 @@ export const CONTENT = 'content';
 const NESTED_MAX = 4;
 const TOOLS_MAX = 1024;
 
-/** `given`: the tools of the request and of its items. Throws GatewayError. */
+/** `toolList`: the tools of the request and of its items. Throws GatewayError. */
 export function toChatTools(
-  given: readonly JsonObject[],
+  toolList: readonly JsonObject[],
   { tool_choice: choice }: ResponsesBody,
   options: ResponsesToolOptions,
 ): ResponsesChatTools {
@@ -55,7 +55,7 @@ export function toChatTools(
     if (read === null) dropped.push(String(tool['type']));
     else tools.push(read);
   };
-  given.forEach((tool, index) => add(tool, `tools[${index}]`, null, 0));
+  toolList.forEach((tool, index) => add(tool, `tools[${index}]`, null, 0));
   const { tools: allowed, choice: chosen } = chatChoice(choice, tools, dropped, options.registry);
   return { tools: allowed, choice: allowed.length > 0 ? chosen : undefined, dropped };
 }
@@ -73,12 +73,12 @@ function toChatTool(
   if (type !== 'function' && type !== 'custom') return null;
   if (typeof name !== 'string' || name === '' || name.length > 256) throw invalid(`${at}.name`, 'the name of the tool');
   const custom = type === 'custom';
-  const told = custom ? freeform(description, format as JsonObject | null | undefined) : description;
+  const descriptionText = custom ? freeform(description, format as JsonObject | null | undefined) : description;
   return {
     type: 'function',
     function: {
       name: options.registry.short(name, namespace, custom),
-      ...(typeof told === 'string' ? { description: told } : {}),
+      ...(typeof descriptionText === 'string' ? { description: descriptionText } : {}),
       parameters: custom
         ? { type: 'object', properties: { [CONTENT]: { type: 'string' } }, required: [CONTENT] }
         : (parameters ?? { type: 'object', properties: {} }),
@@ -114,16 +114,16 @@ function ofService(tool: JsonObject, at: string, request: WireRequest): ChatTool
 }
 
 /** The names in an array, or in the `tool_names` of an object; null without them. Throws GatewayError. */
-function toolNames(given: unknown, at: string): readonly string[] | null {
-  if (given === undefined || given === null) return null;
+function toolNames(namesValue: unknown, at: string): readonly string[] | null {
+  if (namesValue === undefined || namesValue === null) return null;
   // Ignoring it would allow tools that the client excludes.
-  if (isObject(given) && given['read_only'] === true)
+  if (isObject(namesValue) && namesValue['read_only'] === true)
     throw new GatewayError(
       'unprocessable',
       `The gateway selects tools only by their names: leave out ${at}.read_only, and name the tools in ${at}.tool_names`,
       { param: `${at}.read_only` },
     );
-  const names: unknown = Array.isArray(given) ? given : (given as JsonObject)['tool_names'];
+  const names: unknown = Array.isArray(namesValue) ? namesValue : (namesValue as JsonObject)['tool_names'];
   if (!Array.isArray(names) || names.length > 256 || names.some((one) => typeof one !== 'string' || one === ''))
     throw invalid(at, 'an array of at most 256 names of tools');
   return names as string[];
@@ -161,9 +161,9 @@ function chatChoice(
     registry.short(String(one['name']), typeof one['namespace'] === 'string' ? one['namespace'] : null);
   if (type === 'allowed_tools') {
     if (!Array.isArray(allowed)) throw invalid('tool_choice.tools', 'an array of tools');
-    const named = new Set((allowed as readonly JsonObject[]).map(short));
-    const left = tools.filter((tool) => tool.type === 'mcp' || named.has(tool.function!.name));
-    return { tools: left, choice: mode === 'required' ? 'required' : 'auto' };
+    const allowedNames = new Set((allowed as readonly JsonObject[]).map(short));
+    const remainingTools = tools.filter((tool) => tool.type === 'mcp' || allowedNames.has(tool.function!.name));
+    return { tools: remainingTools, choice: mode === 'required' ? 'required' : 'auto' };
   }
   if ((type === 'function' || type === 'custom') && typeof name === 'string')
     return { tools, choice: { type: 'function', function: { name: short({ name, namespace }) } } };
@@ -195,7 +195,7 @@ export interface ToolRegistry {
   /** The name for the model. A new tool gets a new name. */
   short(name: string, namespace: string | null, custom?: boolean): string;
   /** The tool as the client named it. An unknown name counts as a function. */
-  named(short: string): NamedTool;
+  toolOf(short: string): NamedTool;
 }
 
 export function createToolRegistry(): ToolRegistry {
@@ -218,6 +218,6 @@ export function createToolRegistry(): ToolRegistry {
       tools.set(short, { name, namespace, custom });
       return short;
     },
-    named: (short) => tools.get(short) ?? { name: short, namespace: null, custom: false },
+    toolOf: (short) => tools.get(short) ?? { name: short, namespace: null, custom: false },
   };
 }

@@ -89,17 +89,17 @@ export function chatRoutes(deps: ChatDeps): FastifyPluginAsync {
       config: { clientsAppend: true },
     },
     decode: (request, admitted) => readChat(bodyFrom(request), request.headers, admitted),
-    answer(asked, { request, client, onError }) {
-      const { body, caller } = asked;
+    answer(chatRequest, { request, client, onError }) {
+      const { body, caller } = chatRequest;
       const dialect = dialectOf(request);
-      const context = contextOf(deps, request, asked, dialect);
+      const context = contextOf(deps, request, chatRequest, dialect);
       const encoder = createChatEncoder({ dialect, asksUsage: asksUsage(body) });
       const options = { encoder, keepAlive, toHttp: (error: GatewayError) => toHttpError(error, dialect), onError };
       return {
         noun: 'A chat completion',
         model: body.model,
         open: chooseChat(body, context, onError),
-        write: (opened, sink) => writeChatReply(opened, sink, options),
+        write: (startedCall, sink) => writeChatReply(startedCall, sink, options),
         ...largeAnswers(client, { caller, model: body.model, onError }),
       };
     },

@@ -92,16 +92,16 @@ export function learnForm(
 ): EventForm | null {
   const expected = JSON.parse(text) as Record<string, unknown>;
   place(expected, PLACEHOLDER);
-  const wanted = JSON.stringify(expected);
+  const expectedJson = JSON.stringify(expected);
   const quoted = new RegExp(`"${key}"\\s*:\\s*"`, 'g');
   for (let tries = 0; tries < PLACES_MAX; tries++) {
-    const found = quoted.exec(text);
-    if (!found) return null;
+    const match = quoted.exec(text);
+    if (!match) return null;
     const start = quoted.lastIndex;
     const head = text.slice(0, start);
     const tail = text.slice(endOfString(text, start));
     // Only the right place gives the same chunk with the text replaced.
-    if (sameJson(head + PLACEHOLDER + tail, wanted)) return eventForm([head, tail], [OUTPUT], DATA, false);
+    if (sameJson(head + PLACEHOLDER + tail, expectedJson)) return eventForm([head, tail], [OUTPUT], DATA, false);
   }
   return null;
 }
@@ -115,9 +115,9 @@ export function endOfString(text: string, from: number): number {
   return i;
 }
 
-function sameJson(text: string, wanted: string): boolean {
+function sameJson(text: string, expectedJson: string): boolean {
   try {
-    return JSON.stringify(JSON.parse(text)) === wanted;
+    return JSON.stringify(JSON.parse(text)) === expectedJson;
   } catch {
     return false;
   }

@@ -93,7 +93,7 @@ export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
   learn(chunk: JsonObject, place: (chunk: JsonObject, value: string) => void): TextEvent | null {
     place(chunk, PLACEHOLDER);
     const events: CallEvent[] = [];
-    decodeChunk(chunk, { hear() {}, of: this.#ids.of }, events);
+    decodeChunk(chunk, { hear() {}, idOf: this.#ids.idOf }, events);
     const [event] = events;
     if (events.length !== 1 || !('json' in event!) || event.json.length !== 1 || event.json[0] !== PLACEHOLDER)
       return null;
@@ -235,10 +235,10 @@ export function createByteOutput(): ByteOutput {
     },
     take() {
       if (buffer === null || this.length === 0) return null;
-      const taken = buffer.subarray(0, this.length);
+      const written = buffer.subarray(0, this.length);
       buffer = null;
       this.length = 0;
-      return taken;
+      return written;
     },
   };
 }

@@ -133,16 +133,16 @@ export class ChunkRewriter {
 
   /** The claim is removed from the chunk, because only the last chunk carries usage. */
   #takeClaimOf(chunk: Record<string, unknown>): boolean {
-    const given = chunk['usage'];
-    if (given !== undefined) chunk['usage'] = undefined;
-    if (given === undefined || given === null) return false;
-    this.takeClaim(given);
+    const claimedUsage = chunk['usage'];
+    if (claimedUsage !== undefined) chunk['usage'] = undefined;
+    if (claimedUsage === undefined || claimedUsage === null) return false;
+    this.takeClaim(claimedUsage);
     return true;
   }
 
   /** A usage that the provider reports; null for none. */
-  takeClaim(given: unknown): void {
-    if (given !== null) this.#claim = largerClaim(this.#claim, given);
+  takeClaim(claimedUsage: unknown): void {
+    if (claimedUsage !== null) this.#claim = largerClaim(this.#claim, claimedUsage);
   }
 
   #addWaiting(chunk: Record<string, unknown>): void {
@@ -258,12 +258,12 @@ class StreamedChoices {
 
   /** Normalises the tool calls of a delta in place. Returns whether one of them is new, or waits for its name. */
   #takeCalls(index: number, delta: Record<string, unknown>, ends: boolean): boolean {
-    const given = delta['tool_calls'];
-    const deltas = Array.isArray(given) ? (given as unknown[]) : NONE;
+    const callDeltas = delta['tool_calls'];
+    const deltas = Array.isArray(callDeltas) ? (callDeltas as unknown[]) : NONE;
     if (deltas === NONE && !ends) return false;
-    const { calls, opened } = this.#toolCalls.normalise(index, deltas, ends);
+    const { calls, isOpened } = this.#toolCalls.normalise(index, deltas, ends);
     if (deltas !== NONE || calls.length > 0) delta['tool_calls'] = calls.length > 0 ? calls : undefined;
-    return opened;
+    return isOpened;
   }
 }
 

@@ -80,8 +80,8 @@ export class EventForms<F extends EventForm> {
     if (form !== this.#latest) this.#row = 0;
     const room = roomOf(this.#counter);
     const row = this.#row;
-    const found = findRun(form, bytes, start, end, framed, framed ? 1 + row : 1, room);
-    if (found !== null || row === 0) return found;
+    const eventRun = findRun(form, bytes, start, end, framed, framed ? 1 + row : 1, room);
+    if (eventRun !== null || row === 0) return eventRun;
     this.#row = 0;
     return findRun(form, bytes, start, end, framed, 1, room);
   }
@@ -225,7 +225,7 @@ export function findRun(
   let discount = 0;
   let length = 0;
   for (let more = true; more;) {
-    let said = 0;
+    let saidBytes = 0;
     let less = 0;
     for (let i = 0; ; i++) {
       const { isNumber, isOutput } = slots[i]!;
@@ -240,7 +240,7 @@ export function findRun(
         places[2 * events + 1] = at;
         if (isOutput) {
           const count = at - from - slot.escapes;
-          said += count;
+          saidBytes += count;
           if (count > NO_RUN_BYTES && mayBeRun(bytes, from, at)) less += runDiscount(bytes, from, at, count);
         }
       }
@@ -248,9 +248,9 @@ export function findRun(
       expect(parts[i]!);
       at += parts[i]!.length;
     }
-    if (at === -1 || at + tailLength > limit || counted + said - discount - less > room) break;
+    if (at === -1 || at + tailLength > limit || counted + saidBytes - discount - less > room) break;
     length += places[2 * events + 1]! - places[2 * events]!;
-    counted += said;
+    counted += saidBytes;
     discount += less;
     run.numberStart = slot.start;
     run.numberEnd = slot.end;

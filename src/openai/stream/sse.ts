@@ -54,8 +54,8 @@ export function createSseScanner(
   let firstLine = true;
   let stopped = false;
 
-  function dispatch(bytes: Buffer, start: number, end: number, refused: boolean, named: boolean): void {
-    if (end > start && !onData(bytes, start, end, refused, named)) stopped = true;
+  function dispatch(bytes: Buffer, start: number, end: number, refused: boolean, hasName: boolean): void {
+    if (end > start && !onData(bytes, start, end, refused, hasName)) stopped = true;
   }
 
   function takeLine(bytes: Buffer, from: number, end: number): void {

@@ -46,15 +46,16 @@ export async function callTool(
   options: CallToolOptions,
 ): Promise<ToolSaid> {
   const { pipeline, mcp, ask, parent, capped, timeoutMs, counter, gone } = options;
-  const given = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
-  if (given === null) return { text: 'Error: the arguments are not a JSON object', failed: true, callId: null };
+  const argumentMembers = call.arguments.trim() === '' ? {} : objectIn(call.arguments, options.limits);
+  if (argumentMembers === null)
+    return { text: 'Error: the arguments are not a JSON object', failed: true, callId: null };
   let callId: string | null = null;
   try {
     const request = await mcp.toCall(
       `${service}/${tool}`,
       {
-        turns: [{ role: 'user', parts: [{ kind: 'data', data: given }] }],
-        arguments: given,
+        turns: [{ role: 'user', parts: [{ kind: 'data', data: argumentMembers }] }],
+        arguments: argumentMembers,
         contextId: null,
         taskId: null,
         maxTokens: null,
@@ -71,19 +72,19 @@ export async function callTool(
       );
     const prepared = await pipeline.prepare({ ...request, capped, parent, timeoutMs }, newCallId());
     callId = prepared.id;
-    const said = createSaid();
+    const output = createSaid();
     for await (const frame of pipeline.run(prepared, gone)) {
       if (frame.type === 'data')
         for (const event of frame.data.events) {
           const part = partOf(event);
-          if (part !== null) said.push(part);
+          if (part !== null) output.push(part);
         }
       if (frame.type !== 'settled') continue;
       counter.settled(prepared, frame);
       const { finish, error } = contentResultOf(frame);
       if (finish === 'failed') return { text: cut(`Error: ${error ?? 'the tool failed'}`), failed: true, callId };
       return {
-        text: finish === 'cut' ? `${said.text()}\n[${error ?? 'The reply was cut'}]` : said.text(),
+        text: finish === 'cut' ? `${output.text()}\n[${error ?? 'The reply was cut'}]` : output.text(),
         failed: false,
         callId,
       };

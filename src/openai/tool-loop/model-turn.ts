@@ -17,11 +17,11 @@ export interface ToolCall {
 }
 
 /** A call as a member of a message. */
-export const askedOf = ({ id, name, arguments: given, further }: ToolCall): Record<string, unknown> => ({
+export const askedOf = ({ id, name, arguments: argumentText, further }: ToolCall): Record<string, unknown> => ({
   ...further,
   id,
   type: 'function',
-  function: { name, arguments: given },
+  function: { name, arguments: argumentText },
 });
 
 /** A finished turn of the model. */
@@ -70,11 +70,11 @@ export async function* modelTurn(
   let begun = !first;
 
   /** The chunk for the client; null if it has nothing for the client. */
-  function heard(chunk: Record<string, unknown>): Record<string, unknown> | null {
+  function readChunk(chunk: Record<string, unknown>): Record<string, unknown> | null {
     const [choice] = (chunk['choices'] ?? []) as Record<string, unknown>[];
     if (!choice) return null;
-    const { tool_calls: asked, role, ...delta } = (choice['delta'] ?? {}) as Record<string, unknown>;
-    if (Array.isArray(asked)) for (const one of asked as Record<string, unknown>[]) calls.collect(one);
+    const { tool_calls: callDeltas, role, ...delta } = (choice['delta'] ?? {}) as Record<string, unknown>;
+    if (Array.isArray(callDeltas)) for (const one of callDeltas as Record<string, unknown>[]) calls.collect(one);
     echoFields.add(delta);
     if (typeof delta['content'] === 'string' && delta['content'] !== '') {
       const gap = goesOn && words.length === 0 ? TURN_GAP : '';
@@ -91,9 +91,12 @@ export async function* modelTurn(
     return { ...chunk, id, choices: [{ ...choice, delta: spoken, finish_reason: null }] };
   }
   /** The frame for the client; null if the chunks have nothing for the client. */
-  function said(chunks: readonly Record<string, unknown>[], byteLength: number): Frame<ChatResult, EventBatch> | null {
+  function contentFrame(
+    chunks: readonly Record<string, unknown>[],
+    byteLength: number,
+  ): Frame<ChatResult, EventBatch> | null {
     const events = chunks.flatMap((chunk): CallEvent[] => {
-      const one = heard(chunk);
+      const one = readChunk(chunk);
       return one === null ? [] : [{ type: 'raw', chunk: one }];
     });
     const data = eventBatch(events, byteLength);
@@ -103,7 +106,7 @@ export async function* modelTurn(
   for await (const frame of frames) {
     if (frame.type === 'head' && first) yield frame;
     if (frame.type === 'data') {
-      const next = said(chunksIn(frame.data), frame.data.byteLength);
+      const next = contentFrame(chunksIn(frame.data), frame.data.byteLength);
       if (next !== null) yield next;
     }
     if (frame.type !== 'settled') continue;
@@ -113,9 +116,9 @@ export async function* modelTurn(
     const message = (choice?.['message'] ?? {}) as Record<string, unknown>;
     if (call.stream) {
       const chunks = before === null ? [] : chunksIn(before);
-      const last = said([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
+      const last = contentFrame([...chunks, { ...body, usage: undefined }], before?.byteLength ?? 1);
       if (last !== null) yield last;
-    } else heard({ choices: [{ delta: indexed(message) }] });
+    } else readChunk({ choices: [{ delta: indexed(message) }] });
     const text = words.join('');
     return {
       text,
@@ -163,7 +166,8 @@ function createCalls() {
     },
     all: (): readonly ToolCall[] => [...calls.values()],
     /** The characters of all arguments and further members. */
-    length: () => [...calls.values()].reduce((sum, { arguments: given }) => sum + given.length, furtherLength),
+    length: () =>
+      [...calls.values()].reduce((sum, { arguments: argumentText }) => sum + argumentText.length, furtherLength),
   };
 }
 

@@ -60,7 +60,7 @@ export function openToolLoop(
     const first: ChatBody = { ...body, tools: [...resolved.all] };
     const budget = runBudget(first, {
       catalog: deps.catalog,
-      tools: resolved.named.values(),
+      tools: resolved.toolsByName.values(),
       rounds,
       costMax: deps.budgetMax,
     });
@@ -89,8 +89,8 @@ class LatestTurn implements SentRequest {
   /** null before the first turn. */
   turn: SentRequest | null = null;
 
-  get asked(): boolean {
-    return this.turn?.asked === true;
+  get isRequested(): boolean {
+    return this.turn?.isRequested === true;
   }
 
   get dropped(): readonly string[] {
@@ -136,8 +136,8 @@ interface RunBudgetOptions {
  * `invalid_request`, `invalid_model`, `unprocessable`.
  */
 function runBudget(body: ChatBody, { catalog, tools, rounds, costMax }: RunBudgetOptions): MicroUsd {
-  const asked = maxCostOf(body);
-  if (asked !== null) return asked.amount;
+  const requestedCap = maxCostOf(body);
+  if (requestedCap !== null) return requestedCap.amount;
   const turn = turnCost(body, catalog);
   const all = turn * BigInt(rounds + 1) + dearest([...tools], catalog) * BigInt(rounds * CALLS_PER_ROUND);
   return max(turn, all < costMax ? all : costMax);
@@ -165,9 +165,9 @@ function turnCost(body: ChatBody, catalog: RunBudgetOptions['catalog']): MicroUs
 
 function dearest(tools: readonly ServerTool[], catalog: RunBudgetOptions['catalog']): MicroUsd {
   let most = 0n;
-  for (const [service, named] of Map.groupBy(tools, (tool) => tool.service))
+  for (const [service, serviceTools] of Map.groupBy(tools, (tool) => tool.service))
     for (const offer of catalog.resolve(service, 'tool').offers)
-      for (const { tool } of named) most = max(most, callCost(offer, tool));
+      for (const { tool } of serviceTools) most = max(most, callCost(offer, tool));
   return most;
 }
 

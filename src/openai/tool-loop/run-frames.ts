@@ -124,7 +124,7 @@ async function* runTurns(
   body: ChatBody,
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, RunEnd | null, undefined> {
   const { options, gone, counter, added } = state;
-  const { named } = options.tools;
+  const { toolsByName } = options.tools;
   for (let round = 0; ; round++) {
     let turn: TurnEnd | null;
     try {
@@ -159,12 +159,12 @@ async function* runTurns(
       );
     if (remainingMs(state) <= 0) return ended('length', outOfTime());
 
-    const known = (call: ToolCall): ServerTool => named.get(call.name) ?? { service: '', tool: call.name };
-    const activity = (call: ToolCall, said: ToolSaid | null): ToolActivity => ({
+    const known = (call: ToolCall): ServerTool => toolsByName.get(call.name) ?? { service: '', tool: call.name };
+    const activity = (call: ToolCall, toolOutput: ToolSaid | null): ToolActivity => ({
       id: call.id,
       ...known(call),
-      state: said === null ? 'running' : said.failed ? 'failed' : 'done',
-      generation: said?.callId ?? null,
+      state: toolOutput === null ? 'running' : toolOutput.failed ? 'failed' : 'done',
+      generation: toolOutput?.callId ?? null,
     });
     const { about } = options;
     if (about.stream)
@@ -173,17 +173,17 @@ async function* runTurns(
         state.providerName,
         calls.map((call) => activity(call, null)),
       );
-    const said = await callAll(state, calls);
+    const toolOutputs = await callAll(state, calls);
     if (about.stream)
       yield activityFrame(
         about,
         state.providerName,
-        calls.map((call, index) => activity(call, said[index]!)),
+        calls.map((call, index) => activity(call, toolOutputs[index]!)),
       );
     const content = turn.text === '' ? null : turn.text;
     added.push({ role: 'assistant', content, ...turn.echoFields, tool_calls: calls.map(askedOf) });
-    calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: said[index]!.text }));
-    state.addedLength += said.reduce((sum, { text }) => sum + text.length, turn.length);
+    calls.forEach(({ id }, index) => added.push({ role: 'tool', tool_call_id: id, content: toolOutputs[index]!.text }));
+    state.addedLength += toolOutputs.reduce((sum, { text }) => sum + text.length, turn.length);
     if (gone.aborted) return ended('length', leftByClient());
     if (state.addedLength > ADDED_MAX) return ended('length', tooLong());
   }
@@ -196,8 +196,8 @@ async function* nextTurn(
 ): AsyncGenerator<Frame<ChatResult, EventBatch>, TurnEnd | null, undefined> {
   const { options, context, run, gone, counter, texts } = state;
   if (state.ended !== null) throw state.ended;
-  const left = remainingMs(state);
-  if (left <= 0) throw outOfTime();
+  const timeLeft = remainingMs(state);
+  if (timeLeft <= 0) throw outOfTime();
   const { request, adapter } = toCall(turnBody(state, body, round), { ...context, output: () => new ChunkObjects() });
   const call = await options.pipeline.prepare(
     {
@@ -207,7 +207,7 @@ async function* nextTurn(
       capped: state.capped,
       parent: run.id,
       stickyKey: request.stickyKey ?? `${context.caller.account} ${run.id}`,
-      timeoutMs: left,
+      timeoutMs: timeLeft,
     },
     newCallId(),
   );
@@ -264,7 +264,7 @@ function callAll(state: ToolLoopState, calls: readonly ToolCall[]): Promise<read
   };
   const refused = (text: string): ToolSaid => ({ text: `Error: ${text}`, failed: true, callId: null });
   return allAtMost(CONCURRENT_MAX, [...calls.entries()], async ([index, call]) => {
-    const tool = options.tools.named.get(call.name);
+    const tool = options.tools.toolsByName.get(call.name);
     if (!tool) return refused('there is no tool with this name');
     if (index >= CALLS_MAX) return refused(`at most ${CALLS_MAX} tools can be called at once`);
     const timeoutMs = remainingMs(state);

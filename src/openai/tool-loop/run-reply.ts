@@ -76,10 +76,10 @@ export function runSettled(
   { about, text, counter, provider, providerName, added }: RunReply,
   { finishReason, calls, note, message }: RunEnd,
 ): SettledFrame<ChatResult> {
-  const asked = calls.map(askedOf);
+  const requestedCalls = calls.map(askedOf);
   const more: Record<string, unknown> = {};
   // Without these messages, the client's next request would lack the results of the tools.
-  if (asked.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
+  if (requestedCalls.length > 0 && added.length > 0) more['tollgate'] = { messages: added };
   if (note !== null) more['tollgate'] = { note: toHttpError(note).body.error };
   if (finishReason === 'error' && note !== null) more['error'] = toHttpError(note).body.error;
   const body = about.stream
@@ -92,8 +92,8 @@ export function runSettled(
             message: {
               ...message,
               role: 'assistant',
-              content: text === '' && asked.length > 0 ? null : text,
-              ...(asked.length > 0 ? { tool_calls: asked } : {}),
+              content: text === '' && requestedCalls.length > 0 ? null : text,
+              ...(requestedCalls.length > 0 ? { tool_calls: requestedCalls } : {}),
             },
             finish_reason: finishReason,
           },
@@ -102,10 +102,10 @@ export function runSettled(
         object: 'chat.completion',
         system_fingerprint: null,
       };
-  const deltas = { tool_calls: asked.map((call, index) => ({ index, ...call })) };
+  const deltas = { tool_calls: requestedCalls.map((call, index) => ({ index, ...call })) };
   const chunk = chunkOf(about, providerName, { delta: deltas, finish_reason: null });
   const result: ChatResult = {
-    before: about.stream && asked.length > 0 ? eventBatch([{ type: 'raw', chunk }]) : null,
+    before: about.stream && requestedCalls.length > 0 ? eventBatch([{ type: 'raw', chunk }]) : null,
     body,
     usage: counter.usage,
     promptCost: counter.promptCost,
@@ -196,12 +196,12 @@ class Counter implements RunCounter {
   }
 
   used(result: Parameters<RunCounter['used']>[0], charged: MicroUsd): void {
-    const { prompt_tokens: asked, completion_tokens: said, estimated } = result.usage;
+    const { prompt_tokens: promptTokens, completion_tokens: completionTokens, estimated } = result.usage;
     const { prompt, completion } = partsOfCharge(charged, result);
     this.promptCost += prompt;
     this.completionCost += completion;
-    if (typeof asked === 'number') this.#prompt += asked;
-    if (typeof said === 'number') this.#completion += said;
+    if (typeof promptTokens === 'number') this.#prompt += promptTokens;
+    if (typeof completionTokens === 'number') this.#completion += completionTokens;
     this.#estimated ||= estimated === true;
   }
 }

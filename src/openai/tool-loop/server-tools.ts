@@ -28,7 +28,7 @@ export interface ServerTools {
   readonly all: readonly ChatTool[];
   /** Only the client's functions. */
   readonly own: readonly ChatTool[];
-  readonly named: ReadonlyMap<string, ServerTool>;
+  readonly toolsByName: ReadonlyMap<string, ServerTool>;
 }
 
 /** Most functions that large models take. */
@@ -49,10 +49,10 @@ export async function resolveServerTools(
   toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
 ): Promise<ServerTools> {
   const own = tools.filter(({ type }) => type !== 'mcp');
-  const taken = new Set(own.flatMap(({ function: named }) => (named ? [named.name] : [])));
-  const named = new Map<string, ServerTool>();
+  const takenNames = new Set(own.flatMap(({ function: ownFunction }) => (ownFunction ? [ownFunction.name] : [])));
+  const toolsByName = new Map<string, ServerTool>();
   const all: ChatTool[] = [...own];
-  const { wanted, count } = await select(tools, toolsOf);
+  const { requestedTools, count } = await select(tools, toolsOf);
   if (own.length + count > TOOLS_MAX)
     throw invalid(
       `There are ${own.length + count} tools, but a model takes at most ${TOOLS_MAX}. Select some with allowed_tools`,
@@ -60,22 +60,22 @@ export async function resolveServerTools(
     );
   let bytes = 0;
   const pace = createPace(OWN_TURN_BYTES);
-  for (const { service, facts } of wanted) {
-    const name = functionName(service, facts.name, taken);
-    taken.add(name);
-    named.set(name, { service, tool: facts.name });
-    const shown = { name, description: facts.description, parameters: facts.inputSchema() };
-    const size = Buffer.byteLength(JSON.stringify(shown));
+  for (const { service, facts } of requestedTools) {
+    const name = functionName(service, facts.name, takenNames);
+    takenNames.add(name);
+    toolsByName.set(name, { service, tool: facts.name });
+    const shownTool = { name, description: facts.description, parameters: facts.inputSchema() };
+    const size = Buffer.byteLength(JSON.stringify(shownTool));
     bytes += size;
     if (bytes > TOOL_BYTES_MAX)
       throw invalid(
         `The descriptions of the tools have more than ${TOOL_BYTES_MAX} bytes. Select fewer tools with allowed_tools`,
         'tools',
       );
-    all.push({ type: 'function', function: shown });
+    all.push({ type: 'function', function: shownTool });
     await pace(size);
   }
-  return { all, own, named };
+  return { all, own, toolsByName };
 }
 
 const MEMBERS: readonly string[] = ['type', 'service', 'allowed_tools', 'disallowed_tools'];
@@ -89,21 +89,21 @@ interface RequestedTool {
 async function select(
   tools: readonly ChatTool[],
   toolsOf: (service: string) => Promise<readonly ToolFacts[]>,
-): Promise<{ readonly wanted: readonly RequestedTool[]; readonly count: number }> {
-  const asked = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
-  if (asked.length > SERVICES_MAX)
-    throw invalid(`tools names ${asked.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
-  for (const { tool, at } of asked) {
+): Promise<{ readonly requestedTools: readonly RequestedTool[]; readonly count: number }> {
+  const mcpTools = tools.flatMap((tool, index) => (tool.type === 'mcp' ? [{ tool, at: `tools[${index}]` }] : []));
+  if (mcpTools.length > SERVICES_MAX)
+    throw invalid(`tools names ${mcpTools.length} services, but at most ${SERVICES_MAX} are allowed`, 'tools');
+  for (const { tool, at } of mcpTools) {
     // A misspelt `allowed_tools` or `disallowed_tools` must not allow all tools.
     const stranger = Object.keys(tool).find((key) => !MEMBERS.includes(key));
     if (stranger !== undefined)
       throw invalid(unknownMember(`${at}.${printable(stranger, 64)}`, MEMBERS), `${at}.${printable(stranger, 64)}`);
   }
-  const listed = await Promise.all(asked.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
-  const wanted: RequestedTool[] = [];
+  const listed = await Promise.all(mcpTools.map(({ tool, at }) => listOf(tool.service!, `${at}.service`, toolsOf)));
+  const requestedTools: RequestedTool[] = [];
   const seen = new Map<string, Set<string>>();
   let count = 0;
-  for (const [index, { tool, at }] of asked.entries()) {
+  for (const [index, { tool, at }] of mcpTools.entries()) {
     const { allowed_tools: allowed, disallowed_tools: disallowed } = tool;
     const service = tool.service!;
     const all = listed[index]!;
@@ -116,10 +116,10 @@ async function select(
       names.add(facts.name);
       count++;
       // More are refused.
-      if (count <= TOOLS_MAX) wanted.push({ service, facts });
+      if (count <= TOOLS_MAX) requestedTools.push({ service, facts });
     }
   }
-  return { wanted, count };
+  return { requestedTools, count };
 }
 
 /** The tools with these names; null without names. Throws GatewayError for a name that the service does not have. */
@@ -159,13 +159,13 @@ async function listOf(
  * Makes `<service>__<tool>` of the characters that all models' APIs take. The name is the same each time, so that a
  * client can continue a conversation.
  */
-function functionName(service: string, tool: string, taken: ReadonlySet<string>): string {
+function functionName(service: string, tool: string, takenNames: ReadonlySet<string>): string {
   const plain = `${service}__${tool}`.replace(/[^a-zA-Z0-9_-]/g, '_');
-  if (plain.length <= NAME_MAX && !taken.has(plain)) return plain;
+  if (plain.length <= NAME_MAX && !takenNames.has(plain)) return plain;
   const digest = hash('sha256', JSON.stringify([service, tool]));
   for (let from = 0; ; from++) {
     const name = `${plain.slice(0, NAME_MAX - HASH_LENGTH - 1)}_${digest.slice(from, from + HASH_LENGTH)}`;
-    if (!taken.has(name)) return name;
+    if (!takenNames.has(name)) return name;
   }
 }
 

@@ -51,16 +51,16 @@ export function offersOf(catalog: Pick<Catalog, 'resolve' | 'knows'>, model: str
  */
 export function translateAsFar<B extends RoutedBody>(
   wire: ChatWire<B>,
-  asked: B,
+  requestBody: B,
   request: WireRequest,
 ): { readonly translation: Translation; readonly untranslatable: GatewayError | null } {
   request.isNative = true;
   try {
-    return { translation: wire.translate(asked, request), untranslatable: null };
+    return { translation: wire.translate(requestBody, request), untranslatable: null };
   } catch (error) {
-    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(asked, request))
+    if (!(error instanceof GatewayError) || error.code !== 'unprocessable' || wire.runsHere(requestBody, request))
       throw error;
-    const rest = { ...asked, tools: null, tool_choice: null, mcp_servers: null };
+    const rest = { ...requestBody, tools: null, tool_choice: null, mcp_servers: null };
     return { translation: wire.translate(rest, request), untranslatable: error };
   }
 }
@@ -72,22 +72,22 @@ export function translateAsFar<B extends RoutedBody>(
  */
 export function asNative<B extends RoutedBody>(
   wire: ChatWire<B>,
-  asked: B,
+  requestBody: B,
   bytes: Buffer,
   request: WireRequest,
 ): { readonly translation: Translation; readonly native: NativeRequestFacts | null } {
-  const { translation, untranslatable } = translateAsFar(wire, asked, request);
+  const { translation, untranslatable } = translateAsFar(wire, requestBody, request);
   const { native } = wire;
-  if (native === null || wire.runsHere(asked, request)) return { translation, native: null };
+  if (native === null || wire.runsHere(requestBody, request)) return { translation, native: null };
   const text = bytes.toString('utf8');
-  const fields = asked as unknown as NativeRequestFacts['asked'];
+  const fields = requestBody as unknown as NativeRequestFacts['requestBody'];
   return {
     translation,
     native: {
       wire: native,
       text,
-      asked: fields,
-      model: asked.model,
+      requestBody: fields,
+      model: requestBody.model,
       headers: request.headers,
       isLossy: untranslatable !== null || translation.dropped.length > 0 || native.loses(text),
       untranslatable,

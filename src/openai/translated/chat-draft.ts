@@ -28,22 +28,22 @@ export class ChatDraft implements TranslatedBody {
   readonly dropped: string[];
   readonly #isBridged: boolean;
 
-  constructor(asked: JsonObject, request: WireRequest, fields: ReadFields) {
+  constructor(requestBody: JsonObject, request: WireRequest, fields: ReadFields) {
     this.body = { model: request.model, messages: [] };
-    this.dropped = unread(asked, fields.all);
+    this.dropped = unread(requestBody, fields.all);
     this.#isBridged = request.isBridged;
     for (const [from, to] of fields.copied) {
-      const value = asked[from] ?? null;
+      const value = requestBody[from] ?? null;
       if (value !== null) this.body[to] = value;
     }
-    if (asked['stream'] === true) this.body.stream = true;
+    if (requestBody['stream'] === true) this.body.stream = true;
   }
 
   /** `system`: empty for none. */
   say(system: string, messages: readonly ChatMessage[]): void {
     // An agent or a tool takes parts.
-    const told = this.#isBridged ? messages : messages.map(inOneText);
-    this.body.messages = [...(system === '' ? [] : [{ role: 'system', content: system }]), ...told];
+    const draftMessages = this.#isBridged ? messages : messages.map(inOneText);
+    this.body.messages = [...(system === '' ? [] : [{ role: 'system', content: system }]), ...draftMessages];
   }
 
   /** Returns false if they are left out, and `choice` with them. `choice`: undefined for none. */

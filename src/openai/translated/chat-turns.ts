@@ -56,8 +56,8 @@ export function inOneText(message: ChatMessage): ChatMessage {
 }
 
 /** Names of the fields of a request that a translation does not read. null counts as absent. */
-export const unread = (asked: Readonly<Record<string, unknown>>, read: ReadonlySet<string>): string[] =>
-  Object.keys(asked).filter((name) => !read.has(name) && (asked[name] ?? null) !== null);
+export const unread = (requestBody: Readonly<Record<string, unknown>>, read: ReadonlySet<string>): string[] =>
+  Object.keys(requestBody).filter((name) => !read.has(name) && (requestBody[name] ?? null) !== null);
 
 /** The error for a field of another wire that has no meaning in a chat request. `right`: what the field must be. */
 export const invalid = (param: string, right: string): GatewayError =>

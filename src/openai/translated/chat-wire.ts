@@ -37,7 +37,7 @@ export interface ChatWire<B> {
    * Replaces what a request refers to by its content, which `memory` counts. The request is then translated by the
    * returned wire. Rejects with GatewayError. Absent: requests refer to nothing.
    */
-  resolve?(asked: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
+  resolve?(requestBody: B, bytes: Buffer, caller: Caller, memory: MoreMemory): Promise<Resolved<B>>;
   /** Throws GatewayError. */
   translate(body: B, request: WireRequest): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
@@ -45,7 +45,7 @@ export interface ChatWire<B> {
   /** Writes an error in the form of the wire. */
   toError(
     error: GatewayError,
-    asked: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
+    httpRequest: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
   ): { readonly status: number; readonly headers: Readonly<Record<string, string>>; readonly body: unknown };
 }
 
@@ -82,7 +82,7 @@ export interface Translation extends TranslatedBody {
   /** The reply is made in the background. Default: the client gets it. */
   readonly background?: InBackground;
   /** Keeps the reply for later requests while it is written. Default: it is not kept. */
-  readonly keeps?: (opened: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
+  readonly keeps?: (startedCall: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
 }
 
 /** A reply that is made while its client does not wait. */
@@ -97,7 +97,7 @@ export interface InBackground {
    * Lets `make` write the reply, and answers the client as soon as the money is locked. Rejects with the error of a
    * call that could not begin.
    */
-  answer(opened: StartedChat, client: ReplySink, make: (sink: ReplySink) => Promise<unknown>): Promise<void>;
+  answer(startedCall: StartedChat, client: ReplySink, make: (sink: ReplySink) => Promise<unknown>): Promise<void>;
 }
 
 /** A reply that is kept for later requests. */
@@ -111,7 +111,7 @@ interface KeepsReply {
 /** A request that refers to kept replies, with what they contain. */
 export interface Resolved<B> {
   readonly wire: ChatWire<B>;
-  readonly asked: B;
-  /** The JSON text of `asked`. */
+  readonly requestBody: B;
+  /** The JSON text of `requestBody`. */
   readonly bytes: Buffer;
 }

@@ -19,7 +19,7 @@ export interface CountedWire<B> {
   readonly schema: { readonly properties: object };
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
   /** The member of the answer that has the number. */
-  readonly named: string;
+  readonly schemaName: string;
   /** Further members of the answer. */
   readonly more: Readonly<Record<string, string>>;
   readonly wire: ChatWire<B>;
@@ -36,7 +36,7 @@ const TOKENS_PER_IMAGE = 1_400;
 export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown }>(
   app: FastifyInstance,
   { pipeline, config, onError, ...deps }: WireDeps,
-  { path, schema, described, named, more, wire }: CountedWire<B>,
+  { path, schema, described, schemaName, more, wire }: CountedWire<B>,
 ): void {
   const readBody = createReadBody<B>(config.limits, schema);
   const requestDeps = requestDepsOf({ ...deps, config });
@@ -65,20 +65,21 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
     return after(pipeline.lookUp(names[0]!, 'model'), () => void resolveAny(catalog, names, 'model'));
   }
 
-  function count(asked: B, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
+  function count(requestBody: B, request: FastifyRequest, reply: FastifyReply): void | Promise<void> {
     const { caller } = admissionOf(request);
     const { translation, untranslatable } = translateAsFar(
       wire,
-      asked,
-      new WireRequest(request, caller, asked.model, requestDeps),
+      requestBody,
+      new WireRequest(request, caller, requestBody.model, requestDeps),
     );
     return after(find(translation.body), () => {
       const { bytes, messages, images } = measurePrompt(translation.body);
       // These tools were left out of the translation, but a provider that speaks the wire gets them.
-      const tools = untranslatable === null ? 0 : tokenizedBytes(JSON.stringify(asked.tools ?? null));
+      const tools = untranslatable === null ? 0 : tokenizedBytes(JSON.stringify(requestBody.tools ?? null));
       void reply.header('request-id', request.id).send({
         ...more,
-        [named]: tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
+        [schemaName]:
+          tokensOf(bytes + tools) + messages * TOKENS_PER_MESSAGE + images * tokensPerImage(deps, translation),
       });
     });
   }
@@ -98,12 +99,12 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
         response: {
           200: {
             type: 'object',
-            required: [named],
+            required: [schemaName],
             properties: {
               ...Object.fromEntries(
                 Object.entries(more).map(([name, value]) => [name, { type: 'string', const: value }]),
               ),
-              [named]: { type: 'integer', description: 'Tokens.' },
+              [schemaName]: { type: 'integer', description: 'Tokens.' },
             },
           },
           ...errorsOf(wire),
@@ -114,13 +115,13 @@ export function addCountRoute<B extends RoutedBody & { readonly tools?: unknown 
       config: { ...refusesAs(wire), clientsAppend: true, ...wire.address?.config },
     },
     (request, reply) =>
-      after(readBody(request.body, request.headers, placeFor(request)), (given) => {
-        if (wire.resolve === undefined) return count(given, request, reply);
+      after(readBody(request.body, request.headers, placeFor(request)), (requestBody) => {
+        if (wire.resolve === undefined) return count(requestBody, request, reply);
         const bytes = request.body ?? Buffer.alloc(0);
         const memory = app.requestBodies.beside(request);
         return wire
-          .resolve(given, bytes, admissionOf(request).caller, memory)
-          .then(({ asked }) => count(asked, request, reply))
+          .resolve(requestBody, bytes, admissionOf(request).caller, memory)
+          .then(({ requestBody }) => count(requestBody, request, reply))
           .finally(memory.release);
       }),
   );

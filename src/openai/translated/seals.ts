@@ -10,29 +10,29 @@ export interface SealsDeps {
 /** Seals what a provider wants back, and opens what a client sends back, for one account and model. */
 export class Seals {
   readonly #thinking: SealedThinking;
-  readonly #of: ThinkingOf;
+  readonly #owner: ThinkingOf;
   readonly #sealedCalls: SealedCalls;
-  #opened: ReturnType<SealedCalls> | null = null;
+  #openedCalls: ReturnType<SealedCalls> | null = null;
 
-  constructor({ thinking, calls }: SealsDeps, of: ThinkingOf) {
+  constructor({ thinking, calls }: SealsDeps, owner: ThinkingOf) {
     this.#thinking = thinking;
-    this.#of = of;
+    this.#owner = owner;
     this.#sealedCalls = calls;
   }
 
   /** Signs a text that the client sees, see SealedThinking. */
   signing(): ReturnType<SealedThinking['signing']> {
-    return this.#thinking.signing(this.#of);
+    return this.#thinking.signing(this.#owner);
   }
 
   /** A signature that contains the members, because the client does not see the thinking. */
   seal(members: JsonObject): string {
-    return this.#thinking.seal(this.#of, members);
+    return this.#thinking.seal(this.#owner, members);
   }
 
   /** The members that a signature belongs to; null if this gateway did not make it for this owner and text. */
-  thought(shown: string, signature: string): JsonObject | null {
-    return this.#thinking.open(this.#of, shown, signature);
+  thought(shownText: string, signature: string): JsonObject | null {
+    return this.#thinking.open(this.#owner, shownText, signature);
   }
 
   /** The client's id of a call, with the members that its provider wants back. */
@@ -51,6 +51,6 @@ export class Seals {
   }
 
   get #calls(): ReturnType<SealedCalls> {
-    return (this.#opened ??= this.#sealedCalls(this.#of));
+    return (this.#openedCalls ??= this.#sealedCalls(this.#owner));
   }
 }

@@ -37,11 +37,11 @@ interface TranslatedEncoderOptions {
  */
 export const createTranslatedEncoder =
   (options: TranslatedEncoderOptions) =>
-  (opened: StartedChat): ReplyEncoder =>
-    new TranslatedEncoder(opened, options);
+  (startedCall: StartedChat): ReplyEncoder =>
+    new TranslatedEncoder(startedCall, options);
 
 class TranslatedEncoder implements ReplyEncoder {
-  readonly #opened: StartedChat;
+  readonly #startedCall: StartedChat;
   readonly #options: TranslatedEncoderOptions;
   #wire: WireEncoder | null = null;
   #ids: ToolCallIds | null = null;
@@ -50,8 +50,8 @@ class TranslatedEncoder implements ReplyEncoder {
   /** Something of a reply was written, so no other provider is asked. */
   #isSettled = false;
 
-  constructor(opened: StartedChat, options: TranslatedEncoderOptions) {
-    this.#opened = opened;
+  constructor(startedCall: StartedChat, options: TranslatedEncoderOptions) {
+    this.#startedCall = startedCall;
     this.#options = options;
   }
 
@@ -128,11 +128,11 @@ class TranslatedEncoder implements ReplyEncoder {
 
   /** Whether the provider that was asked last speaks the wire; undefined if no provider of the model does. */
   get #isNative(): boolean | undefined {
-    return this.#opened.about.sent.isNative;
+    return this.#startedCall.about.sent.isNative;
   }
 
   get #encoder(): WireEncoder {
-    return (this.#wire ??= this.#options.encoder(this.#opened.id));
+    return (this.#wire ??= this.#options.encoder(this.#startedCall.id));
   }
 
   get #toolCallIds(): ToolCallIds {

@@ -97,7 +97,7 @@ export function addTranslatedRoute<B extends RoutedBody>(
       const { body, dropped, encoder: wireEncoder, reframed, keeps, background } = translation;
       const headers = (chat: ReplyHeaders, isNative: boolean) => headersOf(chat, dropped, isNative);
       const translated = createTranslatedEncoder({ streamType, encoder: wireEncoder, idOf, headers });
-      const encoder = reframed ? (opened: StartedChat) => reframed(translated(opened)) : translated;
+      const encoder = reframed ? (startedCall: StartedChat) => reframed(translated(startedCall)) : translated;
       const options = { encoder, keepAlive, onError };
       const toHttp = (error: GatewayError) => wire.toError(error, request);
       const context = {
@@ -112,15 +112,15 @@ export function addTranslatedRoute<B extends RoutedBody>(
         noun: wire.noun,
         model: body.model,
         open: background ? (callId) => background.admit().then(() => open(callId, background.gone)) : open,
-        async write(opened, sink) {
+        async write(startedCall, sink) {
           if (background) {
             const quiet = { ...options, onError: untilGone(background.gone, onError) };
-            await background.answer(opened, sink, (made) => writeChatReply(opened, made, quiet));
+            await background.answer(startedCall, sink, (replySink) => writeChatReply(startedCall, replySink, quiet));
             // It is charged at its end, so a repeat must not begin it again.
             return true;
           }
-          const keeping = keeps?.(opened, sink, onError);
-          const charged = await writeChatReply(opened, keeping?.sink ?? sink, { ...options, toHttp });
+          const keeping = keeps?.(startedCall, sink, onError);
+          const charged = await writeChatReply(startedCall, keeping?.sink ?? sink, { ...options, toHttp });
           await keeping?.finish();
           return charged;
         },
@@ -145,8 +145,8 @@ const untilGone = (gone: CancelSignal, onError: (error: unknown) => void) => (er
 export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
   ({
     refusal: (error: GatewayError, request: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>) => {
-      const { body, ...told } = toError(error, request);
-      return { ...told, text: JSON.stringify(body) };
+      const { body, ...errorHead } = toError(error, request);
+      return { ...errorHead, text: JSON.stringify(body) };
     },
     refusesBelow: true,
   }) as const;
@@ -200,23 +200,27 @@ function createRead<B extends RoutedBody>(deps: WireDeps, wire: ChatWire<B>) {
     const { headers } = request;
     const bytes = bodyFrom(request);
     const { address } = wire;
-    const given = await readBody(bytes, headers, address && ((parsed) => address.place(parsed, request)));
+    const parsedBody = await readBody(bytes, headers, address && ((parsed) => address.place(parsed, request)));
     // The address is part of the hash, because the same body has another answer at another address.
     const at = address === undefined ? wire.path : `${wire.path} ${address.text(request)}`;
     const bodyHash = () => hash('sha256', `${at} ${hash('sha256', bytes)}`);
     const payer = await payerOf(payments, headers, admitted, bodyHash);
-    const resolved = (await wire.resolve?.(given, bytes, payer.caller, memory)) ?? { wire, asked: given, bytes };
-    const { asked } = resolved;
-    const wireRequest = new WireRequest(request, payer.caller, asked.model, requestDeps);
+    const resolved = (await wire.resolve?.(parsedBody, bytes, payer.caller, memory)) ?? {
+      wire,
+      requestBody: parsedBody,
+      bytes,
+    };
+    const { requestBody } = resolved;
+    const wireRequest = new WireRequest(request, payer.caller, requestBody.model, requestDeps);
     const publicOnly = config.webhooks?.allowPrivate === false;
-    const { translation, native } = isNative([wireRequest.model, ...(asked.models ?? [])])
-      ? asNative(resolved.wire, asked, resolved.bytes, wireRequest)
-      : { translation: resolved.wire.translate(asked, wireRequest), native: null };
+    const { translation, native } = isNative([wireRequest.model, ...(requestBody.models ?? [])])
+      ? asNative(resolved.wire, requestBody, resolved.bytes, wireRequest)
+      : { translation: resolved.wire.translate(requestBody, wireRequest), native: null };
     const body = withMaxCost(translation.body, headers['x-max-cost']);
     if (publicOnly) refusePrivateMedia(body);
     if (native !== null) {
-      refuseKeptAtProvider(native.asked, native.wire);
-      if (publicOnly) refusePrivateUrls(asked);
+      refuseKeptAtProvider(native.requestBody, native.wire);
+      if (publicOnly) refusePrivateUrls(requestBody);
     }
     const capped = body === translation.body ? translation : { ...translation, body };
     return { translation: capped, idOf: idsFor(wireRequest, capped), native, ...payer };

@@ -31,7 +31,7 @@ export interface WireEncoder {
   fail(fault: ChatFault, end: ChatEnd | null): void;
   take(): string;
   /** A reply that is not streamed. For `end` see the method of this name. */
-  whole(said: ChatSaid, end: ChatEnd): JsonObject;
+  whole(chatContent: ChatSaid, end: ChatEnd): JsonObject;
   /** A reply that is not streamed and has failed. */
   wholeFailure(fault: ChatFault): JsonObject;
 }
@@ -53,10 +53,10 @@ const endedEarly = ({ finish, fault }: ChatEnd): boolean =>
  * Whether the arguments of a call are not all that the model meant to write. A client must not run such a call.
  * `isLast`: no call follows it.
  */
-export function isCutCall(given: string, isLast: boolean, end: ChatEnd): boolean {
-  const progress = progressOf(given);
+export function isCutCall(argumentText: string, isLast: boolean, end: ChatEnd): boolean {
+  const progress = progressOf(argumentText);
   if (progress.isOpen || !endedEarly(end)) return progress.isOpen;
-  return given.trim() === '' ? isLast : !progress.isWhole;
+  return argumentText.trim() === '' ? isLast : !progress.isWhole;
 }
 
 /** How far a JSON object or array has come, which arrives in pieces. Each piece is read once. */
@@ -98,8 +98,8 @@ function progressOf(text: string): JsonProgress {
 }
 
 /** The arguments of a call as an object. Anything else that a model wrote is passed on as text inside an object. */
-export const argumentsOf = (given: string): JsonObject =>
-  given.trim() === '' ? {} : (objectIn(given, BOUNDS.reply) ?? { arguments: given });
+export const argumentsOf = (argumentText: string): JsonObject =>
+  argumentText.trim() === '' ? {} : (objectIn(argumentText, BOUNDS.reply) ?? { arguments: argumentText });
 
 /** Whether a text is an object or an array of which all brackets are closed. */
 export const isWholeJson = (text: string): boolean => progressOf(text).isWhole;

@@ -60,11 +60,11 @@ export class WireRequest {
   readonly #deps: WireRequestDeps;
   #seals: Seals | null = null;
 
-  /** `named`: the model as the client named it. */
+  /** `modelName`: the model as the client named it. */
   constructor(
     { id, headers, host, originalUrl }: Pick<FastifyRequest, 'id' | 'headers' | 'host' | 'originalUrl'>,
     caller: Caller,
-    named: string,
+    modelName: string,
     deps: WireRequestDeps,
   ) {
     const targets = deps.targets();
@@ -73,7 +73,7 @@ export class WireRequest {
     this.headers = headers;
     this.dialect = dialectOf({ originalUrl });
     this.now = deps.now();
-    this.model = withoutAlias(named, targets);
+    this.model = withoutAlias(modelName, targets);
     this.isBridged = isBridged(this.model) && !targets.model?.has(this.model);
     this.#host = host;
     this.#deps = deps;

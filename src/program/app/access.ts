@@ -94,7 +94,7 @@ async function openServer(
   { payments }: Money,
   challenge: Challenge,
 ): Promise<HttpListener> {
-  const { config, opened, offers, logger, onError } = foundation;
+  const { config, resources, offers, logger, onError } = foundation;
   const { metrics, refusals } = observers;
   const catalog = createCatalog();
   catalog.replace('config', offers);
@@ -118,7 +118,7 @@ async function openServer(
     formOf: formOfErrors,
   });
   metrics.show({ bodies: server.requestBodies });
-  opened.defer(() => server.close());
+  resources.defer(() => server.close());
   await allowPages(server, config.corsOrigins);
   countAnswers(server, metrics);
   refusals.watch(server);
@@ -147,13 +147,13 @@ async function openServer(
     catalog,
     onMissing: (reason) => logger.warn({ reason }, 'the web pages are missing, or older than their sources'),
   });
-  opened.defer(() => web.close());
+  resources.defer(() => web.close());
   return { server, web, catalog, trust, ownOrigin };
 }
 
 /** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(foundation: Foundation, observers: Observers, money: Money): Promise<Access> {
-  const { config, database, identity, logger, outages, opened, now, elapsed } = foundation;
+  const { config, database, identity, logger, outages, resources, now, elapsed } = foundation;
   const { ledger, payments } = money;
   const challenge: Challenge = { current: () => null };
   const http = await openServer(foundation, observers, money, challenge);
@@ -204,7 +204,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     anonymous: payments.open,
     now,
   });
-  opened.defer(() => authenticator.close());
+  resources.defer(() => authenticator.close());
   return {
     http,
     keys,

@@ -134,15 +134,19 @@ export async function mountAdministration(
     await mount(app, routes);
   };
   await mount(server, { administration: logged }, ADMIN);
-  const shown = { contentType: metrics.contentType, text: metricsText };
+  const metricsPage = { contentType: metrics.contentType, text: metricsText };
   await mount(server, {
-    metrics: metricsRoutes({ metrics: shown, access: config.metrics, gate: gateWithKey(gate, config.metricsKey) }),
+    metrics: metricsRoutes({
+      metrics: metricsPage,
+      access: config.metrics,
+      gate: gateWithKey(gate, config.metricsKey),
+    }),
   });
 }
 
 /** Archives of the ledger. A run that was killed while it dropped rows goes on now, beside the calls. */
 function openArchives({ foundation, money }: Phases): Archives {
-  const { config, database, networks, now, opened, logger } = foundation;
+  const { config, database, networks, now, resources, logger } = foundation;
   const archives = createArchives({
     config,
     database,
@@ -151,7 +155,7 @@ function openArchives({ foundation, money }: Phases): Archives {
     now,
     restTimes: ARCHIVE_REST_TIMES,
   });
-  opened.defer(() => archives.close());
+  resources.defer(() => archives.close());
   archives.finish().then(
     (name) => name !== null && logger.info({ archive: name }, 'the rest of the rows of an archive was dropped'),
     (error: unknown) => logger.warn({ err: error }, 'the rows of an archive cannot be dropped'),

@@ -42,18 +42,18 @@ export async function openAdministration(
   config: Config,
   { warn }: { readonly warn: (text: string) => void },
 ): Promise<Administration> {
-  await using opened = new AsyncDisposableStack();
+  await using resources = new AsyncDisposableStack();
   const clock = createSharedClock();
-  opened.defer(() => clock.close());
+  resources.defer(() => clock.close());
   const { now } = clock;
   const logger = { warn: (_fields: object, text: string) => warn(text) };
-  const { database, journal } = await openJournaled({ config, logger, opened, now });
+  const { database, journal } = await openJournaled({ config, logger, resources, now });
   await followDatabase(clock, database);
-  const ledger = await openLedger({ database, journal, opened, now }, () => {});
+  const ledger = await openLedger({ database, journal, resources, now }, () => {});
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });
-  opened.defer(() => server.close());
+  resources.defer(() => server.close());
   const own = new Set(config.services.map(({ service }) => service.name));
   const registered = await registeredNames(database);
   const gate = async ({ raw }: { readonly raw: IncomingMessage }) => noteAdministrator(raw, COMMAND);
@@ -113,7 +113,7 @@ export async function openAdministration(
     now,
     restTimes: 0,
   });
-  opened.defer(() => archives.close());
+  resources.defer(() => archives.close());
   const reconciliation = reconciliationRoutes({
     gate,
     database,
@@ -127,7 +127,7 @@ export async function openAdministration(
     { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }), reconciliation },
     { prefix: '/admin/v1' },
   );
-  const whole = opened.move();
+  const whole = resources.move();
   return {
     async request(method, path, body) {
       const { statusCode, body: text } = await server.inject({

@@ -53,8 +53,8 @@ export interface App {
  * everything that was opened is closed.
  */
 export async function createApp(config: Config, options: AppOptions = {}): Promise<App> {
-  await using opened = new AsyncDisposableStack();
-  const foundation = await openFoundation(config, options, opened);
+  await using resources = new AsyncDisposableStack();
+  const foundation = await openFoundation(config, options, resources);
   const observers = await openObservers(foundation);
   const money = await openMoney(foundation, observers);
   const access = await openAccess(foundation, observers, money);
@@ -63,10 +63,10 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   const phases: Phases = { foundation, observers, money, access, network, calls };
   const protocols = await openProtocols(phases);
   const analytics = await openOperator(phases, protocols);
-  return appOf(phases, protocols, analytics, opened.move());
+  return appOf(phases, protocols, analytics, resources.move());
 }
 
-function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, opened: AsyncDisposableStack): App {
+function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, resources: AsyncDisposableStack): App {
   const { config, database, logger } = phases.foundation;
   const { ledger, audit } = phases.money;
   const { http, keys, drain } = phases.access;
@@ -117,11 +117,11 @@ function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, opene
         closeTunnels: () => Promise.all([tunnels.close(drainMs), cluster.listener?.close(drainMs)]),
         stopCalls() {
           // Clients can still ask for what came of a response in the background, so it is cut and not failed.
-          openai.kept.background?.stop();
+          openai.keptParts.background?.stop();
           runningCalls.endAll(new GatewayStopping());
           openai.realtime.close();
         },
-        closeRest: () => opened.disposeAsync(),
+        closeRest: () => resources.disposeAsync(),
       }),
   };
 }

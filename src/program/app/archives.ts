@@ -72,9 +72,9 @@ export function createArchives(options: ArchivesOptions): Archives & {
     }
   };
   return {
-    start(asked) {
+    start(archiveRequest) {
       if (run?.state === 'running') throw new GatewayError('invalid_request', 'An archive is being made already');
-      running = make(asked);
+      running = make(archiveRequest);
     },
     status: async () => ({ archives: await registeredArchives(database.query), run }),
     async finish() {

@@ -35,7 +35,7 @@ export async function openBatches(
   { work, runs }: RouteParts,
   lineRoutes: (pipeline: Pipeline) => Readonly<Record<string, FastifyPluginAsync>>,
 ): Promise<BatchParts> {
-  const { config, database, identity, outages, opened, now, random, onError } = foundation;
+  const { config, database, identity, outages, resources, now, random, onError } = foundation;
   const { authenticator, drain } = access;
   const { webhooks } = work;
   const alone = database.engine === 'sqlite';
@@ -55,7 +55,7 @@ export async function openBatches(
   });
   // It never listens, so only lines reach these routes.
   const server = createServer({ limits: config.limits, onError });
-  opened.defer(() => server.close());
+  resources.defer(() => server.close());
   const lines = createLineCalls({
     pipeline: calls.pipeline,
     callerOf: authenticator.ofStored,
@@ -91,7 +91,7 @@ export async function openBatches(
       isStopping: drain.announced,
       onError: (error) => outages.failed('batches', { err: error }, 'a batch could not go on; it is tried again'),
     });
-    opened.defer(() => runner!.close());
+    resources.defer(() => runner!.close());
   };
   return {
     files,

@@ -27,7 +27,7 @@ export interface Analytics {
 
 /** The figures of calls by day, and the count of new accounts. Both follow the journal. */
 export async function openAnalytics(foundation: Foundation, health: OfferFigures): Promise<Analytics> {
-  const { config, database, outages, opened, now } = foundation;
+  const { config, database, outages, resources, now } = foundation;
   const { everyMs, retentionDays } = config.analytics;
   const isOff = everyMs === 0;
   const rollUp = createRollUp({
@@ -38,14 +38,14 @@ export async function openAnalytics(foundation: Foundation, health: OfferFigures
       outages.failed('figures', { err: error }, 'calls cannot be added to the figures; it is tried again'),
     ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),
   });
-  opened.defer(() => rollUp.close());
+  resources.defer(() => rollUp.close());
   const accounts = createKnownAccounts({
     database,
     now,
     everyMs: isOff ? null : ACCOUNTS_MS,
     onError: (error) => outages.failed('accounts', { err: error }, 'new accounts cannot be counted; it is tried again'),
   });
-  opened.defer(() => accounts.close());
+  resources.defer(() => accounts.close());
   await warnOfFewUsers(foundation);
   await recallTimes(foundation, health);
   return { rollUp, accounts, oldUsage: createOldUsage({ database, now, days: retentionDays }) };

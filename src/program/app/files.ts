@@ -24,7 +24,7 @@ export interface LargeFiles {
 const ORPHANS_EVERY_MS = 3_600_000;
 
 export async function openFiles({ foundation, network }: Phases): Promise<LargeFiles> {
-  const { config, database, logger, outages, opened, now } = foundation;
+  const { config, database, logger, outages, resources, now } = foundation;
   const { listener, peers } = network.cluster;
   const [files, ...former] = await openStores(config);
   // Files of a former store are served until they expire. The former store is a local folder, so it is searched first.
@@ -44,7 +44,7 @@ export async function openFiles({ foundation, network }: Phases): Promise<LargeF
     );
   clean();
   const cleaning = setInterval(clean, ORPHANS_EVERY_MS).unref();
-  opened.defer(() => clearInterval(cleaning));
+  resources.defer(() => clearInterval(cleaning));
   return { blobs, stores };
 }
 

@@ -71,7 +71,7 @@ interface Ground {
   /** Also hides the secrets of a configuration that is loaded later. */
   readonly hideInLogs: (config: Config) => void;
   /** Closes what the phases opened, the last one first. */
-  readonly opened: AsyncDisposableStack;
+  readonly resources: AsyncDisposableStack;
   /** The clock of the database. `now` is its time, unless the options have one. */
   readonly clock: SharedClock;
   /** Epoch milliseconds. */
@@ -99,24 +99,24 @@ export interface Foundation extends Ground {
 export async function openFoundation(
   config: Config,
   options: AppOptions,
-  opened: AsyncDisposableStack,
+  resources: AsyncDisposableStack,
 ): Promise<Foundation> {
-  const ground = openGround(config, options, opened);
+  const ground = openGround(config, options, resources);
   const { logger, clock, now } = ground;
   const { database, journal, identity } = await openOwnJournaled(ground);
   // Before anything has a time that other gateways compare with theirs.
   await followDatabase(clock, database);
   const onError = (error: unknown) => logger.debug({ err: error }, 'the Redis connection failed');
   const redis = config.redisUrl === null ? null : await connectRedis(config.redisUrl, { onError });
-  if (redis) opened.defer(() => redis.disconnect());
+  if (redis) resources.defer(() => redis.disconnect());
   const offers = await offersOf(config, { database, identity, now });
   const networks = config.chains.map(({ network }) => network);
   return { ...ground, database, journal, identity, redis, offers, networks };
 }
 
-function openGround(config: Config, options: AppOptions, opened: AsyncDisposableStack): Ground {
+function openGround(config: Config, options: AppOptions, resources: AsyncDisposableStack): Ground {
   const receivers = createLogReceivers(config, VERSION, () => logger);
-  opened.defer(async () => {
+  resources.defer(async () => {
     await receivers.close();
     await flush();
   });
@@ -128,7 +128,7 @@ function openGround(config: Config, options: AppOptions, opened: AsyncDisposable
   const elapsed = options.elapsed ?? options.now ?? performance.now.bind(performance);
   const outages = createOutageLog(logger, elapsed);
   const clock = openClock(options, outages);
-  opened.defer(() => clock.close());
+  resources.defer(() => clock.close());
   return {
     config,
     options,
@@ -136,7 +136,7 @@ function openGround(config: Config, options: AppOptions, opened: AsyncDisposable
     outages,
     logLinesLost: receivers.lost,
     hideInLogs: hide,
-    opened,
+    resources,
     clock,
     now: options.now ?? clock.now,
     elapsed,

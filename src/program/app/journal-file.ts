@@ -76,10 +76,10 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: GuardedJ
         throw new JournalLost(
           `${path} exists, but ${IDENTITY}, which authenticates it, is missing.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
         );
-      const { mac: given, ...head } = Object(entry) as RememberedHead & { readonly mac: unknown };
+      const { mac: macText, ...head } = Object(entry) as RememberedHead & { readonly mac: unknown };
       const expected = Buffer.from(mac(head));
-      const found = Buffer.from(typeof given === 'string' ? given : '');
-      if (found.byteLength === expected.byteLength && timingSafeEqual(found, expected)) return head;
+      const macBytes = Buffer.from(typeof macText === 'string' ? macText : '');
+      if (macBytes.byteLength === expected.byteLength && timingSafeEqual(macBytes, expected)) return head;
       throw new JournalLost(
         `${path} was not written with the identity of this gateway, or was changed since.\n` +
           `Use the identity that the database belongs to: identity.json of its data directory, or TOLLGATE_IDENTITY_SEED as its gateway has it.\n${ACCEPT}`,

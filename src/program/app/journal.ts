@@ -33,7 +33,7 @@ export { journalFile, JournalLost, openJournalFile, refuseMissingDatabase } from
 interface JournaledOptions {
   readonly config: GuardedJournal;
   readonly logger: { warn(fields: object, text: string): void };
-  readonly opened: AsyncDisposableStack;
+  readonly resources: AsyncDisposableStack;
   readonly now: () => number;
 }
 
@@ -72,15 +72,15 @@ export async function openOwnJournaled(
   return { database, journal, identity };
 }
 
-async function openGuarded({ config, opened }: JournaledOptions): Promise<OpenDatabase> {
+async function openGuarded({ config, resources }: JournaledOptions): Promise<OpenDatabase> {
   refuseMissingDatabase(config);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
-  opened.defer(() => database.close());
+  resources.defer(() => database.close());
   return database;
 }
 
 async function openWatch(
-  { config, logger, opened, now }: JournaledOptions,
+  { config, logger, resources, now }: JournaledOptions,
   database: OpenDatabase,
 ): Promise<JournalWatch> {
   const file = openJournalFile(config);
@@ -95,7 +95,7 @@ async function openWatch(
         : 'journal-head.json cannot be written: until it can, the gateway would not notice a loss of new records',
     );
   const journal = await watchJournal({ database, remembered, write: file.write, now, onError });
-  opened.defer(() => journal.close());
+  resources.defer(() => journal.close());
   return journal;
 }
 
@@ -149,7 +149,7 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
 }
 
 interface LedgerParts extends Journaled {
-  readonly opened: AsyncDisposableStack;
+  readonly resources: AsyncDisposableStack;
   readonly now: () => number;
 }
 
@@ -158,11 +158,11 @@ interface LedgerParts extends Journaled {
  * ledger commits.
  */
 export async function openLedger(
-  { database, journal, opened, now }: LedgerParts,
+  { database, journal, resources, now }: LedgerParts,
   onBatch: (batch: LedgerBatch) => void,
 ): Promise<Ledger> {
   const ledger = await createLedger({ database, now, onBatch: journal.noting(onBatch) });
-  opened.defer(() => ledger.close());
+  resources.defer(() => ledger.close());
   // No other process can have the embedded database open, so every lock that is held now belongs to a call that died
   // with its process.
   if (database.engine === 'sqlite') await expireOrphans(ledger);

@@ -13,7 +13,7 @@ const LEFT_OUT_LOGGED = 5;
 
 /** Tools: the routes of MCP, whose tools chats and agents can call too. */
 export function openMcp({ foundation, observers, money, access, network, calls }: Phases, parts: RouteParts): Mcp {
-  const { config, database, identity, logger, opened, now, elapsed, random, onError } = foundation;
+  const { config, database, identity, logger, resources, now, elapsed, random, onError } = foundation;
   const { http, oauth, payments } = access;
   const mcp = createMcp({
     pipeline: calls.pipeline,
@@ -54,7 +54,7 @@ export function openMcp({ foundation, observers, money, access, network, calls }
     onSessionEnded: observers.metrics.mcpSessionEnded,
     ...parts.keepAlive,
   });
-  opened.defer(() => mcp.close());
+  resources.defer(() => mcp.close());
   observers.metrics.show({ mcp: mcp.counts });
   observers.observer.readOperations(mcp.hasTool);
   parts.targets.add({ mcp: mcp.target });

@@ -31,7 +31,7 @@ export function openMedia(
   { tasks, webhooks }: Work,
   { blobs }: LargeFiles,
 ): MediaParts {
-  const { config, identity, logger, outages, opened, now, elapsed } = foundation;
+  const { config, identity, logger, outages, resources, now, elapsed } = foundation;
   const callbacks = createCallbacks(webhooks, identity.secret('callbacks of videos'));
   const videos = createVideos({
     pipeline: calls.pipeline,
@@ -49,7 +49,7 @@ export function openMedia(
     now,
     elapsed,
   });
-  opened.defer(() => videos.close());
+  resources.defer(() => videos.close());
   const fetchInputs = createFetchInputs(config.webhooks, access.http.server.requestBodies);
   return { videos, callbacks, fetchInputs };
 }
@@ -86,8 +86,8 @@ export async function mountVideos(
   const { tasks, offerOf } = work;
   const { blobs } = files;
   const ownUrl = () => ownUrlOf(config, server);
-  const made = { tasks, blobs, videos, callbacks, fetchInputs, config, now };
-  targets.add({ video: createVideoTarget({ catalog, ownUrl, ...made }) });
+  const parts = { tasks, blobs, videos, callbacks, fetchInputs, config, now };
+  targets.add({ video: createVideoTarget({ catalog, ownUrl, ...parts }) });
   const paid = { pipeline, idempotency, payments, quotes, quote, onError };
-  await mount(server, { videos: videoRoutes({ ...paid, ...made, offerOf }) }, API);
+  await mount(server, { videos: videoRoutes({ ...paid, ...parts, offerOf }) }, API);
 }

@@ -24,13 +24,13 @@ export interface Money {
 }
 
 export async function openMoney(foundation: Foundation, { metrics }: Observers): Promise<Money> {
-  const { config, options, database, journal, identity, offers, opened, networks, logger, now } = foundation;
-  const ledger = await openLedger({ database, journal, opened, now }, metrics.ledgerBatch);
+  const { config, options, database, journal, identity, offers, resources, networks, logger, now } = foundation;
+  const ledger = await openLedger({ database, journal, resources, now }, metrics.ledgerBatch);
   const receipts = createReceiptSigner(identity.receiptKey.privateKey);
   const prices = createPriceBook(database, now);
   await prices.remember(pricesOf(offers));
   const chains = await openPayments({ config, database, ledger, logger, networks, now });
-  opened.defer(chains.close);
+  resources.defer(chains.close);
   if (chains.funds !== null) metrics.showFunds(chains.figures);
   const payments = options.payments ?? chains.payments;
   return {

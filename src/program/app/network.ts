@@ -77,7 +77,7 @@ export async function openNetwork(
   money: Money,
   access: Access,
 ): Promise<Network> {
-  const { config, logger, opened, identity } = foundation;
+  const { config, logger, resources, identity } = foundation;
   const { drain, http, signIn, states } = access;
   // The cluster opens first: the registry needs this gateway's address for other gateways before it announces a tunnel
   // that they may call through.
@@ -123,7 +123,7 @@ export async function openNetwork(
       ...config.upstream,
     }),
   });
-  opened.defer(() => upstream.close());
+  resources.defer(() => upstream.close());
   return {
     registry,
     reservedNames,
@@ -137,7 +137,13 @@ export async function openNetwork(
   };
 }
 
-async function openCluster({ config: { cluster }, opened, database, identity, outages }: Foundation): Promise<Cluster> {
+async function openCluster({
+  config: { cluster },
+  resources,
+  database,
+  identity,
+  outages,
+}: Foundation): Promise<Cluster> {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };
   const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
@@ -148,11 +154,11 @@ async function openCluster({ config: { cluster }, opened, database, identity, ou
     url,
   });
   await listener.listen();
-  opened.defer(() => listener.close(0));
+  resources.defer(() => listener.close(0));
   const onError = (node: { readonly url: string }, error: unknown) =>
     outages.failed(`gateway ${node.url}`, { err: error, gateway: node.url }, 'another gateway could not be reached');
   const peers = createPeers({ secret, onError });
-  opened.defer(() => peers.close());
+  resources.defer(() => peers.close());
   return { listener, peers };
 }
 
@@ -163,7 +169,7 @@ interface RegistryPlace {
 }
 
 async function openRegistry(
-  { config, opened, database, logger, now }: Foundation,
+  { config, resources, database, logger, now }: Foundation,
   catalog: Catalog,
   { url, reservedNames }: RegistryPlace,
 ): Promise<Registry> {
@@ -181,12 +187,12 @@ async function openRegistry(
       ),
     onRestored: () => logger.info('the registry of providers reaches the database again'),
   });
-  opened.defer(() => registry.close());
+  resources.defer(() => registry.close());
   return registry;
 }
 
 async function openRouting(foundation: Foundation, registry: Registry): Promise<Routing> {
-  const { config, logger, outages, opened, database, redis, now, elapsed, random } = foundation;
+  const { config, logger, outages, resources, database, redis, now, elapsed, random } = foundation;
   const limiter = createRateLimiter({
     redis,
     now: elapsed,
@@ -205,13 +211,13 @@ async function openRouting(foundation: Foundation, registry: Registry): Promise<
   const onError = (error: Error) =>
     outages.failed('figures of offers', { err: error }, 'the figures of offers cannot be saved; they are saved later');
   const keptFigures = await openKeptFigures({ database, figures: health, now, onError });
-  opened.defer(() => keptFigures.close());
+  resources.defer(() => keptFigures.close());
   const arrivals = createArrivals({
     present: registry.isPresent,
     onReturned: registry.onReturned,
     waitMs: config.tunnel.waitMs,
   });
-  opened.defer(() => arrivals.close());
+  resources.defer(() => arrivals.close());
   return {
     graceMs: callGraceMs(config),
     limiter,

@@ -30,11 +30,11 @@ export interface Observers {
 
 /** The log of calls, metrics and traces. */
 export async function openObservers(foundation: Foundation): Promise<Observers> {
-  const { config, logger, outages, logLinesLost, opened, database, offers, clock, now, elapsed } = foundation;
+  const { config, logger, outages, logLinesLost, resources, database, offers, clock, now, elapsed } = foundation;
   const ownOffers = new Set(offers.map(({ id }) => id));
   const running = createRunningAttempts();
   const watch = watchLateAttempts({ running, logger, headTimeoutMs: config.upstream.headTimeoutMs, now: elapsed });
-  opened.defer(async () => watch.close());
+  resources.defer(async () => watch.close());
   const metrics = createMetrics({
     running,
     elapsed,
@@ -49,7 +49,7 @@ export async function openObservers(foundation: Foundation): Promise<Observers> 
     version: VERSION,
     onError: (error) => outages.failed('traces', { err: error }, 'traces could not be sent'),
   });
-  opened.defer(() => tracer.close());
+  resources.defer(() => tracer.close());
   // In development the reader of the log wants to see refused requests. In production anybody could fill the log with
   // them.
   const refusals = createRefusalLog(logger, config.mode === 'development' ? 'info' : 'debug');

@@ -25,7 +25,7 @@ import type { RouteParts } from './route-parts.ts';
 /** Models: chat in all its wires, what is translated to it, and what has routes of its own. */
 export interface OpenaiParts {
   readonly wires: ChatWireDeps;
-  readonly kept: KeptParts;
+  readonly keptParts: KeptParts;
   readonly batches: BatchParts;
   readonly realtime: Realtime;
 }
@@ -40,7 +40,7 @@ export async function openOpenai(
   const { config, identity, now, onError } = foundation;
   const { http, payments } = access;
   const { catalog } = http;
-  const kept = await openKept(phases);
+  const keptParts = await openKept(phases);
   parts.targets.add({ model: createModelTarget({ catalog, config, now }) });
   const secret = identity.secret('thinking of models');
   const wires: ChatWireDeps = {
@@ -54,15 +54,15 @@ export async function openOpenai(
     blobs: parts.files.blobs,
     thinking: createSealedThinking(secret),
     calls: createSealedCalls(secret),
-    kept: kept.kept,
-    background: kept.background,
+    keptResponses: keptParts.keptResponses,
+    background: keptParts.background,
     listeners: parts.listeners,
     now,
     onError,
     ...parts.keepAlive,
   };
   const batches = await openBatches(phases, parts, (linePipeline) => routesOfLines(wires, linePipeline));
-  return { wires, kept, batches, realtime: openRealtime(phases) };
+  return { wires, keptParts, batches, realtime: openRealtime(phases) };
 }
 
 export async function mountOpenai({ foundation, access, calls }: Phases, { wires }: OpenaiParts): Promise<void> {
@@ -95,7 +95,7 @@ const WIRES_OF_LINES: ReadonlySet<string> = new Set(['chat', 'completions', 'res
 
 /** Lines of batches call models alone: no tools that the gateway calls, and nothing that is kept for later requests. */
 function routesOfLines({ toolLoop: _tools, ...wires }: ChatWireDeps, pipeline: Pipeline): Routes {
-  const deps: ChatWireDeps = { ...wires, pipeline, targets: () => ({}), kept: null, background: null };
+  const deps: ChatWireDeps = { ...wires, pipeline, targets: () => ({}), keptResponses: null, background: null };
   const chat: Routes = Object.fromEntries(
     CHAT_WIRES.filter(({ name }) => WIRES_OF_LINES.has(name)).map((wire) => [wire.name, wire.routes(deps)]),
   );
@@ -105,19 +105,19 @@ function routesOfLines({ toolLoop: _tools, ...wires }: ChatWireDeps, pipeline: P
 /** Responses that are kept for later requests, and those that are made in the background. */
 interface KeptParts {
   /** Removes old ones, also if no new ones are kept. */
-  readonly keptResponses: KeptResponses;
+  readonly responseStore: KeptResponses;
   /** null if none are kept. */
-  readonly kept: KeptResponses | null;
+  readonly keptResponses: KeptResponses | null;
   readonly background: Background | null;
 }
 
 async function openKept({ foundation }: Phases): Promise<KeptParts> {
-  const { config, database, identity, opened, outages, now } = foundation;
+  const { config, database, identity, resources, outages, now } = foundation;
   const secret = identity.secret('kept responses');
-  const keptResponses = createKeptResponses({ database, limits: config.responses, secret, now });
-  if (config.responses.keepMs === 0) return { keptResponses, kept: null, background: null };
+  const responseStore = createKeptResponses({ database, limits: config.responses, secret, now });
+  if (config.responses.keepMs === 0) return { responseStore, keptResponses: null, background: null };
   const background = createBackground({
-    kept: keptResponses,
+    keptResponses: responseStore,
     onError: (error) =>
       outages.failed(
         'background',
@@ -128,8 +128,8 @@ async function openKept({ foundation }: Phases): Promise<KeptParts> {
   // No other process can have the embedded database open, so every response that is under way died with its process.
   if (database.engine === 'sqlite') await background.endOrphans();
   // After the tools that it may call were opened, so it is closed before them.
-  opened.defer(() => background.close());
-  return { keptResponses, kept: keptResponses, background };
+  resources.defer(() => background.close());
+  return { responseStore, keptResponses: responseStore, background };
 }
 
 function openRealtime({ foundation, access, network, calls }: Phases): Realtime {

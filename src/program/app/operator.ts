@@ -18,7 +18,7 @@ import { openSweeper, type Swept } from './sweeper.ts';
  */
 export async function openOperator(phases: Phases, protocols: Protocols): Promise<Analytics> {
   const { foundation, money, access, network, calls } = phases;
-  const { config, opened } = foundation;
+  const { config, resources } = foundation;
   const analytics = await openAnalytics(foundation, network.routing.health);
   const parts = accountParts(phases);
   await mountFigures(phases, analytics);
@@ -33,7 +33,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
     everyMs: config.billing.sweepMs,
     longestLockMs: calls.longestLockMs,
   });
-  opened.defer(() => sweeper.close());
+  resources.defer(() => sweeper.close());
   return analytics;
 }
 
@@ -43,7 +43,7 @@ function sweptOf(
   { openai, files, work }: Protocols,
   { oldUsage }: Analytics,
 ): Readonly<Record<string, Swept>> {
-  const { keptResponses, background } = openai.kept;
+  const { responseStore, background } = openai.keptParts;
   return {
     idempotency: calls.idempotency,
     nonces: access.nonces,
@@ -52,7 +52,7 @@ function sweptOf(
     quotes: calls.quotes,
     approvals: calls.approvals,
     blobs: files.blobs,
-    keptResponses,
+    keptResponses: responseStore,
     ...(background && { background }),
     files: openai.batches.files,
     batches: openai.batches.batches,

@@ -74,8 +74,8 @@ export async function openPayments(books: GatewayBooks): Promise<OpenPayments> {
   const away = new Set<string>();
   const chains = await openAll({
     ...(await rulesOf(paying, books, networks)),
-    onProblem: (level, problem, { error, ...of }) =>
-      logger[level](error === undefined ? of : { ...of, err: error }, problem),
+    onProblem: (level, problem, { error, ...context }) =>
+      logger[level](error === undefined ? context : { ...context, err: error }, problem),
     onChange(network, answers, error) {
       if (answers) away.delete(network);
       else away.add(network);

@@ -15,7 +15,7 @@ export type OpenPeople = ReturnType<typeof openPeople>;
 const FOLLOW_MS = 5_000;
 
 export function openPeople(foundation: Foundation, { sessions, members, limits }: PeopleParts) {
-  const { config, database, identity, outages, opened, now, elapsed } = foundation;
+  const { config, database, identity, outages, resources, now, elapsed } = foundation;
   const { issuer } = config.people;
   if (issuer === null) return null;
   const own = { ...config.people, issuer };
@@ -45,7 +45,7 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
   };
   const timer = setInterval(follow, FOLLOW_MS);
   follow();
-  opened.defer(async () => {
+  resources.defer(async () => {
     clearInterval(timer);
     await running;
   });

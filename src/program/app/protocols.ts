@@ -66,7 +66,7 @@ export async function openProtocols(phases: Phases): Promise<Protocols> {
   });
   network.cluster.listener?.share({
     tunnels: network.tunnels,
-    giveFile: (stream, asked) => void giveFile(files.stores, stream, asked),
+    giveFile: (stream, fileRequest) => void giveFile(files.stores, stream, fileRequest),
     endCall: endCall.here,
   });
   openai.batches.start();

@@ -36,16 +36,16 @@ export function createReload({ foundation, observers, money, access, network }: 
   const take = async (load: () => Config | Promise<Config>): Promise<ReloadReport> => {
     const next = await load();
     const { options, services, chains } = configDifferences(running, next);
-    const opened = openedChains.prepare === null ? [] : next.chains.filter(isNew(chains));
+    const addedChains = openedChains.prepare === null ? [] : next.chains.filter(isNew(chains));
     await packages.prepare(next.services.map(({ target }) => target));
     const offers = await offersOf(next, { database, identity, now });
     await prices.remember(pricesOf(offers));
     // Before the chains are opened: the error of a chain's node may contain the key from its URL.
     hideInLogs(next);
-    const prepared = await openedChains.prepare?.(opened);
+    const prepared = await openedChains.prepare?.(addedChains);
     // No step can fail from here on, so the reload takes effect completely or not at all.
     prepared?.commit();
-    signIn.addChains(opened);
+    signIn.addChains(addedChains);
     http.catalog.replace('config', offers);
     ownOffers.clear();
     for (const { id } of offers) ownOffers.add(id);
@@ -62,8 +62,15 @@ export function createReload({ foundation, observers, money, access, network }: 
       ...Object.fromEntries(LIVE_LIMITS.map((limit) => [limit, next.limits[limit]])),
     };
     const tunnel = { ...running.tunnel, providers: next.tunnel.providers };
-    running = { ...running, services: newServices, logLevel, limits, tunnel, chains: [...running.chains, ...opened] };
-    const open = new Set(opened.map(({ network }) => network));
+    running = {
+      ...running,
+      services: newServices,
+      logLevel,
+      limits,
+      tunnel,
+      chains: [...running.chains, ...addedChains],
+    };
+    const open = new Set(addedChains.map(({ network }) => network));
     const waiting = [...chains.added, ...chains.changed, ...chains.removed].filter((network) => !open.has(network));
     return {
       services,

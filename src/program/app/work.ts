@@ -21,7 +21,7 @@ export function openWork(
   { foundation, observers, money, access, network }: Phases,
   gaveUp: NonNullable<TaskSink['tellGivenUp']>,
 ): Work {
-  const { config, identity, database, logger, outages, opened, now, random } = foundation;
+  const { config, identity, database, logger, outages, resources, now, random } = foundation;
   const { ledger, prices, pastReceipts } = money;
   const offerOf = createOffersById(access.http.catalog);
   const tasks = createTasks({
@@ -47,25 +47,25 @@ export function openWork(
     onError,
     onLost: (lost) => logger.info({ ...lost }, 'a webhook was given up'),
   });
-  opened.defer(() => webhooks.close());
+  resources.defer(() => webhooks.close());
   const notices = createBudgetNotices({
     database,
     fetch: createGuardedFetch({ allowPrivate }),
     secret: identity.secret('account webhooks'),
     now,
     onNotice: ({ event: _event, time: _time, ...facts }, isOperators) => {
-      const { of, account, percent } = facts;
+      const { of: subject, account, percent } = facts;
       // Only a budget of the operator is an alert. A customer's own budget is the customer's concern, and many can be
       // reached at once.
       logger.warn(
         { ...(isOperators ? { alert: true } : {}), ...facts },
-        `a budget is spent to ${percent} %: ${of} of ${account}`,
+        `a budget is spent to ${percent} %: ${subject} of ${account}`,
       );
     },
     onLost: (lost) => logger.info({ ...lost }, 'the webhook of an account was given up'),
     onError: (error) => outages.failed('budgets', { err: error }, 'budgets could not be checked; it is tried again'),
   });
-  opened.defer(() => notices.close());
+  resources.defer(() => notices.close());
   return { tasks, webhooks, notices, offerOf };
 }
 
@@ -76,7 +76,7 @@ export function watchTasks(
   polls: TaskWatchOptions['polls'],
   pollsAtExpiry: TaskWatchOptions['pollsAtExpiry'],
 ): void {
-  const { config, database, outages, opened, now, random } = foundation;
+  const { config, database, outages, resources, now, random } = foundation;
   const watch = createTaskWatch({
     database,
     tasks,
@@ -94,5 +94,5 @@ export function watchTasks(
     alone: database.engine === 'sqlite',
     onError: (error) => outages.failed('tasks', { err: error }, 'running tasks cannot be checked; it is tried again'),
   });
-  opened.defer(() => watch.close());
+  resources.defer(() => watch.close());
 }

@@ -32,8 +32,8 @@ export class Access {
 
   /** The patterns, for an error. */
   toString(): string {
-    const shown = this.#lists.map(({ patterns }) => patterns.slice(0, SHOWN_MAX).join(', '));
-    return shown.join(', and its member to: ');
+    const shownPatterns = this.#lists.map(({ patterns }) => patterns.slice(0, SHOWN_MAX).join(', '));
+    return shownPatterns.join(', and its member to: ');
   }
 }
 

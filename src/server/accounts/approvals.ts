@@ -54,7 +54,7 @@ export interface ApprovalStore {
   /** The newest first; `key`: only those of this API key. */
   list(account: string, key: string | null, limit: number): Promise<readonly ApprovalUse[]>;
   /** False if it does not wait any more. `by`: the account that decides. */
-  decide(account: string, id: string, state: 'accepted' | 'refused', by: string): Promise<boolean>;
+  decide(account: string, id: string, state: 'accepted' | 'refused', decider: string): Promise<boolean>;
   /** Deletes approvals that expired at least a day ago, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;
 }
@@ -105,9 +105,9 @@ export function createApprovalStore(
       const [row] = await database.query(SQL.findApproval, [key, digest]);
       return row ? approvalOf(row) : null;
     },
-    async ask({ preview, ...asked }, instead, event) {
+    async ask({ preview, ...question }, instead, event) {
       const id = `apr_${randomBytes(16).toString('hex')}`;
-      const { account, key, digest, primitive, service, operation, quote, amount, expiresAt } = asked;
+      const { account, key, digest, primitive, service, operation, quote, amount, expiresAt } = question;
       const at = now();
       const sealed = texts.seal(sealOf(id), preview);
       const rows = await database.query(SQL.insertApproval, [
@@ -128,15 +128,15 @@ export function createApprovalStore(
       ]);
       if (rows.length === 0) return null;
       await database.query(SQL.noteApproval, [id, account, at, JSON.stringify(event(id))]);
-      return { ...asked, id, preview, state: 'waiting', createdAt: at, decidedAt: null, decidedBy: null };
+      return { ...question, id, preview, state: 'waiting', createdAt: at, decidedAt: null, decidedBy: null };
     },
     async get(account, id) {
       const [row] = await database.query(SQL.findApprovalById, [id, account]);
       return row ? useOf(row) : null;
     },
     list: async (account, key, limit) => (await database.query(SQL.listApprovals, [account, key, limit])).map(useOf),
-    decide: async (account, id, state, by) =>
-      (await database.query(SQL.decideApproval, [id, account, state, now(), by])).length > 0,
+    decide: async (account, id, state, decider) =>
+      (await database.query(SQL.decideApproval, [id, account, state, now(), decider])).length > 0,
     sweep: async (limit) => (await database.query(SQL.sweepApprovals, [now() - DAY_MS, limit])).length,
   };
 }

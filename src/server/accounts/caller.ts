@@ -68,10 +68,10 @@ export const mayAsk = ({ key, run }: Pick<Caller, 'key' | 'run'>): boolean =>
   key?.askAbove !== undefined && run === undefined;
 
 /** The caller with the content of its request, for one that mayAsk. `of`: what the content is sent to. */
-export function withContent(caller: Caller, of: string, whole: string | Uint8Array, waitMs = 0): Caller {
-  const digest = createHash('sha256').update(`${of}\n`).update(whole).digest('hex');
-  const shown = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  return { ...caller, content: { digest, preview: shown.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
+export function withContent(caller: Caller, contentName: string, whole: string | Uint8Array, waitMs = 0): Caller {
+  const digest = createHash('sha256').update(`${contentName}\n`).update(whole).digest('hex');
+  const previewText = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
+  return { ...caller, content: { digest, preview: previewText.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
 }
 
 interface CallerSession {

@@ -193,8 +193,8 @@ export function createServer({
     if (http.status >= 500 && !isOfProvider(known.code))
       onError(known.code === 'internal' ? error : (known.cause ?? known), request);
     void reply.code(http.status).headers(http.headers);
-    const asked = known.headers?.['www-authenticate'] === undefined ? null : challenge(request, known);
-    if (asked !== null) void reply.header('www-authenticate', asked);
+    const authenticate = known.headers?.['www-authenticate'] === undefined ? null : challenge(request, known);
+    if (authenticate !== null) void reply.header('www-authenticate', authenticate);
     void reply.send(http.body);
   });
 

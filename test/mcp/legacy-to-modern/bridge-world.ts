@@ -252,7 +252,7 @@ export async function startBridge(
         cap: null,
         quote: null,
         payment: null,
-        opened: null,
+        elicitationAction: null,
         events,
         capabilities: session.clientCapabilities,
         paramHeaders: {},

@@ -224,7 +224,7 @@ export async function startBridge(serverUrl: string, options: BridgeOptions = {}
       cap: null,
       quote: null,
       payment: null,
-      opened: null,
+      elicitationAction: null,
       events: inbound.acceptsEvents,
       capabilities: inbound.kind === 'modern' ? inbound.capabilities : {},
       paramHeaders: {},

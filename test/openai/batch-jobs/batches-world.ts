@@ -260,7 +260,7 @@ export async function batchWorld(engine: EngineName): Promise<BatchWorld> {
       upload: (...of) => life.step(() => api.upload(...of), dead),
       create: (...of) => life.step(() => creating(() => api.create(...of)), dead),
       find: (...of) => life.step(() => api.find(...of), dead),
-      look: (...of) => life.step(() => api.look(...of), dead),
+      lookUp: (...of) => life.step(() => api.lookUp(...of), dead),
       cancel: (...of) => life.step(() => api.cancel(...of), dead),
       remove: (...of) => life.step(() => api.remove(...of), dead),
     };

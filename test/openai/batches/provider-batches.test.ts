@@ -415,7 +415,7 @@ test('an answer about a batch that never ends is given up', async () => {
   const send: typeof upstream.send = (_, ...of) => upstream.send(endpoint as never, ...of);
   const api = createProviderBatchApi({ upstream: { send }, offerOf: () => offer, askMs: 200 });
   try {
-    await expect(api.look({ offer: 'o', account: 'a' }, 'batch_1')).rejects.toThrow(/took too long/);
+    await expect(api.lookUp({ offer: 'o', account: 'a' }, 'batch_1')).rejects.toThrow(/took too long/);
   } finally {
     await upstream.close();
   }

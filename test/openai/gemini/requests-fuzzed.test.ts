@@ -90,7 +90,15 @@ const offer: Offer = makeOffer();
 function passes(checked: GeminiBody, text: string): void {
   const asked: Record<string, unknown> = { ...checked };
   const wire = GEMINI_PASSTHROUGH;
-  const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
+  const given = {
+    wire,
+    text,
+    requestBody: asked,
+    model: 'acme/small',
+    headers: {},
+    isLossy: false,
+    untranslatable: null,
+  };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
   holds(capIn(wire, sent) === 7, text);
   holds(sent['model'] === (wire === GEMINI_PASSTHROUGH ? undefined : offer.model!.upstreamModel), text);

@@ -58,7 +58,7 @@ test.each([
   const said = (asked.messages[0] as { readonly content: string }).content;
   const added = tokenizedBytes(said) - Buffer.byteLength(said);
   expect(added).toBeGreaterThan(0);
-  expect(measureNative({ wire: MESSAGES_PASSTHROUGH, text, asked })).toMatchObject({
+  expect(measureNative({ wire: MESSAGES_PASSTHROUGH, text, requestBody: asked })).toMatchObject({
     bytes: Buffer.byteLength(text),
     added,
   });

@@ -308,7 +308,15 @@ const offer: Offer = makeOffer();
 
 function passes(wire: Passthrough, checked: unknown, text: string): void {
   const asked = checked as Record<string, unknown>;
-  const given = { wire, text, asked, model: 'acme/small', headers: {}, isLossy: false, untranslatable: null };
+  const given = {
+    wire,
+    text,
+    requestBody: asked,
+    model: 'acme/small',
+    headers: {},
+    isLossy: false,
+    untranslatable: null,
+  };
   const sent = JSON.parse(nativeBody(given, offer, { tokens: 7, isSet: true }).text) as Record<string, unknown>;
   holds(capIn(wire, sent) === 7, text);
   holds(sent['model'] === offer.model!.upstreamModel, text);

@@ -30,7 +30,7 @@ function eventsFor(reads: readonly Buffer[]): string {
       stored: false,
       previous: null,
       background: false,
-      asked: { model: 'acme/small' },
+      requestBody: { model: 'acme/small' },
       registry,
       thinking: {
         isAsked: true,

@@ -77,23 +77,23 @@ function stateOf({ call, state, expiresAt }: ApprovalUse, now: number): (typeof 
   return expiresAt <= now ? (state === 'refused' ? 'refused' : 'expired') : state;
 }
 
-async function viewApproval(of: ApprovalUse, { keys, now }: Pick<ApprovalsDeps, 'keys' | 'now'>) {
-  const key = await keys.find(of.key);
+async function viewApproval(approval: ApprovalUse, { keys, now }: Pick<ApprovalsDeps, 'keys' | 'now'>) {
+  const key = await keys.find(approval.key);
   return {
-    id: of.id,
-    state: stateOf(of, now()),
-    primitive: of.primitive,
-    service: of.service,
-    tool: of.operation,
-    highest_cost_usd: formatUsd(of.amount),
-    digest: of.digest,
-    preview: of.preview,
-    key: { hash: of.key, name: key?.label ?? null, member: key?.member ?? null },
-    created_at: timeOf(of.createdAt),
-    expires_at: timeOf(of.expiresAt),
-    decided_at: timeOf(of.decidedAt),
-    decided_by: of.decidedBy,
-    call: of.call,
+    id: approval.id,
+    state: stateOf(approval, now()),
+    primitive: approval.primitive,
+    service: approval.service,
+    tool: approval.operation,
+    highest_cost_usd: formatUsd(approval.amount),
+    digest: approval.digest,
+    preview: approval.preview,
+    key: { hash: approval.key, name: key?.label ?? null, member: key?.member ?? null },
+    created_at: timeOf(approval.createdAt),
+    expires_at: timeOf(approval.expiresAt),
+    decided_at: timeOf(approval.decidedAt),
+    decided_by: approval.decidedBy,
+    call: approval.call,
   };
 }
 
@@ -107,8 +107,8 @@ function listApprovals(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>,
   };
   app.get('/approvals', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { account, key } = callerOf(request);
-    const found = await deps.approvals.list(account, key?.restricted ? key.hash : null, LISTED_MAX);
-    return { data: await Promise.all(found.map((one) => viewApproval(one, deps))) };
+    const listed = await deps.approvals.list(account, key?.restricted ? key.hash : null, LISTED_MAX);
+    return { data: await Promise.all(listed.map((one) => viewApproval(one, deps))) };
   });
 }
 
@@ -140,20 +140,20 @@ function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>
       const { id } = request.params;
       if ((await deps.approvals.get(caller.account, id)) === null) throw notFound();
       await requireFreshSignature(caller, deps.nonces);
-      const by = caller.member?.account ?? caller.account;
+      const decider = caller.member?.account ?? caller.account;
       const state = request.body.decision === 'accept' ? 'accepted' : 'refused';
-      const isDecided = await deps.approvals.decide(caller.account, id, state, by);
-      const found = await deps.approvals.get(caller.account, id);
-      if (found === null) throw notFound();
+      const isDecided = await deps.approvals.decide(caller.account, id, state, decider);
+      const approval = await deps.approvals.get(caller.account, id);
+      if (approval === null) throw notFound();
       if (!isDecided)
         throw new GatewayError(
           'unprocessable',
-          `This call does not wait any more: it is ${stateOf(found, deps.now())}`,
+          `This call does not wait any more: it is ${stateOf(approval, deps.now())}`,
           {
             param: 'id',
           },
         );
-      return { data: await viewApproval(found, deps) };
+      return { data: await viewApproval(approval, deps) };
     },
   );
 }

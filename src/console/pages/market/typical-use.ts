@@ -70,10 +70,10 @@ interface UsedOffer {
 
 /** A model is charged by the units of its kind. Sound without a price of its own has that of text. */
 function ofModel(model: UsedOffer['model'], rates: UseRates): number {
-  const found = KINDS_OF_MODELS.find(([kind, { typicalUse }]) => typicalUse && model && isOfKind(model, kind));
+  const entry = KINDS_OF_MODELS.find(([kind, { typicalUse }]) => typicalUse && model && isOfKind(model, kind));
   const { prompt, completion, audio = prompt, audio_output = completion, character, per_minute } = rates;
   const prices = { prompt, completion, audio, audio_output, character, per_minute } as const;
-  const units: TypicalUnits = found?.[1].typicalUse?.units ?? { prompt: TOKENS, completion: TOKENS };
+  const units: TypicalUnits = entry?.[1].typicalUse?.units ?? { prompt: TOKENS, completion: TOKENS };
   let usd = 0;
   for (const [unit, count] of Object.entries(units) as readonly [TypicalUnit, number][])
     usd += unit === 'per_minute' ? count * (per_minute ?? 0) : millions(count, prices[unit]);

@@ -51,7 +51,7 @@ const DPOP = /^dpop /i;
 export function createOwnTokens({ find, resources, checkProof, attempts, now }: OwnTokensOptions): OwnTokens {
   const known = new Map<string, OwnToken>();
 
-  const look = (text: string, address: string): Promise<OwnToken> =>
+  const lookUp = (text: string, address: string): Promise<OwnToken> =>
     attempts.check(address, async () => {
       const token = await find(text);
       if (token === null) throw invalidToken();
@@ -62,9 +62,9 @@ export function createOwnTokens({ find, resources, checkProof, attempts, now }: 
 
   const prove = async (headers: IncomingHttpHeaders, text: string, jkt: string): Promise<void> => {
     const { dpop: proof } = headers;
-    const asked = askedOf(headers);
-    if (typeof proof !== 'string' || asked === undefined) throw proofError('is missing, and this token needs one');
-    await checkProof(proof, { method: asked.method, path: pathOf(asked), token: text, jkt });
+    const requested = askedOf(headers);
+    if (typeof proof !== 'string' || requested === undefined) throw proofError('is missing, and this token needs one');
+    await checkProof(proof, { method: requested.method, path: pathOf(requested), token: text, jkt });
   };
 
   return {
@@ -76,7 +76,7 @@ export function createOwnTokens({ find, resources, checkProof, attempts, now }: 
         if (proven) throw invalidToken();
         return null;
       }
-      return after<OwnToken, Caller>(known.get(text) ?? look(text, address), (token) => {
+      return after<OwnToken, Caller>(known.get(text) ?? lookUp(text, address), (token) => {
         if (token.expiresAt <= now()) {
           known.delete(text);
           throw tokenError('has expired');
@@ -84,8 +84,8 @@ export function createOwnTokens({ find, resources, checkProof, attempts, now }: 
         // A thief of a bound token would send it as a bearer token.
         if (proven !== (token.jkt !== null))
           throw tokenError(proven ? 'is a bearer token, not one of DPoP' : 'is bound to a key, and needs DPoP');
-        const asked = askedOf(headers);
-        if (!resources.isFor(token.resource, asked === undefined ? null : pathOf(asked)))
+        const requested = askedOf(headers);
+        if (!resources.isFor(token.resource, requested === undefined ? null : pathOf(requested)))
           throw tokenError(`is only for ${token.resource}: ask for a token for this address`);
         if (token.jkt === null) return callerOfKey(keys, token.key);
         return prove(headers, text, token.jkt).then(() => callerOfKey(keys, token.key));

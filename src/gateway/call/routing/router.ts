@@ -142,7 +142,7 @@ export function createRouter(options: RouterOptions): Router {
     for (const offer of offers) {
       const healthState = health.healthState(offer, account);
       if (healthState === 'open') continue;
-      const place = preferences.order.findIndex((wanted) => isProvider(offer, wanted));
+      const place = preferences.order.findIndex((providerName) => isProvider(offer, providerName));
       const first = healthState !== 'resting';
       const ordered = first && place !== -1;
       entries.push({
@@ -194,10 +194,14 @@ export function createRouter(options: RouterOptions): Router {
       // An offer in `probe` comes after all healthy ones, whatever its price. Those that rest are the last resort.
       const most = priceSpreadMax * Math.max(PRICE_FLOOR, weigh(best.offer));
       const affordable = others.filter(({ offer }) => isFair(offer, most, preferences, weigh));
-      const of = (isTurn: (state: HealthState) => boolean) =>
+      const ranked = (isTurn: (state: HealthState) => boolean) =>
         affordable.filter(({ healthState }) => isTurn(healthState));
-      const healthy = of((state) => state !== 'probe' && state !== 'resting');
-      for (const { offer } of [...healthy, ...of((state) => state === 'probe'), ...of((state) => state === 'resting')])
+      const healthy = ranked((state) => state !== 'probe' && state !== 'resting');
+      for (const { offer } of [
+        ...healthy,
+        ...ranked((state) => state === 'probe'),
+        ...ranked((state) => state === 'resting'),
+      ])
         chosen.push(offer);
       return chosen.slice(0, attemptsMax);
     },
@@ -226,13 +230,13 @@ function narrow(
       : offers.filter((offer) => accepts(preferences, offer, boundPriceOf));
   if (allowFallbacks || order.length === 0) return accepted;
   // Without fallbacks only one provider may serve: the first in `order` that has an accepted offer.
-  const wanted = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
-  return wanted === undefined ? [] : accepted.filter((offer) => isProvider(offer, wanted));
+  const firstProvider = order.find((one) => accepted.some((offer) => isProvider(offer, one)));
+  return firstProvider === undefined ? [] : accepted.filter((offer) => isProvider(offer, firstProvider));
 }
 
 function accepts(preferences: RoutePreferences, offer: Offer, boundPriceOf: (offer: Offer) => Price): boolean {
   const { order, only, ignore, maxPrice, declared, allowFallbacks } = preferences;
-  const isThis = (wanted: string) => isProvider(offer, wanted);
+  const isThis = (providerName: string) => isProvider(offer, providerName);
   if (only.length > 0 && !only.some(isThis)) return false;
   if (ignore.some(isThis)) return false;
   if (!allowFallbacks && order.length > 0 && !order.some(isThis)) return false;
@@ -256,16 +260,17 @@ function accepts(preferences: RoutePreferences, offer: Offer, boundPriceOf: (off
  */
 function isFair(offer: Offer, most: number, { order, only, maxPrice }: RoutePreferences, weigh: Weigh): boolean {
   if (offer.endpoint.kind === 'direct' || weigh(offer) <= most || maxPrice !== null) return true;
-  return [...order, ...only].some((wanted) => isProvider(offer, wanted));
+  return [...order, ...only].some((providerName) => isProvider(offer, providerName));
 }
 
 /**
  * Ids are public keys. Base58 is compared exactly, hex without regard to case. Names are compared without regard to
  * case.
  */
-function isProvider({ provider: { id, name } }: Offer, wanted: string): boolean {
-  if (id === wanted || (name.length === wanted.length && name.toLowerCase() === wanted.toLowerCase())) return true;
-  return id.startsWith('0x') && id === wanted.toLowerCase();
+function isProvider({ provider: { id, name } }: Offer, providerName: string): boolean {
+  if (id === providerName || (name.length === providerName.length && name.toLowerCase() === providerName.toLowerCase()))
+    return true;
+  return id.startsWith('0x') && id === providerName.toLowerCase();
 }
 
 function sortKey(offer: Offer, sort: RoutePreferences['sort'], health: Health, weigh: Weigh): number {

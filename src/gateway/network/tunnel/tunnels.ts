@@ -77,8 +77,8 @@ const LIMITS: TunnelsLimits = {
 export const networkOfProvider =
   (registry: Pick<Registry, 'locate'>, tunnels: Pick<Tunnels, 'network'>) =>
   ({ endpoint }: Pick<Offer, 'endpoint'>): string | null => {
-    const found = endpoint.kind === 'tunnel' ? registry.locate(endpoint.provider) : null;
-    return found?.kind === 'here' ? tunnels.network(found.connection) : null;
+    const location = endpoint.kind === 'tunnel' ? registry.locate(endpoint.provider) : null;
+    return location?.kind === 'here' ? tunnels.network(location.connection) : null;
   };
 
 /** Accepts the dials of providers' proxies on a server, and manages their tunnels. */

@@ -99,7 +99,7 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
       cap: own.cap,
       quote: own.quote,
       payment,
-      opened: null,
+      elicitationAction: null,
       events,
       capabilities: {},
       paramHeaders: null,
@@ -111,8 +111,11 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
       async call({ traceparent, wantsReceipt, cap, quote }) {
         if (!targetAdapter || !there()) throw new GatewayError('invalid_model', unknown());
         const context = { caller, requestId, traceparent, wantsReceipt };
-        const made = capCost(await targetAdapter.toCall(name, { ...read.ask, stream: parts.isHeard }, context), cap);
-        return { ...made, quote, ...(payment ? { payment } : {}) };
+        const callRequest = capCost(
+          await targetAdapter.toCall(name, { ...read.ask, stream: parts.isHeard }, context),
+          cap,
+        );
+        return { ...callRequest, quote, ...(payment ? { payment } : {}) };
       },
       events: parts.events,
       response: parts.response,

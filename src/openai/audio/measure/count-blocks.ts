@@ -49,8 +49,8 @@ const CLUSTER = Buffer.from('1f43b675', 'hex');
 
 /** Behind bytes that are no element, readers look for the next cluster. */
 function nextCluster(file: Uint8Array, at: number): number {
-  const found = Buffer.from(file.buffer, file.byteOffset, file.byteLength).indexOf(CLUSTER, at);
-  return found < 0 ? file.byteLength : found;
+  const clusterAt = Buffer.from(file.buffer, file.byteOffset, file.byteLength).indexOf(CLUSTER, at);
+  return clusterAt < 0 ? file.byteLength : clusterAt;
 }
 
 const LACING = 0x06;

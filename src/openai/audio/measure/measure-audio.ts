@@ -48,14 +48,14 @@ const threads = { small: new ReadingThread(HEAP_MIB), large: new ReadingThread(H
  */
 export async function measureAudio(bytes: Buffer, share: string): Promise<MeasuredAudio> {
   const thread = bytes.byteLength <= SMALL_BYTES ? threads.small : threads.large;
-  let found: MeasuredAudio | null;
+  let measured: MeasuredAudio | null;
   try {
-    found = (await thread.readFile(share, WORKER, bytes, CPU_MS)) as MeasuredAudio | null;
+    measured = (await thread.readFile(share, WORKER, bytes, CPU_MS)) as MeasuredAudio | null;
   } catch (error) {
     throw refusal('cannot be read', error);
   }
-  if (found === null || !Number.isFinite(found.secondsMax)) throw refusal('has no sound that can be measured');
-  return found;
+  if (measured === null || !Number.isFinite(measured.secondsMax)) throw refusal('has no sound that can be measured');
+  return measured;
 }
 
 const refusal = (why: string, cause?: unknown) =>

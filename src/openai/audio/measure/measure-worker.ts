@@ -79,17 +79,17 @@ async function measure(input: Input, file: Uint8Array): Promise<MeasuredAudio | 
   const tracks = await input.getTracks();
   if (tracks.length > TRACKS_MAX) throw new Error(`it has more than ${TRACKS_MAX} tracks`);
   for (const track of tracks) {
-    const found = await countPackets(track, format, Math.min(packetsLeft, fileBytes));
-    packetsLeft -= found.packets;
-    explained += PACKET_HEADER_BYTES * found.packets;
+    const counted = await countPackets(track, format, Math.min(packetsLeft, fileBytes));
+    packetsLeft -= counted.packets;
+    explained += PACKET_HEADER_BYTES * counted.packets;
     if (!track.isAudioTrack()) {
-      explained += found.bytes;
+      explained += counted.bytes;
       continue;
     }
     bytesPerS = await rawBytesPerS(track);
     // Timestamps and the size of a sample are what the file says. A decoder goes by the bytes.
-    seconds = Math.max(seconds, found.seconds, bytesPerS === null ? 0 : found.bytes / bytesPerS);
-    if (found.counted || bytesPerS !== null || !TIMED.has(format)) explained += found.bytes;
+    seconds = Math.max(seconds, counted.seconds, bytesPerS === null ? 0 : counted.bytes / bytesPerS);
+    if (counted.counted || bytesPerS !== null || !TIMED.has(format)) explained += counted.bytes;
   }
   // A decoder may read what the file does not say that it has: behind the end of a WAV's data, a second stream of an
   // Ogg file, a frame that is disguised as a header.
@@ -97,11 +97,11 @@ async function measure(input: Input, file: Uint8Array): Promise<MeasuredAudio | 
   if (bytesPerS !== null) seconds += hidden / bytesPerS;
   if (seconds === 0) return null;
   const hiddenS = bytesPerS === null ? hidden / LEAST_BYTES_PER_S : 0;
-  const heard = bytesPerS === null && !TIMED.has(format) ? Math.max(0, hidden - skippedBytes(file)) : 0;
+  const hiddenBytes = bytesPerS === null && !TIMED.has(format) ? Math.max(0, hidden - skippedBytes(file)) : 0;
   return {
     format,
     seconds,
-    secondsHeard: seconds + heard / LEAST_BYTES_PER_S,
+    secondsHeard: seconds + hiddenBytes / LEAST_BYTES_PER_S,
     secondsMax: seconds + hiddenS,
   };
 }
@@ -150,7 +150,7 @@ async function countPackets(track: InputTrack, format: AudioFormat, most: number
     packets++;
     bytes += packet.byteLength;
     end = Math.max(end, packet.timestamp + packet.duration);
-    sum += length === null ? 0 : length.of(packet.data);
+    sum += length === null ? 0 : length.lengthOf(packet.data);
     if (packets > most || packets > PACKETS_SLACK + Math.max(end, sum) * PACKETS_PER_S)
       throw new Error('it has more packets than sound has');
   }
@@ -161,10 +161,10 @@ interface PacketLength {
   /** Whether the bytes of a packet say how long it is. */
   readonly needsData: boolean;
   /** Seconds. */
-  of(packet: Uint8Array): number;
+  lengthOf(packet: Uint8Array): number;
 }
 
-const byData = (of: PacketLength['of']): PacketLength => ({ needsData: true, of });
+const byData = (lengthOf: PacketLength['lengthOf']): PacketLength => ({ needsData: true, lengthOf });
 
 /** The length of a packet by its codec; null for codecs whose length only the container says. */
 async function packetLength(track: InputAudioTrack, format: AudioFormat): Promise<PacketLength | null> {
@@ -176,7 +176,7 @@ async function packetLength(track: InputAudioTrack, format: AudioFormat): Promis
   const config = (await track.getDecoderConfig()) as { readonly description?: unknown } | null;
   const description = bytesOf(config?.description);
   const seconds = description === null ? null : aacSeconds(description);
-  return seconds === null ? null : { needsData: false, of: () => seconds };
+  return seconds === null ? null : { needsData: false, lengthOf: () => seconds };
 }
 
 function bytesOf(data: unknown): Uint8Array | null {

@@ -59,16 +59,16 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
 
   data(arrived: readonly Uint8Array[]): Uint8Array | null {
     const { replyBytesMax } = this.#context;
-    const given: Uint8Array[] = [];
+    const pieces: Uint8Array[] = [];
     for (const chunk of arrived) {
       this.#received += chunk.byteLength;
-      if (this.#form === 'sound') given.push(chunk);
-      else if (this.#form === 'events') given.push(...this.#soundIn(chunk));
+      if (this.#form === 'sound') pieces.push(chunk);
+      else if (this.#form === 'events') pieces.push(...this.#soundIn(chunk));
       else if (this.#received <= ERROR_BYTES_MAX) this.#text.push(chunk);
     }
     if (this.#received > replyBytesMax) throw tooLarge(`its reply is larger than ${replyBytesMax} bytes`);
-    for (const piece of given) this.#bytes += piece.byteLength;
-    return given.length === 0 ? null : given.length === 1 ? given[0]! : Buffer.concat(given);
+    for (const piece of pieces) this.#bytes += piece.byteLength;
+    return pieces.length === 0 ? null : pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
   }
 
   end(): ReturnType<ReplyReader<SpeechResult>['end']> {
@@ -87,22 +87,22 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   #endOf(cut: Cut | null): ReplyEnd<SpeechResult> {
     const { size, bound, offer } = this.#context;
     const came = { bytes: this.#bytes, whole: cut === null, claim: this.#claim };
-    const { shown, ...used } = speechUsed(size, bound, offer, came);
+    const { shownUsage, ...used } = speechUsed(size, bound, offer, came);
     return {
       ...used,
       outcome: cut === null ? 'complete' : 'cut',
       finishReason: cut?.reason ?? 'stop',
       ...(cut === null ? {} : { cut: cutReply(cut, this.#bytes > 0 ? 'partly' : 'nothing') }),
-      result: { usage: shown },
+      result: { usage: shownUsage },
     };
   }
 
   /** A last event without a blank line. */
   #rest(): Uint8Array | null {
-    const given = this.#events.end().flatMap(({ data }) => this.#take(data));
+    const pieces = this.#events.end().flatMap(({ data }) => this.#take(data));
     if (!this.finished) throw malformed('its stream ended without speech.audio.done');
-    for (const piece of given) this.#bytes += piece.byteLength;
-    return given.length === 0 ? null : Buffer.concat(given);
+    for (const piece of pieces) this.#bytes += piece.byteLength;
+    return pieces.length === 0 ? null : Buffer.concat(pieces);
   }
 
   #soundIn(chunk: Uint8Array): readonly Uint8Array[] {

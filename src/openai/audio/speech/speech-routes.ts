@@ -39,7 +39,7 @@ export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, blobs } = deps;
   const { limits, upstream, billing } = config;
   const readBody = createReadBody<SpeechBody>(limits, speechSchema);
-  const kept = blobs ? createKeptReplies(blobs, upstream.imagesReplyBytesMax) : null;
+  const replyFiles = blobs ? createKeptReplies(blobs, upstream.imagesReplyBytesMax) : null;
 
   const route: PaidRoute<SpeechRequest, StartedSpeech> = {
     path: PATH,
@@ -94,14 +94,14 @@ export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
         noun: 'Speech',
         model: body.model,
         open: (callId, gone) => openCall(pipeline, call, callId, gone),
-        write: (opened, sink) => writeSpeech(opened, options, sink),
-        ...(kept === null
+        write: (startedCall, sink) => writeSpeech(startedCall, options, sink),
+        ...(replyFiles === null
           ? {}
           : {
-              taken: (by) => kept.repeat(caller.account, by, client),
+              takeKey: (takenKey) => replyFiles.repeat(caller.account, takenKey, client),
               largeAnswers: {
-                bytesMax: kept.bytesMax,
-                keep: ({ id }, head, chunks) => kept.keep(caller.account, id, head, chunks).catch(onError),
+                bytesMax: replyFiles.bytesMax,
+                keep: ({ id }, head, chunks) => replyFiles.keep(caller.account, id, head, chunks).catch(onError),
               },
             }),
       };

@@ -126,10 +126,10 @@ interface SentBody {
   readonly dropped: readonly string[];
 }
 
-function bodyFor(asked: SpeechBody, offer: Offer, events: boolean): SentBody {
+function bodyFor(speechBody: SpeechBody, offer: Offer, events: boolean): SentBody {
   const body: Record<string, unknown> = { model: offer.model!.upstreamModel };
   const dropped: string[] = [];
-  for (const [field, value] of Object.entries(asked)) {
+  for (const [field, value] of Object.entries(speechBody)) {
     if (FOR_THE_GATEWAY.has(field) || field === STREAM_FORMAT || value === null) continue;
     if (SENT.has(field) || takesField(field, offer)) body[field] = value;
     else dropped.push(field);

@@ -100,7 +100,7 @@ interface SpeechUse {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly flags: readonly ProviderFlag[];
-  readonly shown: Readonly<Record<string, unknown>>;
+  readonly shownUsage: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -113,8 +113,8 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
   const characters =
     came.whole || isOwnOffer ? bound.characters : Math.min(bound.characters, spokenCharacters(size, came.bytes));
   const counted = { character: BigInt(characters) };
-  const shown = { type: 'characters', characters };
-  if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: [], shown };
+  const shownUsage = { type: 'characters', characters };
+  if (!pricedByToken(offer)) return { usage: counted, estimated: !came.whole, flags: [], shownUsage };
   const { input_tokens: input, output_tokens: output } = came.claim ?? {};
   const claimed = { input: claimedNumber(input), output: claimedNumber(output) };
   const isClaimed = claimed.input !== null && claimed.output !== null;
@@ -122,19 +122,23 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
     input: bound.promptTokens,
     output: isOwnOffer ? bound.audioTokens : Math.min(bound.audioTokens, tokensIn(size, came.bytes)),
   };
-  const told = isClaimed
+  const claimedTokens = isClaimed
     ? { input: claimed.input!, output: claimed.output! }
     : { input: tokensOf(size.textBytes), output: usualTokens(size, characters, came) };
-  const tokens = { input: Math.min(told.input, most.input), output: Math.min(told.output, most.output) };
+  const tokens = {
+    input: Math.min(claimedTokens.input, most.input),
+    output: Math.min(claimedTokens.output, most.output),
+  };
   const flags: ProviderFlag[] = [];
   if (!isClaimed && came.whole) flags.push('usage_missing');
-  if (isClaimed && (tokens.input < told.input || tokens.output < told.output)) flags.push('usage_implausible');
+  if (isClaimed && (tokens.input < claimedTokens.input || tokens.output < claimedTokens.output))
+    flags.push('usage_implausible');
   return {
     usage: { ...counted, prompt: BigInt(tokens.input), audio_output: BigInt(tokens.output) },
     estimated: !isClaimed,
     flags,
-    shown: {
-      ...shown,
+    shownUsage: {
+      ...shownUsage,
       type: 'tokens',
       input_tokens: tokens.input,
       output_tokens: tokens.output,

@@ -18,12 +18,12 @@ const NOTHING = new Uint8Array(0);
 
 /** Writes speech to its client as it comes, see `writeStream`. */
 export const writeSpeech = (
-  opened: StartedProviderCall<SpeechResult, Uint8Array>,
+  startedCall: StartedProviderCall<SpeechResult, Uint8Array>,
   { format, events, dialect, dropped, client, onError }: WriteSpeechOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   writeStream(
-    opened,
+    startedCall,
     {
       what: 'speech',
       headersOf: (first) => (events ? EVENTS_TYPE : { 'content-type': speechType(first, format) }),

@@ -128,13 +128,13 @@ function setInside(value: Record<string, unknown>, name: string, text: string): 
       throw refused(name, 'occurs more than once');
     at = inner as Record<string, unknown>;
   }
-  const given = text === 'true' || text === 'false' ? text === 'true' : text;
+  const fieldValue = text === 'true' || text === 'false' ? text === 'true' : text;
   if (isList) {
     const list = (at[last] ??= []);
     if (!Array.isArray(list)) throw refused(name, 'occurs more than once');
-    list.push(given);
+    list.push(fieldValue);
   } else if (last in at) throw refused(name, 'occurs more than once');
-  else at[last] = given;
+  else at[last] = fieldValue;
 }
 
 function digestOf(path: string, file: Buffer, fields: readonly FormField[]): string {

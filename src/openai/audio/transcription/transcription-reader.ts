@@ -78,25 +78,25 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   }
 
   data(arrived: readonly Uint8Array[]): Uint8Array | null {
-    const given: Buffer[] = [];
+    const chunks: Buffer[] = [];
     for (const chunk of arrived) {
       this.#received += chunk.byteLength;
-      if (this.#form === 'events') given.push(...this.#eventsIn(chunk));
+      if (this.#form === 'events') chunks.push(...this.#eventsIn(chunk));
       else this.#bytes.push(chunk);
     }
     if (this.#received > this.#bytesMax) throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
-    return given.length === 0 ? null : Buffer.concat(given);
+    return chunks.length === 0 ? null : Buffer.concat(chunks);
   }
 
   /** A large reply is parsed over several turns of the event loop. */
   endElsewhere(): ReturnType<NonNullable<ReplyReader<TranscriptionResult>['endElsewhere']>> {
     if (this.#form !== 'json' || this.#bytes.length <= OWN_TURN_BYTES) return null;
-    return readReplyObject(this.#taken(), BOUNDS.transcript).then((reply) => this.#endOfWhole(reply));
+    return readReplyObject(this.#takeChunks(), BOUNDS.transcript).then((reply) => this.#endOfWhole(reply));
   }
 
   end(): ReturnType<ReplyReader<TranscriptionResult>['end']> {
     if (this.#form === 'events') return this.#endOfEvents();
-    const bytes = this.#taken();
+    const bytes = this.#takeChunks();
     // A transcript of silence is empty.
     if (bytes.byteLength === 0 && this.#form !== 'text') throw malformed('its reply is empty');
     return this.#endOfWhole(this.#form === 'json' ? parseReplyObject(bytes, BOUNDS.transcript) : bytes);
@@ -117,7 +117,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
 
   /** A transcript in one piece is useless if it is cut. */
   cut(cut: Cut): ReplyEnd<TranscriptionResult> {
-    const usage = this.#form === 'text' ? null : lastObjectIn(this.#taken(), 'usage', cut.rest);
+    const usage = this.#form === 'text' ? null : lastObjectIn(this.#takeChunks(), 'usage', cut.rest);
     const came = this.#words > 0;
     const charge = chargeOfCut(cut, { came, reported: usage !== null });
     const claim = { usage, duration: null, bytes: this.#words, mayClaim: false };
@@ -127,7 +127,7 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
   }
 
   /** The bytes of a reply in one piece. */
-  #taken(): Buffer {
+  #takeChunks(): Buffer {
     return (this.#whole ??= wholeOf(this.#bytes.take()));
   }
 
@@ -137,13 +137,13 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     cut: Cut | null,
   ): ReplyEnd<TranscriptionResult> {
     const { size, offer, stream } = this.#context;
-    const { shown, ...used } = transcriptionUsed(size, offer, claim);
+    const { shownUsage, ...used } = transcriptionUsed(size, offer, claim);
     return {
       ...used,
       outcome: cut === null ? 'complete' : 'cut',
       finishReason: cut?.reason ?? 'stop',
       ...(cut === null ? {} : { cut: cutReply(cut, stream && this.#words > 0 ? 'partly' : 'nothing') }),
-      result: { transcript, usage: shown },
+      result: { transcript, usage: shownUsage },
     };
   }
 

@@ -77,11 +77,11 @@ export function transcriptionRoutes(deps: ChatDeps): FastifyPluginAsync {
               // Whoever cannot pay for any sound is refused before the file is measured.
               const share = await pipeline.shareOf(quotedTranscription(body, LEAST_S, context));
               const audio = await measureAudio(upload.file, share);
-              const made = transcriptionToCall(route, upload, audio, context);
-              dropped = made.dropped;
-              return openCall(pipeline, made.request, callId, gone);
+              const audioCall = transcriptionToCall(route, upload, audio, context);
+              dropped = audioCall.dropped;
+              return openCall(pipeline, audioCall.request, callId, gone);
             },
-            write: (opened, sink) => write(opened, options, sink),
+            write: (startedCall, sink) => write(startedCall, options, sink),
           };
         },
       };

@@ -39,15 +39,15 @@ export function transcriptionToCall(
       const form = new FormBody();
       // First, so that a server knows the model before the file.
       form.field('model', offer.model!.upstreamModel);
-      const taken = fields.filter(({ base }) => {
+      const sentFields = fields.filter(({ base }) => {
         // A provider would stream to a client that waits for one piece.
         if (base === 'stream' && !route.streams) return false;
         return SENT.has(base) || (!FOR_THE_GATEWAY.has(base) && takesField(base, offer));
       });
       dropped = fields
-        .filter((field) => !taken.includes(field) && !FOR_THE_GATEWAY.has(field.base))
+        .filter((field) => !sentFields.includes(field) && !FOR_THE_GATEWAY.has(field.base))
         .map(({ name }) => name);
-      for (const { name, text } of taken) form.field(name, text);
+      for (const { name, text } of sentFields) form.field(name, text);
       form.file('file', `audio.${audio.format}`, MEDIA_TYPES[audio.format], upload.file);
       const accept = stream ? 'text/event-stream, application/json' : '*/*';
       const headers = { 'content-type': form.contentType, accept, 'x-request-id': requestId };

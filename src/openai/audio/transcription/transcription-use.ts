@@ -77,7 +77,7 @@ interface TranscriptionUse {
   readonly usage: Usage;
   readonly estimated: boolean;
   readonly flags: readonly ProviderFlag[];
-  readonly shown: Readonly<Record<string, unknown>>;
+  readonly shownUsage: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -99,13 +99,13 @@ const heardIn = ({ seconds, secondsHeard }: MeasuredAudio, { endpoint }: Offer):
 
 function secondsUsed({ audio }: UploadSize, bound: TranscriptionBound, offer: Offer, claim: TranscriptClaim) {
   const { usage, duration } = claim;
-  const said = claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration));
+  const claimedSeconds = claimedNumber(usage?.['type'] === 'tokens' ? duration : (usage?.['seconds'] ?? duration));
   const most = offer.endpoint.kind === 'direct' ? bound.seconds : wholeSeconds(audio.seconds) + SECONDS_SLACK;
-  const seconds = Math.min(said ?? heardIn(audio, offer), most);
-  const estimated = said === null;
-  const flags: readonly ProviderFlag[] = said !== null && said > most ? ['usage_implausible'] : [];
-  const shown = { type: 'duration', seconds, ...(estimated ? { estimated } : {}) };
-  return { usage: { second: BigInt(seconds) }, estimated, flags, shown };
+  const seconds = Math.min(claimedSeconds ?? heardIn(audio, offer), most);
+  const estimated = claimedSeconds === null;
+  const flags: readonly ProviderFlag[] = claimedSeconds !== null && claimedSeconds > most ? ['usage_implausible'] : [];
+  const shownUsage = { type: 'duration', seconds, ...(estimated ? { estimated } : {}) };
+  return { usage: { second: BigInt(seconds) }, estimated, flags, shownUsage };
 }
 
 /** Tokens that stand around the words of a transcript. */
@@ -128,21 +128,25 @@ function tokensUsed(
     text: bound.promptTokens - bound.audioTokens,
     output: own ? bound.completionTokens : Math.min(bound.completionTokens, bytes + WORDS_FRAME),
   };
-  const told = isClaimed
+  const claimedTokens = isClaimed
     ? { input: claimed.input!, audio: Math.min(audioClaim ?? 0, claimed.input!), output: claimed.output! }
     : estimate(size, heardIn(size.audio, offer) + size.samples * SAMPLE_S, bytes);
-  const audio = Math.min(told.audio, most.audio);
+  const audio = Math.min(claimedTokens.audio, most.audio);
   // Without details the tokens of sound are among the others.
-  const text = Math.min(told.input - told.audio, audioClaim === null && isClaimed ? most.text + most.audio : most.text);
-  const tokens = { input: audio + text, output: Math.min(told.output, most.output) };
+  const text = Math.min(
+    claimedTokens.input - claimedTokens.audio,
+    audioClaim === null && isClaimed ? most.text + most.audio : most.text,
+  );
+  const tokens = { input: audio + text, output: Math.min(claimedTokens.output, most.output) };
   const flags: ProviderFlag[] = [];
   if (!isClaimed && mayClaim) flags.push('usage_missing');
-  if (isClaimed && (tokens.input < told.input || tokens.output < told.output)) flags.push('usage_implausible');
+  if (isClaimed && (tokens.input < claimedTokens.input || tokens.output < claimedTokens.output))
+    flags.push('usage_implausible');
   return {
     usage: { prompt: BigInt(text), audio: BigInt(audio), completion: BigInt(tokens.output) },
     estimated: !isClaimed,
     flags,
-    shown: {
+    shownUsage: {
       type: 'tokens',
       input_tokens: tokens.input,
       input_token_details: { text_tokens: text, audio_tokens: audio },

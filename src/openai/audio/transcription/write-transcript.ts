@@ -23,13 +23,13 @@ const WHAT = 'transcript';
  * client is gone. Throws the errors of the call.
  */
 export const writeTranscript = (
-  opened: Started,
+  startedCall: Started,
   { format, dialect, dropped, onError }: WriteTranscriptOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
-  onceSettled(opened, sink, onError, async (settled) => {
+  onceSettled(startedCall, sink, onError, async (settled) => {
     const { result, settlement, receipt, cut } = settled;
-    if (cut) return answerUndelivered(opened.id, settled, cut, sink, (error) => toHttpError(error, dialect));
+    if (cut) return answerUndelivered(startedCall.id, settled, cut, sink, (error) => toHttpError(error, dialect));
     if (result === null) throw notInTime(WHAT);
     const { transcript, usage } = result;
     const bytes = Buffer.isBuffer(transcript)
@@ -38,7 +38,7 @@ export const writeTranscript = (
     const headers: Record<string, string | number> = {
       'content-type': TRANSCRIPT_TYPES[format] ?? 'application/json; charset=utf-8',
       'content-length': bytes.byteLength,
-      'x-generation-id': opened.id,
+      'x-generation-id': startedCall.id,
       'x-provider': settled.providerName,
       'x-cost-usd': formatUsd(settlement.charged),
       ...(receipt === null ? {} : { 'x-receipt': receipt }),
@@ -51,12 +51,12 @@ export const writeTranscript = (
 
 /** Writes a transcript as events, as they come, see `writeStream`. The last one has the cost. */
 export const streamTranscript = (
-  opened: Started,
+  startedCall: Started,
   { dialect, dropped, onError }: WriteTranscriptOptions,
   sink: ReplySink,
 ): Promise<boolean> =>
   writeStream(
-    opened,
+    startedCall,
     {
       what: WHAT,
       headersOf: () => EVENTS_TYPE,

@@ -42,11 +42,11 @@ function usual(name: string, value: unknown): unknown {
   const times = isMark(name) && isLonger(value);
   let changed: Record<string, unknown> | null = null;
   for (const [member, inner] of Object.entries(value)) {
-    const kept = times && TIME.test(member) ? undefined : usual(member, inner);
-    if (kept === inner) continue;
+    const usualValue = times && TIME.test(member) ? undefined : usual(member, inner);
+    if (usualValue === inner) continue;
     changed ??= { ...value };
-    if (kept === undefined) delete changed[member];
-    else changed[member] = kept;
+    if (usualValue === undefined) delete changed[member];
+    else changed[member] = usualValue;
   }
   return changed ?? value;
 }

@@ -64,7 +64,7 @@ export function refuseUnpaid(extras: readonly PaidExtra[], offer: Offer): void {
 
 /** A request as an offer gets it. */
 interface Priced {
-  readonly asked: JsonObject;
+  readonly requestBody: JsonObject;
   /** Names of the tools that it does not get. */
   readonly dropped: readonly string[];
 }
@@ -74,15 +74,18 @@ interface Priced {
  * one: coding agents send the same tools to every model, and a translated request goes without them, too. Throws
  * GatewayError `unprocessable` for anything else without a price. Returns the same object if nothing is left out.
  */
-export function withoutUnpaid(asked: JsonObject, extras: readonly PaidExtra[], offer: Offer): Priced {
+export function withoutUnpaid(requestBody: JsonObject, extras: readonly PaidExtra[], offer: Offer): Priced {
   const missing = extras.filter((extra) => !isPaidFor(offer, extra));
-  if (missing.length === 0) return { asked, dropped: [] };
-  const all = asked['tools'] as readonly unknown[];
+  if (missing.length === 0) return { requestBody, dropped: [] };
+  const all = requestBody['tools'] as readonly unknown[];
   const out = new Set<unknown>(missing.map(({ tool }) => tool));
-  const needed = missing.find(({ tool }) => tool === undefined || insistsOn(asked['tool_choice'], tool));
+  const needed = missing.find(({ tool }) => tool === undefined || insistsOn(requestBody['tool_choice'], tool));
   const tools = needed === undefined ? all.filter((tool) => !out.has(tool)) : [];
   if (tools.length === 0) throw unpaid(offer, needed ?? missing[0]!);
-  return { asked: { ...asked, tools }, dropped: missing.map(({ tool }) => String(tool!['name'] ?? tool!['type'])) };
+  return {
+    requestBody: { ...requestBody, tools },
+    dropped: missing.map(({ tool }) => String(tool!['name'] ?? tool!['type'])),
+  };
 }
 
 /** Whether a choice of tools names a tool, by its type or its name. */
@@ -171,11 +174,11 @@ const output = (kind: string, at: string): PaidExtra => ({
 /** The kinds of output, besides text, that a list of them asks for. `at`: its field, which a block may list. */
 export function outputs(modalities: unknown, at: string): readonly PaidExtra[] {
   if (modalities === undefined || modalities === null) return [];
-  const asked = (Array.isArray(modalities) ? (modalities as unknown[]) : [modalities]).map((one) => {
+  const requestedModalities = (Array.isArray(modalities) ? (modalities as unknown[]) : [modalities]).map((one) => {
     const kind = String(one).toLowerCase();
     return NUMBERED[kind] ?? (kind === 'modality_unspecified' ? 'text' : kind.slice(0, 64).toWellFormed());
   });
-  return [...new Set(asked)].filter((kind) => kind !== 'text').map((kind) => output(kind, at));
+  return [...new Set(requestedModalities)].filter((kind) => kind !== 'text').map((kind) => output(kind, at));
 }
 
 /** Whether something may be answered in sound: each kind but text and pictures may have it. */

@@ -87,11 +87,11 @@ export const prices = (offer: Offer, meter: Meter): boolean => pricedAt(offer).h
 /** The most searches at an offer of a call that sets no limit itself. */
 const searchesMax = ({ model }: Offer, usual: number = SEARCHES_MAX): number => model!.searchesMax ?? usual;
 
-/** The parts of a call at an offer. `asked` is called only if the offer has a price for any part. */
-export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
+/** The parts of a call at an offer. `parts` is called only if the offer has a price for any part. */
+export function partsAt(offer: Offer, parts: () => AskedParts): PricedParts {
   const priced = pricedAt(offer);
   if (priced.size === 0) return PLAIN;
-  const { audio, audioOutput, cacheHour, webSearches = NO_SEARCHES, webSearchesUnsaid = 0 } = asked();
+  const { audio, audioOutput, cacheHour, webSearches = NO_SEARCHES, webSearchesUnsaid = 0 } = parts();
   const searches = BigInt(webSearches.sure + webSearches.open * searchesMax(offer, webSearches.usual));
   return {
     priced,
@@ -110,34 +110,37 @@ export function partsAt(offer: Offer, asked: () => AskedParts): PricedParts {
  * The service tier that a request names, if the offer has a price for it; else null, which is the default tier. The
  * tier of batches cannot be named: a provider would serve such a call at once, for half of the price.
  */
-const tierAt = ({ variants }: Offer, asked: unknown): string | null =>
-  typeof asked === 'string' && asked !== BATCH_TIER && !isDefaultTier(asked) && Object.hasOwn(variants, asked)
-    ? asked
+const tierAt = ({ variants }: Offer, tierName: unknown): string | null =>
+  typeof tierName === 'string' &&
+  tierName !== BATCH_TIER &&
+  !isDefaultTier(tierName) &&
+  Object.hasOwn(variants, tierName)
+    ? tierName
     : null;
 
 /** The price of a call at an offer that asks for this service tier. */
-export function priceAt(offer: Offer, asked: unknown): Price {
-  const tier = tierAt(offer, asked);
+export function priceAt(offer: Offer, tierName: unknown): Price {
+  const tier = tierAt(offer, tierName);
   return tier === null ? offer.price : offer.variants[tier]!;
 }
 
 /** The price of the line of a batch at an offer. Without another tier, a line asks for that of batches. */
-export function linePriceAt(offer: Offer, asked: unknown): Price {
-  const isOfBatch = typeof asked !== 'string' || asked === BATCH_TIER || isDefaultTier(asked);
-  return (isOfBatch ? batchPriceOf(offer) : undefined) ?? priceAt(offer, asked);
+export function linePriceAt(offer: Offer, tierName: unknown): Price {
+  const isOfBatch = typeof tierName !== 'string' || tierName === BATCH_TIER || isDefaultTier(tierName);
+  return (isOfBatch ? batchPriceOf(offer) : undefined) ?? priceAt(offer, tierName);
 }
 
 /** The service tiers that an answer may prove. One that came in a batch costs what its batch does. */
-export const provableTiers = (offer: Offer, asked: Price): ServiceTiers | undefined =>
-  asked === offer.variants[BATCH_TIER] ? undefined : serviceTiersOf(offer);
+export const provableTiers = (offer: Offer, price: Price): ServiceTiers | undefined =>
+  price === offer.variants[BATCH_TIER] ? undefined : serviceTiersOf(offer);
 
 /** Whether a call is the line of a batch. */
 export const isLine = ({ run }: Pick<Caller, 'run'>): boolean => run?.call !== undefined;
 
 /** Whether a model gets the `service_tier` of a request: it has prices for tiers, and the asked one is among them. */
-export const takesTier = (offer: Offer, asked: unknown): boolean =>
-  tierAt(offer, asked) !== null ||
-  (typeof asked === 'string' && isDefaultTier(asked) && Object.keys(offer.variants).length > 0);
+export const takesTier = (offer: Offer, tierName: unknown): boolean =>
+  tierAt(offer, tierName) !== null ||
+  (typeof tierName === 'string' && isDefaultTier(tierName) && Object.keys(offer.variants).length > 0);
 
 /** The tokens of a claim that count, and the known parts of them. */
 interface Claimed {
@@ -154,7 +157,7 @@ interface Claimed {
 
 const count = (value: unknown): number | null =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
-const member = (of: unknown, name: string): unknown => (isObject(of) ? of[name] : undefined);
+const member = (holder: unknown, name: string): unknown => (isObject(holder) ? holder[name] : undefined);
 
 /**
  * The usage of a claim, each token at the meter that prices it. Parts beyond what the request can cause count as
@@ -216,14 +219,17 @@ export const searchesFit = (
 
 const CACHE = ['input_cache_read', 'input_cache_write', 'input_cache_write_1h'] as const;
 
-/** The searches that are charged. `shown`: those that the reply shows, if it was cut. `claim`: null without one. */
+/**
+ * The searches that are charged.
+ * `shownCount`: those that the reply shows, if it was cut. `claim`: null without one.
+ */
 function chargedSearches(
   claim: JsonObject | null,
-  shown: number,
+  shownCount: number,
   { atMost: { web_search: most = 0n }, webSearchesUnsaid }: PricedParts,
 ): bigint {
-  const said = (claim === null ? null : webSearchesOf(claim)) ?? webSearchesUnsaid;
-  const units = BigInt(Math.max(said, shown));
+  const searches = (claim === null ? null : webSearchesOf(claim)) ?? webSearchesUnsaid;
+  const units = BigInt(Math.max(searches, shownCount));
   return units < most ? units : most;
 }
 

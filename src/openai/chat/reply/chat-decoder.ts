@@ -10,7 +10,7 @@ export interface ToolCallIds {
   /** Takes a delta, or the whole message, before its calls. Its provider may want members of it back with the calls. */
   hear(message: JsonObject): void;
   /** The client's id of a call with the provider's `id`. */
-  of(id: string, call: JsonObject): string;
+  idOf(id: string, call: JsonObject): string;
 }
 
 const OWN_ID: ClientId = (id) => id;
@@ -22,7 +22,7 @@ export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
   let called = false;
   return {
     hear: (message) => echoFields.add(message),
-    of(id, call) {
+    idOf(id, call) {
       // The first call gets the members of the message.
       const members = called ? NOTHING : echoFields.members;
       called = true;
@@ -31,10 +31,10 @@ export function createToolCallIds(idOf: ClientId = OWN_ID): ToolCallIds {
   };
 }
 
-const OWN_IDS: ToolCallIds = { hear() {}, of: (id) => id };
+const OWN_IDS: ToolCallIds = { hear() {}, idOf: (id) => id };
 
 /** Adds the events of the first choice of a chunk to `events`. The end of the reply is no event. */
-export function decodeChunk(chunk: JsonObject, ids: Pick<ToolCallIds, 'hear' | 'of'>, events: CallEvent[]): void {
+export function decodeChunk(chunk: JsonObject, ids: Pick<ToolCallIds, 'hear' | 'idOf'>, events: CallEvent[]): void {
   const delta = choiceOf(chunk)?.['delta'] as JsonObject | undefined;
   if (!delta) return;
   ids.hear(delta);
@@ -50,32 +50,32 @@ export function decodeChunk(chunk: JsonObject, ids: Pick<ToolCallIds, 'hear' | '
   for (const call of calls as readonly JsonObject[]) {
     const index = call['index'] as number;
     if (index >= CALLS_MAX) continue;
-    const { name, arguments: given } = (call['function'] ?? {}) as JsonObject;
+    const { name, arguments: argumentValue } = (call['function'] ?? {}) as JsonObject;
     if (typeof call['id'] === 'string') {
-      const id = ids.of(call['id'], call);
+      const id = ids.idOf(call['id'], call);
       events.push({ type: 'tool-input-start', index, id, name: typeof name === 'string' ? name : '' });
     }
-    if (typeof given === 'string' && given !== '')
-      events.push({ type: 'tool-input-delta', index, json: [jsonInside(given)] });
+    if (typeof argumentValue === 'string' && argumentValue !== '')
+      events.push({ type: 'tool-input-delta', index, json: [jsonInside(argumentValue)] });
   }
 }
 
 function addThinking(delta: JsonObject, events: CallEvent[]): void {
   const names = echoMembersOf(delta);
   if (names.length === 0) return;
-  const shown = thinkingMember(delta);
-  const others = names.filter((name) => name !== shown).map((name) => [name, delta[name]] as const);
+  const thinkingText = thinkingMember(delta);
+  const others = names.filter((name) => name !== thinkingText).map((name) => [name, delta[name]] as const);
   if (others.length > 0) events.push({ type: 'reasoning-members', members: Object.fromEntries(others) });
-  if (shown !== null)
-    events.push({ type: 'reasoning-delta', member: shown, json: [jsonInside(delta[shown] as string)] });
+  if (thinkingText !== null)
+    events.push({ type: 'reasoning-delta', member: thinkingText, json: [jsonInside(delta[thinkingText] as string)] });
 }
 
 const choiceOf = ({ choices }: JsonObject): JsonObject | undefined =>
   (choices as readonly JsonObject[] | undefined)?.[0];
 
 /** The member of a message or a delta that has its thinking. Some servers send it under both names. */
-const thinkingMember = (said: JsonObject): string | null =>
-  ['reasoning_content', 'reasoning'].find((name) => typeof said[name] === 'string' && said[name] !== '') ?? null;
+const thinkingMember = (message: JsonObject): string | null =>
+  ['reasoning_content', 'reasoning'].find((name) => typeof message[name] === 'string' && message[name] !== '') ?? null;
 
 type TextOrFile = Extract<Part, { readonly kind: 'text' | 'file' }>;
 
@@ -144,21 +144,21 @@ export function saidBy(completion: JsonObject, ids: ToolCallIds): ChatSaid {
   const message = (choiceOf(completion)?.['message'] ?? {}) as JsonObject;
   const calls = Array.isArray(message['tool_calls']) ? (message['tool_calls'] as readonly JsonObject[]) : [];
   ids.hear(message);
-  const kept = new EchoFields();
-  kept.add(message);
+  const echoFields = new EchoFields();
+  echoFields.add(message);
   const parts = partsOfMessage(message);
   return {
     citations: citationsOf(message),
-    members: kept.members,
+    members: echoFields.members,
     thinking: String(message[thinkingMember(message) ?? ''] ?? ''),
     text: parts.map((part) => (part.kind === 'text' ? part.text : imageText(part))).join(''),
     parts,
     calls: calls.map((call) => {
-      const { name, arguments: given } = (call['function'] ?? {}) as JsonObject;
+      const { name, arguments: argumentValue } = (call['function'] ?? {}) as JsonObject;
       return {
-        id: ids.of(String(call['id']), call),
+        id: ids.idOf(String(call['id']), call),
         name: typeof name === 'string' ? name : '',
-        arguments: typeof given === 'string' ? given : '',
+        arguments: typeof argumentValue === 'string' ? argumentValue : '',
       };
     }),
   };

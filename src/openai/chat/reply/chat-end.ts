@@ -181,11 +181,11 @@ function toEnd(
   const result: ChatResult = {
     before: produced.before,
     body: produced.body,
-    usage: usage.shown,
+    usage: usage.shownUsage,
     ...costOfParts(context, usage.usage, serviceTier),
   };
   const finishReason = produced.finishReasons[0]?.slice(0, FINISH_REASON_MAX) ?? null;
-  const shown = outcome === 'complete' && !estimated ? shownClaim(usage, produced) : undefined;
+  const claimShown = outcome === 'complete' && !estimated ? shownClaim(usage, produced) : undefined;
   return {
     usage: usage.usage,
     outcome,
@@ -195,7 +195,7 @@ function toEnd(
     result,
     details: usage.details,
     serviceTier,
-    shown,
+    shownClaim: claimShown,
   };
 }
 
@@ -203,7 +203,7 @@ function toEnd(
 const COMPARED_BYTES = 256;
 
 /** The claimed tokens of a text that is shown; undefined if a part of the output is something else, or unclaimed. */
-function shownClaim({ usage, details }: ChatUsage, { outputBytes, otherBytes }: Produced): ReplyEnd['shown'] {
+function shownClaim({ usage, details }: ChatUsage, { outputBytes, otherBytes }: Produced): ReplyEnd['shownClaim'] {
   if (usage === null || otherBytes > 0 || outputBytes < COMPARED_BYTES) return undefined;
   return { tokens: Math.max(0, Number(completionTokens(usage)) - details.reasoning), bytes: outputBytes };
 }
@@ -213,8 +213,8 @@ const TIER_MAX = 32;
 
 /** The service tier that a reply names, beside its usage or in it; null without one. */
 export function tierOf(beside: unknown, claim: unknown): string | null {
-  const named = typeof beside === 'string' ? beside : isObject(claim) ? claim['service_tier'] : null;
-  return typeof named === 'string' && named !== '' ? named.slice(0, TIER_MAX) : null;
+  const tierName = typeof beside === 'string' ? beside : isObject(claim) ? claim['service_tier'] : null;
+  return typeof tierName === 'string' && tierName !== '' ? tierName.slice(0, TIER_MAX) : null;
 }
 
 /**
@@ -222,24 +222,24 @@ export function tierOf(beside: unknown, claim: unknown): string | null {
  * a micro-USD by which that is rounded up belongs to the part with the largest fraction.
  */
 export function costOfParts(
-  { rates: asked, serviceTiers }: Pick<ReplyContext, 'rates' | 'serviceTiers'>,
+  { rates: requestedRates, serviceTiers }: Pick<ReplyContext, 'rates' | 'serviceTiers'>,
   usage: Usage | null,
   serviceTier: string | null,
 ): Pick<ChatResult, 'promptCost' | 'completionCost' | 'costDetails'> {
   if (usage === null) return { promptCost: 0n, completionCost: 0n };
   const { rates } =
     serviceTiers === undefined
-      ? { rates: asked }
-      : settledPrice({ id: '', rates: asked }, serviceTiers, serviceTier, usage);
+      ? { rates: requestedRates }
+      : settledPrice({ id: '', rates: requestedRates }, serviceTiers, serviceTier, usage);
   const at = rates.tiers === undefined ? rates : ratesAt(rates, promptTokens(usage));
   const [promptCost, completionCost] = roundedParts([
     sumOf(OF_PROMPT, at, usage),
     sumOf(OF_COMPLETION, at, usage),
     sumOf(OF_NO_TOKENS, at, usage),
   ]);
-  const told = TOLD.filter((meter) => usage[meter] !== undefined);
-  if (told.length === 0) return { promptCost, completionCost };
-  const costDetails = Object.fromEntries(told.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter, at, usage))]));
+  const meters = TOLD.filter((meter) => usage[meter] !== undefined);
+  if (meters.length === 0) return { promptCost, completionCost };
+  const costDetails = Object.fromEntries(meters.map((meter) => [`${meter}_usd`, formatUsd(costOf(meter, at, usage))]));
   return { promptCost, completionCost, costDetails };
 }
 
@@ -272,8 +272,8 @@ function sumOf(meters: readonly Meter[], rates: MeterRates, usage: Usage): bigin
 function roundedParts<const T extends readonly bigint[]>(sums: T): { readonly [K in keyof T]: MicroUsd } {
   const parts = sums.map((sum) => sum / UNITS);
   const fractions = sums.map((sum) => sum % UNITS);
-  let left = (fractions.reduce((all, one) => all + one, 0n) + UNITS - 1n) / UNITS;
-  for (; left > 0n; left -= 1n) {
+  let unitsLeft = (fractions.reduce((all, one) => all + one, 0n) + UNITS - 1n) / UNITS;
+  for (; unitsLeft > 0n; unitsLeft -= 1n) {
     const largest = fractions.reduce((best, one, index) => (one > fractions[best]! ? index : best), 0);
     parts[largest]! += 1n;
     fractions[largest] = -1n;

@@ -68,7 +68,7 @@ interface WholeReply {
 
 interface ChatReplyOptions {
   /** Makes the encoder of the client's wire. */
-  readonly encoder: (opened: StartedChat) => ReplyEncoder;
+  readonly encoder: (startedCall: StartedChat) => ReplyEncoder;
   readonly keepAlive: KeepAlive;
   /** An error in the form of the wire, for a reply of which nothing came. Absent: it is an empty one, with a note. */
   readonly toHttp?: Parameters<typeof answerUndelivered>[4];
@@ -93,14 +93,14 @@ const LARGE_BYTES = 1024 * 1024;
  * then reads the remaining frames. The result says whether anything was charged; it is false if the client is gone.
  * Throws an error of the call only before the first byte, while the status can still be set.
  */
-export function writeChatReply(opened: StartedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
-  const encoder = options.encoder(opened);
-  if (opened.about.stream) return writeStream(opened, sink, encoder, options);
-  return onceSettled(opened, sink, options.onError, (settled) => {
+export function writeChatReply(startedCall: StartedChat, sink: ReplySink, options: ChatReplyOptions): Promise<boolean> {
+  const encoder = options.encoder(startedCall);
+  if (startedCall.about.stream) return writeStream(startedCall, sink, encoder, options);
+  return onceSettled(startedCall, sink, options.onError, (settled) => {
     const { cut } = settled;
     return cut?.undelivered && options.toHttp
-      ? answerUndelivered(opened.about.id, settled, cut, sink, options.toHttp)
-      : writeWhole(opened.about, settled, sink, encoder);
+      ? answerUndelivered(startedCall.about.id, settled, cut, sink, options.toHttp)
+      : writeWhole(startedCall.about, settled, sink, encoder);
   });
 }
 
@@ -157,7 +157,7 @@ async function writeStream(
   const silent = createSilent(() => {
     if (sink.closed) return;
     if (!begun) {
-      if (!about.sent.asked) return keepAlive.soon(silent);
+      if (!about.sent.isRequested) return keepAlive.soon(silent);
       // Another provider may still answer, so the head names no provider.
       provider = null;
       begin();
@@ -252,13 +252,13 @@ export function createLargeAnswers({
   targets,
 }: ChatAnswersDeps): (
   client: ClientSink,
-  asked: PendingChat,
-) => Pick<PaidAnswer<StartedChat>, 'taken' | 'largeAnswers'> {
+  pending: PendingChat,
+) => Pick<PaidAnswer<StartedChat>, 'takeKey' | 'largeAnswers'> {
   const files = blobs ? createKeptReplies(blobs, config.upstream.imagesReplyBytesMax) : null;
   return (client, { caller: { account }, model, onError }) => {
     if (files === null || targetOf(targets?.() ?? {}, model)?.target.primitive !== 'image') return NONE;
     return {
-      taken: (by) => files.repeat(account, by, client),
+      takeKey: (takenKey) => files.repeat(account, takenKey, client),
       largeAnswers: {
         bytesMax: files.bytesMax,
         keep: ({ id }, head, chunks) => files.keep(account, id, head, chunks).catch(onError),

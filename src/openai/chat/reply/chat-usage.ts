@@ -12,7 +12,7 @@ export interface ChatUsage {
   readonly usage: Usage | null;
   readonly flags: readonly ProviderFlag[];
   /** The usage object for the client: the provider's own with the billed numbers in it, or measured numbers. */
-  readonly shown: Readonly<Record<string, unknown>>;
+  readonly shownUsage: Readonly<Record<string, unknown>>;
   /** The details that the provider claimed. */
   readonly details: TokenDetails;
 }
@@ -78,15 +78,15 @@ export function readUsage(claim: unknown, bounds: UsageBounds, output: Output): 
     searchesFit(claim as JsonObject, bounds.parts ?? PLAIN);
   const details = tokenDetails(claim as Record<string, unknown>, prompt, completion);
   // If these members followed the spread in the literal, V8 would take many times as long.
-  const shown: Record<string, unknown> = { ...claim };
-  shown['prompt_tokens'] = prompt;
-  shown['completion_tokens'] = completion;
-  shown['total_tokens'] = prompt + completion;
+  const shownUsage: Record<string, unknown> = { ...claim };
+  shownUsage['prompt_tokens'] = prompt;
+  shownUsage['completion_tokens'] = completion;
+  shownUsage['total_tokens'] = prompt + completion;
   return {
-    usage: toUsage(prompt, completion, bounds, { claim: { said: claim as JsonObject, details }, output }),
+    usage: toUsage(prompt, completion, bounds, { claim: { members: claim as JsonObject, details }, output }),
     details,
     flags: plausible ? NO_FLAGS : IMPLAUSIBLE,
-    shown,
+    shownUsage,
   };
 }
 
@@ -117,13 +117,16 @@ export function measureUsage(bounds: UsageBounds, output: Output): ChatUsage {
   return usageOf(measured(bounds, output), bounds, output);
 }
 
-const usageOf = (said: Measured, bounds: UsageBounds, output: Output): ChatUsage => ({
+const usageOf = (measuredSizes: Measured, bounds: UsageBounds, output: Output): ChatUsage => ({
   usage: cameOf(output)
-    ? toUsage(said.prompt_tokens, said.completion_tokens, bounds, { claim: { said, details: NO_DETAILS }, output })
+    ? toUsage(measuredSizes.prompt_tokens, measuredSizes.completion_tokens, bounds, {
+        claim: { members: measuredSizes, details: NO_DETAILS },
+        output,
+      })
     : null,
   details: NO_DETAILS,
   flags: NO_FLAGS,
-  shown: said,
+  shownUsage: measuredSizes,
 });
 
 const cameOf = ({ outputBytes, otherBytes, webSearches = 0 }: Output): boolean =>
@@ -154,9 +157,9 @@ export function cutUsage(
     const charge = chargeOfCut(cut, { came: false, reported: saidPrompt + saidCompletion > 0n });
     if (charge === 'input') {
       const { prompt_tokens: prompt } = measure;
-      const shown: Measured = { ...measure, completion_tokens: 0, total_tokens: prompt };
-      const usage = toUsage(prompt, 0, bounds, { claim: { said: shown, details: NO_DETAILS }, output });
-      return { ...measuredUsage, usage, shown, estimated: true };
+      const shownMeasure: Measured = { ...measure, completion_tokens: 0, total_tokens: prompt };
+      const usage = toUsage(prompt, 0, bounds, { claim: { members: shownMeasure, details: NO_DETAILS }, output });
+      return { ...measuredUsage, usage, shownUsage: shownMeasure, estimated: true };
     }
     if (charge !== 'usage') return { ...measuredUsage, estimated: true };
   }
@@ -168,10 +171,10 @@ export function cutUsage(
   const flags = saidPrompt + saidCompletion === 0n && cut?.reason !== 'cancelled' ? IMPLAUSIBLE : claimed.flags;
   const both = { ...(claim as JsonObject), ...partsOf(measure, saidPrompt === 0n) };
   return {
-    usage: toUsage(ofPrompt, tokens, bounds, { claim: { said: both, details: claimed.details }, output }),
+    usage: toUsage(ofPrompt, tokens, bounds, { claim: { members: both, details: claimed.details }, output }),
     details: claimed.details,
     flags,
-    shown: shownMeasured(ofPrompt, tokens),
+    shownUsage: shownMeasured(ofPrompt, tokens),
     estimated: true,
   };
 }
@@ -206,10 +209,10 @@ export function overCapUsage(
   bounds: UsageBounds,
   output: Output,
 ): { readonly usage: ChatUsage; readonly estimated: boolean; readonly flags: readonly ProviderFlag[] } {
-  const said = bounds.budget.own === undefined ? null : parseClaim(claim);
-  if (said === null) return { usage: measureUsage(bounds, output), estimated: true, flags: OVER_CAP };
+  const claimed = bounds.budget.own === undefined ? null : parseClaim(claim);
+  if (claimed === null) return { usage: measureUsage(bounds, output), estimated: true, flags: OVER_CAP };
   const usage = cutUsage(claim, bounds, output, null);
-  const isKept = !usage.estimated && said.completion <= bounds.budget.completionTokensMax;
+  const isKept = !usage.estimated && claimed.completion <= bounds.budget.completionTokensMax;
   return { usage, estimated: usage.estimated, flags: isKept ? usage.flags : OVER_CAP };
 }
 
@@ -275,7 +278,7 @@ export function isCount(value: unknown): value is number {
 }
 
 function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: Output): ChatUsage {
-  return { usage: null, details: NO_DETAILS, flags, shown: measured(bounds, output) };
+  return { usage: null, details: NO_DETAILS, flags, shownUsage: measured(bounds, output) };
 }
 
 /** A measured usage, in the form of a claim. */
@@ -301,16 +304,16 @@ function measured({ budget, size, unseen = TRUSTED, speech }: UsageBounds, outpu
   if (own === undefined)
     return shownMeasured(Math.min(tokensOf(size.bytes), promptTokensMax), Math.min(text, completionTokensMax));
   const { hidden, images, bytes, sound = NO_SOUND } = size;
-  const { bytes: ofSound, tokens: heard } = sound ?? { bytes: 0, tokens: promptTokensMax };
-  const told = tokensOf(bytes - ofSound) + heard + images * own.imageTokens;
-  const prompt = hidden ? promptTokensMax : Math.min(told, promptTokensMax);
+  const { bytes: ofSound, tokens: soundTokens } = sound ?? { bytes: 0, tokens: promptTokensMax };
+  const countedTokens = tokensOf(bytes - ofSound) + soundTokens + images * own.imageTokens;
+  const prompt = hidden ? promptTokensMax : Math.min(countedTokens, promptTokensMax);
   const spoken = soundBytes === 0 ? 0 : spokenTokens(speech, soundBytes);
   const completion = Math.min(text + spoken + pictures * TOKENS_PER_PICTURE, completionTokensMax);
   const audio = Math.min(spoken, completion);
   const parts = { audio_tokens: audio, image_tokens: Math.min(pictures * TOKENS_PER_PICTURE, completion - audio) };
   return {
     ...shownMeasured(prompt, completion),
-    ...(heard > 0 ? { prompt_tokens_details: { audio_tokens: Math.min(heard, prompt) } } : {}),
+    ...(soundTokens > 0 ? { prompt_tokens_details: { audio_tokens: Math.min(soundTokens, prompt) } } : {}),
     ...(spoken > 0 || pictures > 0 ? { completion_tokens_details: parts } : {}),
   };
 }
@@ -321,7 +324,7 @@ function shownMeasured(prompt: number, completion: number): Measured {
 
 /** The output that came, and the claim or measure that counts. */
 interface CountedOutput {
-  readonly claim: { readonly said: JsonObject; readonly details: TokenDetails };
+  readonly claim: { readonly members: JsonObject; readonly details: TokenDetails };
   readonly output: Output;
 }
 
@@ -336,7 +339,11 @@ function toUsage(
   const tokens =
     parts.priced.size === 0
       ? { prompt: BigInt(prompt), completion: BigInt(completion) }
-      : splitUsage(claim.said, { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches }, parts);
+      : splitUsage(
+          claim.members,
+          { ...claim.details, prompt, completion, otherMost, searchesShown: webSearches },
+          parts,
+        );
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
 }
 
@@ -391,8 +398,8 @@ export function tokenDetails(claim: JsonObject, prompt: number, completion: numb
   };
 }
 
-const member = (of: unknown, name: string): unknown =>
-  typeof of === 'object' && of !== null ? (of as JsonObject)[name] : undefined;
+const member = (holder: unknown, name: string): unknown =>
+  typeof holder === 'object' && holder !== null ? (holder as JsonObject)[name] : undefined;
 
 /** The first valid count; 0 without one. */
 function first(...counts: readonly unknown[]): number {

@@ -94,11 +94,12 @@ function addDetail(all: unknown[], detail: unknown): void {
     last['index'] === detail['index'] &&
     (typeof detail['index'] === 'number' || (detail['type'] === 'thinking' && (last['signature'] ?? '') === ''));
   if (!continues) return void all.push(isObject(detail) ? { ...detail } : detail);
-  const kept = last as Record<string, unknown>;
+  const lastFields = last as Record<string, unknown>;
   for (const [name, value] of Object.entries(detail)) {
     if ((value ?? null) === null) continue;
-    const said = kept[name];
-    kept[name] = TEXTS.includes(name) && typeof said === 'string' && typeof value === 'string' ? said + value : value;
+    const earlier = lastFields[name];
+    lastFields[name] =
+      TEXTS.includes(name) && typeof earlier === 'string' && typeof value === 'string' ? earlier + value : value;
   }
 }
 
@@ -135,7 +136,7 @@ interface CallIds {
 }
 
 /** Makes the ids of tool calls for an account and a model. */
-export type SealedCalls = (of: ThinkingOf) => CallIds;
+export type SealedCalls = (owner: ThinkingOf) => CallIds;
 
 const SEALED_ID = 'tg3_';
 /** Most characters of an id. A client sends each id twice with every later request. */
@@ -148,9 +149,9 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
   return ({ account, model }) => {
     // It differs from every owner of thinking, which is JSON.
     const owner = `calls of ${account}`;
-    const sealed = (kept: EchoedToolCall): string | null => {
-      if (isEmpty(kept.call) && isEmpty(kept.message)) return kept.id;
-      const text = JSON.stringify([model, kept]);
+    const sealed = (echoedCall: EchoedToolCall): string | null => {
+      if (isEmpty(echoedCall.call) && isEmpty(echoedCall.message)) return echoedCall.id;
+      const text = JSON.stringify([model, echoedCall]);
       const id = text.length > ID_MAX ? null : SEALED_ID + texts.seal(owner, text);
       return id === null || id.length > ID_MAX ? null : id;
     };
@@ -158,8 +159,8 @@ export function createSealedCalls(secret: Uint8Array): SealedCalls {
       if (!id.startsWith(SEALED_ID)) return { id: plainId(id), call: NOTHING, message: NOTHING };
       const text = id.length > ID_MAX ? null : texts.open(owner, id.slice(SEALED_ID.length));
       if (text === null) return { id: plainId(id), call: NOTHING, message: NOTHING };
-      const [of, kept] = JSON.parse(text) as readonly [string, EchoedToolCall];
-      return of === model ? kept : { ...kept, call: NOTHING, message: NOTHING };
+      const [ownerText, echoedCall] = JSON.parse(text) as readonly [string, EchoedToolCall];
+      return ownerText === model ? echoedCall : { ...echoedCall, call: NOTHING, message: NOTHING };
     }
     return {
       seal: (id, call, message) => sealed({ id, call, message }) ?? sealed({ id, call, message: NOTHING }) ?? id,

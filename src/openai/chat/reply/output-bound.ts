@@ -88,22 +88,22 @@ export function cutChoices(
   const messages = choices.map((choice) => choice['message'] as Record<string, unknown>);
   if (messages.reduce((bytes, message) => bytes + textBytes(message) - runDiscountOf(textsOf(message)), 0) <= bytesMax)
     return null;
-  let left = bytesMax;
+  let bytesLeft = bytesMax;
   return choices.map(({ index }, place) => {
-    const { message, bytes } = cutMessage(messages[place]!, left);
-    left -= bytes;
+    const { message, bytes } = cutMessage(messages[place]!, bytesLeft);
+    bytesLeft -= bytes;
     return { index, message, finish_reason: 'length' };
   });
 }
 
 /** The first `room` bytes of text in the deltas of one chunk. Deltas without text in that room are left out. */
 export function cutDeltas(choices: readonly Record<string, unknown>[], room: number): Record<string, unknown>[] {
-  let left = room;
+  let bytesLeft = room;
   return choices.flatMap(({ index, delta }) => {
     const { tool_calls: _, ...words } = delta as Record<string, unknown>;
-    if (left <= 0) return [];
-    const { message, bytes } = cutMessage(words, left);
-    left -= bytes;
+    if (bytesLeft <= 0) return [];
+    const { message, bytes } = cutMessage(words, bytesLeft);
+    bytesLeft -= bytes;
     return bytes > 0 ? [{ index, delta: message, finish_reason: null }] : [];
   });
 }
@@ -163,10 +163,10 @@ export function textBytes(message: Record<string, unknown>): number {
 
 function functionBytes(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0;
-  const { name, arguments: given } = value as Record<string, unknown>;
+  const { name, arguments: argumentValue } = value as Record<string, unknown>;
   return (
     (typeof name === 'string' ? Buffer.byteLength(name) : 0) +
-    (typeof given === 'string' ? Buffer.byteLength(given) : 0)
+    (typeof argumentValue === 'string' ? Buffer.byteLength(argumentValue) : 0)
   );
 }
 
@@ -210,10 +210,10 @@ export function* textsOf(message: Record<string, unknown>): Generator<string> {
   }
   const calls = message['tool_calls'];
   for (const call of [...(Array.isArray(calls) ? (calls as unknown[]) : []), { function: message['function_call'] }]) {
-    const given = (
+    const argumentValue = (
       (call as Record<string, unknown> | null)?.['function'] as Record<string, unknown> | null | undefined
     )?.['arguments'];
-    if (typeof given === 'string') yield given;
+    if (typeof argumentValue === 'string') yield argumentValue;
   }
 }
 
@@ -225,11 +225,11 @@ function cutMessage(
   message: Record<string, unknown>,
   bytesMax: number,
 ): { readonly message: Record<string, unknown>; readonly bytes: number } {
-  let left = bytesMax;
+  let bytesLeft = bytesMax;
   const take = (text: string): string => {
-    const taken = firstBytes(text, left);
-    left -= Buffer.byteLength(taken);
-    return taken;
+    const cutText = firstBytes(text, bytesLeft);
+    bytesLeft -= Buffer.byteLength(cutText);
+    return cutText;
   };
   const cut: Record<string, unknown> = { role: message['role'] ?? 'assistant' };
   for (const key of TEXT_KEYS) {
@@ -244,16 +244,16 @@ function cutMessage(
     ? (message['tool_calls'] as (Record<string, unknown> | null)[])
     : []) {
     const fn = call?.['function'] as Record<string, unknown> | null | undefined;
-    const { name, arguments: given } = fn ?? {};
-    if (typeof name !== 'string' || (left -= Buffer.byteLength(name)) <= 0) break;
+    const { name, arguments: argumentValue } = fn ?? {};
+    if (typeof name !== 'string' || (bytesLeft -= Buffer.byteLength(name)) <= 0) break;
     calls.push({
       id: call!['id'],
       type: 'function',
-      function: { name, arguments: typeof given === 'string' ? take(given) : '' },
+      function: { name, arguments: typeof argumentValue === 'string' ? take(argumentValue) : '' },
     });
   }
   if (calls.length > 0) cut['tool_calls'] = calls;
-  return { message: cut, bytes: bytesMax - Math.max(0, left) };
+  return { message: cut, bytes: bytesMax - Math.max(0, bytesLeft) };
 }
 
 /** As many whole characters as fit into `bytesMax` bytes. */

@@ -152,12 +152,12 @@ export function partialCompletion(
   { texts, ...came }: PartialReply,
 ): Produced {
   let room = outputBytesMax(budget);
-  const taken = texts.map((text) => {
+  const cutTexts = texts.map((text) => {
     const part = firstBytes(text, room);
     room -= Buffer.byteLength(part);
     return part;
   });
-  const choices = (taken.length > 0 ? taken : ['']).map((content, index) => ({
+  const choices = (cutTexts.length > 0 ? cutTexts : ['']).map((content, index) => ({
     index,
     message: { role: 'assistant', content },
     finish_reason: 'length',

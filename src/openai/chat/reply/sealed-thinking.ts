@@ -17,14 +17,14 @@ export interface SealedThinking {
    * Signs a text that the client sees, piece by piece. The signature contains the members, except for the text itself.
    * Without members, the text goes back as `reasoning_content`.
    */
-  signing(of: ThinkingOf): { add(text: string): void; signature(members: JsonObject): string };
+  signing(owner: ThinkingOf): { add(text: string): void; signature(members: JsonObject): string };
   /** A signature that contains the members, because the client does not see the thinking. */
-  seal(of: ThinkingOf, members: JsonObject): string;
+  seal(owner: ThinkingOf, members: JsonObject): string;
   /**
-   * Returns the members that a signature belongs to. `shown`: the text that came with it. Returns null if this gateway
+   * Returns the members that a signature belongs to. `shownText`: the text with it. Returns null if this gateway
    * did not make the signature for this owner and text.
    */
-  open(of: ThinkingOf, shown: string, signature: string): JsonObject | null;
+  open(owner: ThinkingOf, shownText: string, signature: string): JsonObject | null;
 }
 
 const SIGNED = 'tg1.';
@@ -51,15 +51,15 @@ interface Sealed {
 export function createSealedThinking(secret: Uint8Array): SealedThinking {
   const texts = createSealedTexts(secret);
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'signatures of thinking', 32));
-  const named = ({ account, model }: ThinkingOf) => JSON.stringify([account, model]);
-  const signer = (of: ThinkingOf): Hmac => createHmac('sha256', key).update(named(of)).update('\0');
-  const digestOf = (of: ThinkingOf, text: string): string => signer(of).update(text, UNITS).digest('base64url');
-  const sealed = (of: ThinkingOf, inside: Sealed): string =>
-    SEALED + texts.seal(named(of), MEMBERS + JSON.stringify(inside));
+  const ownerName = ({ account, model }: ThinkingOf) => JSON.stringify([account, model]);
+  const signer = (owner: ThinkingOf): Hmac => createHmac('sha256', key).update(ownerName(owner)).update('\0');
+  const digestOf = (owner: ThinkingOf, text: string): string => signer(owner).update(text, UNITS).digest('base64url');
+  const sealed = (owner: ThinkingOf, inside: Sealed): string =>
+    SEALED + texts.seal(ownerName(owner), MEMBERS + JSON.stringify(inside));
 
   return {
-    signing(of) {
-      const mac = signer(of);
+    signing(owner) {
+      const mac = signer(owner);
       let length = 0;
       return {
         add(text) {
@@ -69,25 +69,27 @@ export function createSealedThinking(secret: Uint8Array): SealedThinking {
         signature(members) {
           const digest = mac.digest('base64url');
           const isShown = (value: unknown): boolean =>
-            typeof value === 'string' && value !== '' && value.length === length && digestOf(of, value) === digest;
+            typeof value === 'string' && value !== '' && value.length === length && digestOf(owner, value) === digest;
           const names = Object.keys(members);
           if (names.length === 0 || (names.length === 1 && isShown(members['reasoning_content'])))
             return SIGNED + digest;
-          return sealed(of, { members: replaced(members, (value) => (isShown(value) ? SHOWN : value)), digest });
+          return sealed(owner, { members: replaced(members, (value) => (isShown(value) ? SHOWN : value)), digest });
         },
       };
     },
-    seal: (of, members) => sealed(of, { members }),
-    open(of, shown, signature) {
+    seal: (owner, members) => sealed(owner, { members }),
+    open(owner, shownText, signature) {
       if (signature.startsWith(SIGNED))
-        return isSame(signature.slice(SIGNED.length), digestOf(of, shown)) ? { reasoning_content: shown } : null;
-      const text = signature.startsWith(SEALED) ? texts.open(named(of), signature.slice(SEALED.length)) : null;
+        return isSame(signature.slice(SIGNED.length), digestOf(owner, shownText))
+          ? { reasoning_content: shownText }
+          : null;
+      const text = signature.startsWith(SEALED) ? texts.open(ownerName(owner), signature.slice(SEALED.length)) : null;
       if (text === null) return null;
       if (!text.startsWith(MEMBERS)) return { reasoning_content: text };
       const { members, digest } = JSON.parse(text.slice(MEMBERS.length)) as Sealed;
       if (digest === undefined) return members;
-      return isSame(digest, digestOf(of, shown))
-        ? replaced(members, (value) => (value === SHOWN ? shown : value))
+      return isSame(digest, digestOf(owner, shownText))
+        ? replaced(members, (value) => (value === SHOWN ? shownText : value))
         : null;
     },
   };
@@ -104,7 +106,7 @@ const replaced = (members: JsonObject, replace: (value: unknown) => unknown): Js
   return Object.fromEntries(Object.entries(members).map(([name, value]) => [name, all(value)]));
 };
 
-function isSame(given: string, right: string): boolean {
-  const [one, other] = [Buffer.from(given), Buffer.from(right)];
+function isSame(signature: string, right: string): boolean {
+  const [one, other] = [Buffer.from(signature), Buffer.from(right)];
   return one.length === other.length && timingSafeEqual(one, other);
 }

@@ -29,7 +29,7 @@ const HELD_CHARS_MAX = 64 * 1024;
 interface NormalisedCalls {
   readonly calls: readonly Record<string, unknown>[];
   /** One of the calls is new, or waits for its name. */
-  readonly opened: boolean;
+  readonly isOpened: boolean;
 }
 
 interface ToolCallDeltas {
@@ -82,23 +82,23 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
         );
       }
       const calls: Record<string, unknown>[] = [];
-      let opened = false;
+      let isOpened = false;
       for (const delta of deltas) {
         if (typeof delta !== 'object' || delta === null) continue;
-        const given = delta as Record<string, unknown>;
+        const fields = delta as Record<string, unknown>;
         const fn =
-          typeof given['function'] === 'object' && given['function'] !== null
-            ? (given['function'] as Record<string, unknown>)
+          typeof fields['function'] === 'object' && fields['function'] !== null
+            ? (fields['function'] as Record<string, unknown>)
             : {};
-        const call = callOf(state, given, fn);
+        const call = callOf(state, fields, fn);
         if (call.held === null) {
-          calls.push(continued(given, fn, call));
+          calls.push(continued(fields, fn, call));
           continue;
         }
-        opened = true;
-        call.held = joined(call.held, given, fn);
+        isOpened = true;
+        call.held = joined(call.held, fields, fn);
         call.isNamed ||= isName(fn['name']);
-        if (!call.isNamed && mayHold() && (state.waiting.has(call) || isFunction(given))) {
+        if (!call.isNamed && mayHold() && (state.waiting.has(call) || isFunction(fields))) {
           state.waiting.add(call);
           heldDeltas++;
           heldChars += argumentsText(fn['arguments'])?.length ?? 0;
@@ -110,14 +110,14 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
       }
       if (ends && state.waiting.size > 0) {
         calls.push(...released(state, choice));
-        opened = true;
+        isOpened = true;
       }
-      return { calls, opened };
+      return { calls, isOpened };
     },
   };
 }
 
-const NOTHING: NormalisedCalls = { calls: [], opened: false };
+const NOTHING: NormalisedCalls = { calls: [], isOpened: false };
 
 const isName = (name: unknown): boolean => typeof name === 'string' && name !== '';
 
@@ -126,9 +126,9 @@ const isFunction = ({ type, function: fn }: Record<string, unknown>): boolean =>
   type === 'function' || (typeof fn === 'object' && fn !== null);
 
 /** The call that a delta is for. */
-function callOf(state: ChoiceCalls, given: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
-  const id = typeof given['id'] === 'string' && given['id'] !== '' ? given['id'] : null;
-  const index = typeof given['index'] === 'number' ? given['index'] : null;
+function callOf(state: ChoiceCalls, fields: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
+  const id = typeof fields['id'] === 'string' && fields['id'] !== '' ? fields['id'] : null;
+  const index = typeof fields['index'] === 'number' ? fields['index'] : null;
   let known: KnownCall | null | undefined;
   if (index !== null) known = state.byIndex.get(index);
   else if (id !== null) known = state.byId.get(id);
@@ -148,24 +148,24 @@ function callOf(state: ChoiceCalls, given: Record<string, unknown>, fn: Record<s
 /** Two deltas as one. What the first one says counts. */
 function joined(
   held: Record<string, unknown>,
-  given: Record<string, unknown>,
+  fields: Record<string, unknown>,
   fn: Record<string, unknown>,
 ): Record<string, unknown> {
   const before = (held['function'] ?? {}) as Record<string, unknown>;
   const text = ((before['arguments'] as string | undefined) ?? '') + (argumentsText(fn['arguments']) ?? '');
-  return { ...given, ...said(held), function: { ...fn, ...said(before), arguments: text } };
+  return { ...fields, ...membersOf(held), function: { ...fn, ...membersOf(before), arguments: text } };
 }
 
-const said = (members: Record<string, unknown>): Record<string, unknown> =>
+const membersOf = (members: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => (value ?? '') !== ''));
 
 /** A delta of a call that the client has. */
 function continued(
-  given: Record<string, unknown>,
+  fields: Record<string, unknown>,
   fn: Record<string, unknown>,
   call: KnownCall,
 ): Record<string, unknown> {
-  const { id: _, type: __, ...rest } = given;
+  const { id: _, type: __, ...rest } = fields;
   const { name, ...more } = fn;
   const text = argumentsText(fn['arguments']);
   if (text !== null) more['arguments'] = text;

@@ -117,13 +117,15 @@ function completeCalls(message: Record<string, unknown>, unique: string): void {
   const { tool_calls: calls } = message;
   if (!Array.isArray(calls)) return;
   message['tool_calls'] = calls.filter(isObject).map((call, index) => {
-    const { id, type, function: named } = call;
-    const isCall = isObject(named);
+    const { id, type, function: calledFunction } = call;
+    const isCall = isObject(calledFunction);
     return {
       ...call,
       id: typeof id === 'string' && id !== '' ? id : `call_${unique}_${index}`,
       type: typeof type === 'string' && type !== '' ? type : 'function',
-      ...(isCall ? { function: { ...named, arguments: argumentsText(named['arguments']) ?? '' } } : {}),
+      ...(isCall
+        ? { function: { ...calledFunction, arguments: argumentsText(calledFunction['arguments']) ?? '' } }
+        : {}),
     };
   });
 }
@@ -155,8 +157,8 @@ export function completeStrictly(body: Record<string, unknown>): void {
     choice['logprobs'] ??= null;
     const { message } = choice;
     if (!isObject(message)) continue;
-    const said = message as Record<string, unknown>;
-    said['content'] ??= null;
-    said['refusal'] ??= null;
+    const messageMembers = message as Record<string, unknown>;
+    messageMembers['content'] ??= null;
+    messageMembers['refusal'] ??= null;
   }
 }

@@ -1,7 +1,7 @@
 /** The differences between the request that a provider gets and the client's request. */
 export interface SentRequest {
   /** A provider was asked. Until then the call may still be refused for lack of money, so the reply must not begin. */
-  readonly asked: boolean;
+  readonly isRequested: boolean;
   /** Names of the request's fields that the provider did not get. */
   readonly dropped: readonly string[];
   /** The cap of the completion, if it is lower than the client's; else null. */

@@ -64,14 +64,15 @@ export function requestedCap(body: ChatBody): number | null {
 export function chatBudget(body: ChatBody, size: PromptSize, offer: Offer): ChatBudget {
   const { contextLength } = offer.model!;
   const { name, bound } = takenCap(offer);
-  const asked = requestedCap(body);
-  const completionCap = Math.min(asked ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
-  const sent = name !== 'none' && (asked !== null || (bound !== null && fitsContext(size, completionCap, offer)));
+  const requestedTokens = requestedCap(body);
+  const completionCap = Math.min(requestedTokens ?? Infinity, bound ?? Infinity, contextLeft(size, contextLength));
+  const sent =
+    name !== 'none' && (requestedTokens !== null || (bound !== null && fitsContext(size, completionCap, offer)));
   return {
     promptTokensMax: promptTokensMax(size, offer),
     completionCap,
     completionTokensMax: completionCap * (body.n ?? 1),
-    keptBy: sent ? 'provider' : asked === null ? 'model' : 'gateway',
+    keptBy: sent ? 'provider' : requestedTokens === null ? 'model' : 'gateway',
     own: ownMeasure(size, offer),
   };
 }
@@ -150,17 +151,17 @@ const learnt = new WeakMap<Offer, Partial<TakenCap>>();
 /** How an offer takes the cap: as its block says, corrected by its refusals. */
 export function takenCap(offer: Offer): TakenCap {
   const { cap = null, maxOutputTokens } = offer.model!;
-  const shown = learnt.get(offer);
-  if (shown === undefined) return { name: cap, bound: maxOutputTokens };
-  const bound = shown.bound ?? null;
+  const learntCap = learnt.get(offer);
+  if (learntCap === undefined) return { name: cap, bound: maxOutputTokens };
+  const bound = learntCap.bound ?? null;
   return {
-    name: shown.name ?? cap,
+    name: learntCap.name ?? cap,
     bound: bound === null || maxOutputTokens === null ? (bound ?? maxOutputTokens) : Math.min(bound, maxOutputTokens),
   };
 }
 
-export function learnCap(offer: Offer, shown: Partial<TakenCap>): void {
-  learnt.set(offer, { ...learnt.get(offer), ...shown });
+export function learnCap(offer: Offer, learntCap: Partial<TakenCap>): void {
+  learnt.set(offer, { ...learnt.get(offer), ...learntCap });
 }
 
 /** Names of the cap as they appear in refusals. */

@@ -10,8 +10,8 @@ import { isObject } from '#wire';
 const FORMAT = 'content-parts-v1';
 
 /** Brings a message or a delta of a model, whose content is a list, into the usual form, in place. */
-export function withoutList(said: Record<string, unknown>, model: string): void {
-  const { content, images } = said;
+export function withoutList(message: Record<string, unknown>, model: string): void {
+  const { content, images } = message;
   if (!Array.isArray(content)) return;
   let text = '';
   let thinking = '';
@@ -30,12 +30,12 @@ export function withoutList(said: Record<string, unknown>, model: string): void 
     else if (typeof part['text'] === 'string') text += part['text'];
     else if (isObject(part['image_url'])) pictures.push(part);
   }
-  said['content'] = text;
-  if (pictures.length > 0) said['images'] = [...(Array.isArray(images) ? (images as unknown[]) : []), ...pictures];
+  message['content'] = text;
+  if (pictures.length > 0) message['images'] = [...(Array.isArray(images) ? (images as unknown[]) : []), ...pictures];
   if (details.length === 0) return;
-  if (thinking !== '') said['reasoning_content'] ??= thinking;
-  const { reasoning_details: before } = said;
-  said['reasoning_details'] = [...(Array.isArray(before) ? (before as unknown[]) : []), ...details];
+  if (thinking !== '') message['reasoning_content'] ??= thinking;
+  const { reasoning_details: before } = message;
+  message['reasoning_details'] = [...(Array.isArray(before) ? (before as unknown[]) : []), ...details];
 }
 
 /** The text of a thinking part: a string, or a list of parts with texts. */

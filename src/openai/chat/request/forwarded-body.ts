@@ -30,7 +30,7 @@ export interface ForwardedCap {
  * offer has refused the field `reasoning` in this call.
  */
 export function forwardedBody(
-  given: ChatBody,
+  chatBody: ChatBody,
   offer: Offer,
   { tokens: completionCap, field: capField }: ForwardedCap,
   reasoningRefused = false,
@@ -38,22 +38,22 @@ export function forwardedBody(
   const body: Record<string, unknown> = {};
   const dropped: string[] = [];
   // An hour in a cache costs more than the five minutes that have a price.
-  const asked =
-    prices(offer, 'input_cache_write_1h') || listed(offer, 'cache_control.ttl') ? given : withUsualTimes(given);
-  if (asked !== given) dropped.push('cache_control.ttl');
-  for (const field of Object.keys(asked)) {
+  const requestBody =
+    prices(offer, 'input_cache_write_1h') || listed(offer, 'cache_control.ttl') ? chatBody : withUsualTimes(chatBody);
+  if (requestBody !== chatBody) dropped.push('cache_control.ttl');
+  for (const field of Object.keys(requestBody)) {
     if (FOR_THE_GATEWAY.has(field) || BY_A_RULE.has(field)) continue;
-    const value = asked[field];
-    if (field === 'messages') body[field] = withLists(asked.messages, offer.service);
+    const value = requestBody[field];
+    if (field === 'messages') body[field] = withLists(requestBody.messages, offer.service);
     else if (PUBLISHED.has(field) && takes(offer, field)) body[field] = value;
     else if (value !== null) {
       const sent = other(offer, field, value, completionCap, dropped);
       if (sent !== undefined) body[field] = sent;
     }
   }
-  addReasoning(body, dropped, asked, { offer, cap: completionCap, refused: reasoningRefused });
+  addReasoning(body, dropped, requestBody, { offer, cap: completionCap, refused: reasoningRefused });
   // A stream without usage cannot be billed.
-  if (asked.stream === true) body['stream_options'] = { ...asked.stream_options, include_usage: true };
+  if (requestBody.stream === true) body['stream_options'] = { ...requestBody.stream_options, include_usage: true };
   body['model'] = offer.model!.upstreamModel;
   if (capField !== null) body[capField] = completionCap;
   return { body, dropped };
@@ -63,22 +63,22 @@ export function forwardedBody(
 function addReasoning(
   body: Record<string, unknown>,
   dropped: string[],
-  asked: ChatBody,
+  requestBody: ChatBody,
   { offer, cap, refused }: { readonly offer: Offer; readonly cap: number; readonly refused: boolean },
 ): void {
-  const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = asked;
+  const { reasoning, reasoning_effort: effort, thinking, thinking_budget: budget } = requestBody;
   if (effort !== undefined) body['reasoning_effort'] = effort;
   if (thinking !== undefined) addExtension(body, dropped, offer, 'thinking', boundedReasoning(thinking, cap));
   if (budget !== undefined) addExtension(body, dropped, offer, 'thinking_budget', atMost(budget, cap));
   if (reasoning === undefined || reasoning === null) return;
   // A request of another API may be translated for a model of which nothing is listed. There the field would be refused
   // by services that know only the published ones, although the client never sent it.
-  const isTranslated = asked[REASONING_IF_LISTED] === true;
+  const isTranslated = requestBody[REASONING_IF_LISTED] === true;
   const isTaken = isTranslated ? lists(offer, 'reasoning') : goes(offer, 'reasoning', 'reasoning');
   if (isTaken && !refused && !refusesReasoning(offer)) body['reasoning'] = boundedReasoning(reasoning, cap);
   else if (isTranslated) dropped.push('reasoning');
   else {
-    const translated = reasoningEffort(asked);
+    const translated = reasoningEffort(requestBody);
     Object.assign(body, translated.fields);
     dropped.push(...translated.dropped);
   }
@@ -177,10 +177,10 @@ function bounded(path: string, name: string, value: unknown, bounds: Bounds, isL
 }
 
 function elements(path: string, value: readonly unknown[], bounds: Bounds): readonly unknown[] {
-  const kept = value.map((element, index) =>
+  const keptElements = value.map((element, index) =>
     typeof element === 'object' && element !== null ? bounded(`${path}[${index}]`, '', element, bounds) : element,
   );
-  return kept.some((element, index) => element !== value[index]) ? kept : value;
+  return keptElements.some((element, index) => element !== value[index]) ? keptElements : value;
 }
 
 /**
@@ -188,16 +188,16 @@ function elements(path: string, value: readonly unknown[], bounds: Bounds): read
  */
 function inside(path: string, value: Record<string, unknown>, bounds: Bounds): Record<string, unknown> {
   const { dropped } = bounds;
-  const kept: [string, unknown][] = [];
+  const entries: [string, unknown][] = [];
   let changed = false;
   for (const [key, member] of Object.entries(value)) {
     const before = dropped.length;
     const sent = mayStand(key, member, bounds) ? bounded(`${path}.${key}`, foldName(key), member, bounds) : undefined;
     if (sent === undefined) dropped.push(`${path}.${key}`);
-    else kept.push([key, sent]);
+    else entries.push([key, sent]);
     changed ||= sent !== member || dropped.length > before;
   }
-  return changed ? Object.fromEntries(kept) : value;
+  return changed ? Object.fromEntries(entries) : value;
 }
 
 /** The value of a field of `RAISING` at which a search costs what vendors list. */
@@ -220,11 +220,11 @@ function mayStand(key: string, value: unknown, { offer, known, isListed }: Bound
 /** `reasoning` or `thinking` with its bounds lowered to the cap. Returns the same value if it has none. */
 export function boundedReasoning(value: unknown, cap: number): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const given = value as Record<string, unknown>;
-  const asks = Object.keys(given).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
+  const members = value as Record<string, unknown>;
+  const asks = Object.keys(members).filter((key) => CAPS.has(foldName(key)) || REASONING_BOUNDS.has(foldName(key)));
   return asks.length === 0
     ? value
-    : { ...given, ...Object.fromEntries(asks.map((key) => [key, atMost(given[key], cap)])) };
+    : { ...members, ...Object.fromEntries(asks.map((key) => [key, atMost(members[key], cap)])) };
 }
 
 /**
@@ -251,9 +251,9 @@ function reasoningEffort({ reasoning, reasoning_effort: own }: ChatBody): Reason
   if (reasoning === undefined || reasoning === null) return { fields: {}, dropped: [] };
   if (typeof reasoning !== 'object' || Array.isArray(reasoning)) return { fields: {}, dropped: ['reasoning'] };
   const { effort, ...rest } = reasoning as Readonly<Record<string, unknown>>;
-  const taken = typeof effort === 'string' && (own === undefined || own === null || own === effort);
-  const others = effort === undefined || taken ? Object.keys(rest) : ['effort', ...Object.keys(rest)];
-  return { fields: taken ? { reasoning_effort: effort } : {}, dropped: others.map((name) => `reasoning.${name}`) };
+  const isTaken = typeof effort === 'string' && (own === undefined || own === null || own === effort);
+  const others = effort === undefined || isTaken ? Object.keys(rest) : ['effort', ...Object.keys(rest)];
+  return { fields: isTaken ? { reasoning_effort: effort } : {}, dropped: others.map((name) => `reasoning.${name}`) };
 }
 
 /** Offers that refused `reasoning`. A new registration makes a new Offer object, so the gateway learns again. */

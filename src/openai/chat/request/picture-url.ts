@@ -45,8 +45,8 @@ export function pictureUrl(url: string): string | null {
 /** The data URL of a picture; null for anything else. `data`: base64, or a data URL, whose type then counts. */
 export function pictureOf(mediaType: string | null, data: string): string | null {
   const inside = partsOfDataUrl(data);
-  const given = (inside?.mediaType ?? mediaType ?? '').toLowerCase();
-  const type = TYPES[given] ?? given;
+  const mediaName = (inside?.mediaType ?? mediaType ?? '').toLowerCase();
+  const type = TYPES[mediaName] ?? mediaName;
   const base64 = plainBase64(inside?.data ?? data);
   return base64 === null || !PICTURE.test(type) ? null : `data:${type};base64,${base64}`;
 }

@@ -42,8 +42,8 @@ interface HashedPrefix {
 
 /** Returns whether more can be added. */
 function add(read: HashedPrefix, text: string): boolean {
-  const left = LENGTH_MAX - read.length;
-  const part = text.length > left ? text.slice(0, left) : text;
+  const lengthLeft = LENGTH_MAX - read.length;
+  const part = text.length > lengthLeft ? text.slice(0, lengthLeft) : text;
   read.length += part.length;
   read.hash.update(part);
   // Without a separator, texts that are divided otherwise would be the same.

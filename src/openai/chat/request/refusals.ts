@@ -104,8 +104,8 @@ export function refuseForPackage({ n, modalities, functions }: ChatBody, { endpo
     ['modalities', Array.isArray(modalities) && modalities.includes('audio'), 'answers without audio'],
     ['functions', Array.isArray(functions) && functions.length > 0, 'takes functions as tools'],
   ];
-  for (const [param, asked, why] of refused)
-    if (asked) throw new GatewayError('unprocessable', `${service} ${why}`, { param });
+  for (const [param, isRequested, why] of refused)
+    if (isRequested) throw new GatewayError('unprocessable', `${service} ${why}`, { param });
 }
 
 /**
@@ -138,9 +138,9 @@ export function refusePrivateMedia({ messages }: ChatBody): void {
   for (const [i, { content }] of messages.entries()) {
     if (!Array.isArray(content)) continue;
     for (const [j, part] of content.entries()) {
-      const found = privatePlace(part);
-      if (found === null) continue;
-      const param = `messages[${i}].content[${j}].${found}`;
+      const place = privatePlace(part);
+      if (place === null) continue;
+      const param = `messages[${i}].content[${j}].${place}`;
       throw new GatewayError('invalid_request', `${param} must name a host of the public internet, or be a data URL`, {
         param,
       });

@@ -42,13 +42,14 @@ export function soundOf(value: unknown): Sound | null {
 
 const FORMAT = /^(?:format|mimetype)$/;
 
-function soundIn(named: string, given: string): Sound | null {
-  const address = /^\s*data:([^,]{0,128}),/i.exec(given.slice(0, 256));
-  const base64 = address === null ? given : given.slice(address[0].length);
+function soundIn(formatName: string, givenData: string): Sound | null {
+  const address = /^\s*data:([^,]{0,128}),/i.exec(givenData.slice(0, 256));
+  const base64 = address === null ? givenData : givenData.slice(address[0].length);
   if (/^\s*[a-z][\w.+-]*:/i.test(base64.slice(0, 64))) return null;
-  const bytesPerSecond = rawRate(address?.[1] ?? named) ?? waveRate(base64) ?? (isMp3(base64) ? MP3_BYTES_PER_S : null);
+  const bytesPerSecond =
+    rawRate(address?.[1] ?? formatName) ?? waveRate(base64) ?? (isMp3(base64) ? MP3_BYTES_PER_S : null);
   if (bytesPerSecond === null) return null;
-  return { bytes: given.length, tokens: Math.ceil((((base64.length * 3) / 4) * TOKENS_PER_S) / bytesPerSecond) };
+  return { bytes: givenData.length, tokens: Math.ceil((((base64.length * 3) / 4) * TOKENS_PER_S) / bytesPerSecond) };
 }
 
 const RAW = /^(?:audio\/)?(?:pcm(?:16|24)?|l16|g711_[au]law|pcm[au])(?:;|$)/i;

@@ -107,13 +107,17 @@ export async function endLost(
   const { id, account, within, run } = response;
   if (run === 'deleting') return running.remove(response);
   const [content, last] = await Promise.all([read([response]), running.lastEvent(id)]);
-  const found = content.get(id);
+  const storedContent = content.get(id);
   // Its content cannot be read if the gateway had another identity.
   const known =
-    found === undefined ? { id, object: 'response', output: [] } : (JSON.parse(found.response) as JsonObject);
+    storedContent === undefined
+      ? { id, object: 'response', output: [] }
+      : (JSON.parse(storedContent.response) as JsonObject);
   const lost = lostEnd(known, callIdOf(id));
   const end: EndEvent =
-    found?.run === 'cancelling' ? { type: 'response.incomplete', response: { ...known, status: 'cancelled' } } : lost;
+    storedContent?.run === 'cancelling'
+      ? { type: 'response.incomplete', response: { ...known, status: 'cancelled' } }
+      : lost;
   const event = { type: end.type, sequence_number: (last ?? 0) + 1, response: end.response };
   const text = eventText(end.type, JSON.stringify(event));
   const events = last === null ? [] : [{ first: last + 1, last: last + 1, text }];

@@ -105,9 +105,9 @@ class PartialOutput {
    */
   addTo(response: JsonObject): JsonObject {
     const output = Array.isArray(response['output']) ? (response['output'] as readonly JsonObject[]) : [];
-    const told = new Set(output.map(({ id }) => id));
+    const itemIds = new Set(output.map(({ id }) => id));
     const more = [...this.#items.values()].flatMap((partial) =>
-      partial.hasEnded || told.has(partial.item['id']) ? [] : cutMessage(partial),
+      partial.hasEnded || itemIds.has(partial.item['id']) ? [] : cutMessage(partial),
     );
     return more.length === 0 ? response : { ...response, output: [...output, ...more] };
   }

@@ -19,7 +19,7 @@ import { namesOf } from '../kept/keep-responses.ts';
 import { BackgroundSink, type EndEvent, EventLog } from './background-sink.ts';
 
 interface BackgroundOptions {
-  readonly kept: KeptResponses;
+  readonly keptResponses: KeptResponses;
   /** Gets errors of the database; the work goes on. */
   readonly onError: (error: unknown) => void;
 }
@@ -53,21 +53,22 @@ const CANCEL_MS = 5_000;
 const POLL_MS = 250;
 const BATCH = 100;
 
-export function createBackground({ kept, onError }: BackgroundOptions): Background {
-  const { running } = kept;
+export function createBackground({ keptResponses, onError }: BackgroundOptions): Background {
+  const { running } = keptResponses;
   const runs = new Runs(running, onError);
 
   async function endIfLost(response: KeptResponse): Promise<void> {
-    if (running.isLost(response) && !runs.get(response.id)) await endLost(kept, response);
+    if (running.isLost(response) && !runs.get(response.id)) await endLost(keptResponses, response);
   }
 
   /** Resolves when a cancelled response is stored as such, or after a while. */
   async function untilShown(response: KeptResponse): Promise<void> {
     const { id } = response;
     const run = runs.get(id);
-    if (run) return Promise.race([run.shown ?? run.ended, run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
+    if (run)
+      return Promise.race([run.progressShown ?? run.ended, run.ended, pause(CANCEL_MS, undefined, { ref: false })]);
     for (const until = performance.now() + CANCEL_MS; performance.now() < until;) {
-      const content = (await kept.read([response])).get(id);
+      const content = (await keptResponses.read([response])).get(id);
       if (content?.run !== 'cancelling') return;
       if ((JSON.parse(content.response) as JsonObject)['status'] === 'cancelled') return;
       await pause(POLL_MS);
@@ -75,10 +76,10 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
   }
 
   const follow: Background['follow'] = (response, after, client, memory) =>
-    followStream({ kept, runs, onError }, response, after, client, memory);
+    followStream({ keptResponses, runs, onError }, response, after, client, memory);
 
   return {
-    answers: createAnswers({ kept, runs, follow, onError }),
+    answers: createAnswers({ keptResponses, runs, follow, onError }),
     endIfLost,
     async cancel(response) {
       await endIfLost(response);
@@ -94,13 +95,13 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
     follow,
     async sweep(limit) {
       const lost = (await running.lost(limit)).filter(({ id }) => !runs.get(id));
-      for (const response of lost) await endLost(kept, response);
+      for (const response of lost) await endLost(keptResponses, response);
       return lost.length;
     },
     async endOrphans() {
       for (let count = BATCH; count === BATCH;) {
         const lost = await running.lost(BATCH, true);
-        for (const response of lost) await endLost(kept, response, true);
+        for (const response of lost) await endLost(keptResponses, response, true);
         count = lost.length;
       }
     },
@@ -112,13 +113,13 @@ export function createBackground({ kept, onError }: BackgroundOptions): Backgrou
 interface BackgroundRequest {
   readonly caller: Caller;
   /** As the client sent it. */
-  readonly asked: ResponsesBody;
+  readonly requestBody: ResponsesBody;
   /** The response of a call before it has begun. */
   readonly first: (callId: string) => JsonObject;
 }
 
 interface AnswersDeps {
-  readonly kept: Pick<KeptResponses, 'running'>;
+  readonly keptResponses: Pick<KeptResponses, 'running'>;
   readonly runs: Runs;
   /** Writes the events after a number to a client. */
   readonly follow: (response: OwnedResponse, after: number, client: ReplySink) => Promise<void>;
@@ -145,9 +146,9 @@ const RETRY_MS_MAX = 30_000;
 
 /** Returns a function that begins responses in the background. */
 function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBackground {
-  const { kept, runs, follow, onError } = deps;
+  const { keptResponses, runs, follow, onError } = deps;
   return (request) => {
-    const { caller, asked } = request;
+    const { caller, requestBody } = request;
     const gone = new CuttableCancelSource();
     let tellLocked = () => {};
     const locked = new Promise<null>((resolve) => (tellLocked = () => resolve(null)));
@@ -155,23 +156,23 @@ function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBac
       gone,
       onLocked: () => tellLocked(),
       async admit() {
-        if (!caller.anonymous) await kept.running.admit(caller.account);
+        if (!caller.anonymous) await keptResponses.running.admit(caller.account);
       },
-      async answer(opened, client, make) {
-        if (caller.anonymous) return refuseStranger(opened);
-        const begun = await begin(deps, request, opened, gone);
+      async answer(startedCall, client, make) {
+        if (caller.anonymous) return refuseStranger(startedCall);
+        const begun = await begin(deps, request, startedCall, gone);
         const { place, run, response, sink } = begun;
-        const made = make(sink).then(
+        const answering = make(sink).then(
           () => null,
           (error: unknown) => ({ error }),
         );
-        const refusal = await Promise.race([locked, made]);
+        const refusal = await Promise.race([locked, answering]);
         if (refusal !== null) {
           runs.end(run);
-          await kept.running.remove(place);
+          await keptResponses.running.remove(place);
           throw refusal.error;
         }
-        void made
+        void answering
           .then((failure) => {
             run.isEnding = true;
             if (failure !== null && run.stopped === null && !(failure.error instanceof GatewayError))
@@ -181,12 +182,12 @@ function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBac
           })
           .catch(onError)
           .finally(() => runs.end(run));
-        if (asked.stream === true) return follow(place, -1, client);
+        if (requestBody.stream === true) return follow(place, -1, client);
         const text = JSON.stringify(response);
         client.head(200, {
           'content-type': 'application/json; charset=utf-8',
           'content-length': Buffer.byteLength(text),
-          'x-generation-id': opened.id,
+          'x-generation-id': startedCall.id,
         });
         client.end(text);
       },
@@ -197,22 +198,22 @@ function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBac
 /** Stores the response of a call that is prepared. Rejects with GatewayError if there is no room for it. */
 async function begin(
   deps: AnswersDeps,
-  { caller, asked, first }: BackgroundRequest,
+  { caller, requestBody, first }: BackgroundRequest,
   { id: callId, call, about }: StartedChat,
   gone: CuttableCancelSource,
 ): Promise<Begun> {
-  const { kept, runs, onError } = deps;
-  const { running } = kept;
+  const { keptResponses, runs, onError } = deps;
+  const { running } = keptResponses;
   const id = responseIdOf(callId);
   const place = { ...ownerOf(caller), id };
   const response = { ...first(callId), status: 'queued' };
-  const input = withIds(itemsOf(asked.input), id);
-  const events = asked.stream === true ? firstEvents(response) : null;
+  const input = withIds(itemsOf(requestBody.input), id);
+  const events = requestBody.stream === true ? firstEvents(response) : null;
   await running.begin(
     {
       ...place,
       service: call?.service ?? about.model,
-      previous: asked.previous_response_id ?? null,
+      previous: requestBody.previous_response_id ?? null,
       input: JSON.stringify(input),
       response: JSON.stringify(response),
       items: namesOf(input, id),
@@ -240,7 +241,7 @@ const endRow = ({ place, log }: Begun, { type, response }: EndEvent, isTold: boo
 });
 
 /** Shows clients at once that a response is cancelled, with what has come. Does not reject. */
-async function showCancelled({ kept: { running }, onError }: AnswersDeps, begun: Begun): Promise<void> {
+async function showCancelled({ keptResponses: { running }, onError }: AnswersDeps, begun: Begun): Promise<void> {
   const { response, sink, log } = begun;
   const ends = [sink.output(), []].map((output) => cancelledEnd(sink.latest ?? response, output));
   try {
@@ -258,15 +259,15 @@ async function showCancelled({ kept: { running }, onError }: AnswersDeps, begun:
 }
 
 /** Stores the end. While the database cannot be reached, it is tried again until the gateway stops. */
-async function finish({ kept, runs, onError }: AnswersDeps, begun: Begun, ended: EndEvent): Promise<void> {
+async function finish({ keptResponses, runs, onError }: AnswersDeps, begun: Begun, ended: EndEvent): Promise<void> {
   const { place, run, response, log } = begun;
-  await run.shown;
+  await run.progressShown;
   await log?.close();
   let end = ended;
   for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, RETRY_MS_MAX)) {
     try {
-      const stored = await kept.running.finish(endRow(begun, end, begun.isToldCancelled));
-      if (stored === 'gone') await kept.running.remove(place);
+      const stored = await keptResponses.running.finish(endRow(begun, end, begun.isToldCancelled));
+      if (stored === 'gone') await keptResponses.running.remove(place);
       if (stored !== 'too_large') return;
       end = tooLargeEnd(response, end, callIdOf(place.id));
     } catch (error) {

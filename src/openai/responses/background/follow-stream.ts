@@ -33,7 +33,7 @@ export interface KeptStreams {
 }
 
 interface FollowDeps {
-  readonly kept: KeptResponses;
+  readonly keptResponses: KeptResponses;
   readonly runs: Pick<Runs, 'get'>;
   /** Gets errors of the database. */
   readonly onError: (error: unknown) => void;
@@ -77,7 +77,7 @@ export async function followStream(
 }
 
 async function writeEvents(
-  { kept, runs }: FollowDeps,
+  { keptResponses, runs }: FollowDeps,
   place: OwnedResponse,
   after: number,
   client: ReplySink,
@@ -87,12 +87,12 @@ async function writeEvents(
   let seen = after;
   let isOver = false;
   // Only its first event has the response of one that is deleted later.
-  let first = after < 0 ? null : responseIn((await kept.running.events(place, -1, 1))[0]?.text);
+  let first = after < 0 ? null : responseIn((await keptResponses.running.events(place, -1, 1))[0]?.text);
   while (!client.closed) {
     const run = runs.get(id);
     // Asked for before the events are read, so that nothing is missed.
     const changed = run?.changed();
-    const parts = await kept.running.events(place, seen, PARTS);
+    const parts = await keptResponses.running.events(place, seen, PARTS);
     memory.becomes(parts.reduce((sum, { text }) => sum + COPIES * text.length, 0));
     for (const { last, text } of parts) {
       first ??= responseIn(text);
@@ -108,11 +108,12 @@ async function writeEvents(
       await Promise.race([changed, pause(QUIET_MS, undefined, UNREF)]);
       continue;
     }
-    const found = await kept.find(id, place);
-    if (found === null) return client.end(deletedText(first ?? { id, object: 'response', output: [] }, seen + 1));
-    if (kept.running.isLost(found)) await endLost(kept, found);
+    const keptResponse = await keptResponses.find(id, place);
+    if (keptResponse === null)
+      return client.end(deletedText(first ?? { id, object: 'response', output: [] }, seen + 1));
+    if (keptResponses.running.isLost(keptResponse)) await endLost(keptResponses, keptResponse);
     // The last event is stored together with the end, so it is read once more.
-    isOver = found.run === null || found.run === 'lost';
+    isOver = keptResponse.run === null || keptResponse.run === 'lost';
     if (!isOver) await pause(POLL_MS, undefined, UNREF);
   }
 }
@@ -186,11 +187,11 @@ export function createSendStream({ background, config, listeners, keepAliveMs = 
   const places = createStreamQuota({ max: listensMax, ofAccount: listeners });
 
   return async (
-    found: KeptResponse,
+    keptResponse: KeptResponse,
     after: number | undefined,
     { request, reply, admission: { caller, rate } }: StreamRequest,
   ): Promise<void> => {
-    if (!(await background.isStreamed(found.id))) throw notStreamed(found.id);
+    if (!(await background.isStreamed(keptResponse.id))) throw notStreamed(keptResponse.id);
     const place = places.take(caller.account);
     if (place === null) {
       const { code, message } = places.refusal();
@@ -208,7 +209,7 @@ export function createSendStream({ background, config, listeners, keepAliveMs = 
     const memory = request.server.requestBodies.beside(request);
     keepAlive.watch(silent);
     try {
-      await background.follow(found, after ?? -1, client, memory);
+      await background.follow(keptResponse, after ?? -1, client, memory);
     } finally {
       memory.release();
       keepAlive.forget(silent);

@@ -26,7 +26,7 @@ export class BackgroundRun {
   stopped: Stopped | null = null;
   isDeleted = false;
   /** Resolves when clients are shown that it is cancelled; null if it is not. */
-  shown: Promise<void> | null = null;
+  progressShown: Promise<void> | null = null;
   /** Its call has ended, so nothing stops it any more. */
   isEnding = false;
   readonly #options: RunOptions;
@@ -47,7 +47,8 @@ export class BackgroundRun {
       this.tellChanged();
     }
     if (this.isEnding) return;
-    if (this.stopped === null && why === 'cancelled') this.shown = showCancelled().finally(() => this.tellChanged());
+    if (this.stopped === null && why === 'cancelled')
+      this.progressShown = showCancelled().finally(() => this.tellChanged());
     this.stopped ??= why;
     // A call that is cut first has been left by nobody, see CancelSignal.byGateway.
     if (why === 'shutdown') gone.cut.abort();
@@ -94,7 +95,7 @@ export class Runs {
   begin(id: string, options: RunOptions): BackgroundRun {
     const run = new BackgroundRun(id, options);
     this.#runs.set(id, run);
-    this.#timer ??= setInterval(() => void this.#look(), POLL_MS).unref();
+    this.#timer ??= setInterval(() => void this.#checkRuns(), POLL_MS).unref();
     if (this.isClosed) run.stop('shutdown');
     return run;
   }
@@ -124,7 +125,7 @@ export class Runs {
     if (this.#timer !== null) clearInterval(this.#timer);
   }
 
-  async #look(): Promise<void> {
+  async #checkRuns(): Promise<void> {
     if (this.#isLooking) return;
     this.#isLooking = true;
     try {

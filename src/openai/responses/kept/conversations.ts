@@ -20,7 +20,7 @@ import { isResponseId, responseOfItem, typeOf } from './kept-ids.ts';
 
 interface ConversationsOptions {
   /** null if the gateway keeps no responses. */
-  readonly kept: KeptResponses | null;
+  readonly keptResponses: KeptResponses | null;
   /** Most items and bytes of a request. */
   readonly itemsMax: number;
   readonly bytesMax: number;
@@ -28,8 +28,8 @@ interface ConversationsOptions {
 
 /** A request whose references are replaced by what they name. */
 interface ResolvedRequest {
-  readonly asked: ResponsesBody;
-  /** The JSON text of `asked`. */
+  readonly requestBody: ResponsesBody;
+  /** The JSON text of `requestBody`. */
   readonly bytes: Buffer;
 }
 
@@ -39,7 +39,7 @@ export interface Conversations {
    * Replaces `previous_response_id` and the `item_reference` items of a request by the items themselves, which `memory`
    * counts. Rejects with GatewayError, also if there is no memory for them.
    */
-  resolve(asked: ResponsesBody, bytes: Buffer, caller: Caller, memory: Memory): Promise<ResolvedRequest>;
+  resolve(requestBody: ResponsesBody, bytes: Buffer, caller: Caller, memory: Memory): Promise<ResolvedRequest>;
   /** All items that the model got with the request of a kept response, each with an id. Counts and rejects likewise. */
   inputOf(response: KeptResponse, caller: Caller, memory: Memory): Promise<readonly JsonObject[]>;
   /** A kept response as it is now; null if it cannot be read. Counts and rejects likewise. */
@@ -57,7 +57,7 @@ interface ResolvedItems {
   readonly items: readonly JsonObject[];
 }
 
-export function createConversations({ kept, itemsMax, bytesMax }: ConversationsOptions): Conversations {
+export function createConversations({ keptResponses, itemsMax, bytesMax }: ConversationsOptions): Conversations {
   const tooLarge = (what: string) =>
     new GatewayError(
       'invalid_request',
@@ -68,9 +68,9 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
   /** The responses that `previous` continues, and itself, the first one first. */
   async function lineageOf(previous: string | null | undefined, caller: Caller): Promise<readonly KeptResponse[]> {
     if (previous === undefined || previous === null) return [];
-    if (kept === null) throw keepsNone('previous_response_id', 'previous_response_id');
+    if (keptResponses === null) throw keepsNone('previous_response_id', 'previous_response_id');
     if (!isResponseId(previous)) throw noPrevious(previous);
-    const lineage = await kept.lineage(previous, ownerOf(caller));
+    const lineage = await keptResponses.lineage(previous, ownerOf(caller));
     const [first] = lineage;
     if (first === undefined) throw noPrevious(previous);
     if (first.previous !== null) throw noPrevious(first.previous);
@@ -82,18 +82,18 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     if (ids.length === 0) return new Map();
     const owner = ownerOf(caller);
     const responseOf = new Map(ids.map((id) => [id, responseOfItem(id)]));
-    const [named, made] = await Promise.all([
-      kept!.ofItems(
+    const [responsesById, createdResponses] = await Promise.all([
+      keptResponses!.ofItems(
         ids.filter((id) => isStorable(id)),
         owner,
       ),
-      kept!.findAll(
+      keptResponses!.findAll(
         [...new Set(responseOf.values())].filter((id) => id !== null),
         owner,
       ),
     ]);
-    const found = new Map(made.map((one) => [one.id, one]));
-    const holderOf = (id: string) => named.get(id) ?? found.get(responseOf.get(id) ?? '');
+    const createdById = new Map(createdResponses.map((one) => [one.id, one]));
+    const holderOf = (id: string) => responsesById.get(id) ?? createdById.get(responseOf.get(id) ?? '');
     return new Map(ids.flatMap((id) => [[id, holderOf(id)] as const]).filter(isFound));
   }
 
@@ -108,7 +108,7 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     const bytes = responses.reduce((sum, { inputBytes, responseBytes }) => sum + inputBytes + responseBytes, 0);
     if (bytes > READ_FACTOR * bytesMax) throw tooLarge(`${bytesMax} bytes`);
     memory.grow(PARSED_JSON * bytes);
-    return kept!.read(responses);
+    return keptResponses!.read(responses);
   }
 
   /** Adds the items of responses that are not read yet, by the ids of the responses. Throws like contentOf. */
@@ -137,34 +137,38 @@ export function createConversations({ kept, itemsMax, bytesMax }: ConversationsO
     const used = [...new Map([...lineage, ...holders.values()].map((one) => [one.id, one])).values()];
     for (const { service } of used) authorise(caller, service);
     await readMore(read, [...holders.values()], memory);
-    const named = new Map(
+    const itemsById = new Map(
       used
         .flatMap(({ id }) => read.get(id) ?? [])
         .flatMap((item) => (isReference(item) ? [] : [[item['id'], item] as const])),
     );
-    return { used, items: items.map((item) => (isReference(item) ? (named.get(idOf(item)) ?? missing(item)) : item)) };
+    return {
+      used,
+      items: items.map((item) => (isReference(item) ? (itemsById.get(idOf(item)) ?? missing(item)) : item)),
+    };
   }
 
   return {
-    async resolve(asked, bytes, caller, memory) {
-      const lineage = await lineageOf(asked.previous_response_id, caller);
-      const own = itemsOf(asked.input);
+    async resolve(requestBody, bytes, caller, memory) {
+      const lineage = await lineageOf(requestBody.previous_response_id, caller);
+      const own = itemsOf(requestBody.input);
       const reference = own.findIndex(isReference);
-      if (lineage.length === 0 && reference === -1) return { asked, bytes };
-      if (kept === null) throw keepsNone(`input[${reference}] of type item_reference`, `input[${reference}]`);
+      if (lineage.length === 0 && reference === -1) return { requestBody, bytes };
+      if (keptResponses === null) throw keepsNone(`input[${reference}] of type item_reference`, `input[${reference}]`);
       const { used, items } = await open(lineage, own, caller, memory, (item) => nothing(idOf(item)));
       const together = withItems(bytes, items, bytesMax);
       if (together === null) throw tooLarge(`${bytesMax} bytes`);
       const { input, text } = together;
       // What was read is replaced by a request of this size. Its items are counted as those of a body.
       memory.becomes(PARSED_JSON * Buffer.byteLength(text));
-      await kept.use(used);
-      const { previous_response_id: _previous, ...rest } = asked;
-      return { asked: { ...rest, input }, bytes: Buffer.from(text) };
+      await keptResponses.use(used);
+      const { previous_response_id: _previous, ...rest } = requestBody;
+      return { requestBody: { ...rest, input }, bytes: Buffer.from(text) };
     },
 
     async inputOf(response, caller, memory) {
-      const earlier = response.previous === null ? [] : await kept!.lineage(response.previous, ownerOf(caller));
+      const earlier =
+        response.previous === null ? [] : await keptResponses!.lineage(response.previous, ownerOf(caller));
       const content = (await contentOf([response], memory)).get(response.id);
       const own = content === undefined ? [] : (JSON.parse(content.input) as readonly JsonObject[]);
       return (await open(earlier, own, caller, memory, (item) => item)).items;
@@ -240,9 +244,9 @@ function itemsOfKept({ input, response }: KeptContent): readonly JsonObject[] {
 
 /** A kept response. One that is under way is stored as it began. */
 function shownOf({ response, run }: ReadContent): JsonObject {
-  const shown = JSON.parse(response) as JsonObject;
-  if (run === null || run === 'lost') return shown;
-  return { ...shown, status: run === 'cancelling' ? 'cancelled' : run };
+  const responseObject = JSON.parse(response) as JsonObject;
+  if (run === null || run === 'lost') return responseObject;
+  return { ...responseObject, status: run === 'cancelling' ? 'cancelled' : run };
 }
 
 /** Items that need no id. A provider that has not stored an item may refuse its id. */

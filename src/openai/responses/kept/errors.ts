@@ -44,10 +44,10 @@ export function refuseUnkept({ store }: ResponsesBody, keepsResponses: boolean):
 }
 
 export const noResponse = (id: string): GatewayError =>
-  new GatewayError('not_found', `Response with id '${shown(id)}' not found.`, { param: 'response_id' });
+  new GatewayError('not_found', `Response with id '${shownId(id)}' not found.`, { param: 'response_id' });
 
 export const noPrevious = (id: string): GatewayError =>
-  new GatewayError('invalid_request', `Previous response with id '${shown(id)}' not found.`, {
+  new GatewayError('invalid_request', `Previous response with id '${shownId(id)}' not found.`, {
     param: 'previous_response_id',
     providerCode: 'previous_response_not_found',
   });
@@ -55,14 +55,14 @@ export const noPrevious = (id: string): GatewayError =>
 export const notStreamed = (id: string): GatewayError =>
   new GatewayError(
     'invalid_request',
-    `Response with id '${shown(id)}' has no stream: only one that was created with background: true and stream: true has. Ask for it without stream`,
+    `Response with id '${shownId(id)}' has no stream: only one that was created with background: true and stream: true has. Ask for it without stream`,
     { param: 'stream' },
   );
 
 export const underWay = (id: string): GatewayError =>
   new GatewayError(
     'invalid_request',
-    `Previous response with id '${shown(id)}' is still under way in the background. Wait until it has ended`,
+    `Previous response with id '${shownId(id)}' is still under way in the background. Wait until it has ended`,
     { param: 'previous_response_id' },
   );
 
@@ -79,9 +79,9 @@ export const cannotCancel = ({ background, status }: JsonObject): GatewayError =
 export const noItem = (id: string): GatewayError =>
   new GatewayError(
     'not_found',
-    `Item with id '${shown(id)}' not found. Items are kept with their response, unless its request said store: false. Send the item itself, or leave it out`,
+    `Item with id '${shownId(id)}' not found. Items are kept with their response, unless its request said store: false. Send the item itself, or leave it out`,
     { param: 'input' },
   );
 
 const SHOWN_MAX = 128;
-const shown = (id: string): string => id.slice(0, SHOWN_MAX).toWellFormed();
+const shownId = (id: string): string => id.slice(0, SHOWN_MAX).toWellFormed();

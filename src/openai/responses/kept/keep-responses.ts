@@ -12,23 +12,23 @@ import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
 interface KeptRequest {
   readonly caller: Caller;
   /** As the client sent it. */
-  readonly asked: ResponsesBody;
+  readonly requestBody: ResponsesBody;
 }
 
 /** Keeps the response of a call, with the items of its request, when its reply is written. */
-export function keepsResponse(kept: KeptResponses, { caller, asked }: KeptRequest) {
+export function keepsResponse(keptResponses: KeptResponses, { caller, requestBody }: KeptRequest) {
   return ({ id: callId, call, about }: StartedChat, client: ReplySink, onError: (error: unknown) => void) => {
     const id = responseIdOf(callId);
     const keep = async (response: JsonObject): Promise<boolean> => {
       if (response['id'] !== id) return false;
-      const input = withIds(itemsOf(asked.input), id);
+      const input = withIds(itemsOf(requestBody.input), id);
       const output = Array.isArray(response['output']) ? (response['output'] as readonly JsonObject[]) : [];
       try {
-        return await kept.put({
+        return await keptResponses.put({
           ...ownerOf(caller),
           id,
           service: call?.service ?? about.model,
-          previous: asked.previous_response_id ?? null,
+          previous: requestBody.previous_response_id ?? null,
           input: JSON.stringify(input),
           response: JSON.stringify(response),
           items: namesOf([...input, ...output], id),
@@ -106,14 +106,14 @@ class KeepingSink implements ReplySink {
     const { text, isFailure } = this.#last;
     const response = responseIn(text);
     const isKept = response === null || (await this.#keep(response));
-    const told = isKept ? text : unkept(text);
+    const storedText = isKept ? text : unkept(text);
     if (this.#client.closed) return;
     if (this.#head !== null) {
       const { status, headers } = this.#head;
-      this.#client.head(status, { ...headers, 'content-length': Buffer.byteLength(told) });
+      this.#client.head(status, { ...headers, 'content-length': Buffer.byteLength(storedText) });
     }
-    if (isFailure) this.#client.fail(Buffer.from(told));
-    else this.#client.end(told);
+    if (isFailure) this.#client.fail(Buffer.from(storedText));
+    else this.#client.end(storedText);
   }
 }
 
@@ -147,8 +147,8 @@ function unkept(text: string): string {
   const at = lastObject(text);
   const value = JSON.parse(text.slice(at)) as JsonObject;
   const { response } = value;
-  const told = isObject(response)
+  const responseText = isObject(response)
     ? `${JSON.stringify({ ...value, response: { ...response, store: false } })}\n\n`
     : JSON.stringify({ ...value, store: false });
-  return text.slice(0, at) + told;
+  return text.slice(0, at) + responseText;
 }
