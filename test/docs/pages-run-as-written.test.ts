@@ -22,7 +22,6 @@ const runsNow = (page: string): boolean =>
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
-  'docs/a2a.md',
   'docs/admin-api.md',
   'docs/administration.md',
   'docs/backups.md',
@@ -36,17 +35,28 @@ const PAGES = [
   'docs/audio.md',
   'docs/rerank.md',
   'docs/image-calls.md',
-  'docs/quotes.md',
+  'docs/use/agents.md',
+  'docs/use/all-tools.md',
+  'docs/use/any-protocol.md',
+  'docs/use/bill-looks-wrong.md',
+  'docs/use/cost-of-a-call.md',
+  'docs/use/json-rpc.md',
+  'docs/use/keys.md',
+  'docs/use/more-money.md',
+  'docs/use/quotes.md',
+  'docs/use/receipts.md',
+  'docs/use/spend.md',
+  'docs/use/tools.md',
+  'docs/use/tools-in-chat.md',
+  'docs/use/verify-card.md',
   'docs/video-calls.md',
-  'docs/json-rpc.md',
-  'docs/mcp.md',
   'docs/messages.md',
   'docs/providers.md',
   'docs/responses.md',
   'docs/sign-in.md',
   'docs/tutorial.md',
   // Its limits hold for the calls of the pages after it.
-  'docs/organisations.md',
+  ...['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map((name) => `docs/use/${name}.md`),
 ];
 
 let place: Place;
