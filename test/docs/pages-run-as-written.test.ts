@@ -28,12 +28,14 @@ const PAGES = [
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsNow),
-  'docs/completions.md',
+  'docs/use/completions.md',
   'docs/gemini.md',
   'docs/configuration.md',
-  'docs/embeddings.md',
+  'docs/use/embeddings.md',
   'docs/audio.md',
-  'docs/rerank.md',
+  'docs/use/rerank.md',
+  'docs/use/moderations.md',
+  'docs/sell/embeddings-and-rerank.md',
   'docs/image-calls.md',
   'docs/use/agents.md',
   'docs/use/all-tools.md',
