@@ -32,7 +32,9 @@ const PAGES = [
   'docs/gemini.md',
   'docs/configuration.md',
   'docs/use/embeddings.md',
-  'docs/audio.md',
+  'docs/use/speech.md',
+  'docs/use/transcription.md',
+  'docs/sell/audio.md',
   'docs/use/rerank.md',
   'docs/use/moderations.md',
   'docs/sell/embeddings-and-rerank.md',
@@ -42,6 +44,7 @@ const PAGES = [
   'docs/use/any-protocol.md',
   'docs/use/bill-looks-wrong.md',
   'docs/use/cost-of-a-call.md',
+  'docs/use/cost-of-tools.md',
   'docs/use/json-rpc.md',
   'docs/use/keys.md',
   'docs/use/more-money.md',
@@ -85,7 +88,7 @@ async function workplace(page: string): Promise<string> {
   return dir;
 }
 
-const FAILED = /"error":|isError": ?true|Error:|"level":"(?:warn|error)"/;
+const FAILED = /"error":(?! ?null)|isError": ?true|Error:|"level":"(?:warn|error)"/;
 
 /** Names of members that a shown answer has. */
 const keysOf = (shown: string) => [...new Set([...shown.matchAll(/"([\w/.-]+)":/g)].map((match) => match[1]!))];

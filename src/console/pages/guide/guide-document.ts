@@ -185,7 +185,7 @@ function diagram(text: string, picture: string | null): string {
 export const diagramsOf = (text: string): readonly string[] =>
   [...text.matchAll(/^```mermaid\n([^]*?)^```$/gm)].map(([, source]) => source!.trimEnd());
 
-/** The picture of a page's diagram in `docs/images/`. `file`: `how/calls-money.md`. `index`: 0 for the page's first diagram. */
+/** The picture of a page's diagram in `docs/images/`. `file`: `how/ledger.md`. `index`: 0 for the first diagram. */
 export const diagramFile = (file: string, index: number): string =>
   `diagram-${file.replace(/\.md$/, '').replaceAll('/', '-')}${index === 0 ? '' : `-${index + 1}`}.svg`;
 
