@@ -3,7 +3,8 @@ import { isInterrupted, isTerminal, stateName, TASK_STATES, type TaskState } fro
 
 /*
  * Valid objects of both versions, without what docs/reference/mappings-a2a.md lists as lossy. `extras` adds a member
- * that no version knows, which must survive; the official SDK drops such members, so that comparisons with it leave them out.
+ * that no version knows, which must survive; the official SDK drops such members, so that comparisons with it leave
+ * them out.
  */
 
 type Shape = Record<string, fc.Arbitrary<unknown>>;
