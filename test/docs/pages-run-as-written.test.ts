@@ -60,7 +60,7 @@ const PAGES = [
   'docs/messages.md',
   'docs/providers.md',
   'docs/responses.md',
-  'docs/people.md',
+  'docs/run/people.md',
   'docs/sign-in.md',
   'docs/tutorial.md',
   // Its limits hold for the calls of the pages after it.
