@@ -129,7 +129,7 @@ it('has its contents behind a fold on a phone, and a page for what is not there'
   await page.goto('/docs/guide/no-such-page');
   await holds(visitor);
   await page.getByText('Contents', { exact: true }).click();
-  await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Embeddings' }).click();
+  await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Embeddings:' }).click();
   await page.waitForURL(/embeddings$/);
   await visitor.close();
 });
