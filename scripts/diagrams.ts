@@ -29,7 +29,7 @@ const browser = await chromium.launch({
 const page = await browser.newPage();
 await page.setContent('<body></body>');
 await page.addScriptTag({ path: join(TOOLS, 'node_modules', 'mermaid', 'dist', 'mermaid.min.js') });
-for (const file of readdirSync(DOCS).filter((name) => name.endsWith('.md'))) {
+for (const file of readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))) {
   for (const [index, source] of diagramsOf(readFileSync(join(DOCS, file), 'utf8')).entries()) {
     const svg = await page.evaluate(
       `(async () => {

@@ -5,10 +5,12 @@ import { MAX_COST_META } from '#call';
 import { A2A_ERRORS, A2A_GATEWAY_ERRORS } from '../../src/a2a/wire/errors.ts';
 
 const root = new URL('../../', import.meta.url);
-const text = readFileSync(new URL('docs/a2a.md', root), 'utf8');
+const text = ['reference/a2a', 'sell/agents']
+  .map((page) => readFileSync(new URL(`docs/${page}.md`, root), 'utf8'))
+  .join('\n');
 const rows = (pattern: RegExp) => [...text.matchAll(pattern)];
 
-test('docs/a2a.md lists exactly the errors of the code, with their status on each binding', () => {
+test('docs/reference/a2a.md lists exactly the errors of the code, with their status on each binding', () => {
   const documented = rows(/^\| (-\d+) \| (\d+) \| (\d+) \| `(\w+)` \|/gm).map(([, code, rpc, rest, type]) => [
     type,
     [code, rpc, rest].map(Number),

@@ -189,7 +189,7 @@ describe('what is untidy is found', () => {
 });
 
 describe('words and shapes that are untidy are found', () => {
-  const known = knownNames(['src/foundation/wire/lines.ts', 'docs/mcp.md']);
+  const known = knownNames(['src/foundation/wire/lines.ts', 'docs/use/tools.md']);
   test.each([
     ['a private word', privateWords(file('const taskDoors = 1;')), ':1 has the word doors?: the field says route'],
     [
@@ -290,7 +290,7 @@ describe('words and shapes that are untidy are found', () => {
     ).toEqual([]);
     expect(wideComments(file(`const x = '${'x'.repeat(130)}'; // why`))).toEqual([]);
     expect(staleNames(file('// src/foundation/wire/lines.ts, lines.ts, test/model, ./my-own.ts'), known)).toEqual([]);
-    expect(staleNames(file('[MCP](docs/mcp.md) in src/foundation/wire/', 'README.md'), known)).toEqual([]);
+    expect(staleNames(file('[MCP](docs/use/tools.md) in src/foundation/wire/', 'README.md'), known)).toEqual([]);
   });
 });
 

@@ -9,7 +9,7 @@ import { ROOT, readTree, type SourceFile } from '../architecture/source.ts';
 // code, such as one that a renaming put there.
 
 /** Pages that explain the code name its parts. */
-const OF_THE_CODE = /^docs\/(?:architecture|mappings-|decisions\/)/;
+const OF_THE_CODE = /^docs\/(?:architecture|reference\/mappings-|decisions\/)/;
 const pages = [
   ...readTree(['docs'], ['.md']),
   ...readTree(['.'], ['README.md']).filter(({ path }) => path === 'README.md'),

@@ -22,38 +22,49 @@ const runsNow = (page: string): boolean =>
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
-  'docs/a2a.md',
   'docs/admin-api.md',
   'docs/administration.md',
   'docs/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsNow),
-  'docs/completions.md',
+  'docs/use/completions.md',
   'docs/gemini.md',
   'docs/configuration.md',
-  'docs/embeddings.md',
-  'docs/audio.md',
-  'docs/structured-output.md',
-  'docs/function-tools.md',
-  'docs/pictures-in-chat.md',
-  'docs/api-keys.md',
-  'docs/spending.md',
-  'docs/reconcile.md',
-  'docs/rerank.md',
+  'docs/use/embeddings.md',
+  'docs/use/speech.md',
+  'docs/use/transcription.md',
+  'docs/use/rerank.md',
+  'docs/use/moderations.md',
   'docs/image-calls.md',
-  'docs/quotes.md',
+  'docs/run/reconcile.md',
+  'docs/use/agents.md',
+  'docs/use/all-tools.md',
+  'docs/use/any-protocol.md',
+  'docs/use/bill-looks-wrong.md',
+  'docs/use/cost-of-a-call.md',
+  'docs/use/cost-of-tools.md',
+  'docs/use/function-tools.md',
+  'docs/use/json-rpc.md',
+  'docs/use/keys.md',
+  'docs/use/more-money.md',
+  'docs/use/pictures-in-chat.md',
+  'docs/use/quotes.md',
+  'docs/use/receipts.md',
+  'docs/use/spend.md',
+  'docs/use/structured-output.md',
+  'docs/use/tools.md',
+  'docs/use/tools-in-chat.md',
+  'docs/use/verify-card.md',
   'docs/video-calls.md',
-  'docs/json-rpc.md',
-  'docs/mcp.md',
   'docs/messages.md',
   'docs/providers.md',
   'docs/responses.md',
-  'docs/people.md',
+  'docs/run/people.md',
   'docs/sign-in.md',
   'docs/tutorial.md',
   // Its limits hold for the calls of the pages after it.
-  'docs/organisations.md',
+  ...['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map((name) => `docs/use/${name}.md`),
 ];
 
 let place: Place;
@@ -80,7 +91,7 @@ async function workplace(page: string): Promise<string> {
   return dir;
 }
 
-const FAILED = /"error":|isError": ?true|Error:|"level":"(?:warn|error)"/;
+const FAILED = /"error":(?! ?null)|isError": ?true|Error:|"level":"(?:warn|error)"/;
 
 /** Names of members that a shown answer has. */
 const keysOf = (shown: string) => [...new Set([...shown.matchAll(/"([\w/.-]+)":/g)].map((match) => match[1]!))];

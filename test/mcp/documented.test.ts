@@ -6,10 +6,12 @@ import { ERROR } from '../../src/mcp/wire/revisions.ts';
 import { OWN } from '../../src/mcp/own/aggregate/own-tools.ts';
 
 const root = new URL('../../', import.meta.url);
-const text = readFileSync(new URL('docs/mcp.md', root), 'utf8');
+const text = ['reference/mcp', 'use/all-tools', 'sell/tools']
+  .map((page) => readFileSync(new URL(`docs/${page}.md`, root), 'utf8'))
+  .join('\n');
 const rows = (pattern: RegExp) => [...text.matchAll(pattern)];
 
-test('docs/mcp.md lists exactly the errors of the code, with their status', () => {
+test('docs/reference/mcp.md lists exactly the errors of the code, with their status', () => {
   const documented = rows(/^\| (-\d+) \| (\d+) \| `(\w+)` \|/gm).map(([, code, status, type]) => [
     type,
     { code: Number(code), status: Number(status) },

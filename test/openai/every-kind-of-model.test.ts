@@ -43,7 +43,9 @@ beforeAll(async () => {
 afterAll(() => spine.stop());
 
 const DOCS = new URL('../../docs/', import.meta.url);
-const PAGES = readdirSync(DOCS).filter((file) => file.endsWith('.md'));
+const PAGES = readdirSync(DOCS, { encoding: 'utf8', recursive: true }).filter(
+  (file) => file.endsWith('.md') && !file.startsWith('decisions/'),
+);
 const TEXTS = PAGES.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
 
 const messageOf = async (answer: Response) =>

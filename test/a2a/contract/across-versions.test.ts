@@ -3,7 +3,7 @@ import { gatewayTarget } from './gateway-target.ts';
 
 const deviates = {
   'GATE-04':
-    "0.3 has no wrapper, so what stands beside the task in it has no place ('wrapper' in docs/mappings-a2a.md)",
+    "0.3 has no wrapper, so what stands beside the task in it has no place ('wrapper' in docs/reference/mappings-a2a.md)",
 };
 
 contractSuite(

@@ -4,7 +4,7 @@ import { methodOf } from '../../../src/a2a/wire/protocol.ts';
 import { translateError } from '../../../src/a2a/wire/errors.ts';
 import { translateParams, translateEvent, translateResult } from '../../../src/a2a/wire/translate.ts';
 
-const page = readFileSync(new URL('../../../docs/mappings-a2a.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/reference/mappings-a2a.md', import.meta.url), 'utf8');
 const section = page.slice(page.indexOf('## Lossy mappings')).split('\n## ')[0]!;
 const rows = section.split('\n').flatMap((line) => /^\| ([a-z][^|]*) \| (?:0\.3|1\.0|both) \|/.exec(line)?.[1] ?? []);
 

@@ -40,7 +40,7 @@ it.each([
   ['dark', 390],
 ] as const)('has no fault that axe finds, %s and %i pixels wide', async (theme, width) => {
   const visitor = await browser.visit({ origin, theme, width });
-  for (const path of ['', '/chat', '/configuration', '/billing', '/decisions']) {
+  for (const path of ['', '/chat', '/configuration', '/how/calls-money', '/decisions']) {
     await visitor.page.goto(`/docs/guide${path}`);
     await visitor.page.locator('.search input').waitFor();
     await holds(visitor);
@@ -129,7 +129,7 @@ it('has its contents behind a fold on a phone, and a page for what is not there'
   await page.goto('/docs/guide/no-such-page');
   await holds(visitor);
   await page.getByText('Contents', { exact: true }).click();
-  await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Embeddings' }).click();
+  await page.getByRole('navigation', { name: 'Contents' }).getByRole('link', { name: 'Embeddings:' }).click();
   await page.waitForURL(/embeddings$/);
   await visitor.close();
 });

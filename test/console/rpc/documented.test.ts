@@ -5,9 +5,9 @@ import { streamedAt } from '../../../src/console/rpc/method-table.ts';
 import { useRpcWorld } from './rpc-world.ts';
 
 const world = useRpcWorld();
-const text = readFileSync(new URL('../../../docs/json-rpc.md', import.meta.url), 'utf8');
+const text = readFileSync(new URL('../../../docs/reference/json-rpc.md', import.meta.url), 'utf8');
 
-test('docs/json-rpc.md lists exactly the errors of the code, with their status', () => {
+test('docs/reference/json-rpc.md lists exactly the errors of the code, with their status', () => {
   const documented = [...text.matchAll(/^\| (-\d+) \| (\d+) \| `(\w+)` \|/gm)].map(([, code, status, type]) => [
     type,
     { code: Number(code), status: Number(status) },

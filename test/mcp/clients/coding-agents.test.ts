@@ -8,7 +8,7 @@ import { installStranger } from '../../support/stranger.ts';
 import { startScriptedModel, type ScriptedModel } from './scripted-model.ts';
 
 /*
- * Claude Code and Codex as they are on npm, set up as docs/mcp.md says, with an agent as their MCP server's tool.
+ * Claude Code and Codex as they are on npm, set up as docs/use/tools.md says, with an agent as their MCP server's tool.
  * Only their model is played: it asks for the tool, and repeats what the program shows it of the answer.
  */
 

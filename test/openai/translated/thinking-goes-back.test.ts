@@ -12,8 +12,9 @@ import { THINKING_FORMS, type ThinkingForm } from './support/thinking-forms.ts';
 import { chunk, completion, startTranscripts, usage } from './support/transcript-upstream.ts';
 import { ofFile, spineOfFile } from '../../support/of-file.ts';
 
-// The matrix of docs/mappings-chat.md: thinking in each form that providers of the chat API write goes back to them as
-// it was, by the SDKs of each API, whole and streamed, of texts and of calls, whether their clients ask for it or not.
+// The matrix of docs/reference/mappings-chat.md: thinking in each form that providers of the chat API write goes back
+// to them as it was, by the SDKs of each API, whole and streamed, of texts and of calls, whether their clients ask for
+// it or not.
 
 const MODEL = 'acme/thinker';
 let openai: OpenAI;

@@ -8,13 +8,13 @@ import { toAnthropicError } from '../../../src/openai/messages/errors.ts';
 import { RPC_ERRORS } from '../../../src/console/rpc/errors-rpc.ts';
 
 const linesOf = (page: string) => readFileSync(new URL(`../../../docs/${page}`, import.meta.url), 'utf8').split('\n');
-const lines = linesOf('errors.md');
+const lines = linesOf('reference/errors.md');
 const rows = lines
   .map((line) => /^\| `(\w+)` \| (\d+) \| `(\w+)` \|/.exec(line))
   .filter((match) => match !== null)
   .map(([, code, status, type]) => ({ code, status: Number(status), type }));
 
-test('docs/errors.md lists exactly the errors of the code, with their status and type', () => {
+test('docs/reference/errors.md lists exactly the errors of the code, with their status and type', () => {
   expect(rows).toEqual(ERROR_CODES.map((code) => ({ code, ...HTTP_ERRORS[code] })));
 });
 

@@ -11,7 +11,7 @@ import { fromHeader } from '../../support/paper-chain.ts';
 import { ask, modelBlock, startSpine, type Spine } from '../../support/spine.ts';
 import { evmWallet } from '../../support/wallets.ts';
 
-// The OpenAI SDK as it is, with nothing but the `fetch` of x402 and no key, as docs/payments.md has it.
+// The OpenAI SDK as it is, with nothing but the `fetch` of x402 and no key, as docs/use/pay-with-a-wallet.md has it.
 
 let chain: EvmMoney;
 let spine: Spine;

@@ -141,7 +141,10 @@ function renderPage(guide: Guide, page: GuidePage): RenderedPage {
       },
       code({ text, lang }: Tokens.Code) {
         if (lang !== 'mermaid') return codeBlock(text);
-        const picture = guide.resolve(page, `images/${diagramFile(page.file, diagrams)}`);
+        const picture = guide.resolve(
+          page,
+          `${'../'.repeat(page.file.split('/').length - 1)}images/${diagramFile(page.file, diagrams)}`,
+        );
         diagrams += 1;
         return diagram(text, picture);
       },
@@ -182,7 +185,7 @@ function diagram(text: string, picture: string | null): string {
 export const diagramsOf = (text: string): readonly string[] =>
   [...text.matchAll(/^```mermaid\n([^]*?)^```$/gm)].map(([, source]) => source!.trimEnd());
 
-/** The picture of a page's diagram in `docs/images/`. `file`: `billing.md`. `index`: 0 for the page's first diagram. */
+/** The picture of a page's diagram in `docs/images/`. `file`: `how/ledger.md`. `index`: 0 for the first diagram. */
 export const diagramFile = (file: string, index: number): string =>
   `diagram-${file.replace(/\.md$/, '').replaceAll('/', '-')}${index === 0 ? '' : `-${index + 1}`}.svg`;
 

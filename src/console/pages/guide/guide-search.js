@@ -50,6 +50,9 @@ export function wordsOf(text) {
 /** @type {(word: string) => readonly string[]} */
 const othersOf = (word) => SAME.find((group) => group.includes(word))?.filter((other) => other !== word) ?? [];
 
+/** @type {(heading: string) => string | undefined} */
+const subjectOf = (heading) => heading.split(':')[0];
+
 /**
  * Returns how well a part of a page fits the words. 0 if less than half of the words, or words of the same meaning,
  * occur in it. A part with all words comes before parts with some of them.
@@ -66,8 +69,8 @@ function score([address, page, heading, text], words) {
       (inHeading.includes(word) ? 8 : 0) +
       (inPage.includes(word) ? 4 : 0) +
       (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
-      // A heading that is the word alone answers a search for the word alone.
-      (words.length === 1 && (inHeading === word || inPage === word) ? 8 : 0)
+      // A heading whose subject is the word alone answers a search for the word alone.
+      (words.length === 1 && (subjectOf(inHeading) === word || subjectOf(inPage) === word) ? 8 : 0)
     );
   };
   let sum = 0;

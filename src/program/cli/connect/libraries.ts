@@ -149,7 +149,7 @@ const { choices } = await client.chat.send({
     models: ({ base, model }) => ({
       files: [],
       byHand: `A wallet pays each call: no key is needed.\n  Base URL  ${base}/api/v1\n  Model     ${model}`,
-      notes: ['The gateway needs a chain: its /docs/guide/payments tells how.'],
+      notes: ['The gateway needs a chain: its /docs/guide/run/take-usdc tells how.'],
     }),
   },
 ];

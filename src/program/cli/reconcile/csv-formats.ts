@@ -164,7 +164,7 @@ const OPENROUTER_GENERATIONS: CsvFormat = {
   }),
 };
 
-/** Our own, for vendors without a known export. docs/reconcile.md has it. */
+/** Our own, for vendors without a known export. docs/run/reconcile.md has it. */
 const OWN: CsvFormat = {
   vendor: 'csv',
   name: 'day and model, CSV',

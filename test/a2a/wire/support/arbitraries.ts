@@ -2,8 +2,9 @@ import fc from 'fast-check';
 import { isInterrupted, isTerminal, stateName, TASK_STATES, type TaskState } from '../../../../src/a2a/wire/events.ts';
 
 /*
- * Valid objects of both versions, without what docs/mappings-a2a.md lists as lossy. `extras` adds a member that no
- * version knows, which must survive; the official SDK drops such members, so that comparisons with it leave them out.
+ * Valid objects of both versions, without what docs/reference/mappings-a2a.md lists as lossy. `extras` adds a member
+ * that no version knows, which must survive; the official SDK drops such members, so that comparisons with it leave
+ * them out.
  */
 
 type Shape = Record<string, fc.Arbitrary<unknown>>;

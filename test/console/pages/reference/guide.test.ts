@@ -61,7 +61,9 @@ it('has every page of docs/, and every link of it leads somewhere', async () => 
 });
 
 it('shows each diagram as a picture of its present source', async () => {
-  const files = readdirSync(join(ROOT, 'docs'), { encoding: 'utf8' }).filter((file) => file.endsWith('.md'));
+  const files = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.md'),
+  );
   const old: string[] = [];
   let drawn = 0;
   for (const file of files)
