@@ -4,6 +4,7 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { priceId, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
@@ -31,7 +32,7 @@ const LEASED = adHoc(
 const CHAINS = adHoc('SELECT count(DISTINCT chain) AS chains FROM journal_batches');
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
-describe.each(ENGINES)('%s', (name) => {
+describe.each(ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const)))('%s, %s', (name, _mode, flushMs) => {
   let engine: OpenedEngine | undefined;
   afterAll(() => engine?.dispose());
 
@@ -56,7 +57,7 @@ describe.each(ENGINES)('%s', (name) => {
         const { database } = await emptyEngine();
         let now = 1_000;
         const oracle = createOracleLedger(() => now);
-        const ledger = await createLedger({ database, now: () => now, inOrder: true });
+        const ledger = lateEnds(await createLedger({ database, now: () => now, inOrder: true, flushMs }));
         for (const step of steps) {
           if (step.do === 'wait') now += step.ms;
           expect(await perform(ledger, step, now)).toEqual(await perform(oracle, step, now));

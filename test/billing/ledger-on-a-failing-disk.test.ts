@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { openDatabase } from '#store';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 
@@ -16,10 +17,10 @@ const CALLERS = 12;
 const ACCOUNTS = ['a', 'b', 'c'];
 
 let dataDir: string;
-beforeAll(() => {
+beforeEach(() => {
   dataDir = newDataDirectory();
 });
-afterAll(() => rmSync(dataDir, { recursive: true }));
+afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const below = (most: number) => Math.floor(Math.random() * most);
 const oneOf = <T>(values: readonly T[]): T => values[below(values.length)]!;
@@ -118,13 +119,14 @@ async function call(ledger: Ledger, name: string, told: Told, held: string[]): P
   }
 }
 
-test('no id is used twice, and no answer is lost', { timeout: 3_600_000 }, async () => {
+// The ledger is closed at the end of each round, so late answers hold too.
+test.each(FLUSH_MODES)('%s: no id is used twice, and no answer is lost', { timeout: 3_600_000 }, async (_mode, flushMs) => {
   const disk = breakDisk();
   const told = new Told();
   for (let round = 0; round < ROUNDS; round += 1) {
     disk.isFailing = false;
     const database = await openDatabase({ dataDir });
-    const ledger = await createLedger({ database });
+    const ledger = lateEnds(await createLedger({ database, flushMs }));
     if (round === 0) {
       await createPriceBook(database).remember([CRASH_PRICE]);
       for (const account of ACCOUNTS)
