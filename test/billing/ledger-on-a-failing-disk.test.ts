@@ -120,51 +120,55 @@ async function call(ledger: Ledger, name: string, told: Told, held: string[]): P
 }
 
 // The ledger is closed at the end of each round, so late answers hold too.
-test.each(FLUSH_MODES)('%s: no id is used twice, and no answer is lost', { timeout: 3_600_000 }, async (_mode, flushMs) => {
-  const disk = breakDisk();
-  const told = new Told();
-  for (let round = 0; round < ROUNDS; round += 1) {
-    disk.isFailing = false;
-    const database = await openDatabase({ dataDir });
-    const ledger = lateEnds(await createLedger({ database, flushMs }));
-    if (round === 0) {
-      await createPriceBook(database).remember([CRASH_PRICE]);
-      for (const account of ACCOUNTS)
-        await ledger.transfer({
-          id: `fund-${account}`,
-          from: 'treasury:test',
-          to: `escrow:${account}`,
-          amount: 100_000n,
-          memo: '',
-        });
+test.each(FLUSH_MODES)(
+  '%s: no id is used twice, and no answer is lost',
+  { timeout: 3_600_000 },
+  async (_mode, flushMs) => {
+    const disk = breakDisk();
+    const told = new Told();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      disk.isFailing = false;
+      const database = await openDatabase({ dataDir });
+      const ledger = lateEnds(await createLedger({ database, flushMs }));
+      if (round === 0) {
+        await createPriceBook(database).remember([CRASH_PRICE]);
+        for (const account of ACCOUNTS)
+          await ledger.transfer({
+            id: `fund-${account}`,
+            from: 'treasury:test',
+            to: `escrow:${account}`,
+            amount: 100_000n,
+            memo: '',
+          });
+      }
+      const held: string[] = [];
+      const end = Date.now() + ROUND_MS;
+      disk.isFailing = true;
+      await Promise.all(
+        Array.from({ length: CALLERS }, async (_one, caller) => {
+          for (let turn = 0; Date.now() < end; turn += 1)
+            await call(ledger, `r${round}-${caller}-${String(turn).padStart(6, '0')}`, told, held).catch(() => {});
+        }),
+      );
+      disk.isFailing = false;
+      await ledger.close();
+      await database.close();
     }
-    const held: string[] = [];
-    const end = Date.now() + ROUND_MS;
-    disk.isFailing = true;
-    await Promise.all(
-      Array.from({ length: CALLERS }, async (_one, caller) => {
-        for (let turn = 0; Date.now() < end; turn += 1)
-          await call(ledger, `r${round}-${caller}-${String(turn).padStart(6, '0')}`, told, held).catch(() => {});
-      }),
-    );
-    disk.isFailing = false;
+    vi.restoreAllMocks();
+    const database = await openDatabase({ dataDir });
+    const ledger = await createLedger({ database });
+    const lost: string[] = [];
+    for (const [id, charged] of told.ends) {
+      const record = await ledger.find(id);
+      const isSame =
+        charged === null ? record?.state === 'released' : record?.state === 'settled' && record.charged === charged;
+      if (!isSame) lost.push(id);
+    }
+    expect({ twice: told.twice, lost }).toEqual({ twice: [], lost: [] });
+    expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(told.ends.size).toBeGreaterThan(10);
+    expect(disk.failures).toBeGreaterThan(0);
     await ledger.close();
     await database.close();
-  }
-  vi.restoreAllMocks();
-  const database = await openDatabase({ dataDir });
-  const ledger = await createLedger({ database });
-  const lost: string[] = [];
-  for (const [id, charged] of told.ends) {
-    const record = await ledger.find(id);
-    const isSame =
-      charged === null ? record?.state === 'released' : record?.state === 'settled' && record.charged === charged;
-    if (!isSame) lost.push(id);
-  }
-  expect({ twice: told.twice, lost }).toEqual({ twice: [], lost: [] });
-  expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
-  expect(told.ends.size).toBeGreaterThan(10);
-  expect(disk.failures).toBeGreaterThan(0);
-  await ledger.close();
-  await database.close();
-});
+  },
+);

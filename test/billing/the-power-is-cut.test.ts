@@ -80,16 +80,20 @@ async function lostOf(dataDir: string, told: ReadonlyMap<string, Told>, flushMs 
   return lost;
 }
 
-test.each(FLUSH_MODES)('%s: nothing is lost when the power is cut that may not be', { timeout: 3_600_000 }, async (mode, flushMs) => {
-  if (disk === null) return;
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const dataDir = join(disk.folder, `${mode}-${Math.floor(round / ROUNDS_OF_A_DATABASE)}`);
-    const env = flushMs === null ? {} : { FLUSH_MS: `${flushMs}` };
-    const told = await runUntilCut(disk, dataDir, `r${round}`, { env });
-    expect(await lostOf(dataDir, told, flushMs ?? 0)).toEqual([]);
-    if (round % ROUNDS_OF_A_DATABASE === ROUNDS_OF_A_DATABASE - 1) rmSync(dataDir, { recursive: true });
-  }
-});
+test.each(FLUSH_MODES)(
+  '%s: nothing is lost when the power is cut that may not be',
+  { timeout: 3_600_000 },
+  async (mode, flushMs) => {
+    if (disk === null) return;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const dataDir = join(disk.folder, `${mode}-${Math.floor(round / ROUNDS_OF_A_DATABASE)}`);
+      const env = flushMs === null ? {} : { FLUSH_MS: `${flushMs}` };
+      const told = await runUntilCut(disk, dataDir, `r${round}`, { env });
+      expect(await lostOf(dataDir, told, flushMs ?? 0)).toEqual([]);
+      if (round % ROUNDS_OF_A_DATABASE === ROUNDS_OF_A_DATABASE - 1) rmSync(dataDir, { recursive: true });
+    }
+  },
+);
 
 test('without the flush something is lost, so that the test above can fail', { timeout: 600_000 }, async () => {
   if (disk === null) return;

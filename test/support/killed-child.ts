@@ -13,9 +13,9 @@ export interface Told {
   readonly state: string;
   readonly charged: bigint;
   /** Milliseconds on the child's monotonic clock. */
-  readonly at: number;
+  readonly at?: number;
   /** A crash may undo it. */
-  readonly isLate: boolean;
+  readonly isLate?: boolean;
 }
 
 /**
@@ -66,13 +66,13 @@ export async function contradictedBy(
   told: ReadonlyMap<string, Told>,
   flushMs = 0,
 ): Promise<readonly Told[]> {
-  const last = Math.max(...[...told.values()].map(({ at }) => at));
+  const last = Math.max(...[...told.values()].map(({ at = 0 }) => at));
   const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));
   // A lock that was acknowledged as held may have been resolved just when the process was killed. It may also be lost,
   // unless it was kept for a task: it ends with its process.
   const isThere = (record: LockRecord | null, { state, charged }: Told) =>
     state === 'held' ||
     (record !== null && (state === 'kept' ? record.isKept : record.state === state && record.charged === charged));
-  const mayBeUndone = ({ isLate, at }: Told) => isLate && last - at < flushMs;
+  const mayBeUndone = ({ isLate = false, at = 0 }: Told) => isLate && last - at < flushMs;
   return [...told.values()].filter((each, index) => !isThere(records[index]!, each) && !mayBeUndone(each));
 }

@@ -74,7 +74,10 @@ const CONFLICTS: ReadonlySet<string> = new Set([
  * The first round trip is left out if all rows are known from earlier groups of this gateway. Then the group is written
  * on condition that they have not changed since, and is begun again with rows that are read if they have.
  */
-export function createPostgresEngine(database: PostgresDatabase, { now, acknowledged, short, flush }: EngineOptions): Engine {
+export function createPostgresEngine(
+  database: PostgresDatabase,
+  { now, acknowledged, short, flush }: EngineOptions,
+): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
   const known = new KnownRows();

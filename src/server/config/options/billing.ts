@@ -62,7 +62,8 @@ export const LEDGER = {
     read: (value) => {
       if (value === 'each') return null;
       const ms = typeof value === 'string' && /^\d{1,4}ms$/.test(value) ? Number.parseInt(value, 10) : 0;
-      if (ms < 5 || ms > 1_000) throw new WrongValue(`is ${show(value)}`, '"each", or 5 to 1000 milliseconds, such as "50ms"');
+      if (ms < 5 || ms > 1_000)
+        throw new WrongValue(`is ${show(value)}`, '"each", or 5 to 1000 milliseconds, such as "50ms"');
       return ms;
     },
   }),
