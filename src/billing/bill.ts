@@ -126,7 +126,7 @@ interface BillOptions<C extends BilledCall> {
   readonly ledger: Ledger;
   /** The lock of a call: of the highest estimate of its candidates, and what it lends. */
   readonly lockOf: (call: C) => LockRequest;
-  /** Whether the end of the call may be answered before the disk has it, see MayBeLate. Default: never. */
+  /** Whether the end of the call may be answered before the disk has it, see SettleRequest.mayBeLate. Default: never. */
   readonly mayBeLate?: (call: C) => boolean;
   readonly feeBps: number;
   /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */
@@ -173,7 +173,9 @@ export interface LockResolution {
  * The one billing middleware: lock, run, then settle or release, even if the client leaves.
  *
  * The money is locked before any work is forwarded, except for a call that can cost nothing. The settlement is durable
- * before the last frame of a reply is passed on, unless it may be late (decision 169). A consumer that stops reading (abort of `signal`, or return of the
+ * before the last frame of a reply is passed on, unless it may be late (decision 169).
+ *
+ * A consumer that stops reading (abort of `signal`, or return of the
  * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
  * is charged by reported usage. Only `signal.cut` ends it at once.
  */

@@ -58,7 +58,7 @@ export const isEnd = ({ kind, request }: LedgerOperation): boolean =>
  */
 export const mayBeLate = ({ kind, request }: LedgerOperation): boolean => kind === 'lock' && request.workDone !== true;
 
-/** What a crash may undo although it was answered, in a ledger that flushes late: see MayBeLate. */
+/** In a ledger that flushes late, a crash may undo it although it was answered: see SettleRequest.mayBeLate. */
 export const isLateEnd = ({ kind, request }: LedgerOperation): boolean =>
   (kind === 'settle' || kind === 'release' || kind === 'lock') && request.mayBeLate === true;
 

@@ -47,7 +47,7 @@ interface LedgerOptions {
    */
   readonly inOrder?: boolean;
   /**
-   * Ends of calls that may be late (see MayBeLate) are answered before the disk has them. A crash undoes those of at
+   * Ends of calls that may be late (see SettleRequest.mayBeLate) are answered before the disk has them. A crash undoes those of at
    * most this time, in milliseconds. null: it undoes none. Default null.
    */
   readonly flushMs?: number | null;

@@ -52,7 +52,7 @@ function missingAddress(config: Config): readonly string[] {
 }
 
 /** Says what a crash can undo. null if it can undo nothing that was answered. */
-export const lateCharges = ({ ledger: { flush } }: Pick<Config, 'ledger'>): string | null =>
+const lateCharges = ({ ledger: { flush } }: Pick<Config, 'ledger'>): string | null =>
   flush === null
     ? null
     : `Charges are on the disk up to ${flush} ms after the answer (ledger.flush): a crash undoes the charges of at most this time, and providers lose them`;
