@@ -126,7 +126,7 @@ interface BillOptions<C extends BilledCall> {
   readonly ledger: Ledger;
   /** The lock of a call: of the highest estimate of its candidates, and what it lends. */
   readonly lockOf: (call: C) => LockRequest;
-  /** Whether the end of the call may be answered before the disk has it, see SettleRequest.mayBeLate. Default: never. */
+  /** Whether the end of the call may be late, see SettleRequest.mayBeLate. Default: never. */
   readonly mayBeLate?: (call: C) => boolean;
   readonly feeBps: number;
   /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */

@@ -47,8 +47,8 @@ interface LedgerOptions {
    */
   readonly inOrder?: boolean;
   /**
-   * Ends of calls that may be late (see SettleRequest.mayBeLate) are answered before the disk has them. A crash undoes those of at
-   * most this time, in milliseconds. null: it undoes none. Default null.
+   * Ends of calls with `mayBeLate` are answered before the disk has them. A crash undoes those of at most this time, in
+   * milliseconds. null: it undoes none. Default null.
    */
   readonly flushMs?: number | null;
 }

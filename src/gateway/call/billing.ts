@@ -126,8 +126,8 @@ export function createBilling(options: BillingOptions): (next: BilledHandler<Cal
 }
 
 /**
- * Whether a crash may undo the end of a call, so that it is as if released. Not of a call whose end something else
- * tells of: a task, a call under or above it, a receipt, a payment, a quote, an approval, a reply that is kept, a batch.
+ * Whether a crash may undo the end of a call, so that it is as if released. Not if something else tells of the end: a
+ * task, a call under or above it, a receipt, a payment, a quote, an approval, a reply that is kept, a batch.
  */
 export const mayBeLate = (call: Call): boolean =>
   call.adapter.endsWithCall === true &&
