@@ -144,6 +144,7 @@ async function run<O extends StartedCall>(
   try {
     const opening = asked.open(callId, gone);
     opened = isPromise(opening) ? await opening : opening;
+    if (kept && opened.call) opened.call.isRepeatable = true;
     const memory = opened.call?.memory;
     if (giveBodyBack || memory) {
       held = new HeldFrames(() => {
