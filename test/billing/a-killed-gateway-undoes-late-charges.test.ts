@@ -5,7 +5,12 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({ command: 'start', toml: '[ledger]\nflush = "1000ms"\n' });
 });
-afterAll(() => gateway.stop());
+afterAll(async () => {
+  const { checks } = (await gateway.admin('GET', '/audit')) as unknown as { checks: readonly { ok: boolean }[] };
+  await gateway.stop();
+  expect(checks.length).toBeGreaterThan(0);
+  expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+});
 
 const call = async (headers: Record<string, string> = {}) => {
   const response = await fetch(`${gateway.baseUrl}/api/v1/chat/completions`, {

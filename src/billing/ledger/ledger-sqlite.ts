@@ -354,7 +354,7 @@ class LedgerLogCommit {
    * half is left for the flush.
    */
   #flushLater(answered: LedgerOperation | null): void {
-    if (answered !== null && isLateEnd(answered)) this.#draft.lateSince ??= performance.now();
+    if (this.flushMs !== null && answered !== null && isLateEnd(answered)) this.#draft.lateSince ??= performance.now();
     this.#timer ??= setTimeout(flushLate, this.flushMs === null ? LATE_MS : this.flushMs / 2, this);
   }
 
