@@ -6,10 +6,10 @@ beforeAll(async () => {
   gateway = await startGateway({ command: 'start', toml: '[ledger]\nflush = "1000ms"\n' });
 });
 afterAll(async () => {
-  const { checks } = (await gateway.admin('GET', '/audit')) as unknown as { checks: readonly { ok: boolean }[] };
+  const { data } = (await gateway.admin('GET', '/audit')) as { data: { checks: readonly { ok: boolean }[] } };
   await gateway.stop();
-  expect(checks.length).toBeGreaterThan(0);
-  expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+  expect(data.checks.length).toBeGreaterThan(0);
+  expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
 });
 
 const call = async (headers: Record<string, string> = {}) => {
