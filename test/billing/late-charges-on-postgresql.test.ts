@@ -43,8 +43,8 @@ const lock = (id: string) =>
     endsWithCall: true,
     detail: '{}',
   });
-const settle = (id: string, mayBeLate = true) =>
-  ledger.settle({
+const settle = (id: string, mayBeLate = true, by = ledger) =>
+  by.settle({
     id,
     charge: 7n,
     price: CRASH_PRICE.id,
@@ -121,20 +121,32 @@ test('a late charge is flushed without anything that follows it', async () => {
   expect(await failing()).toEqual([]);
 });
 
+test('while the disk has not had a charge for longer than the bound, further charges wait for it', async () => {
+  for (const id of [`${last}-1`, `${last}-2`]) await lock(id);
+  await settle(`${last}-1`);
+  const now = performance.now.bind(performance);
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + FLUSH_MS);
+  await settle(`${last}-2`);
+  clock.mockRestore();
+  await crash();
+  for (const id of [`${last}-1`, `${last}-2`]) expect(await seen(id)).toBe('settled');
+  expect(await failing()).toEqual([]);
+});
+
+test('with `each`, a charge that might be late survives a crash', async () => {
+  const each = await createLedger({ database });
+  await lock(last);
+  expect(await settle(last, true, each)).toMatchObject({ ok: true });
+  await crash();
+  expect(await seen(last)).toBe('settled');
+  await each.close();
+  expect(await failing()).toEqual([]);
+});
+
 test('an end of the ledger flushes what was answered', async () => {
   const other = await createLedger({ database, flushMs: FLUSH_MS });
   await lock(last);
-  await other.settle({
-    id: last,
-    charge: 7n,
-    price: CRASH_PRICE.id,
-    provider: 'p',
-    draw: false,
-    feeBps: 0,
-    usage: '{"call":7}',
-    detail: '{}',
-    mayBeLate: true,
-  });
+  await settle(last, true, other);
   await other.close();
   await crash();
   expect(await seen(last)).toBe('settled');

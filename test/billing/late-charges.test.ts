@@ -131,3 +131,18 @@ test('an end of the ledger writes what was answered', async () => {
   ledger = await createLedger({ database });
   expect(await ledger.find('late')).toMatchObject({ state: 'settled', charged: 7n });
 });
+
+test('with `each`, charges that might be late wait for the disk', async () => {
+  await ledger.close();
+  await database.close();
+  database = await openDatabase({ dataDir });
+  ledger = await createLedger({ database });
+  await lock('warm');
+  await settle('warm');
+  for (const id of ['settled', 'released']) await lock(id);
+  const disk = hold();
+  const waiting = [settle('settled'), ledger.release({ id: 'released', detail: '{}', mayBeLate: true })];
+  for (const each of waiting) expect(await isWaiting(each)).toBe(true);
+  disk.release();
+  expect(await Promise.all(waiting)).toMatchObject([{ ok: true }, { ok: true }]);
+});
