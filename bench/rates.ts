@@ -13,13 +13,13 @@ import { jobFor } from './measure.ts';
 import { BURST_CONNECTIONS, SMALL_CONNECTIONS } from './plan.ts';
 import { announcedPort, cpuMicros, residentBytes, startProgram } from './program.ts';
 import { A2A_TARGETS, messageJobFor } from './route-targets.ts';
-import { TARGETS, WORKERS, type Target, type TargetKind } from './targets.ts';
+import { LATE, TARGETS, WORKERS, type Target, type TargetKind } from './targets.ts';
 import { TOOLS } from './upstream/mcp-replies.ts';
 import { BURST_EVENTS, MODELS } from './upstream/replies.ts';
 import { WARM, warm } from './warm.ts';
 
 const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,100,500,max] [--cores 1,2] [--rounds 3] [--seconds 4] [--pause 0]
-                    [--before FOLDER] [--postgres] [--workers] [--peers] [--node 'ARGS']
+                    [--before FOLDER] [--late] [--postgres] [--workers] [--peers] [--node 'ARGS']
   --loads     small: chat calls; stream: streams of 20 events at 50/s; burst: streams of ${BURST_EVENTS} events, as many as possible;
               tunnel, tunnel-burst: chat calls and bursts through a provider's proxy, whose CPU is not counted;
               tool: tools/call of MCP; message, task: SendMessage to an agent that answers with a message or a completed task
@@ -27,6 +27,7 @@ const HELP = `node bench/rates.ts [--loads small,stream,burst,tool] [--rates 20,
   --cores     1: the gateway has one core of its own, the upstream and the load another one. 2: all share both
   --pause     seconds without calls before each round
   --before    another checkout of tollgate, with its node_modules
+  --late      also tollgate with ledger.flush = "50ms"
   --postgres  also tollgate on a PostgreSQL of its own (its CPU is not counted)
   --workers   also two workers of tollgate on a PostgreSQL of its own
   --peers     also the gateways that npm installs
@@ -45,6 +46,7 @@ const { values: flags } = parseArgs({
     seconds: { type: 'string', default: '4' },
     pause: { type: 'string', default: '0' },
     before: { type: 'string' },
+    late: { type: 'boolean', default: false },
     postgres: { type: 'boolean', default: false },
     workers: { type: 'boolean', default: false },
     peers: { type: 'boolean', default: false },
@@ -72,6 +74,7 @@ interface Load {
 }
 
 const others = [
+  ...(flags.late ? ['tollgate-late', ...(flags.postgres ? ['tollgate-postgres-late'] : [])] : []),
   ...(flags.postgres ? ['tollgate-postgres'] : []),
   ...(flags.workers ? ['tollgate-workers'] : []),
   ...(flags.peers ? ['portkey'] : []),
@@ -238,7 +241,7 @@ async function alone<T>(target: Target, running: readonly Running[], measured: (
 }
 
 const kindOf = (name: string): TargetKind =>
-  [...TARGETS, WORKERS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
+  [...TARGETS, ...LATE, WORKERS, ...MCP_TARGETS, ...A2A_TARGETS].find((kind) => kind.name === name)!;
 
 async function measure(cores: string, name: string, load: Load, upstreamPort: number, generator: Generator) {
   const running: Running[] = [];

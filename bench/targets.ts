@@ -97,6 +97,8 @@ interface TollgateOptions {
   readonly path?: string;
   /** Default `warn`, which logs no calls. */
   readonly logLevel?: 'info' | 'warn';
+  /** The value of `ledger.flush`. Default `each`. */
+  readonly flush?: string;
   /** More arguments of `tollgate serve`. */
   readonly args?: readonly string[];
   /** Blocks of its services. By default one priced service for each model of the upstream. */
@@ -116,13 +118,14 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     logLevel = 'warn',
     blocks = modelsText(upstreamPort),
     args = [],
+    flush = 'each',
   } = options;
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'));
   const dataDir = join(folder, 'data');
   const config = join(folder, 'tollgate.toml');
   writeFileSync(
     config,
-    configText(dataDir, databaseUrl ?? null, logLevel) + (tunnel ? '[tunnel]\nproviders = "anyone"\n' : blocks),
+    configText(dataDir, databaseUrl ?? null, logLevel, flush) + (tunnel ? '[tunnel]\nproviders = "anyone"\n' : blocks),
   );
   let program: Program | null = null;
   let proxy: Program | null = null;
@@ -237,7 +240,7 @@ api_key = "bench"
     .join('');
 }
 
-function configText(dataDir: string, databaseUrl: string | null, logLevel: string): string {
+function configText(dataDir: string, databaseUrl: string | null, logLevel: string, flush: string): string {
   return `[server]
 host = "127.0.0.1"
 port = 0
@@ -250,7 +253,7 @@ burst = 10000000
 tokens_per_minute = 1000000000000
 [upstream]
 connections_max = 8192
-`;
+${flush === 'each' ? '' : `[ledger]\nflush = "${flush}"\n`}`;
 }
 
 /** A gateway with a PostgreSQL of its own. */
@@ -312,6 +315,22 @@ export const TARGETS: readonly TargetKind[] = [
     title: 'Portkey gateway 1.15.2, no billing',
     missing: () => (existsSync(PORTKEY) ? null : 'npm ci --prefix bench did not bring it'),
     start: portkey,
+  },
+];
+
+/** Not among TARGETS, because `npm run bench` has one target of each database. */
+export const LATE: readonly TargetKind[] = [
+  {
+    name: 'tollgate-late',
+    title: 'tollgate, billing on, embedded database, charges up to 50 ms late',
+    missing: tollgateMissing,
+    start: (port, nodeArgs) => tollgate(port, { nodeArgs, flush: '50ms' }),
+  },
+  {
+    name: 'tollgate-postgres-late',
+    title: 'tollgate, billing on, PostgreSQL, charges up to 50 ms late',
+    missing: tollgateMissing,
+    start: (port, nodeArgs) => onPostgres(port, { nodeArgs, flush: '50ms' }),
   },
 ];
 

@@ -126,6 +126,8 @@ interface BillOptions<C extends BilledCall> {
   readonly ledger: Ledger;
   /** The lock of a call: of the highest estimate of its candidates, and what it lends. */
   readonly lockOf: (call: C) => LockRequest;
+  /** Whether the end of the call may be late, see SettleRequest.mayBeLate. Default: never. */
+  readonly mayBeLate?: (call: C) => boolean;
   readonly feeBps: number;
   /** Limits, in time and bytes, for reading the upstream's usage after the client has left. */
   readonly drainMs: number;
@@ -171,7 +173,9 @@ export interface LockResolution {
  * The one billing middleware: lock, run, then settle or release, even if the client leaves.
  *
  * The money is locked before any work is forwarded, except for a call that can cost nothing. The settlement is durable
- * before the last frame of a reply is passed on. A consumer that stops reading (abort of `signal`, or return of the
+ * before the last frame of a reply is passed on, unless it may be late (decision 169).
+ *
+ * A consumer that stops reading (abort of `signal`, or return of the
  * iterator) does not end the run. The upstream is read on, within `drainMs` and `drainBytes`, so that the produced part
  * is charged by reported usage. Only `signal.cut` ends it at once.
  */
@@ -288,7 +292,7 @@ class BilledRun<C extends BilledCall> {
       const detail = detailText(end, this.gone);
       const quote = quoteOf(call, end);
       const feeBps = quote.ownKey?.feeBps ?? this.#options.feeBps;
-      const request = settleOf(call.id, quote, end, detail, feeBps);
+      const request = settleOf(call.id, quote, end, detail, feeBps, this.#mayBeLate());
       if (!this.#isFree) result = await ledger.settle(request);
       if (result === null || isLost(result)) result = await this.#lockToEnd(() => ledger.settle(request));
       resolution = await resolutionOf(ledger, call.id, result);
@@ -310,7 +314,8 @@ class BilledRun<C extends BilledCall> {
   async fail(error: unknown): Promise<void> {
     const { ledger, describeError } = this.#options;
     try {
-      const request = { id: this.#call.id, detail: failureDetail(describeError, error, this.gone, this.#call) };
+      const detail = failureDetail(describeError, error, this.gone, this.#call);
+      const request = { id: this.#call.id, detail, mayBeLate: this.#mayBeLate() };
       const result = this.#isFree ? null : await ledger.release(request);
       if (result === null || isLost(result)) await this.#lockToEnd(() => ledger.release(request));
     } catch (unavailable) {
@@ -318,6 +323,10 @@ class BilledRun<C extends BilledCall> {
       return;
     }
     this.#resolve('released', NOTHING, null, error);
+  }
+
+  #mayBeLate(): boolean {
+    return this.#options.mayBeLate?.(this.#call) ?? false;
   }
 
   /** The run has ended, and so has its lock. */
@@ -350,7 +359,8 @@ class BilledRun<C extends BilledCall> {
   async #lockToEnd<R>(end: () => Promise<R>): Promise<R> {
     const { ledger, lockOf, onLockLost } = this.#options;
     if (!this.#isFree) onLockLost?.(this.#call);
-    const [, result] = await Promise.all([ledger.lock({ ...lockOf(this.#call), workDone: true }), end()]);
+    const request = { ...lockOf(this.#call), workDone: true, mayBeLate: this.#isFree && this.#mayBeLate() };
+    const [, result] = await Promise.all([ledger.lock(request), end()]);
     return result;
   }
 }

@@ -26,6 +26,7 @@ export function settleOf(
   end: Charged & Pick<EndFrame, 'provider'>,
   detail: string,
   feeBps: number,
+  mayBeLate = false,
 ): SettleRequest {
   const charge = chargeOf(quote, end);
   if (charge > 0n && quote.estimate === 0n) throw new Error(`call ${id} has a zero lock under a non-zero price`);
@@ -38,6 +39,7 @@ export function settleOf(
     feeBps,
     usage: usageToText(end.usage ?? {}),
     detail,
+    mayBeLate,
   };
 }
 

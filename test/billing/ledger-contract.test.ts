@@ -3,10 +3,16 @@ import { createLedger } from '#billing/compose';
 import { earningsOf, escrowOf, FEES, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
 import type { LockRequest, SettleRequest } from '../../src/billing/ledger/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { createOracleLedger } from '../support/oracle-ledger.ts';
 
 /** What the interface's documentation promises, on both engines and on the model that judges them. */
-describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
+const CASES = [
+  ...ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const)),
+  ['oracle', 'each', null] as const,
+];
+
+describe.each(CASES)('%s, %s', (name, _mode, flushMs) => {
   let engine: OpenedEngine | null = null;
   let ledger: Ledger;
   let now = 1_000_000;
@@ -15,7 +21,9 @@ describe.each([...ENGINES, 'oracle'] as const)('%s', (name) => {
   let id = '';
   beforeAll(async () => {
     if (name !== 'oracle') engine = await openEngine(name);
-    ledger = engine ? await createLedger({ database: engine.database, now: () => now }) : createOracleLedger(() => now);
+    ledger = engine
+      ? lateEnds(await createLedger({ database: engine.database, now: () => now, flushMs }))
+      : createOracleLedger(() => now);
   });
   afterAll(async () => {
     await ledger.close();

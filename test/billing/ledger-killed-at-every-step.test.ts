@@ -45,8 +45,8 @@ const SMALL: Mutation = {
 };
 
 const DECIDED = 'this.memory.take(written);';
-const ANSWERED_EARLY = 'submitted.resolve(result);\n      if (isWritten) this.#flushLater();';
-const ANSWERED_AT_ONCE = 'if (this.#take(at, decided.written)) this.#flushLater();';
+const ANSWERED_EARLY = 'submitted.resolve(result);\n      if (isWritten) this.#flushLater(operation);';
+const ANSWERED_AT_ONCE = 'if (this.#take(at, decided.written)) this.#flushLater(operation);';
 const COLLECTED = 'const payload = payloadOf(record);';
 
 const STEPS: readonly (readonly [step: string, mutation: (step: string) => Mutation])[] = [

@@ -4,6 +4,7 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { priceId, type Ledger } from '#billing';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { BUDGETS, commands, PROVIDERS, RATES, treeCommands, type Command } from '../support/ledger-commands.ts';
 import { createOracleLedger, type OracleLedger } from '../support/oracle-ledger.ts';
 
@@ -31,46 +32,49 @@ const LEASED = adHoc(
 const CHAINS = adHoc('SELECT count(DISTINCT chain) AS chains FROM journal_batches');
 const WIPE = TABLES.map((table) => ({ statement: adHoc(`DELETE FROM ${table}`) }));
 
-describe.each(ENGINES)('%s', (name) => {
-  let engine: OpenedEngine | undefined;
-  afterAll(() => engine?.dispose());
+describe.each(ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const)))(
+  '%s, %s',
+  (name, _mode, flushMs) => {
+    let engine: OpenedEngine | undefined;
+    afterAll(() => engine?.dispose());
 
-  /** A database without rows: of PostgreSQL always the same one. */
-  const emptyEngine = async (): Promise<OpenedEngine> => {
-    if (name === 'postgres' && engine) {
-      await engine.database.batch(WIPE);
+    /** A database without rows: of PostgreSQL always the same one. */
+    const emptyEngine = async (): Promise<OpenedEngine> => {
+      if (name === 'postgres' && engine) {
+        await engine.database.batch(WIPE);
+        return engine;
+      }
+      await engine?.dispose();
+      engine = await openEngine(name);
+      await createPriceBook(engine.database).remember(PRICES);
       return engine;
-    }
-    await engine?.dispose();
-    engine = await openEngine(name);
-    await createPriceBook(engine.database).remember(PRICES);
-    return engine;
-  };
+    };
 
-  test.each([
-    ['commands', commands],
-    ['trees of locks', treeCommands],
-  ])('decides random %s as the oracle does, and its books are in order', async (_, random) => {
-    await fc.assert(
-      fc.asyncProperty(random([...PRICE_IDS]), async (steps) => {
-        const { database } = await emptyEngine();
-        let now = 1_000;
-        const oracle = createOracleLedger(() => now);
-        const ledger = await createLedger({ database, now: () => now, inOrder: true });
-        for (const step of steps) {
-          if (step.do === 'wait') now += step.ms;
-          expect(await perform(ledger, step, now)).toEqual(await perform(oracle, step, now));
-        }
-        oracle.check();
-        await compare(ledger, oracle);
-        const report = await audit(database, { overdueMs: null });
-        expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
-        await ledger.close();
-      }),
-      { numRuns: RUNS, ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}) },
-    );
-  });
-});
+    test.each([
+      ['commands', commands],
+      ['trees of locks', treeCommands],
+    ])('decides random %s as the oracle does, and its books are in order', async (_, random) => {
+      await fc.assert(
+        fc.asyncProperty(random([...PRICE_IDS]), async (steps) => {
+          const { database } = await emptyEngine();
+          let now = 1_000;
+          const oracle = createOracleLedger(() => now);
+          const ledger = lateEnds(await createLedger({ database, now: () => now, inOrder: true, flushMs }));
+          for (const step of steps) {
+            if (step.do === 'wait') now += step.ms;
+            expect(await perform(ledger, step, now)).toEqual(await perform(oracle, step, now));
+          }
+          oracle.check();
+          await compare(ledger, oracle);
+          const report = await audit(database, { overdueMs: null });
+          expect(report.checks.filter(({ ok }) => !ok)).toEqual([]);
+          await ledger.close();
+        }),
+        { numRuns: RUNS, ...(process.env['FC_SEED'] ? { seed: Number(process.env['FC_SEED']) } : {}) },
+      );
+    });
+  },
+);
 
 /*
  * Money that several gateways spend moves between their leases. Whatever gateway is asked, it must decide as if there

@@ -1,9 +1,10 @@
 import fs from 'node:fs';
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger } from '#billing';
 import { openDatabase } from '#store';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 
@@ -16,10 +17,10 @@ const CALLERS = 12;
 const ACCOUNTS = ['a', 'b', 'c'];
 
 let dataDir: string;
-beforeAll(() => {
+beforeEach(() => {
   dataDir = newDataDirectory();
 });
-afterAll(() => rmSync(dataDir, { recursive: true }));
+afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const below = (most: number) => Math.floor(Math.random() * most);
 const oneOf = <T>(values: readonly T[]): T => values[below(values.length)]!;
@@ -118,51 +119,56 @@ async function call(ledger: Ledger, name: string, told: Told, held: string[]): P
   }
 }
 
-test('no id is used twice, and no answer is lost', { timeout: 3_600_000 }, async () => {
-  const disk = breakDisk();
-  const told = new Told();
-  for (let round = 0; round < ROUNDS; round += 1) {
-    disk.isFailing = false;
+// The ledger is closed at the end of each round, so late answers hold too.
+test.each(FLUSH_MODES)(
+  '%s: no id is used twice, and no answer is lost',
+  { timeout: 3_600_000 },
+  async (_mode, flushMs) => {
+    const disk = breakDisk();
+    const told = new Told();
+    for (let round = 0; round < ROUNDS; round += 1) {
+      disk.isFailing = false;
+      const database = await openDatabase({ dataDir });
+      const ledger = lateEnds(await createLedger({ database, flushMs }));
+      if (round === 0) {
+        await createPriceBook(database).remember([CRASH_PRICE]);
+        for (const account of ACCOUNTS)
+          await ledger.transfer({
+            id: `fund-${account}`,
+            from: 'treasury:test',
+            to: `escrow:${account}`,
+            amount: 100_000n,
+            memo: '',
+          });
+      }
+      const held: string[] = [];
+      const end = Date.now() + ROUND_MS;
+      disk.isFailing = true;
+      await Promise.all(
+        Array.from({ length: CALLERS }, async (_one, caller) => {
+          for (let turn = 0; Date.now() < end; turn += 1)
+            await call(ledger, `r${round}-${caller}-${String(turn).padStart(6, '0')}`, told, held).catch(() => {});
+        }),
+      );
+      disk.isFailing = false;
+      await ledger.close();
+      await database.close();
+    }
+    vi.restoreAllMocks();
     const database = await openDatabase({ dataDir });
     const ledger = await createLedger({ database });
-    if (round === 0) {
-      await createPriceBook(database).remember([CRASH_PRICE]);
-      for (const account of ACCOUNTS)
-        await ledger.transfer({
-          id: `fund-${account}`,
-          from: 'treasury:test',
-          to: `escrow:${account}`,
-          amount: 100_000n,
-          memo: '',
-        });
+    const lost: string[] = [];
+    for (const [id, charged] of told.ends) {
+      const record = await ledger.find(id);
+      const isSame =
+        charged === null ? record?.state === 'released' : record?.state === 'settled' && record.charged === charged;
+      if (!isSame) lost.push(id);
     }
-    const held: string[] = [];
-    const end = Date.now() + ROUND_MS;
-    disk.isFailing = true;
-    await Promise.all(
-      Array.from({ length: CALLERS }, async (_one, caller) => {
-        for (let turn = 0; Date.now() < end; turn += 1)
-          await call(ledger, `r${round}-${caller}-${String(turn).padStart(6, '0')}`, told, held).catch(() => {});
-      }),
-    );
-    disk.isFailing = false;
+    expect({ twice: told.twice, lost }).toEqual({ twice: [], lost: [] });
+    expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(told.ends.size).toBeGreaterThan(10);
+    expect(disk.failures).toBeGreaterThan(0);
     await ledger.close();
     await database.close();
-  }
-  vi.restoreAllMocks();
-  const database = await openDatabase({ dataDir });
-  const ledger = await createLedger({ database });
-  const lost: string[] = [];
-  for (const [id, charged] of told.ends) {
-    const record = await ledger.find(id);
-    const isSame =
-      charged === null ? record?.state === 'released' : record?.state === 'settled' && record.charged === charged;
-    if (!isSame) lost.push(id);
-  }
-  expect({ twice: told.twice, lost }).toEqual({ twice: [], lost: [] });
-  expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
-  expect(told.ends.size).toBeGreaterThan(10);
-  expect(disk.failures).toBeGreaterThan(0);
-  await ledger.close();
-  await database.close();
-});
+  },
+);

@@ -2,20 +2,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing/compose';
 import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { raceForLeases, raceLocks } from '../support/lock-race.ts';
 
 const ATTEMPTS = process.env['TOLLGATE_DEEP'] === '1' ? 1_000_000 : 4_000;
 const GATEWAYS = 3;
 
-describe.each(ENGINES)('%s', (name) => {
+const CASES = ENGINES.flatMap((name) => FLUSH_MODES.map(([mode, flushMs]) => [name, mode, flushMs] as const));
+
+describe.each(CASES)('%s, %s', (name, _mode, flushMs) => {
   let engine: OpenedEngine;
   const ledgers: Ledger[] = [];
   beforeAll(async () => {
     engine = await openEngine(name);
-    ledgers.push(await createLedger({ database: engine.database }));
+    ledgers.push(lateEnds(await createLedger({ database: engine.database, flushMs })));
     // The embedded database has one opener: there, the gateways are one.
     for (let more = 1; name === 'postgres' && more < GATEWAYS; more += 1)
-      ledgers.push(await createLedger({ database: await engine.again() }));
+      ledgers.push(lateEnds(await createLedger({ database: await engine.again(), flushMs })));
   });
   afterAll(async () => {
     await Promise.all(ledgers.map((ledger) => ledger.close()));

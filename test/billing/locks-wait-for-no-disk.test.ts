@@ -1,12 +1,11 @@
-import fs from 'node:fs';
-import { cpSync, readdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, rmSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { LedgerUnavailable, type Ledger } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
+import { holdWrites, isWaiting } from '../support/held-disk.ts';
 
 let dataDir: string;
 let database: OpenDatabase;
@@ -55,39 +54,16 @@ const settlement = (id: string) => ({
 });
 const settle = (id: string) => ledger.settle(settlement(id));
 
-type Write = (file: number, bytes: Buffer, ...rest: unknown[]) => void;
-
-/** Holds every write of a record until `release`, as a disk that does not answer. Other files are written as usual. */
-function holdWrites() {
-  const folder = join(dataDir, 'ledger');
-  const isSegment = (file: number) => {
-    const { ino } = fs.fstatSync(file);
-    return readdirSync(folder).some((name) => fs.statSync(join(folder, name)).ino === ino);
-  };
-  const held: (() => void)[] = [];
-  const real = fs.write as unknown as Write;
-  const spy = vi.spyOn(fs, 'write').mockImplementation(((...args: Parameters<Write>) => {
-    if (isSegment(args[0]) && args[1][0] !== 0) held.push(() => real(...args));
-    else real(...args);
-  }) as never);
-  releaseDisk = () => {
-    spy.mockRestore();
-    for (const write of held.splice(0)) write();
-  };
-  return { held, release: releaseDisk };
-}
-
-/** Whether a promise is still open after a while in which everything but the disk had time. */
-async function isWaiting(promise: Promise<unknown>): Promise<boolean> {
-  const ended = Symbol('ended');
-  const late = new Promise((resolve) => setTimeout(resolve, 50));
-  return (await Promise.race([promise.then(() => ended), late])) !== ended;
+function hold() {
+  const disk = holdWrites(dataDir);
+  releaseDisk = disk.release;
+  return disk;
 }
 
 const failing = async () => (await audit(database)).checks.filter(({ ok }) => !ok);
 
 test('a lock is answered while the disk is held up, and a settlement is not', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   expect(await lock('one')).toEqual({ ok: true, available: 999_900n });
   expect(await lock('two')).toEqual({ ok: true, available: 999_800n });
   const settled = settle('one');
@@ -100,7 +76,7 @@ test('a lock is answered while the disk is held up, and a settlement is not', as
 });
 
 test('what makes a lock outlive its process waits for the disk, with the lock', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   await lock('task');
   const kept = ledger.keep('task', Date.now() + 900_000);
   expect(await isWaiting(kept)).toBe(true);
@@ -109,7 +85,7 @@ test('what makes a lock outlive its process waits for the disk, with the lock', 
 });
 
 test('a lock whose work is done already waits for the disk', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   const request = {
     id: 'free',
     account: 'a',
@@ -126,7 +102,7 @@ test('a lock whose work is done already waits for the disk', async () => {
 
 test('a repetition is told that it is one when the first is on the disk', async () => {
   await lock('one');
-  const disk = holdWrites();
+  const disk = hold();
   const both = [settle('one'), settle('one'), credit('again', 5n), credit('again', 5n)];
   for (const each of both) expect(await isWaiting(each)).toBe(true);
   disk.release();
@@ -171,7 +147,7 @@ test('locks and settlements of one moment are one record, with the time of each 
 });
 
 test('locks that nobody flushes end: after some thousands they wait for the disk', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   await lock('flushed');
   await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   for (let index = 0; index < 1_999; index += 1) await lock(`late-${10_000 + index}`);
@@ -182,7 +158,7 @@ test('locks that nobody flushes end: after some thousands they wait for the disk
 });
 
 test('after a crash the locks that were not on the disk are as if they had never been', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   await lock('lost');
   const settled = settle('lost');
   expect(await isWaiting(settled)).toBe(true);
@@ -204,7 +180,7 @@ const head = () => (database.engine === 'sqlite' ? database.log.head.n : 0);
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 test('a lock that comes during a long flush is written after it, without anything that follows', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   await lock('1-flushed');
   await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   await lock('2-late');
@@ -216,7 +192,7 @@ test('a lock that comes during a long flush is written after it, without anythin
 });
 
 test('the end of the ledger during a flush writes the locks that came meanwhile', async () => {
-  const disk = holdWrites();
+  const disk = hold();
   await lock('1-flushed');
   await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   await lock('2-late');
@@ -230,7 +206,7 @@ test('the end of the ledger during a flush writes the locks that came meanwhile'
 
 test('a database that is closed while a settlement is written keeps it', async () => {
   await lock('last');
-  const disk = holdWrites();
+  const disk = hold();
   const settled = settle('last');
   await vi.waitFor(() => expect(disk.held.length).toBe(1), { timeout: 60_000, interval: 5 });
   const closed = database.close();

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing/compose';
 import { openDatabase } from '#store';
+import { FLUSH_MODES } from '../support/flush-modes.ts';
 import { contradictedBy, runKilled, type Told } from '../support/killed-child.ts';
 import { makeLoopDisk, type LoopDisk } from '../support/loop-disk.ts';
 import { createMutant } from '../support/mutant.ts';
@@ -29,7 +30,12 @@ afterAll(async () => {
 });
 
 /** Locks and settles on the disk until the power is cut, at a random moment; returns what was told as done by then. */
-async function runUntilCut(on: LoopDisk, dataDir: string, round: string, child?: string): Promise<Map<string, Told>> {
+async function runUntilCut(
+  on: LoopDisk,
+  dataDir: string,
+  round: string,
+  { child, env = {} }: { child?: string; env?: Readonly<Record<string, string>> } = {},
+): Promise<Map<string, Told>> {
   const log = join(home, 'told.log');
   const enough = 1_000 + Math.floor(Math.random() * 60_000);
   // What is told after the cut does not count: a flush that is under way then may be said to have succeeded.
@@ -39,6 +45,7 @@ async function runUntilCut(on: LoopDisk, dataDir: string, round: string, child?:
     ...(child === undefined ? {} : { child }),
     dataDir,
     round,
+    env,
     acknowledgements: ACKNOWLEDGEMENTS,
     log,
     bytes: () => bytes,
@@ -63,24 +70,30 @@ async function runUntilCut(on: LoopDisk, dataDir: string, round: string, child?:
   return new Map(told);
 }
 
-async function lostOf(dataDir: string, told: ReadonlyMap<string, Told>): Promise<readonly Told[]> {
+async function lostOf(dataDir: string, told: ReadonlyMap<string, Told>, flushMs = 0): Promise<readonly Told[]> {
   const database = await openDatabase({ dataDir });
   const ledger = await createLedger({ database });
-  const lost = await contradictedBy(ledger, told);
+  const lost = await contradictedBy(ledger, told, flushMs);
   expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
   await ledger.close();
   await database.close();
   return lost;
 }
 
-test('nothing that was acknowledged is lost when the power is cut', { timeout: 3_600_000 }, async () => {
-  if (disk === null) return;
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const dataDir = join(disk.folder, `data-${Math.floor(round / ROUNDS_OF_A_DATABASE)}`);
-    expect(await lostOf(dataDir, await runUntilCut(disk, dataDir, `r${round}`))).toEqual([]);
-    if (round % ROUNDS_OF_A_DATABASE === ROUNDS_OF_A_DATABASE - 1) rmSync(dataDir, { recursive: true });
-  }
-});
+test.each(FLUSH_MODES)(
+  '%s: nothing is lost when the power is cut that may not be',
+  { timeout: 3_600_000 },
+  async (mode, flushMs) => {
+    if (disk === null) return;
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const dataDir = join(disk.folder, `${mode}-${Math.floor(round / ROUNDS_OF_A_DATABASE)}`);
+      const env = flushMs === null ? {} : { FLUSH_MS: `${flushMs}` };
+      const told = await runUntilCut(disk, dataDir, `r${round}`, { env });
+      expect(await lostOf(dataDir, told, flushMs ?? 0)).toEqual([]);
+      if (round % ROUNDS_OF_A_DATABASE === ROUNDS_OF_A_DATABASE - 1) rmSync(dataDir, { recursive: true });
+    }
+  },
+);
 
 test('without the flush something is lost, so that the test above can fail', { timeout: 600_000 }, async () => {
   if (disk === null) return;
@@ -90,7 +103,7 @@ test('without the flush something is lost, so that the test above can fail', { t
   let isLost = false;
   for (let round = 0; round < CONTROL_ROUNDS && !isLost; round += 1) {
     const dataDir = join(disk.folder, `unflushed-${round}`);
-    const told = await runUntilCut(disk, dataDir, `r${round}`, mutant.path('test/support/crash-child.ts'));
+    const told = await runUntilCut(disk, dataDir, `r${round}`, { child: mutant.path('test/support/crash-child.ts') });
     try {
       isLost = (await lostOf(dataDir, told)).length > 0;
     } catch {

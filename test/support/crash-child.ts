@@ -6,16 +6,18 @@ import { CRASH_PRICE } from './crash-price.ts';
 
 /* Locks and settles on the embedded database of argv[2]. Each acknowledgement is written synchronously to standard
    output, which is a file, so it survives any end of the process. The process kills itself at acknowledgement number
-   argv[4], while other calls and the database's thread are running. argv[3] makes the ids of one round unique. */
+   argv[4], while other calls and the database's thread are running. argv[3] makes the ids of one round unique. With
+   FLUSH_MS, the ends of calls are late, but for those of kept locks. */
 const [dataDir, round, last] = process.argv.slice(2) as [string, string, string];
 let said = 0;
-const say = (line: string) => {
-  writeSync(1, `${line}\n`);
+const flushMs = process.env['FLUSH_MS'] === undefined ? null : Number(process.env['FLUSH_MS']);
+const say = (line: string, mayBeLate = false) => {
+  writeSync(1, `${line} ${performance.now()} ${mayBeLate ? 'late' : 'durable'}\n`);
   if ((said += 1) === Number(last)) process.kill(process.pid, 'SIGKILL');
 };
 
 const database = await openDatabase({ dataDir });
-const ledger = await createLedger({ database });
+const ledger = await createLedger({ database, flushMs });
 await createPriceBook(database).remember([CRASH_PRICE]);
 await ledger.transfer({
   id: `fund-${round}`,
@@ -42,13 +44,14 @@ const worker = async (index: number) => {
     });
     if (!locked.ok) throw new Error(locked.reason);
     say(`held ${id} 0`);
+    const mayBeLate = flushMs !== null && turn % 8 !== 5;
     if (turn % 8 === 5) {
       await ledger.keep(id, Date.now() + 7 * 86_400_000);
       say(`kept ${id} 0`);
     }
     if (turn % 4 === 3) {
-      await ledger.release({ id, detail: '{}' });
-      say(`released ${id} 0`);
+      await ledger.release({ id, detail: '{}', mayBeLate });
+      say(`released ${id} 0`, mayBeLate);
     } else {
       const charge = BigInt(turn % 100);
       await ledger.settle({
@@ -60,8 +63,9 @@ const worker = async (index: number) => {
         feeBps: 100,
         usage: `{"call":${charge}}`,
         detail: '{}',
+        mayBeLate,
       });
-      say(`settled ${id} ${charge}`);
+      say(`settled ${id} ${charge}`, mayBeLate);
     }
   }
 };

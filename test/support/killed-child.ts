@@ -12,6 +12,10 @@ export interface Told {
   readonly id: string;
   readonly state: string;
   readonly charged: bigint;
+  /** Milliseconds on the child's monotonic clock. */
+  readonly at?: number;
+  /** A crash may undo it. */
+  readonly isLate?: boolean;
 }
 
 /**
@@ -46,20 +50,29 @@ export async function runKilled(options: {
   const lines = said.toString('utf8').split('\n').slice(0, -1);
   const told = new Map(
     lines.map((line) => {
-      const [state, id, charged] = line.split(' ') as [string, string, string];
-      return [id, { id, state, charged: BigInt(charged) }];
+      const [state, id, charged, at, late] = line.split(' ') as [string, string, string, string, string];
+      return [id, { id, state, charged: BigInt(charged), at: Number(at), isLate: late === 'late' }];
     }),
   );
   return { told, count: lines.length, signal };
 }
 
-/** Returns the locks whose state in the ledger contradicts an acknowledgement. */
-export async function contradictedBy(ledger: Ledger, told: ReadonlyMap<string, Told>): Promise<readonly Told[]> {
+/**
+ * Returns the locks whose state in the ledger contradicts an acknowledgement. Those of the last `flushMs` may be undone
+ * if they are late.
+ */
+export async function contradictedBy(
+  ledger: Ledger,
+  told: ReadonlyMap<string, Told>,
+  flushMs = 0,
+): Promise<readonly Told[]> {
+  const last = Math.max(...[...told.values()].map(({ at = 0 }) => at));
   const records = await Promise.all([...told.keys()].map((id) => ledger.find(id)));
   // A lock that was acknowledged as held may have been resolved just when the process was killed. It may also be lost,
   // unless it was kept for a task: it ends with its process.
   const isThere = (record: LockRecord | null, { state, charged }: Told) =>
     state === 'held' ||
     (record !== null && (state === 'kept' ? record.isKept : record.state === state && record.charged === charged));
-  return [...told.values()].filter((each, index) => !isThere(records[index]!, each));
+  const mayBeUndone = ({ isLate = false, at = 0 }: Told) => isLate && last - at < flushMs;
+  return [...told.values()].filter((each, index) => !isThere(records[index]!, each) && !mayBeUndone(each));
 }

@@ -58,6 +58,10 @@ export const isEnd = ({ kind, request }: LedgerOperation): boolean =>
  */
 export const mayBeLate = ({ kind, request }: LedgerOperation): boolean => kind === 'lock' && request.workDone !== true;
 
+/** In a ledger that flushes late, a crash may undo it although it was answered: see SettleRequest.mayBeLate. */
+export const isLateEnd = ({ kind, request }: LedgerOperation): boolean =>
+  (kind === 'settle' || kind === 'release' || kind === 'lock') && request.mayBeLate === true;
+
 /** Rejects the members that do not end a call and returns the others. */
 function rejectNew(members: readonly PendingOperation[], error: LedgerUnavailable): PendingOperation[] {
   return members.filter(({ operation, reject }) => {
@@ -130,7 +134,12 @@ export interface Committer {
   budget(id: string): Promise<BudgetRow | null>;
   /** See `Ledger.probe`. */
   probe(): Promise<void>;
-  /** Refuses new operations, and resolves when the others are answered. */
+  /**
+   * Resolves when all that was committed before, by any gateway of the database, is on the disk. Absent if reading the
+   * tables does so, or if all of it is. Rejects with DatabaseError.
+   */
+  flush?(): Promise<void>;
+  /** Refuses new operations, and resolves when the others are answered and on the disk. */
   close(): Promise<void>;
 }
 

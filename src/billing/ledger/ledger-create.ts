@@ -21,6 +21,7 @@ import type { ChainHead } from './journal.ts';
 import { checkOperation, type LedgerOperation, type OperationResult } from './ledger-operations.ts';
 import { createPostgresEngine } from './ledger-postgres.ts';
 import { createLanes, ShortAccounts } from './ledger-lanes.ts';
+import { LateFlush } from './late-flush.ts';
 import { toLock } from './ledger-rows.ts';
 import { createSqliteCommitter } from './ledger-sqlite.ts';
 
@@ -45,6 +46,11 @@ interface LedgerOptions {
    * an account that lacks money is decided on apart.
    */
   readonly inOrder?: boolean;
+  /**
+   * Ends of calls with `mayBeLate` are answered before the disk has them. A crash undoes those of at most this time, in
+   * milliseconds. null: it undoes none. Default null.
+   */
+  readonly flushMs?: number | null;
 }
 
 /**
@@ -53,11 +59,11 @@ interface LedgerOptions {
  * locked) reject with RangeError.
  */
 export async function createLedger(options: LedgerOptions): Promise<Ledger> {
-  const { database, now = Date.now } = options;
+  const { database, now = Date.now, flushMs = null } = options;
   const committer =
     database.engine === 'sqlite'
-      ? createSqliteCommitter(database, now, options.onBatch)
-      : createPostgresCommitter(database, { ...options, now });
+      ? createSqliteCommitter(database, now, options.onBatch, flushMs)
+      : createPostgresCommitter(database, { ...options, now, flushMs });
 
   const submit = (operation: LedgerOperation): Promise<OperationResult> => {
     try {
@@ -90,7 +96,10 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
     },
     async find(id) {
       const [row] = await read(SQL.findLock, [id]);
-      return row ? toLock(row) : null;
+      if (row === undefined) return null;
+      // What is told of an ended call may be signed or kept elsewhere, whichever gateway has ended it.
+      if (row['state'] !== 'held' && committer.flush !== undefined) await committer.flush().catch(toUnavailable);
+      return toLock(row);
     },
     children: async (id, limit = CHILDREN_LIMIT) => (await read(SQL.findChildren, [id, limit])).map(toLock),
     async budget(id) {
@@ -108,12 +117,24 @@ export async function createLedger(options: LedgerOptions): Promise<Ledger> {
 
 function createPostgresCommitter(
   database: PostgresDatabase,
-  { now, onBatch, inOrder = false }: Omit<LedgerOptions, 'now'> & { readonly now: () => number },
+  {
+    now,
+    onBatch,
+    inOrder = false,
+    flushMs,
+  }: Omit<LedgerOptions, 'now'> & { readonly now: () => number; readonly flushMs: number | null },
 ): Committer {
   const short = new ShortAccounts();
   const acknowledged = new Map<string, ChainHead>();
-  const create = () => createCommitter(createPostgresEngine(database, { now, acknowledged, short }), onBatch);
-  return inOrder ? create() : createLanes(create(), create(), short);
+  const flush = flushMs === null ? null : new LateFlush(database, flushMs, acknowledged);
+  const create = () => createCommitter(createPostgresEngine(database, { now, acknowledged, short, flush }), onBatch);
+  const committer = inOrder ? create() : createLanes(create(), create(), short);
+  if (flush === null) return committer;
+  const close = async () => {
+    await committer.close();
+    await flush.close();
+  };
+  return { ...committer, flush: () => flush.now(), close };
 }
 
 function toUnavailable(error: unknown): never {

@@ -9,13 +9,14 @@ import {
 } from '#store';
 import { consumerOf, type AccountName } from './ledger.ts';
 import { decide, type Decision } from './ledger-decide.ts';
-import { LOST, mayBeLate, type Attempt, type Engine } from './group-commit.ts';
+import { isLateEnd, LOST, mayBeLate, type Attempt, type Engine } from './group-commit.ts';
 import { hashGroup, movementsText, type ChainHead } from './journal.ts';
 import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import { assumeState, readState, type Doubt } from './ledger-postgres-read.ts';
 import { assumeSteps, ASSUMED_WRONGLY, changeSteps, openStep, writeSteps } from './ledger-postgres-write.ts';
 import { readAccount, readBudget } from './ledger-rows.ts';
 import type { ShortAccounts } from './ledger-lanes.ts';
+import type { LateFlush } from './late-flush.ts';
 import { KnownRows, OwnLocks } from './ledger-postgres-known.ts';
 import { debitedOf, NO_IDS, planLeases, shortOf, withIds, type Ids, type LeasePlan } from './ledger-postgres-leases.ts';
 
@@ -73,7 +74,10 @@ const CONFLICTS: ReadonlySet<string> = new Set([
  * The first round trip is left out if all rows are known from earlier groups of this gateway. Then the group is written
  * on condition that they have not changed since, and is begun again with rows that are read if they have.
  */
-export function createPostgresEngine(database: PostgresDatabase, { now, acknowledged, short }: EngineOptions): Engine {
+export function createPostgresEngine(
+  database: PostgresDatabase,
+  { now, acknowledged, short, flush }: EngineOptions,
+): Engine {
   const chain = `gateway-${randomBytes(8).toString('hex')}`;
   const ownLocks = new OwnLocks();
   const known = new KnownRows();
@@ -196,7 +200,9 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     const movements = movementsText(decision.journal);
     const hash = hashGroup(prev, group, movements);
     const steps = writeSteps(decision, { ...group, prev, hash, movements }, { number: stripe, credited });
-    const isFlushedLater = operations.every(endsWithProcess);
+    const isOfLocks = operations.every(endsWithProcess);
+    const isFlushedLater = isOfLocks || (flush?.isInTime === true && mayBeUndone(operations, decision));
+    const sentAt = performance.now();
     try {
       await send([...before, ...steps, ...(isFlushedLater ? [FLUSH_LATER] : []), COMMIT]);
     } catch (error) {
@@ -206,6 +212,7 @@ export function createPostgresEngine(database: PostgresDatabase, { now, acknowle
     }
     head = { n: n + 1, hash };
     if (!isFlushedLater) acknowledged.set(chain, head);
+    else if (!isOfLocks) flush!.noteLate(chain, sentAt);
   };
 
   /**
@@ -297,6 +304,8 @@ interface EngineOptions {
   readonly acknowledged: Map<string, ChainHead>;
   /** Is told of accounts whose operations take several round trips. */
   readonly short: Pick<ShortAccounts, 'refused' | 'filled'>;
+  /** null: a group that ends a call waits for the disk. */
+  readonly flush: LateFlush | null;
 }
 
 const isShort = (result: OperationResult): boolean =>
@@ -336,6 +345,13 @@ const standbyError = (cause: DatabaseError) =>
 /** No other row of the database refers to the lock before it is settled. */
 const endsWithProcess = (operation: LedgerOperation): boolean =>
   mayBeLate(operation) && operation.kind === 'lock' && operation.request.endsWithCall === true;
+
+/** A crash may undo the group, although its operations were answered. None of the answers tells of an earlier group. */
+const mayBeUndone = (operations: readonly LedgerOperation[], { results }: Decision): boolean =>
+  operations.every(
+    (operation, index) =>
+      endsWithProcess(operation) || (isLateEnd(operation) && (operation.kind === 'lock' || results[index]!.ok)),
+  );
 
 const NONE: ReadonlySet<string> = new Set();
 

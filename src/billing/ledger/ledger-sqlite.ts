@@ -5,6 +5,7 @@ import { decideOne } from './ledger-decide.ts';
 import {
   FEW,
   isEnd,
+  isLateEnd,
   mayBeLate,
   patienceMs,
   PAUSE_MAX_MS,
@@ -29,6 +30,7 @@ export function createSqliteCommitter(
   database: SqliteDatabase,
   now: () => number,
   onBatch: ((batch: LedgerBatch) => void) | undefined,
+  flushMs: number | null,
 ): Committer {
   const { log, query } = database;
   let commit = COMMITS.get(log);
@@ -36,6 +38,7 @@ export function createSqliteCommitter(
   const own = commit;
   const { memory } = own;
   if (onBatch) own.listen(onBatch);
+  if (flushMs !== null) own.flushMs = flushMs;
   let isClosed = false;
   return {
     submit: (operation) =>
@@ -76,6 +79,8 @@ interface Submitted {
 
 /** The operations that were decided since the last record was begun: they become the next record of the log. */
 class Draft implements RecordRows {
+  /** Milliseconds on the monotonic clock at which the first end in it was answered; null if none was. */
+  lateSince: number | null = null;
   /** Epoch milliseconds of the last decision. */
   at = 0;
   operations = 0;
@@ -126,12 +131,16 @@ const READ_MAX = 1_000;
  * one flush. Later operations may build on a decision that is not on the disk yet, because the log is a sequence: if a
  * crash loses a record, it also loses everything after it. Callers get their answer when their record is on the disk.
  * Only a lock that ends with its process is answered at once (`mayBeLate`), because a crash would release it anyway.
+ * With `flushMs`, so are ends of calls, as long as no answered end waits for the disk for longer than that (decision
+ * 169).
  *
  * If a record cannot be written, the same record is written again until it can be. Meanwhile nothing is decided, so the
  * records in memory do not grow.
  */
 class LedgerLogCommit {
   readonly memory = new LedgerMemory();
+  /** The longest time in which a crash may undo an answered end of a call, in milliseconds; null: none is undone. */
+  flushMs: number | null = null;
   readonly #database: SqliteDatabase;
   readonly #listeners = new Set<(batch: LedgerBatch) => void>();
   #draft = new Draft();
@@ -196,8 +205,8 @@ class LedgerLogCommit {
   }
 
   /**
-   * Decides a lock whose answer does not wait for the disk, and so needs no list of those who wait. null if rows have
-   * to be read first.
+   * Decides an operation whose answer does not wait for the disk, and so needs no list of those who wait. null if rows
+   * have to be read first, or if the answer tells of what was decided before.
    */
   #answerNow(operation: LedgerOperation, at: number): Promise<OperationResult> | null {
     const state = this.#rows();
@@ -205,7 +214,8 @@ class LedgerLogCommit {
       const decided = decideOne(state, operation, at);
       if (state.isMissingRows) return null;
       checkWritten(decided.written);
-      if (this.#take(at, decided.written)) this.#flushLater();
+      if (operation.kind !== 'lock' && !decided.result.ok) return null;
+      if (this.#take(at, decided.written)) this.#flushLater(operation);
       return Promise.resolve(decided.result);
     } catch (error) {
       return Promise.reject(error);
@@ -237,7 +247,7 @@ class LedgerLogCommit {
     const isWritten = this.#take(at, written);
     if (isWritten ? isAtOnce : operation.kind === 'lock') {
       submitted.resolve(result);
-      if (isWritten) this.#flushLater();
+      if (isWritten) this.#flushLater(operation);
       return;
     }
     // A result without an effect tells of what was decided before, which must be on the disk first.
@@ -262,7 +272,14 @@ class LedgerLogCommit {
 
   /** Asked before the operation is added to the record. */
   #mayAnswerNow(operation: LedgerOperation): boolean {
-    return mayBeLate(operation) && this.#draft.operations + 1 < LATE_MAX;
+    if (this.#draft.operations + 1 >= LATE_MAX) return false;
+    return mayBeLate(operation) || (this.flushMs !== null && isLateEnd(operation) && this.#isInTime(this.flushMs));
+  }
+
+  /** No end that was answered waits for the disk for longer than `flushMs`. */
+  #isInTime(flushMs: number): boolean {
+    const since = this.#flushing?.lateSince ?? this.#draft.lateSince;
+    return since === null || performance.now() - since < flushMs;
   }
 
   /**
@@ -332,11 +349,18 @@ class LedgerLogCommit {
     else setImmediate(flush, this);
   }
 
-  #flushLater(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = null;
-      if (!this.#draft.isEmpty) this.#schedule();
-    }, LATE_MS);
+  /**
+   * `answered`: what was answered and is not written yet. The disk is asked after half of `flushMs`, so that the other
+   * half is left for the flush.
+   */
+  #flushLater(answered: LedgerOperation | null): void {
+    if (this.flushMs !== null && answered !== null && isLateEnd(answered)) this.#draft.lateSince ??= performance.now();
+    this.#timer ??= setTimeout(flushLate, this.flushMs === null ? LATE_MS : this.flushMs / 2, this);
+  }
+
+  flushLate(): void {
+    this.#timer = null;
+    if (!this.#draft.isEmpty) this.#schedule();
   }
 
   flush(): void {
@@ -370,12 +394,13 @@ class LedgerLogCommit {
     for (const resolve of record.readers) resolve();
     const batch = { chain: EMBEDDED_CHAIN, size: record.operations, durationMs: performance.now() - begun };
     for (const listener of this.#listeners) listener(batch);
-    const { waiters, readers, isEmpty } = this.#draft;
-    if (waiters.length > 0 || readers.length > 0 || (this.#onIdle.length > 0 && !isEmpty)) this.#schedule();
+    const { waiters, readers, isEmpty, lateSince } = this.#draft;
+    const isDue = lateSince !== null && performance.now() - lateSince >= this.flushMs! / 2;
+    if (isDue || waiters.length > 0 || readers.length > 0 || (this.#onIdle.length > 0 && !isEmpty)) this.#schedule();
     else {
       this.#before = 0;
       // The time of a lock that came during the flush may have passed.
-      if (!isEmpty) this.#flushLater();
+      if (!isEmpty) this.#flushLater(null);
     }
     this.#decideWaiting();
   }
@@ -454,6 +479,7 @@ class LedgerLogCommit {
 }
 
 const flush = (commit: LedgerLogCommit): void => commit.flush();
+const flushLate = (commit: LedgerLogCommit): void => commit.flushLate();
 /** One more turn, in which more operations join the record. */
 const flushSoon = (commit: LedgerLogCommit): void => void setImmediate(flush, commit);
 

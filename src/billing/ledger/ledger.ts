@@ -59,6 +59,8 @@ export interface LockRequest {
   readonly budgets?: readonly Budget[];
   /** The call has run already, so the lock is retried for as long as a settlement is. Default false. */
   readonly workDone?: boolean;
+  /** See SettleRequest.mayBeLate. It is for a lock with `workDone`, because any other lock may be late anyway. */
+  readonly mayBeLate?: boolean;
   /**
    * No task keeps the lock, and no call is made under it. So nothing else refers to it before it ends. Default false.
    */
@@ -138,6 +140,11 @@ export interface SettleRequest {
   /** Opaque JSON texts, stored with the generation: the metered usage, and how the call went. */
   readonly usage: string;
   readonly detail: string;
+  /**
+   * The lock was made by the call that ends it, nothing outside of the ledger tells of the end, and nobody gets a proof
+   * of it. A ledger with `flushMs` answers such an end before the disk has it. Default false.
+   */
+  readonly mayBeLate?: boolean;
 }
 
 export interface Settlement {
@@ -163,6 +170,8 @@ export interface ReleaseRequest {
   /** The account of the lock. With it, the release is in one group with what the account does at the same moment. */
   readonly account?: string;
   readonly detail: string;
+  /** See SettleRequest.mayBeLate. */
+  readonly mayBeLate?: boolean;
 }
 
 export type ReleaseResult =

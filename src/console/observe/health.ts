@@ -13,6 +13,8 @@ export interface Readiness {
 
 interface HealthOptions {
   ready(): Readiness | Promise<Readiness>;
+  /** The time in which a crash undoes charges, in milliseconds; null or absent for none. */
+  readonly flushMs?: number | null;
   /** Longest wait for `ready` in milliseconds. Then the answer is "not ready". */
   readonly timeoutMs?: number;
 }
@@ -22,13 +24,21 @@ interface HealthOptions {
  * `/api/v1/ping`.
  */
 export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => Promise<void> {
-  const timeoutMs = options.timeoutMs ?? 2000;
+  const { timeoutMs = 2000, flushMs = null } = options;
+  const flush =
+    flushMs === null
+      ? {}
+      : { flush: `up to ${flushMs} ms after the answer: a crash undoes the charges of at most this time` };
   const state = (description: string, why = false) => ({
     description,
     type: 'object',
     properties: {
       status: { type: 'string' },
       checks: { type: 'object', additionalProperties: { type: 'string' } },
+      flush: {
+        type: 'string',
+        description: 'When charges are on the disk, if not before the answer (`ledger.flush`).',
+      },
       ...(why ? { message: { type: 'string', description: 'What is not ready, in a sentence.' } } : {}),
     },
   });
@@ -66,8 +76,8 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
       },
       async (_request, reply) => {
         const { ready, checks } = await withinTime(options.ready, timeoutMs);
-        if (ready) return { status: 'ok', checks };
-        return reply.code(503).send({ status: 'unavailable', message: sentenceOf(checks), checks });
+        if (ready) return { status: 'ok', checks, ...flush };
+        return reply.code(503).send({ status: 'unavailable', message: sentenceOf(checks), checks, ...flush });
       },
     );
 

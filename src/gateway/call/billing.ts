@@ -77,6 +77,7 @@ export function createBilling(options: BillingOptions): (next: BilledHandler<Cal
   return createBill<Call>({
     ledger,
     lockOf: (call) => lockOf(call, graceMs),
+    mayBeLate,
     feeBps: config.feeBps,
     drainMs: config.drainMs,
     drainBytes: config.drainBytes,
@@ -123,6 +124,24 @@ export function createBilling(options: BillingOptions): (next: BilledHandler<Cal
     },
   });
 }
+
+/**
+ * Whether a crash may undo the end of a call, so that it is as if released. Not if something else tells of the end: a
+ * task, a call under or above it, a receipt, a payment, a quote, an approval, a reply that is kept, a batch.
+ */
+export const mayBeLate = (call: Call): boolean =>
+  call.adapter.endsWithCall === true &&
+  call.lendable === 0n &&
+  call.parent === null &&
+  call.continues === null &&
+  !call.wantsReceipt &&
+  call.quote === undefined &&
+  call.approval === undefined &&
+  !call.payment &&
+  call.caller.paying === undefined &&
+  call.caller.run === undefined &&
+  call.outlivesClient !== true &&
+  call.isRepeatable !== true;
 
 /**
  * Counts the tokens that a call has used. A caller who pays in place uses no token limit: strangers of one network

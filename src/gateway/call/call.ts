@@ -86,6 +86,8 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly outlivesClient?: boolean;
   /** Memory that is given back when the call has ended, or did not begin; absent for none. */
   readonly memory?: HeldByCall | undefined;
+  /** A repeat of its request gets its reply. Set before it runs; default false. */
+  isRepeatable?: boolean;
   /** Set at the first attempt that fails, for the record of the call. */
   failedAttempts?: FailedAttempt[];
 }

@@ -144,6 +144,7 @@ async function run<O extends StartedCall>(
   try {
     const opening = pending.open(callId, gone);
     startedCall = isPromise(opening) ? await opening : opening;
+    if (isKept && startedCall.call) startedCall.call.isRepeatable = true;
     const memory = startedCall.call?.memory;
     if (giveBodyBack || memory) {
       held = new HeldFrames(() => {

@@ -49,7 +49,7 @@ export async function openAdministration(
   const logger = { warn: (_fields: object, text: string) => warn(text) };
   const { database, journal } = await openJournaled({ config, logger, resources, now });
   await followDatabase(clock, database);
-  const ledger = await openLedger({ database, journal, resources, now }, () => {});
+  const ledger = await openLedger({ database, journal, resources, now, flushMs: null }, () => {});
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const server = createServer({ limits: config.limits, onError: (error) => warn(String(error)) });

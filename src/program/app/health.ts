@@ -5,7 +5,7 @@ import { mount } from './mount.ts';
 
 /** Health, for load balancers and monitoring. */
 export async function mountHealth({ foundation, observers, money, access, network }: Phases): Promise<void> {
-  const { database, logger, clock } = foundation;
+  const { database, logger, clock, config } = foundation;
   const { ledger, chains } = money;
   const { drain, http } = access;
   const checkDatabase = createDatabaseCheck({
@@ -39,5 +39,5 @@ export async function mountHealth({ foundation, observers, money, access, networ
     const state = await checkDatabase();
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...ofClock(), ...treasuries() } };
   };
-  await mount(http.server, { health: healthRoutes({ ready }) });
+  await mount(http.server, { health: healthRoutes({ ready, flushMs: config.ledger.flush }) });
 }

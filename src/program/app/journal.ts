@@ -151,6 +151,8 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
 interface LedgerParts extends Journaled {
   readonly resources: AsyncDisposableStack;
   readonly now: () => number;
+  /** See createLedger. */
+  readonly flushMs: number | null;
 }
 
 /**
@@ -158,10 +160,10 @@ interface LedgerParts extends Journaled {
  * ledger commits.
  */
 export async function openLedger(
-  { database, journal, resources, now }: LedgerParts,
+  { database, journal, resources, now, flushMs }: LedgerParts,
   onBatch: (batch: LedgerBatch) => void,
 ): Promise<Ledger> {
-  const ledger = await createLedger({ database, now, onBatch: journal.noting(onBatch) });
+  const ledger = await createLedger({ database, now, flushMs, onBatch: journal.noting(onBatch) });
   resources.defer(() => ledger.close());
   // No other process can have the embedded database open, so every lock that is held now belongs to a call that died
   // with its process.

@@ -25,7 +25,10 @@ export interface Money {
 
 export async function openMoney(foundation: Foundation, { metrics }: Observers): Promise<Money> {
   const { config, options, database, journal, identity, offers, resources, networks, logger, now } = foundation;
-  const ledger = await openLedger({ database, journal, resources, now }, metrics.ledgerBatch);
+  const ledger = await openLedger(
+    { database, journal, resources, now, flushMs: config.ledger.flush },
+    metrics.ledgerBatch,
+  );
   const receipts = createReceiptSigner(identity.receiptKey.privateKey);
   const prices = createPriceBook(database, now);
   await prices.remember(pricesOf(offers));

@@ -1,7 +1,7 @@
 import type { CamelKeys, Option, ValuesOf } from './option.ts';
 import { AUTHORIZATION, OAUTH, SESSIONS, SIGN_IN } from './options/access.ts';
 import { ALERTS, ANALYTICS, TELEMETRY } from './options/telemetry.ts';
-import { BILLING, PAYMENTS, QUOTES } from './options/billing.ts';
+import { BILLING, LEDGER, PAYMENTS, QUOTES } from './options/billing.ts';
 import { LIMITS, PACKAGES, UPSTREAM } from './options/limits.ts';
 import { BATCHES, MEDIA, MCP, TASKS, WEBHOOKS, RESPONSES } from './options/protocols.ts';
 import { SERVER, DATABASE, REDIS } from './options/server.ts';
@@ -23,6 +23,7 @@ export const SECTIONS = {
   telemetry: TELEMETRY,
   limits: LIMITS,
   billing: BILLING,
+  ledger: LEDGER,
   mcp: MCP,
   tasks: TASKS,
   webhooks: WEBHOOKS,

@@ -57,6 +57,7 @@ const VALUES = {
   'telemetry.otlp_headers': ['"a=Basic%20abc,x-tenant=me"', 'a=Basic%20abc,x-tenant=me', '"authorization: Basic abc"'],
   'telemetry.otlp_endpoint': ['"http://otel:4318/"', 'http://otel:4318', '"otel:4318"'],
   'billing.run_cost_max': ['0.25', 250_000n, '-1'],
+  'ledger.flush': ['"50ms"', 50, '"4ms"'],
   'media.s3_url': ['"https://s3.example/films/gate/"', 'https://s3.example/films/gate', '"https://s3.example"'],
   'media.s3_region': ['"eu-1"', 'eu-1', '"a b"'],
   'media.s3_access_key_id': ['"AKIA"', 'AKIA', '"a b"'],

@@ -13,6 +13,7 @@ export function startNotices(config: Config, file: string | null, env: NodeJS.Pr
     config.tunnel.providers === null ? `Providers: ${NO_PROVIDERS}` : null,
     ...missingAddress(config),
     unusedExporter(config, env['OTEL_LOGS_EXPORTER'] ?? ''),
+    lateCharges(config),
   ];
   return lines.filter((line) => line !== null);
 }
@@ -49,6 +50,12 @@ function missingAddress(config: Config): readonly string[] {
     ...(agentsLackAddress(config) ? [`Agents: ${NO_AGENT_ADDRESS}`] : []),
   ];
 }
+
+/** Says what a crash can undo. null if it can undo nothing that was answered. */
+const lateCharges = ({ ledger: { flush } }: Pick<Config, 'ledger'>): string | null =>
+  flush === null
+    ? null
+    : `Charges are on the disk up to ${flush} ms after the answer (ledger.flush): a crash undoes the charges of at most this time, and providers lose them`;
 
 /** Says that nothing is on sale, and what to do. null if the file has services, or lets providers in. */
 function nothingToSell(config: Config, file: string | null): string | null {

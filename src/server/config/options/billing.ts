@@ -1,5 +1,6 @@
 import { callCost } from '../blocks/price.ts';
-import { choice, whole, HOUR_MS, MIB, optionalText, usd, MINUTE_MS } from '../option.ts';
+import { choice, option, whole, HOUR_MS, MIB, optionalText, usd, MINUTE_MS } from '../option.ts';
+import { show, WrongValue } from '../problem.ts';
 
 /* Money: of calls, of quotes, and over chains. */
 
@@ -47,6 +48,25 @@ export const BILLING = {
     'Largest cost of a chat request whose model calls tools through the gateway, if the request has no `max_cost`. This amount is locked for all of its calls.',
     { text: '1', fallback: 1_000_000n },
   ),
+};
+
+const FLUSH_TAKES = '`each`, or 5 to 1000 milliseconds, such as `50ms`';
+
+/** `[ledger]`: the books. */
+export const LEDGER = {
+  flush: option<number | null>({
+    takes: FLUSH_TAKES,
+    optional: { text: 'each', fallback: null },
+    meaning:
+      'When the charge of a call is on the disk. `each`: before the caller gets the end of the reply. A time: at most so much later, and a crash undoes the charges of at most this time, as if the calls had been released ([late charges](run/late-charges.md)). Set it only where the money is internal. Gateways that share a database must have the same value.',
+    read: (value) => {
+      if (value === 'each') return null;
+      const ms = typeof value === 'string' && /^\d{1,4}ms$/.test(value) ? Number.parseInt(value, 10) : 0;
+      if (ms < 5 || ms > 1_000)
+        throw new WrongValue(`is ${show(value)}`, '"each", or 5 to 1000 milliseconds, such as "50ms"');
+      return ms;
+    },
+  }),
 };
 
 const DAY_S = 86_400;
