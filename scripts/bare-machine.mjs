@@ -1,6 +1,6 @@
 // Builds a Debian machine that has git, Node 20, npm and nothing else, and runs the two commands of the README in it:
-// `npm ci --omit=dev && npm start` and `npm ci && npm test && npm run test:full`, first as root, then on a second one as
-// a user without root.
+// `npm ci --omit=dev && npm start` and `npm ci && npm test && npm run test:full`, first as root, then on a second one
+// as a user without root.
 // Part `bare` of the deep run. It needs root, Debian and debootstrap. The machine is a folder of `.cache`. Its
 // processes and mounts belong to namespaces of Linux that end with the command. It has the network of this machine.
 import { spawn, spawnSync } from 'node:child_process';

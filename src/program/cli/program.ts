@@ -19,7 +19,7 @@ import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { treasuryCommand } from './admin/treasury.ts';
-import { VERSION } from '../../foundation/version.ts';
+import { readBuild } from '../../foundation/version.ts';
 
 const NAME = 'tollgate';
 
@@ -40,7 +40,7 @@ Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate'
 export function createProgram(): Command {
   return new Command(NAME)
     .description('A gateway for AI calls that are paid by use.')
-    .version(VERSION, '-V, --version', 'print the version')
+    .version(readBuild(), '-V, --version', 'print the version and the commit')
     .addHelpText('after', HELP)
     .addCommand(startCommand())
     .addCommand(connectCommand())
