@@ -1,5 +1,5 @@
 // `node web/build.mjs <folder>` builds the pages into a folder, and `node web/build.mjs <folder> <built>` copies built
-// pages there. Both add compressed copies, without `--plain`. The gateway runs this in a child process.
+// pages there. Both add compressed copies, unless `--plain` is given. The gateway runs this in a child process.
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { extname, join, resolve } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';

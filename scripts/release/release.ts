@@ -10,6 +10,7 @@ import { packageManifest, readManifest } from './manifest.ts';
 import { type Parts, partsOf } from './parts.ts';
 import { PROVIDER_NAME, stageProvider } from './provider-package.ts';
 import { installedIn, pruneModules, versioned, versionsOf } from './prune-modules.ts';
+import { COMMIT_FILE } from '../../src/foundation/version.ts';
 import { stageSources } from './stage-sources.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..', '..');
@@ -45,6 +46,7 @@ const bundle = await stageSources(CHECKOUT, STAGE, GATEWAY);
 tellBundle('sources', bundle);
 const provider = await stageProvider(CHECKOUT, PROVIDER_STAGE, manifest);
 tellBundle("provider's", provider);
+step('commit', writeCommit);
 step('other files', copyRest);
 step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
@@ -80,6 +82,16 @@ function requireCleanTree(): void {
   if (changed === '') return;
   console.error(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
   process.exit(1);
+}
+
+/** Both packages name the commit. Where there is no git, as while an image is built, they name the version alone. */
+function writeCommit(): string {
+  const git = (...args: readonly string[]) => spawnSync('git', args, { cwd: CHECKOUT, encoding: 'utf8' });
+  const { status, stdout } = git('rev-parse', 'HEAD');
+  if (status !== 0) return 'none: there is no git';
+  const commit = stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '-changed');
+  for (const stage of [STAGE, PROVIDER_STAGE]) writeFileSync(join(stage, COMMIT_FILE), `${commit}\n`);
+  return commit;
 }
 
 /** Refuses a folder with files, because they may belong to somebody else. */

@@ -40,7 +40,7 @@ import {
   type WebSessions,
 } from '#auth';
 import { createStateStore, createTokenLookup, type StateStore } from '#authorization';
-import { VERSION } from '../../foundation/version.ts';
+import { readBuild, VERSION } from '../../foundation/version.ts';
 import { originOf, ownUrlOf } from './addresses.ts';
 import type { Foundation } from './foundation.ts';
 import type { Money } from './money.ts';
@@ -135,7 +135,7 @@ async function openServer(
     count: (kind) => new Set(catalog.offers(kind).map(({ service }) => service)).size,
   });
   const web = addWebPages(server, {
-    version: VERSION,
+    version: readBuild(),
     mode: config.mode,
     publicUrl: config.publicUrl,
     ownOrigin,

@@ -21,7 +21,7 @@ import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
-import { VERSION } from '../../foundation/version.ts';
+import { readBuild } from '../../foundation/version.ts';
 
 const NAME = 'tollgate';
 
@@ -42,7 +42,7 @@ Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate'
 export function createProgram(): Command {
   return new Command(NAME)
     .description('A gateway for AI calls that are paid by use.')
-    .version(VERSION, '-V, --version', 'print the version')
+    .version(readBuild(), '-V, --version', 'print the version and the commit')
     .addHelpText('after', HELP)
     .addCommand(startCommand())
     .addCommand(connectCommand())

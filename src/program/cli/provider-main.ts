@@ -1,6 +1,6 @@
 // The entry point of the package `tollgate-provide`, which has only the files that are needed here.
 import { Command } from 'commander';
-import { VERSION } from '../../foundation/version.ts';
+import { readBuild } from '../../foundation/version.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { OWN_NAME } from './command-line.ts';
 import { provideCommand } from './provider/provide.ts';
@@ -19,7 +19,7 @@ Each command explains itself: ${NAME} <command> --help${OWN_NAME === NAME ? '' :
 
 const program = new Command(NAME)
   .description("A provider's proxy: it sells calls of your own models, tools and agents through a gateway.")
-  .version(VERSION, '-V, --version', 'print the version')
+  .version(readBuild(), '-V, --version', 'print the version and the commit')
   .addHelpText('after', HELP)
   .addCommand(provideCommand(NAME))
   .addCommand(keygenCommand(NAME))

@@ -6,7 +6,7 @@ import { createConsumerStore } from '#accounts';
 import { DEVELOPMENT_ACCOUNT } from '#accounts/names';
 import { hashKey, parseKey } from '#auth';
 import type { App } from '#app';
-import { VERSION } from '../../../foundation/version.ts';
+import { readBuild } from '../../../foundation/version.ts';
 import { loadAdminKey } from '../admin/admin-key.ts';
 import { askYesNo, say, painter, type Paint, CliError, USAGE_EXIT } from '../terminal.ts';
 import { FIRST_MESSAGE, FIRST_TOOL_CALL, startDemo, type Demo } from './demo.ts';
@@ -203,7 +203,7 @@ async function welcome(app: App, { baseUrl, key, services, dataDir, hints, paint
   const message = { messageId: 'first', role: 'user', parts: [{ kind: 'text', text: FIRST_MESSAGE.text }] };
   const send = { jsonrpc: '2.0', id: 1, method: 'message/send', params: { message } };
   return [
-    `\n  ${paint(['bold', 'green'], 'tollgate')} ${VERSION}  ${paint('dim', 'development')}\n\n`,
+    `\n  ${paint(['bold', 'green'], 'tollgate')} ${readBuild()}  ${paint('dim', 'development')}\n\n`,
     row('Address', `${baseUrl}/api/v1`),
     row('Balance', `${formatUsd(balance?.available ?? 0n)} USD of play money`),
     row('Models', namesOf('model')),
