@@ -29,19 +29,19 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
     flushMs === null
       ? {}
       : { flush: `up to ${flushMs} ms after the answer: a crash undoes the charges of at most this time` };
-  const state = (description: string, why = false) => ({
+  const state = (description: string, properties: object = {}) => ({
     description,
     type: 'object',
-    properties: {
-      status: { type: 'string' },
-      checks: { type: 'object', additionalProperties: { type: 'string' } },
-      flush: {
-        type: 'string',
-        description: 'When charges are on the disk, if not before the answer (`ledger.flush`).',
-      },
-      ...(why ? { message: { type: 'string', description: 'What is not ready, in a sentence.' } } : {}),
-    },
+    properties: { status: { type: 'string' }, ...properties },
   });
+  const parts = {
+    checks: { type: 'object', additionalProperties: { type: 'string' } },
+    flush: {
+      type: 'string',
+      description: 'When charges are on the disk, if not before the answer (`ledger.flush`).',
+    },
+  };
+  const why = { message: { type: 'string', description: 'What is not ready, in a sentence.' } };
   return async (app) => {
     app.addHook('onSend', (_request, reply, payload, done) => {
       reply.header('cache-control', 'no-store');
@@ -71,7 +71,10 @@ export function healthRoutes(options: HealthOptions): (app: FastifyInstance) => 
           summary: 'Can it take calls?',
           description:
             'For load balancers: 503 while nothing can be written to the database or the ledger refuses all operations, and from the moment a shutdown begins. `message` and `checks` say what is wrong.',
-          response: { 200: state('It can.'), 503: state('Not ready; `message` says why.', true) },
+          response: {
+            200: state('It can.', parts),
+            503: state('Not ready; `message` says why.', { ...parts, ...why }),
+          },
         },
       },
       async (_request, reply) => {
