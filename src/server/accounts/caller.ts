@@ -194,6 +194,18 @@ export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
   (headers as RoleHeaders)[NEEDED] = needed;
 }
 
+const SPENDS = Symbol('spends');
+type SpendingHeaders = IncomingHttpHeaders & { [SPENDS]?: true };
+
+/** Lets a session of a member call for an account in this request, and so spend its money. See letAct. */
+export function letSpend(headers: IncomingHttpHeaders): void {
+  letAct(headers, 'member');
+  (headers as SpendingHeaders)[SPENDS] = true;
+}
+
+/** Whether the account that a member acts for pays for calls of this request. */
+export const spends = (headers: IncomingHttpHeaders): boolean => (headers as SpendingHeaders)[SPENDS] === true;
+
 /** The error for a request that names an account to act for, where acting is not possible. */
 export const nobodyActs = (): GatewayError =>
   new GatewayError(
