@@ -6,7 +6,6 @@ import { type KeyStore, PLAYGROUND } from './key-store.ts';
 
 const REMEMBERED_MAX = 20_000;
 
-/** Who acts in a browser for an account. */
 interface Spender {
   readonly account: string;
   readonly member: string;
@@ -17,7 +16,7 @@ interface Spender {
  * The keys with which browsers of members call for an account: one for each member, made at the first call, whose text
  * nobody has. So limits, lists, approvals and figures of keys hold for such calls too.
  */
-export interface PlaygroundKeys {
+interface PlaygroundKeys {
   /**
    * Rejects with GatewayError `permission_denied` if the key is disabled or has ended, `unprocessable` if the account
    * has too many keys, and with the errors of KeyCallers.
@@ -35,13 +34,13 @@ export function createPlaygroundKeys({ keys, callers, now }: PlaygroundKeysOptio
   const hashes = new Map<string, Promise<string>>();
 
   const find = async ({ account, member, kind }: Spender): Promise<string> => {
-    const found = await keys.findOfClient(account, member, PLAYGROUND, kind);
-    if (found === null) {
-      const made = await keys.create({ account, label: 'Playground', kind, member, client: PLAYGROUND });
-      if (made !== null) return made.record.hash;
+    const record = await keys.findOfClient(account, member, PLAYGROUND, kind);
+    if (record === null) {
+      const fresh = await keys.create({ account, label: 'Playground', kind, member, client: PLAYGROUND });
+      if (fresh !== null) return fresh.record.hash;
       throw new GatewayError('unprocessable', 'This account has too many keys for one more: delete unused keys');
     }
-    const { disabled, expiresAt, hash } = found;
+    const { disabled, expiresAt, hash } = record;
     if (!disabled && (expiresAt === null || expiresAt > now())) return hash;
     throw new GatewayError(
       'permission_denied',

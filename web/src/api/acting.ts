@@ -14,7 +14,7 @@ const PAID = /^\/api\/v1\/(chat\/completions|image\/|audio\/|embeddings)/;
 /** The choice of the account that is signed in. */
 export const OWN = 'own';
 
-/** Who was chosen to pay for calls of the playground in this tab: an organisation, or OWN. null before a choice. */
+/** The payer of calls of the playground that was chosen in this tab: an organisation, or OWN. null before a choice. */
 export const chosenPayer = (): string | null => sessionStorage.getItem(PAYER);
 
 /** The organisation that pays for calls of the playground in this tab. null: the signed-in account. */

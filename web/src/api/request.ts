@@ -33,8 +33,8 @@ export const request = (
 /**
  * Sends a request to the gateway. The request has the session's cookie, and the header that proves that it comes from
  * the gateway's own page. `account` is whom it is for: null is the signed-in account; undefined the organisation that
- * this tab acts for, or that pays. Rejects with ApiError if the answer is an error. Resolves before the body is read, so
- * that streams can be read as they arrive.
+ * this tab acts for, or that pays. Rejects with ApiError if the answer is an error. Resolves before the body is read,
+ * so that streams can be read as they arrive.
  */
 export async function send(asked: Request, account?: string | null): Promise<Response> {
   const { pathname, search } = new URL(asked.url);

@@ -7,14 +7,14 @@ import { Choice } from '../../ui/choice.tsx';
 interface Payers {
   /** Organisations that may pay. */
   readonly payers: readonly Organisation[];
-  /** Who pays now: an account of `payers`, or OWN. */
+  /** The payer now: an account of `payers`, or OWN. */
   readonly chosen: string;
   readonly choose: (payer: string) => void;
   /** Until the organisations are known. */
   readonly waiting: boolean;
 }
 
-/** Who pays for calls of the playground. Somebody of a company usually has no money of their own. */
+/** Finds the payers of calls of the playground. Somebody of a company usually has no money of their own. */
 export function usePayers(session: Session | null): Payers {
   const asks = session?.rights === 'full';
   const { data: organisations = [], isLoading: waiting } = useOwnOrganisations(asks);
