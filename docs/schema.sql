@@ -290,7 +290,7 @@ CREATE INDEX authorization_state_by_end ON authorization_state (expires_at);
 
 CREATE INDEX authorization_state_by_grant ON authorization_state (grant_key) WHERE grant_key IS NOT NULL;
 
-CREATE INDEX authorization_state_by_network ON authorization_state (network) WHERE network IS NOT NULL;
+CREATE INDEX authorization_state_by_network ON authorization_state (kind, network, expires_at) WHERE network IS NOT NULL;
 
 CREATE TABLE batch_lines (
   batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
