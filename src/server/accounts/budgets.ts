@@ -1,6 +1,7 @@
 import type { MicroUsd, Budget, BudgetUse } from '#billing';
 import type { Row } from '#store';
 import type { MinuteRates, CallerBudget } from './caller.ts';
+import { type Tags, tagsFromText } from './tags.ts';
 
 /** A budget of an account or member: the most that it may spend in each period. */
 export interface BudgetRule {
@@ -21,6 +22,8 @@ export interface CallRules {
   readonly allowedServices: readonly string[] | null;
   /** A person accepts each call that may cost more, before it runs. null: no call. */
   readonly askAbove: MicroUsd | null;
+  /** Tags of each call, which no request changes. null: none. */
+  readonly tags: Tags | null;
 }
 
 /** Limits beyond those of single keys. */
@@ -52,12 +55,14 @@ export const NO_LIMITS: AccountLimits = {
   tokensPerMinute: null,
   allowedServices: null,
   askAbove: null,
+  tags: null,
 };
 
 /** The rules in a row of `api_keys` or of `account_limits`. */
 export const callRulesOf = (row: Row): CallRules => ({
   allowedServices: patternsFromText(row['allowed_services'] as string | null),
   askAbove: row['ask_above'] as bigint | null,
+  tags: tagsFromText(row['tags'] as string | null),
 });
 
 const patternsFromText = (text: string | null): CallRules['allowedServices'] =>

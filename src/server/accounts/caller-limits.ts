@@ -4,6 +4,7 @@ import { type Access, accessOf } from './access.ts';
 import type { Caller, AccountRates, CallerBudget, MinuteRates } from './caller.ts';
 import { ownerOfLimits, budgetAt, type CallRules, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
 import type { LimitsStore } from './limits-store.ts';
+import type { Tags } from './tags.ts';
 
 /** The longest time that this gateway may still use limits which another gateway has changed. */
 const CACHE_TTL_MS = 1_000;
@@ -85,6 +86,8 @@ interface CallerLimits {
   readonly access: Access | null;
   /** The lowest of the key's and its member's; null for none. */
   readonly askAbove: MicroUsd | null;
+  /** Those of the key and of its member, whose value counts where both have one; null for none. */
+  readonly tags: Tags | null;
   /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
   readonly until: number;
 }
@@ -115,10 +118,15 @@ export function callerLimits(
       ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
     },
     askAbove: lowest([key?.askAbove ?? null, ...ofAccount.map(({ limits }) => limits.askAbove)]),
+    tags: tagsTogether(key?.tags ?? null, ...ofAccount.map(({ limits }) => limits.tags)),
     access: accessOf(key?.allowedServices ?? null, ...ofAccount.map(({ limits }) => limits.allowedServices)),
     until,
   };
 }
+
+/** Those of the member come last, because the account fixes them for all of its keys. */
+const tagsTogether = (...all: readonly (Tags | null)[]): Tags | null =>
+  all.reduce((one, other) => (one === null ? other : other === null ? one : { ...one, ...other }), null);
 
 const lowest = (amounts: readonly (MicroUsd | null)[]): MicroUsd | null =>
   amounts.reduce((least, one) => (least === null || (one !== null && one < least) ? one : least), null);

@@ -45,8 +45,10 @@ export interface Caller {
    * nobody has set any.
    */
   readonly rates?: { readonly key: MinuteRates | null; readonly account: AccountRates | null };
-  /** The tags in the headers of its request; absent for none. */
+  /** The tags of its key and in the headers of its request; absent for none. */
   readonly tags?: Tags;
+  /** The end user that the headers of its request name; absent for none. */
+  readonly endUser?: string;
   /** The content of its request, for a key with `askAbove`; absent for others, and where no call is made. */
   readonly content?: RequestContent;
 }
@@ -126,11 +128,13 @@ export interface CallerKey {
   readonly access: Access | null;
   /** A person accepts each of its calls that may cost more; absent for none. */
   readonly askAbove?: MicroUsd;
+  /** Tags of all its calls, which no request changes; absent for none. */
+  readonly tags?: Tags;
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
-   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or an asking price.
-   * Absent: none of these.
+   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services, tags or an asking
+   * price. Absent: none of these.
    */
   readonly restricted?: true;
 }

@@ -18,7 +18,7 @@ export {
   patternsToText,
 } from './budgets.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
-export { type Tags, tagsOfCall, tagsOfHeaders } from './tags.ts';
+export { type EndUsers, type Tags, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
 export {
   ACCOUNT_HEADER,
   ANONYMOUS_ACCOUNT,

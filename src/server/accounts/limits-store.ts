@@ -12,6 +12,7 @@ import {
   type LimitsOf,
   type LimitsSubject,
 } from './budgets.ts';
+import { tagsToText } from './tags.ts';
 import { createCarriedSums, type CarriedSums, carryingBudget } from './carried-sums.ts';
 
 /** Limits of accounts in the database. All methods reject with the database's error. */
@@ -44,7 +45,7 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', ['listLimits', '
 export function limitsSteps(
   account: string,
   subject: LimitsSubject,
-  { budgets, requestsPerMinute, tokensPerMinute, allowedServices, askAbove }: Partial<AccountLimits>,
+  { budgets, requestsPerMinute, tokensPerMinute, allowedServices, askAbove, tags }: Partial<AccountLimits>,
   { at, role = null }: { readonly at: number; readonly role?: MemberRole | null | undefined },
 ): readonly Step[] {
   const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
@@ -61,6 +62,7 @@ export function limitsSteps(
     at,
     ...set(allowedServices === undefined ? undefined : patternsToText(allowedServices), null),
     ...set(askAbove, null),
+    ...set(tags === undefined ? undefined : tagsToText(tags), null),
   ];
   return [
     { statement: SQL.changeLimits, params },

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { LIMIT_RESETS } from '#accounts/names';
+import { LIMIT_RESETS, parseTag } from '#accounts/names';
 import {
   accountPath,
   administer,
@@ -22,6 +22,7 @@ interface Key {
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly allowed_services: readonly string[] | null;
+  readonly tags: Readonly<Record<string, string>> | null;
   /** The program that has it by signing in; null for a key that was created. */
   readonly client: string | null;
   readonly development: boolean;
@@ -33,6 +34,7 @@ interface CreateFlags extends AdminFlags {
   readonly expires?: string;
   readonly allow?: string[];
   readonly askAbove?: string;
+  readonly tag?: string[];
   readonly development?: boolean;
 }
 
@@ -46,6 +48,7 @@ Examples:
   tollgate key create acme --name laptop --limit 5 --limit-reset monthly
   tollgate key create acme --allow openai/gpt-4o-mini --expires 2030-01-31T12:00:00Z
   tollgate key create acme --allow 'files/*' --allow=-files/delete
+  tollgate key create acme --name search --tag team=search feature=summary
   tollgate key list acme
   tollgate key disable acme 3f9a1c`;
 
@@ -99,6 +102,7 @@ function createCommand(paint: Paint): Command {
         'services and tools that it may call, such as files, files/read or files/*; everything without this',
       )
       .option('--ask-above <usd>', 'a person accepts each call that may cost more; none without this')
+      .option('--tag <name=value...>', 'tags of all its calls, which no request changes; at most 4')
       .option('--development', 'a key for play money, which production refuses'),
   ).action((account: string, flags: CreateFlags) => {
     // Checked before anything is opened, so that a wrong command changes nothing.
@@ -128,7 +132,9 @@ function listCommand(paint: Paint): Command {
       show: (keys) =>
         keys.length === 0
           ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
-          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'], keys.map(row), paint, ['SPENT']),
+          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES', 'TAGS'], keys.map(row), paint, [
+              'SPENT',
+            ]),
     }),
   );
 }
@@ -141,6 +147,9 @@ const row = (key: Key): string[] => [
   key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
   key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
   key.allowed_services?.join(' ') ?? 'all',
+  Object.entries(key.tags ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ') || '-',
 ];
 
 interface KeyChange {
@@ -184,6 +193,11 @@ function keyBody(flags: CreateFlags): object {
     throw new CliError(
       `--ask-above is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.askAbove}"`,
     );
+  const tags = flags.tag?.map((text) => {
+    const tag = parseTag(text);
+    if (tag === null) throw new CliError(`--tag is name=value, such as team=search, not "${text}"`);
+    return tag;
+  });
   const body = {
     name: flags.name,
     limit: flags.limit === undefined ? undefined : Number(flags.limit),
@@ -191,6 +205,7 @@ function keyBody(flags: CreateFlags): object {
     expires_at: flags.expires,
     allowed_services: flags.allow,
     ask_above: flags.askAbove === undefined ? undefined : Number(flags.askAbove),
+    tags: tags && Object.fromEntries(tags),
     development: flags.development,
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
