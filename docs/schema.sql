@@ -22,6 +22,7 @@ CREATE TABLE account_limits (
   allowed_services TEXT,
   ask_above BIGINT,
   tags TEXT,
+  tag_rules TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (account, subject)
 );
 

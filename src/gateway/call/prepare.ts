@@ -23,7 +23,7 @@ import {
   serviceTiersOf,
   type Health,
 } from '#catalog';
-import { type Access, type EndUsers, type OwnKeys, tagsOfCall, userOf } from '#accounts';
+import { type Access, countedByTags, type EndUsers, type OwnKeys, tagsOfCall, userOf } from '#accounts';
 import { type AskFirst, prepareAsking } from './ask-first.ts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
@@ -299,11 +299,12 @@ function toCall(
   prefix: PromptPrefix | null,
 ): Call {
   const budget = request.budget ?? null;
+  const tags = tagsOfCall(request.caller, request, endUsers);
   const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
   return {
     id,
     primitive: request.primitive,
-    caller: request.caller,
+    caller: countedByTags(request.caller, tags),
     requestId: request.requestId,
     session: request.session ?? userOf(request.metadata).session,
     service,
@@ -320,7 +321,7 @@ function toCall(
     stickyKey: request.stickyKey,
     prefix,
     metadata: request.metadata,
-    tags: tagsOfCall(request.caller, request, endUsers),
+    tags,
     facts: request.facts,
     traceparent: request.traceparent,
     timeoutMs: request.timeoutMs ?? callTimeoutMs,

@@ -38,6 +38,8 @@ export interface Caller {
    * exceed, so that its spending is counted.
    */
   readonly budgets?: readonly CallerBudget[];
+  /** The budgets of tags that its account has; absent for none. A call counts in those of its tags. */
+  readonly tagBudgets?: readonly TagBudget[];
   /** A member who acts for the account; absent for callers of the account itself. */
   readonly member?: CallerMember;
   /**
@@ -145,6 +147,18 @@ export interface CallerBudget extends Budget {
   readonly scope: 'key' | 'member' | 'account' | 'operator';
   /** When it starts again from zero, in epoch milliseconds; null for never. */
   readonly resetsAt: number | null;
+  /** The tag whose calls it counts; absent for all calls. */
+  readonly tag?: { readonly name: string; readonly value: string };
+}
+
+export type TagBudget = CallerBudget & Required<Pick<CallerBudget, 'tag'>>;
+
+/** The caller of a call with tags: its budgets, with those of its tags. */
+export function countedByTags(caller: Caller, tags: Tags | undefined): Caller {
+  const { budgets = [], tagBudgets } = caller;
+  if (tags === undefined || tagBudgets === undefined) return caller;
+  const ofTags = tagBudgets.filter(({ tag: { name, value } }) => Object.hasOwn(tags, name) && tags[name] === value);
+  return ofTags.length === 0 ? caller : { ...caller, budgets: [...budgets, ...ofTags] };
 }
 
 /** Rates that were set for an account. */

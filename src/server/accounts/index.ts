@@ -10,11 +10,13 @@ export {
   type LimitsSubject,
   NO_LIMITS,
   type SpendLimit,
+  type TagBudgetRule,
   USUAL_PERCENTAGES,
   budgetName,
   budgetsFromText,
   callRulesOf,
   ownerOfLimits,
+  tagBudgetName,
   patternsToText,
 } from './budgets.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
@@ -30,6 +32,7 @@ export {
   OWN_ACCOUNT,
   type MinuteRates,
   anonymousAt,
+  countedByTags,
   isDevelopment,
   letAct,
   mayAsk,

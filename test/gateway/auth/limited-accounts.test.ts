@@ -13,6 +13,7 @@ const rates = (requestsPerMinute: number): readonly LimitsOf[] => [
       allowedServices: null,
       askAbove: null,
       tags: null,
+      tagBudgets: [],
     },
   },
 ];

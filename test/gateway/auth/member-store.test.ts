@@ -34,6 +34,7 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
     allowedServices: null,
     askAbove: null,
     tags: null,
+    tagBudgets: [],
   };
   expect(await limits.change(ORG, bob, set)).toEqual(set);
   // Two changes at once: neither undoes the other.
@@ -48,6 +49,7 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
     allowedServices: null,
     askAbove: null,
     tags: null,
+    tagBudgets: [],
   };
   expect(await limits.get(ORG, 'account')).toEqual(both);
   expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({
