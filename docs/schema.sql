@@ -21,6 +21,8 @@ CREATE TABLE account_limits (
   ever_since BIGINT,
   allowed_services TEXT,
   ask_above BIGINT,
+  tags TEXT,
+  tag_rules TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (account, subject)
 );
 
@@ -122,6 +124,7 @@ CREATE TABLE api_keys (
   counted_since BIGINT,
   client TEXT,
   ask_above BIGINT,
+  tags TEXT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
