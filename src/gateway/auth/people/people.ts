@@ -170,7 +170,8 @@ export function createPeople(deps: PeopleDeps): People {
       }
       const absent = await store.absentSince(now() - config.refreshMs - config.absentMs, BATCH);
       for (const account of absent) await sessions.endOfPerson(account, null);
-      for (const person of await store.silentSince(now() - config.refreshMs - config.keysAbsentMs, BATCH)) await remove(person);
+      for (const person of await store.silentSince(now() - config.refreshMs - config.keysAbsentMs, BATCH))
+        await remove(person);
     },
   };
 }
