@@ -22,9 +22,9 @@ const runsNow = (page: string): boolean =>
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
-  'docs/admin-api.md',
-  'docs/administration.md',
-  'docs/backups.md',
+  'docs/reference/admin-api.md',
+  'docs/run/admin-keys.md',
+  'docs/run/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsNow),
