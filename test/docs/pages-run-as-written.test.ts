@@ -30,7 +30,7 @@ const PAGES = [
     .filter(runsNow),
   'docs/use/completions.md',
   'docs/gemini.md',
-  'docs/configuration.md',
+  'docs/reference/configuration.md',
   'docs/use/embeddings.md',
   'docs/use/speech.md',
   'docs/use/transcription.md',
@@ -59,11 +59,11 @@ const PAGES = [
   'docs/use/verify-card.md',
   'docs/video-calls.md',
   'docs/messages.md',
-  'docs/providers.md',
+  'docs/sell/provide.md',
   'docs/responses.md',
   'docs/run/people.md',
   'docs/sign-in.md',
-  'docs/tutorial.md',
+  'docs/start/tutorial.md',
   // Its limits hold for the calls of the pages after it.
   ...['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map((name) => `docs/use/${name}.md`),
 ];
