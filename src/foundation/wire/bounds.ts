@@ -14,8 +14,9 @@ const KIB = 1024;
 const MIB = 1024 * 1024;
 
 /**
- * All bounds of foreign JSON that no setting has; docs/reference/bounds.md shows them. Up to 20,000 keys and 200,000 elements are
- * built at once, which takes 20 ms at most. Kinds with more are read in pieces, or in a thread, if they are large.
+ * All bounds of foreign JSON that no setting has; docs/reference/bounds.md shows them. Up to 20,000 keys and 200,000
+ * elements are built at once, which takes 20 ms at most. Kinds with more are read in pieces, or in a thread, if they
+ * are large.
  */
 export const BOUNDS = {
   reply: {
