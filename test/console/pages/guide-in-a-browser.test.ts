@@ -40,7 +40,7 @@ it.each([
   ['dark', 390],
 ] as const)('has no fault that axe finds, %s and %i pixels wide', async (theme, width) => {
   const visitor = await browser.visit({ origin, theme, width });
-  for (const path of ['', '/chat', '/configuration', '/how/calls-money', '/decisions']) {
+  for (const path of ['', '/chat', '/reference/configuration', '/how/calls-money', '/decisions']) {
     await visitor.page.goto(`/docs/guide${path}`);
     await visitor.page.locator('.search input').waitFor();
     await holds(visitor);
@@ -103,10 +103,10 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
   const chat = await shown('chat');
   expect(chat).toContain(`curl ${origin}/api/v1/chat/completions`);
   expect(chat).not.toContain('127.0.0.1:8402');
-  await shown('tutorial');
+  await shown('start/tutorial');
   expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
   expect(await shown('realtime')).toContain(origin.replace('http', 'ws'));
-  expect(await shown('operations')).toContain('proxy_pass http://127.0.0.1:8402;');
+  expect(await shown('run/reverse-proxy')).toContain('proxy_pass http://127.0.0.1:8402;');
   await visitor.close();
 });
 
