@@ -30,7 +30,7 @@ const PAGES = [
     .filter(runsNow),
   'docs/use/completions.md',
   'docs/gemini.md',
-  'docs/configuration.md',
+  'docs/reference/configuration.md',
   'docs/use/embeddings.md',
   'docs/use/speech.md',
   'docs/use/transcription.md',

@@ -89,7 +89,7 @@ describe('the table of shares', () => {
   });
 
   it('has every option that bounds a number, an amount or a rate', () => {
-    const options = [...read('docs/configuration.md').matchAll(/^\| `([a-z_]+\.[a-z0-9_]+)` \|/gm)].map(
+    const options = [...read('docs/reference/configuration.md').matchAll(/^\| `([a-z_]+\.[a-z0-9_]+)` \|/gm)].map(
       ([, name]) => name!,
     );
     const bounds = options.filter((name) => /(?:_max|_min|_at_once|_per_minute|_per_second)$/.test(name));
