@@ -22,7 +22,7 @@ const runsNow = (page: string): boolean =>
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
-  'docs/admin-api.md',
+  'docs/reference/admin-api.md',
   'docs/administration.md',
   'docs/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))

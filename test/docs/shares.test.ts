@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mask, readTree } from '../architecture/source.ts';
 
-// The table of docs/bounds.md has all that many accounts use at once. A new bound belongs into it, or below with the
-// reason why it is nobody's share.
+// The table of docs/reference/bounds.md has all that many accounts use at once. A new bound belongs into it, or below
+// with the reason why it is nobody's share.
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-const page = read('docs/bounds.md');
+const page = read('docs/reference/bounds.md');
 const section = page.slice(page.indexOf('\n## Shares\n')).split('\n## ')[1]!;
 const [head, , ...rows] = section
   .split('\n')
