@@ -62,7 +62,9 @@ const PAGES = [
   'docs/providers.md',
   'docs/responses.md',
   'docs/run/people.md',
-  'docs/sign-in.md',
+  'docs/use/sign-in.md',
+  'docs/how/browser-sessions.md',
+  'docs/run/access-tokens.md',
   'docs/tutorial.md',
   // Its limits hold for the calls of the pages after it.
   ...['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map((name) => `docs/use/${name}.md`),
