@@ -23,8 +23,8 @@ const runsNow = (page: string): boolean =>
 const PAGES = [
   'README.md',
   'docs/reference/admin-api.md',
-  'docs/administration.md',
-  'docs/backups.md',
+  'docs/run/admin-keys.md',
+  'docs/run/backups.md',
   ...readdirSync(join(ROOT, 'docs/clients'))
     .map((name) => `docs/clients/${name}`)
     .filter(runsNow),

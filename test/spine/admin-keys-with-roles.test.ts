@@ -9,9 +9,9 @@ import { routesOf } from '../support/route-table.ts';
 
 const CHANGING = ['POST', 'PATCH', 'PUT', 'DELETE'];
 
-/** The role for each change of the admin API, as docs/administration.md says. All others need TOLLGATE_ADMIN_KEY. */
+/** The role for each change of the admin API, as docs/reference/admin-api.md says. All others need TOLLGATE_ADMIN_KEY. */
 const DOCUMENTED = new Map(
-  readFileSync(new URL('../../docs/administration.md', import.meta.url), 'utf8')
+  readFileSync(new URL('../../docs/reference/admin-api.md', import.meta.url), 'utf8')
     .matchAll(
       /^\| `((?:POST|PATCH|PUT|DELETE) [^`]+)` \| `(\w+)`(?:; with a role that can spend also `credit`)? \| [^|]+ \|$/gm,
     )
