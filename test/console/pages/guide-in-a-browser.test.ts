@@ -105,7 +105,7 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
   expect(chat).not.toContain('127.0.0.1:8402');
   await shown('tutorial');
   expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
-  expect(await shown('realtime')).toContain(origin.replace('http', 'ws'));
+  expect(await shown('use/realtime')).toContain(origin.replace('http', 'ws'));
   expect(await shown('operations')).toContain('proxy_pass http://127.0.0.1:8402;');
   await visitor.close();
 });

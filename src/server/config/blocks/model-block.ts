@@ -255,7 +255,7 @@ const target = {
   'params.batches': trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
-      "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [Batches](../batches.md#half-the-price).",
+      "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [Batches](batches.md#half-the-price).",
   }),
   'params.head_timeout_ms': headTimeout('model'),
   'params.first_event_timeout_ms': firstEventTimeout('model'),
