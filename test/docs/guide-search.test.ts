@@ -111,7 +111,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'credited too much': 'run/credited-too-much',
   'rotate secrets': 'run/rotate-secrets',
   'identity seed': 'run/rotate-secrets',
-  'change the seed': 'run/rotate-secrets',
+  'replace the identity seed': 'run/rotate-secrets',
   'audit log': 'run/admin-log',
   'who changed': 'run/admin-log',
   'reload configuration': 'run/reload',
