@@ -51,7 +51,10 @@ export function withOptionTables(page: string): string {
 function row([key, { env, takes, defaultText, secret, meaning }]: [string, OptionTable[string]]): string {
   const isProse = secret || /\s|^none$/.test(defaultText ?? '');
   const fallback = defaultText === null ? '**required**' : isProse ? defaultText : `\`${defaultText}\``;
-  return `| \`${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${meaning} |\n`;
+  return `| \`${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${fromReference(meaning)} |\n`;
 }
+
+/** Links of meanings are relative to `docs/`, and the page is in a folder of it. */
+const fromReference = (meaning: string): string => meaning.replaceAll(/\]\((?!https?:)/g, '](../');
 
 if (import.meta.main) writeFileSync(PAGE, withOptionTables(readFileSync(PAGE, 'utf8')));

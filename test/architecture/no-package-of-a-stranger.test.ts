@@ -28,7 +28,7 @@ test('each guide that people without a checkout read says where the command come
   for (const path of [
     'docs/use/sign-in.md',
     'docs/use/withdraw.md',
-    'docs/providers.md',
+    'docs/sell/provide.md',
     'src/console/pages/front/front-document.ts',
     'src/console/pages/reference/reference-routes.ts',
   ])
