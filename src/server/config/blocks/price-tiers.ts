@@ -105,7 +105,7 @@ export function offerCost(prices: TierPrices): Option<OfferCost | null> {
   return option<OfferCost | null>({
     takes: 'table with keys of `pricing`, also `tiers` and `service_tiers`',
     meaning:
-      'What the vendor charges you, in the units of `pricing`. It is not shown, and books nothing: [`tollgate reconcile`](../run/reconcile.md) computes from it what the settled calls cost. Without `prompt` or `completion` their tokens cost nothing. It has no effect for a provider that dials in.',
+      'What the vendor charges you, in the units of `pricing`. It is not shown, and books nothing: [`tollgate reconcile`](run/reconcile.md) computes from it what the settled calls cost. Without `prompt` or `completion` their tokens cost nothing. It has no effect for a provider that dials in.',
     optional: { text: 'the list price for a model of `[[providers]]`, else unknown', fallback: null },
     read(value) {
       if (!isTable(value)) throw new WrongValue(`is ${show(value)}`, right);

@@ -58,7 +58,7 @@ export const LEDGER = {
     takes: FLUSH_TAKES,
     optional: { text: 'each', fallback: null },
     meaning:
-      'When the charge of a call is on the disk. `each`: before the caller gets the end of the reply. A time: at most so much later, and a crash undoes the charges of at most this time, as if the calls had been released ([late charges](../run/late-charges.md)). Set it only where the money is internal. Gateways that share a database must have the same value.',
+      'When the charge of a call is on the disk. `each`: before the caller gets the end of the reply. A time: at most so much later, and a crash undoes the charges of at most this time, as if the calls had been released ([late charges](run/late-charges.md)). Set it only where the money is internal. Gateways that share a database must have the same value.',
     read: (value) => {
       if (value === 'each') return null;
       const ms = typeof value === 'string' && /^\d{1,4}ms$/.test(value) ? Number.parseInt(value, 10) : 0;
