@@ -103,10 +103,10 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
   const chat = await shown('use/chat');
   expect(chat).toContain(`curl ${origin}/api/v1/chat/completions`);
   expect(chat).not.toContain('127.0.0.1:8402');
-  await shown('tutorial');
+  await shown('start/ten-minutes');
   expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
   expect(await shown('use/realtime')).toContain(origin.replace('http', 'ws'));
-  expect(await shown('operations')).toContain('proxy_pass http://127.0.0.1:8402;');
+  expect(await shown('run/reverse-proxy')).toContain('proxy_pass http://127.0.0.1:8402;');
   await visitor.close();
 });
 
