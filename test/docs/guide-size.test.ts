@@ -38,7 +38,7 @@ test('each page begins with its answer, and leads on', () => {
   const dead = [...guide.pages.values()].filter(
     ({ path, file, text }) =>
       folders.test(path) &&
-      (!/^# .+\n\n(?!#)/.test(text) ||
+      (!/^# .+\n\n(?![#|]|- |```)/.test(text) ||
         !/^\*?(?:Next|Why it is so):/m.test(readFileSync(join(ROOT, 'docs', file), 'utf8'))),
   );
   expect(dead.map(({ path }) => path)).toEqual([]);
