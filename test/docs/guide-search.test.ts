@@ -123,7 +123,6 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'my service fails': 'sell/calls-fail',
   'provide a service': 'sell/provide',
   tutorial: 'start/ten-minutes',
-  'sell a tool': 'start/sell-a-tool',
   'use claude code': 'start/claude-code',
   configuration: 'reference/configuration',
   'postgres connections': 'run/databases',
