@@ -275,6 +275,6 @@ export const PACKAGES = {
     values: ['if_available', 'required'],
     default: 'if_available',
     meaning:
-      'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [what a package may do](how/packages.md).',
+      'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [what a package may do](reference/packages.md).',
   }),
 };
