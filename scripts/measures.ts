@@ -1,4 +1,5 @@
-// Prints the measures of the source by which it is kept readable: node scripts/measures.ts [--circles] [--types] [--words]
+// Prints the measures of the source by which it is kept readable:
+// node scripts/measures.ts [--circles] [--types] [--words]
 // --circles names the files of each circle, --types the types that more than two files declare, --words the words of
 // each page of the guide.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
