@@ -37,7 +37,7 @@ const PAGES = [
   'docs/reference/admin-api.md',
   'docs/reference/configuration.md',
   ...pagesIn('docs/clients').filter(runsNow),
-  ...['gemini', 'image-calls', 'video-calls', 'messages', 'responses', 'sign-in'].map((name) => `docs/${name}.md`),
+  'docs/how/browser-sessions.md',
   ...['start', 'use', 'sell', 'run']
     .flatMap((folder) => pagesIn(`docs/${folder}`))
     .filter((page) => hasCommands(page) && !LAST.includes(page)),

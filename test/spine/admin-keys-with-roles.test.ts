@@ -9,7 +9,7 @@ import { routesOf } from '../support/route-table.ts';
 
 const CHANGING = ['POST', 'PATCH', 'PUT', 'DELETE'];
 
-/** The role for each change of the admin API, as docs/reference/admin-api.md says. Others need TOLLGATE_ADMIN_KEY. */
+/** The role for each change of the admin API, by docs/reference/admin-api.md. All others need TOLLGATE_ADMIN_KEY. */
 const DOCUMENTED = new Map(
   readFileSync(new URL('../../docs/reference/admin-api.md', import.meta.url), 'utf8')
     .matchAll(

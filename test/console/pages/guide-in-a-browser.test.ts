@@ -100,12 +100,12 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
     await page.getByRole('button', { name: 'Copy' }).first().waitFor();
     return (await page.locator('article code').allTextContents()).join('\n');
   };
-  const chat = await shown('chat');
+  const chat = await shown('use/chat');
   expect(chat).toContain(`curl ${origin}/api/v1/chat/completions`);
   expect(chat).not.toContain('127.0.0.1:8402');
-  await shown('start/tutorial');
+  await shown('start/ten-minutes');
   expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
-  expect(await shown('realtime')).toContain(origin.replace('http', 'ws'));
+  expect(await shown('use/realtime')).toContain(origin.replace('http', 'ws'));
   expect(await shown('run/reverse-proxy')).toContain('proxy_pass http://127.0.0.1:8402;');
   await visitor.close();
 });
@@ -113,7 +113,7 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
 it('copies a block of code, whose button is always there', async () => {
   const visitor = await browser.visit({ origin });
   const { page } = visitor;
-  await page.goto('/docs/guide/chat');
+  await page.goto('/docs/guide/use/chat');
   const block = page.locator('.code').first();
   expect(await page.evaluate<string>("getComputedStyle(document.querySelector('.code button')).opacity")).toBe('1');
   await block.getByRole('button', { name: 'Copy' }).click();

@@ -72,7 +72,7 @@ export const plain = (line: string): string =>
     .replaceAll(/[`*]/g, '')
     .trim();
 
-/** Reads the chapters from lines such as `- [Chat](chat.md): …` below a heading. Pages that no line names come last. */
+/** Reads the chapters from lines such as `- [Chat](use/chat.md): …` below a heading. Other pages come last. */
 function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<string, GuidePage>): readonly Chapter[] {
   const [, ...parts] = (pages.get('')?.text ?? '').split(/^## /m);
   const chapters = parts.map((part) => ({
