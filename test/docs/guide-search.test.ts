@@ -201,6 +201,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'reasoning effort': 'use/thinking',
   'count tokens': 'use/count-tokens',
   'chat completions': 'use/chat',
+  'translation between apis': 'how/wires',
 };
 
 const { bestFirst, wordsOf } = (await import(join(ROOT, 'src/console/pages/guide/guide-search.js'))) as {

@@ -40,7 +40,7 @@ it.each([
   ['dark', 390],
 ] as const)('has no fault that axe finds, %s and %i pixels wide', async (theme, width) => {
   const visitor = await browser.visit({ origin, theme, width });
-  for (const path of ['', '/chat', '/reference/configuration', '/how/calls-money', '/decisions']) {
+  for (const path of ['', '/use/chat', '/reference/configuration', '/how/calls-money', '/decisions']) {
     await visitor.page.goto(`/docs/guide${path}`);
     await visitor.page.locator('.search input').waitFor();
     await holds(visitor);

@@ -86,8 +86,8 @@ function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<s
   return others.length === 0 ? chapters : [...chapters, { title: 'More', pages: others }];
 }
 
-/** These pages are not in the contents, because `clients/README.md` and `decisions/README.md` list them. */
-const INSIDE = /^(?:clients|decisions)\/./;
+/** These pages are not in the contents: `clients/README.md` lists its own, and decisions are for developers. */
+const INSIDE = /^(?:clients\/.|decisions(?:$|\/))/;
 
 function addressOf(
   from: GuidePage,

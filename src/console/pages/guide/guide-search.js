@@ -73,7 +73,7 @@ const subjectOf = (heading) => heading.split(':')[0];
  * occur in it. A part with all words comes before parts with some of them.
  * @type {(entry: Entry, words: readonly string[]) => number}
  */
-function score([address, page, heading, text], words) {
+function score([, page, heading, text], words) {
   const inPage = page.toLowerCase();
   const inHeading = heading.toLowerCase();
   const inText = text.toLowerCase();
@@ -95,9 +95,7 @@ function score([address, page, heading, text], words) {
     if (points > 0) matched += 1;
     sum += points;
   }
-  // Decisions and the changelog say why and when, not how.
-  const weight = /\/guide\/(?:decisions|changelog)\b/.test(address) ? 0.25 : 1;
-  return matched * 2 < words.length ? 0 : weight * sum * (matched / words.length) ** 2;
+  return matched * 2 < words.length ? 0 : sum * (matched / words.length) ** 2;
 }
 
 /**
