@@ -176,12 +176,12 @@ export function createTokenLookup(state: Pick<StateStore, 'find'>): (text: strin
   return async (text) => {
     const row = await state.find('AccessToken', text);
     if (row?.grantKey == null) return null;
-    const { aud, jkt, exp } = row.payload;
+    const { aud, jkt } = row.payload;
     return {
       key: row.grantKey,
       resource: String(aud),
       jkt: typeof jkt === 'string' ? jkt : null,
-      expiresAt: Number(exp) * 1_000,
+      expiresAt: row.expiresAt,
     };
   };
 }

@@ -7,6 +7,7 @@ interface StateRow {
   readonly payload: Readonly<Record<string, unknown>>;
   readonly grantKey: string | null;
   readonly consumedAt: number | null;
+  readonly expiresAt: number;
 }
 
 /**
@@ -77,11 +78,12 @@ export function createStateStore(database: Pick<Database, 'query' | 'batch'>, no
     async find(kind, id) {
       const [row] = await database.query(SQL.findState, [kind, digestOf(id), now()]);
       if (!row) return null;
-      const { payload, grant_key: grantKey, consumed_at: consumedAt } = row;
+      const { payload, grant_key: grantKey, consumed_at: consumedAt, expires_at: expiresAt } = row;
       return {
         payload: JSON.parse(payload as string) as StateRow['payload'],
         grantKey: grantKey as string | null,
         consumedAt: consumedAt === null ? null : Number(consumedAt),
+        expiresAt: Number(expiresAt),
       };
     },
     async consume(kind, id, until) {

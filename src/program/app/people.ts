@@ -1,5 +1,12 @@
 import { type ConsumerStore, createConsumerStore, type LimitsStore, type MemberStore } from '#accounts';
-import { createPeople, createPeopleProvider, createPeopleStore, type KeyStore, type People, type WebSessions } from '#auth';
+import {
+  createPeople,
+  createPeopleProvider,
+  createPeopleStore,
+  type KeyStore,
+  type People,
+  type WebSessions,
+} from '#auth';
 import type { Foundation } from './foundation.ts';
 
 interface PeopleParts {

@@ -27,6 +27,7 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
       payload: { scope: 'call' },
       grantKey: 'a-key',
       consumedAt: null,
+      expiresAt: clock.now + 10,
     });
     expect(await state.find('AccessToken', 'token-text')).toBeNull();
     clock.now += 10;

@@ -1,6 +1,7 @@
 import { CliError, facts, type Paint } from '../terminal.ts';
+import { parseTag } from '#accounts/names';
 import { isUsd } from './admin-client.ts';
-import type { Key, SettingFlags } from './key.ts';
+import { type Key, type SettingFlags, tagsText } from './key.ts';
 
 /** Words that take a limit away. */
 const NO_LIMIT = ['none', 'never'];
@@ -18,6 +19,7 @@ export function settingsBody(flags: SettingFlags): Readonly<Record<string, unkno
     expires_at: orNull(flags.expires),
     allowed_services: flags.allowAll ? null : flags.allow,
     ask_above: usdOf('--ask-above', flags.askAbove),
+    tags: tagsOf(flags.tag),
   };
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
 }
@@ -49,6 +51,18 @@ function percentagesOf(texts: readonly string[] | undefined): readonly number[] 
   throw new CliError(`--limit-notify has percentages of the limit, such as 50 80 100, or none, not "${wrong}"`);
 }
 
+function tagsOf(texts: readonly string[] | undefined): Readonly<Record<string, string>> | null | undefined {
+  if (texts === undefined) return undefined;
+  if (texts.length === 1 && orNull(texts[0]) === null) return null;
+  return Object.fromEntries(
+    texts.map((text) => {
+      const tag = parseTag(text);
+      if (tag === null) throw new CliError(`--tag is name=value, such as team=search, or none, not "${text}"`);
+      return tag;
+    }),
+  );
+}
+
 /** The settings of a key as lines of names and values. */
 export function settingsText(key: Key, paint: Paint): string {
   const rate = (most: number | null) => (most === null ? "the gateway's" : `${most} a minute`);
@@ -61,6 +75,7 @@ export function settingsText(key: Key, paint: Paint): string {
       ['tokens', rate(key.tokens_per_minute)],
       ['expires', key.expires_at ?? 'never'],
       ['may call', key.allowed_services?.join(' ') ?? 'all'],
+      ['tags', tagsText(key.tags) || 'none'],
       ['asks above', key.ask_above === null ? 'never' : `${key.ask_above} USD for one call`],
     ],
     paint,

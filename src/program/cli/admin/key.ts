@@ -26,6 +26,7 @@ export interface Key {
   readonly expires_at: string | null;
   readonly allowed_services: readonly string[] | null;
   readonly ask_above: number | null;
+  readonly tags: Readonly<Record<string, string>> | null;
   /** The program that has it by signing in; null for a key that was created. */
   readonly client: string | null;
   readonly development: boolean;
@@ -43,6 +44,7 @@ export interface SettingFlags extends AdminFlags {
   readonly allow?: string[];
   readonly allowAll?: boolean;
   readonly askAbove?: string;
+  readonly tag?: string[];
 }
 
 /** Characters of a hash that are shown. They are enough to name a key. */
@@ -55,6 +57,7 @@ Examples:
   tollgate key create acme --name laptop --limit 5 --limit-reset monthly
   tollgate key create acme --allow openai/gpt-4o-mini --expires 2030-01-31T12:00:00Z
   tollgate key create acme --allow 'files/*' --allow=-files/delete
+  tollgate key create acme --name search --tag team=search feature=summary
   tollgate key list acme
   tollgate key change acme 3f9a1c --limit 20 --limit-reset weekly --ask-above 0.5
   tollgate key change acme 3f9a1c --allow-all --expires never
@@ -117,7 +120,8 @@ function withSettings(command: Command): Command {
       ).conflicts('allowAll'),
     )
     .option('--allow-all', 'it may call every service and tool')
-    .option('--ask-above <usd>', 'a person accepts each call that may cost more, or none');
+    .option('--ask-above <usd>', 'a person accepts each call that may cost more, or none')
+    .option('--tag <name=value...>', 'tags of all its calls, which no request changes; at most 4, or none');
 }
 
 function createCommand(paint: Paint): Command {
@@ -160,7 +164,9 @@ function listCommand(paint: Paint): Command {
       show: (keys) =>
         keys.length === 0
           ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
-          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'], keys.map(row), paint, ['SPENT']),
+          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES', 'TAGS'], keys.map(row), paint, [
+              'SPENT',
+            ]),
     }),
   );
 }
@@ -173,7 +179,13 @@ const row = (key: Key): string[] => [
   key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
   key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
   key.allowed_services?.join(' ') ?? 'all',
+  tagsText(key.tags) || '-',
 ];
+
+export const tagsText = (tags: Key['tags']): string =>
+  Object.entries(tags ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
 
 const ofOneKey = (command: Command): Command =>
   command.argument('<account>', 'name or id of its account').argument('<hash>', 'its hash, or the beginning of it');
