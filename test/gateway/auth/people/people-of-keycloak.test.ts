@@ -55,8 +55,6 @@ beforeAll(async () => {
   });
 }, SETUP_MS);
 afterAll(async () => {
-  for (const g of gateways) console.log('LOGS', g.logs.filter((l) => /provider|people|warn|error/.test(l)).slice(-12).join('\n').slice(0, 6000));
-
   for (const gateway of gateways.toReversed()) await gateway.stop();
   if (lacks !== null) return;
   await keycloak.stop();
