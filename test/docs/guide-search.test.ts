@@ -14,6 +14,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   invoice: 'use/spend',
   'spend by team': 'use/spend',
   'bill looks wrong': 'use/bill-looks-wrong',
+  'why did a call cost nothing': 'use/bill-looks-wrong',
   'refund a customer': 'run/refunds',
   refund: 'run/refunds',
   'give money back': 'run/refunds',
