@@ -11,7 +11,7 @@ interface DescribedError {
 
 const AGAIN = 'Let the person sign in again';
 
-/** What the library says, in words for somebody who has never seen it. Its other texts name what is wrong. */
+/** Texts of the library, in words for somebody who has never seen it. Its other texts name what is wrong. */
 const OF_LIBRARY: Readonly<Record<string, string>> = {
   'Authorization Server policy requires PKCE to be used for this request':
     'code_challenge is missing: PKCE (RFC 7636) is required, with code_challenge_method=S256',
@@ -22,7 +22,7 @@ const OF_LIBRARY: Readonly<Record<string, string>> = {
     'redirect_uris must be a list of addresses, each of at most 2048 characters and without a user: https, a scheme of the program itself, or http to loopback',
 };
 
-/** What an error of this code means here, whatever the library says of it. */
+/** The meaning of an error here, by its code, whatever the library says of it. */
 const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
   invalid_grant: ({ grantType }) =>
     grantType === 'refresh_token'
@@ -51,7 +51,7 @@ const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
   server_error: () => 'The gateway failed, and its log has the reason. Try again later',
 };
 
-/** What is wrong and what would be right. */
+/** Says what is wrong and what would be right. */
 export function describeError(error: DescribedError): string | undefined {
   const ofLibrary = error.description === undefined ? undefined : OF_LIBRARY[error.description];
   return ofLibrary ?? OF_CODES[error.error]?.(error) ?? error.description;

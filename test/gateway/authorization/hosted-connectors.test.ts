@@ -29,9 +29,10 @@ beforeAll(async () => {
   const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'cimd-1', alg: 'RS256', use: 'sig' };
   fixture = await startMcpFixture();
   documents = await startDocumentServer((path, origin, response) => {
-    const found = path === '/oauth/jwks.json' ? { keys: [jwk] } : DOCUMENTS[path]?.(origin);
-    const status = found === undefined ? 404 : 200;
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(found ?? {}));
+    const documentOf = path === '/oauth/jwks.json' ? () => ({ keys: [jwk] }) : DOCUMENTS[path];
+    response
+      .writeHead(documentOf === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(documentOf?.(origin) ?? {}));
   });
   spine = await startSpine({
     mode: 'development',
