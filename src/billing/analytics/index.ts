@@ -22,6 +22,9 @@ export {
   periodOf,
 } from './own-usage.ts';
 export { type CostOfOffer, type OfferCalls, sumOfferCalls } from './offer-calls.ts';
+export { type AccountStatement, readStatement } from './statement.ts';
+export { type TimeZone, UTC, timeZoneOf } from './time-zone.ts';
+export { findZonedUsage } from './zoned-usage.ts';
 export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';
 export { type PublicRange, recentUsers } from './shown-days.ts';

@@ -3,6 +3,13 @@ import type { AdminGate } from '#auth';
 import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
 import { ADMINISTRATION, objectOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
+import {
+  answerStatement,
+  monthParam,
+  type StatementQuery,
+  statementQuerySchema,
+  statementSchema,
+} from './statement.ts';
 import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
@@ -37,6 +44,25 @@ export const adminUsageRoutes =
       async ({ params, query }, reply) => {
         const { account } = await findAccount(params.id, deps);
         return answerUsage(deps, account, query, reply);
+      },
+    );
+
+    const statement = {
+      ...ADMINISTRATION,
+      summary: 'Show the statement of a month of an account',
+      operationId: 'statementOfAnAccount',
+      description:
+        'Every movement of its money in a month, with the balance before and after it, as its owner gets it from `/statements/{month}`.',
+      params: objectOf({ ...accountParams.properties, month: monthParam }),
+      querystring: statementQuerySchema,
+      response: { 200: jsonOrCsv('The statement; with `format=csv` a file.', statementSchema) },
+    };
+    app.get<{ Params: AccountParams & { readonly month: string }; Querystring: StatementQuery }>(
+      '/accounts/:id/statements/:month',
+      { schema: statement },
+      async ({ params, query }, reply) => {
+        const { account } = await findAccount(params.id, deps);
+        return answerStatement(deps, account, params.month, query, reply);
       },
     );
 
