@@ -20,6 +20,7 @@ import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { treasuryCommand } from './admin/treasury.ts';
+import { statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
 
@@ -57,6 +58,7 @@ export function createProgram(): Command {
     .addCommand(callCommand())
     .addCommand(callsCommand())
     .addCommand(usageCommand())
+    .addCommand(statementCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())
