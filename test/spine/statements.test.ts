@@ -3,7 +3,7 @@ import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
-import { ask, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
+import { ask, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
 
 // Random calls, tags, refunds and restarts over three months: all sums of all groups are the ledger's.
 
@@ -80,6 +80,75 @@ const ofSameSum = <T>(items: readonly T[], nameOf: (item: T) => string, costOf: 
   return sums;
 };
 
+/** Lines of RFC 4180 as objects by the names of the first. An empty cell is null. */
+function parseCsv(text: string): readonly Readonly<Record<string, string | null>>[] {
+  const lines = text
+    .trimEnd()
+    .split('\r\n')
+    .map((line) =>
+      [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)]
+        .slice(0, -1)
+        .map(([, cell]) => (cell!.startsWith('"') ? cell!.slice(1, -1).replaceAll('""', '"') : cell!)),
+    );
+  const [names, ...rows] = lines;
+  return rows.map((cells) => Object.fromEntries(names!.map((name, index) => [name, cells[index] || null])));
+}
+
+const microOf = (usd: string) => Math.round(Number(usd) * 1e6);
+
+const MANDATORY =
+  'BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName PublisherName ServiceCategory ServiceName';
+/** Mandatory or recommended, and never null. */
+const NEVER_NULL =
+  'BilledCost BillingAccountId BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeFrequency ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost ProviderName PublisherName ServiceCategory ServiceName ServiceSubcategory';
+const OF_USAGE =
+  'ConsumedQuantity ConsumedUnit ContractedUnitPrice ListUnitPrice PricingCategory PricingQuantity PricingUnit SkuId SkuMeter SkuPriceId';
+const DECIMALS =
+  'BilledCost ConsumedQuantity ContractedCost ContractedUnitPrice EffectiveCost ListCost ListUnitPrice PricingQuantity';
+const TIMES = 'BillingPeriodEnd BillingPeriodStart ChargePeriodEnd ChargePeriodStart';
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  BillingCurrency: ['USD'],
+  ChargeCategory: ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'],
+  ChargeClass: ['Correction'],
+  ChargeFrequency: ['One-Time', 'Recurring', 'Usage-Based'],
+  PricingCategory: ['Standard', 'Dynamic', 'Committed', 'Other'],
+  ServiceCategory: ['AI and Machine Learning'],
+  ServiceSubcategory: ['Generative AI', 'Bots', 'Other (AI and Machine Learning)'],
+};
+
+/** How a row breaks the rules of FOCUS 1.2. */
+function focusFaults(row: Readonly<Record<string, string | null>>): readonly string[] {
+  const faults: string[] = [];
+  const check = (names: string, holds: (value: string | null, name: string) => boolean, rule: string) => {
+    for (const name of names.split(' '))
+      if (!holds(row[name] ?? null, name)) faults.push(`${name} ${rule}: ${row[name]}`);
+  };
+  check(MANDATORY, (_, name) => name in row, 'is missing');
+  check(NEVER_NULL, (value) => value !== null, 'is null');
+  check(DECIMALS, (value) => value === null || /^-?\d+(\.\d+)?$/.test(value), 'is no decimal');
+  check(TIMES, (value) => value !== null && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value), 'is no time in UTC');
+  check(
+    Object.keys(ALLOWED).join(' '),
+    (value, name) => value === null || ALLOWED[name]!.includes(value),
+    'is not allowed',
+  );
+  const usage = row['ChargeCategory'] === 'Usage';
+  check(OF_USAGE, (value) => (value !== null) === usage, usage ? 'is null' : 'is not null');
+  const { ChargePeriodStart: start, ChargePeriodEnd: end, BillingPeriodStart: from, BillingPeriodEnd: until } = row;
+  if (!(from! <= start! && start! < end! && start! < until!)) faults.push(`charge period ${start} to ${end}`);
+  const near = (one: string, other: number) => Math.abs(Number(row[one]) - other) < 1e-12;
+  if (usage && !near('ListCost', Number(row['ListUnitPrice']) * Number(row['PricingQuantity'])))
+    faults.push('ListCost is not ListUnitPrice times PricingQuantity');
+  if (usage && !near('ContractedCost', Number(row['ContractedUnitPrice']) * Number(row['PricingQuantity'])))
+    faults.push('ContractedCost is not ContractedUnitPrice times PricingQuantity');
+  if (!usage) for (const name of ['ListCost', 'ContractedCost']) if (row[name] !== row['BilledCost']) faults.push(name);
+  const tags = JSON.parse(row['Tags'] ?? '{}') as object;
+  if (Object.values(tags).some((value) => typeof value === 'object')) faults.push('Tags has more than one level');
+  for (const name of Object.keys(row))
+    if (!/^(?:[A-Z][A-Za-z]+|x_[A-Z][A-Za-z]+)$/.test(name)) faults.push(`name ${name}`);
+  return faults;
+}
+
 describe.each(ENGINES)('three months, on %s', (engine) => {
   let spine: Spine;
   let drop = async () => {};
@@ -94,7 +163,9 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
   /** What else moved the balance. */
   const moved: { readonly at: number; readonly amount: number }[] = [];
   let databaseUrl: string | undefined;
-  const toml = `${UNHURRIED}\n[analytics]\nevery_ms = 50\n`;
+  // Costs of the second model are rounded.
+  const odd = modelBlock({ name: 'odd/model', provider: 'Odd', url: '{provider}', prompt: 0.37, completion: 1.913 });
+  const toml = `${UNHURRIED}\n[analytics]\nevery_ms = 50\n${odd}`;
   const start = async () => {
     spine = await startSpine({ toml, now, dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) });
   };
@@ -143,10 +214,14 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
     const tags: string[] = [];
     if (random() < 0.7) tags.push(`team=${pick(['blue', 'red', 'green'])}`);
     if (random() < 0.3) tags.push(`feature=${pick(['search', 'chat'])}`);
-    const answer = await spine.post('/chat/completions', ask(`hi !tokens:${1 + Math.floor(random() * 90)}`), {
-      authorization: `Bearer ${key}`,
-      ...(tags.length === 0 ? {} : { 'x-tollgate-tags': tags.join(',') }),
-    });
+    const answer = await spine.post(
+      '/chat/completions',
+      { ...ask(`hi !tokens:${1 + Math.floor(random() * 90)}`), ...(random() < 0.5 ? {} : { model: 'odd/model' }) },
+      {
+        authorization: `Bearer ${key}`,
+        ...(tags.length === 0 ? {} : { 'x-tollgate-tags': tags.join(',') }),
+      },
+    );
     expect([answer.status, await answer.text()]).toEqual([200, expect.anything()]);
     const record = (await spine.generation(answer.headers.get('x-generation-id'), key)) as Generation & {
       readonly tags: Made['tags'];
@@ -166,6 +241,7 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
     moved.push({ at, amount: path === 'credit' ? micro : -micro });
   };
   const refunds = new Set<string>();
+  let refundSum = 0;
   const refund = async () => {
     const one = made.length === 0 ? undefined : pick(made);
     if (one === undefined || one.cost === 0 || refunds.has(one.id)) return;
@@ -173,12 +249,18 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
     const micro = 1 + Math.floor(random() * one.cost);
     const { status } = await admin('POST', `/calls/${one.id}/refund`, { amount_micro_usdc: micro, reason: 'sorry' });
     expect(status).toBe(200);
+    refundSum += micro;
     moved.push({ at, amount: micro });
   };
   /** The gateway ends while a call runs, and starts again: the lock of the call ends with its process, uncharged. */
   const restart = async () => {
     const gone = new AbortController();
-    const running = spine.post('/chat/completions', ask('hi !tokens:40 !token-ms:50'), { authorization: `Bearer ${key}` }, gone.signal);
+    const running = spine.post(
+      '/chat/completions',
+      ask('hi !tokens:40 !token-ms:50'),
+      { authorization: `Bearer ${key}` },
+      gone.signal,
+    );
     gone.abort();
     await running.catch(() => {});
     await spine.quiet();
@@ -186,6 +268,7 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
     await start();
   };
 
+  const refunded = () => refundSum;
   const spent = () => made.reduce((sum, { cost }) => sum + cost, 0);
 
   it('is long enough, and each sum of each group is that of its calls, in each zone', async () => {
@@ -300,6 +383,36 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
       mine.data.opening_micro_usdc,
       mine.data.closing_micro_usdc,
     ]);
+  });
+
+  it('exports FOCUS 1.2 whose billed costs are the charges less the refunds, of an account and of all', async () => {
+    const csv = async (answer: Response) => {
+      expect(answer.status).toBe(200);
+      return parseCsv(await answer.text());
+    };
+    let billed = 0;
+    for (const month of MONTHS) {
+      const rows = await csv(await spine.get(`/statements/${month}/focus`, { authorization: `Bearer ${key}` }));
+      const faults = rows.flatMap((row, index) => focusFaults(row).map((fault) => `${month} row ${index}: ${fault}`));
+      expect(faults).toEqual([]);
+      const calls = made.filter((each) => dateIn('UTC', each.at).startsWith(month));
+      for (const { id, cost, tags } of calls) {
+        const own_ = rows.filter((row) => row['x_CallId'] === id && row['ChargeCategory'] === 'Usage');
+        expect(own_.reduce((sum, row) => sum + microOf(row['BilledCost']!), 0)).toBe(cost);
+        expect(own_.map((row) => JSON.parse(row['Tags']!) as unknown)).toEqual(own_.map(() => tags));
+      }
+      const [all, admins] = await Promise.all(
+        [`/focus/${month}`, `/accounts/${account}/statements/${month}/focus`].map(async (path) =>
+          csv(
+            await fetch(`${spine.origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${spine.adminKey}` } }),
+          ),
+        ),
+      );
+      expect(all).toEqual(admins);
+      expect(all!.map((row) => row['BilledCost'])).toEqual(rows.map((row) => row['BilledCost']));
+      billed += rows.reduce((sum, row) => sum + microOf(row['BilledCost']!), 0);
+    }
+    expect(billed).toBe(spent() - refunded());
   });
 
   it('refuses what is no month or no time zone, and a key that may not see the account', async () => {

@@ -1,5 +1,6 @@
 export { DAY_MS, type DayRange, dateOf, daysOf } from './call-facts.ts';
 export { COMPARE_TEMPORARY, compareSums } from './compare-sums.ts';
+export { accountsAfter, FOCUS_COLUMNS, focusRows } from './focus.ts';
 export { createKnownAccounts } from './known-accounts.ts';
 export {
   type ListingFigures,

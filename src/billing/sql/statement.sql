@@ -16,9 +16,11 @@ SELECT id, from_account, to_account, amount, memo, at FROM (
   UNION ALL SELECT * FROM transfers WHERE to_account = $1 AND at >= $2 AND from_account <> $1) AS both_ways
 ORDER BY at, id
 
--- name: accountsCharged
--- Accounts with a charged call that ended from $1 to before $2, the next $4 after $3.
-SELECT account FROM locks WHERE charged > 0 AND resolved_at >= $1 AND resolved_at < $2 AND account > $3
-UNION SELECT SUBSTR(to_account, 8) AS account FROM transfers
-WHERE at >= $1 AND at < $2 AND id LIKE 'refund:%' AND to_account > 'escrow:' || $3 AND to_account LIKE 'escrow:%'
-ORDER BY account LIMIT $4
+-- name: refundsBetween
+-- Refunds to account $1 (with its prefix) from $2 to before $3, with their calls as far as these are rows.
+SELECT transfers.id, transfers.amount, transfers.memo, transfers.at, locks.resolved_at, locks.lock_detail, locks.detail FROM transfers LEFT JOIN locks ON locks.id = SUBSTR(transfers.id, 8)
+WHERE transfers.to_account = $1 AND transfers.at >= $2 AND transfers.at < $3 AND transfers.id LIKE 'refund:%' ORDER BY transfers.at, transfers.id
+
+-- name: escrowAccounts
+-- Accounts of consumers after $1 (with its prefix).
+SELECT id FROM accounts WHERE id > $1 AND id LIKE 'escrow:%' ORDER BY id LIMIT $2

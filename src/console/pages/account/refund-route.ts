@@ -68,7 +68,7 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
     async ({ params: { id }, body }) => {
       const record = await ledger.find(id);
       if (record === null) {
-        refuseArchived(await findArchived(id, null));
+        refuseArchived(await findArchived(id, null), REFUND_OF_ARCHIVED);
         throw new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
       }
       if (record.state === 'held')
@@ -96,6 +96,9 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
     },
   );
 }
+
+const REFUND_OF_ARCHIVED =
+  '. An archived call cannot be refunded: credit its account instead, with the id of the call as the reference (POST /admin/v1/accounts/{id}/credit, or tollgate account credit)';
 
 const viewBooked = (refund: Refund, duplicate: boolean) => ({
   call: refund.call,

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { offerId, toUsdNumber } from '#billing';
@@ -10,6 +11,7 @@ import { listOf, objectOf } from '../route-schemas.ts';
 import { ownKey } from '../account/generations.ts';
 import { documentedDay, parseDay } from '../day-range.ts';
 import { jsonOrCsv } from '../csv.ts';
+import { answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
 import {
   answerStatement,
   monthParam,
@@ -28,7 +30,7 @@ import {
   usageSchema,
 } from './usage.ts';
 
-interface OwnFiguresDeps extends UsageDeps {
+interface OwnFiguresDeps extends UsageDeps, Pick<FocusDeps, 'publicUrl'> {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
 }
@@ -38,6 +40,7 @@ export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
     showStatement(app, deps, admissionOf);
+    exportFocus(app, deps, admissionOf);
     showUsage(app, deps, admissionOf);
     showActivity(app, deps, admissionOf);
   };
@@ -82,6 +85,27 @@ function showStatement(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: 
       const { account, key } = admissionOf(request).caller;
       await refuseRestricted(deps.keys, key, 'see the statement of the account');
       return answerStatement(deps, account, request.params.month, request.query, reply);
+    },
+  );
+}
+
+function exportFocus(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
+  const schema = {
+    summary: 'Export a month as FOCUS',
+    operationId: 'ownFocus',
+    description:
+      'Usage and cost of a UTC month in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification: a row for each meter of each charged call, and for each refund.',
+    tags: ['Analytics'],
+    params: objectOf({ month: monthParam }),
+    response: { 200: focusAnswer },
+  };
+  app.get<{ Params: { readonly month: string } }>(
+    '/statements/:month/focus',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(deps.keys, key, 'see the statement of the account');
+      return answerFocus(deps, request.params.month, Readable.from([{ account, label: null }]), reply);
     },
   );
 }
