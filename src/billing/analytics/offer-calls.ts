@@ -1,7 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { cost, METERS, type MicroUsd, type Rates, type Usage } from '#billing';
+import type { MicroUsd } from '#billing';
 import { loadStatements, type Database, type Row } from '#store';
-import { countOf, DAY_MS, type DayRange, fieldsOf, nameOf, textOf, tokensOf } from './call-facts.ts';
+import {
+  type CostFinder,
+  type CostOfOffer,
+  costOfCall,
+  countOf,
+  DAY_MS,
+  type DayRange,
+  fieldsOf,
+  nameOf,
+  textOf,
+  tokensOf,
+} from './call-facts.ts';
 
 /** The calls of one offer on one day, as its vendor may have billed them. */
 export interface OfferCalls {
@@ -23,7 +34,7 @@ export interface OfferCalls {
   /** Attempts that broke off or took too long: the provider may have worked, and bills what it has begun. */
   broken: number;
   /** Calls whose client left before an answer. */
-  left: number;
+  aborted: number;
   /** Calls with a consumer's own key, which the vendor bills to the consumer. They are in no other figure. */
   ownKeys: number;
   prompt: number;
@@ -34,12 +45,6 @@ export interface OfferCalls {
   fee: MicroUsd;
   /** The sum by the cost of the offer. null if it is unknown. */
   cost: MicroUsd | null;
-}
-
-/** The cost of an offer for the operator: its rates, and those of service tiers. */
-export interface CostOfOffer {
-  readonly rates: Rates;
-  readonly serviceTiers: Readonly<Record<string, Rates>>;
 }
 
 const SQL = loadStatements(import.meta.url, './sql/offer-calls.sql', ['callsResolvedIn']);
@@ -54,19 +59,19 @@ const PAGE = 250;
 export function sumOfferCalls(
   database: Pick<Database, 'snapshot'>,
   { first, last }: DayRange,
-  costOf: (provider: string, service: string) => CostOfOffer | null,
+  costOf: CostFinder,
 ): Promise<readonly OfferCalls[]> {
   return database.snapshot(async (query) => {
     const sums = new Map<string, OfferCalls>();
-    const of = (day: number, provider: string, service: string): OfferCalls => {
+    const sumsOf = (day: number, provider: string, service: string): OfferCalls => {
       const key = `${day} ${provider} ${service}`;
-      let found = sums.get(key);
-      if (found === undefined) sums.set(key, (found = noCalls(day, provider, service, costOf(provider, service))));
-      return found;
+      let group = sums.get(key);
+      if (group === undefined) sums.set(key, (group = noCalls(day, provider, service, costOf(provider, service))));
+      return group;
     };
     for (let after = ''; ;) {
       const page = await query(SQL.callsResolvedIn, [after, first * DAY_MS, (last + 1) * DAY_MS, PAGE]);
-      for (const row of page) addCall(row, of, costOf);
+      for (const row of page) addCall(row, sumsOf, costOf);
       if (page.length < PAGE) return [...sums.values()];
       after = page.at(-1)!['id'] as string;
       // Lets other work of the event loop run in between.
@@ -88,7 +93,7 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
   claims: 0,
   refused: 0,
   broken: 0,
-  left: 0,
+  aborted: 0,
   ownKeys: 0,
   prompt: 0,
   completion: 0,
@@ -101,8 +106,8 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
 
 function addCall(
   row: Row,
-  of: (day: number, provider: string, service: string) => OfferCalls,
-  costOf: (provider: string, service: string) => CostOfOffer | null,
+  sumsOf: (day: number, provider: string, service: string) => OfferCalls,
+  costOf: CostFinder,
 ): void {
   const call = fieldsOf(row['lock_detail'] as string);
   const run = fieldsOf(row['detail'] as string | null);
@@ -113,17 +118,18 @@ function addCall(
   const attempts = Array.isArray(run['failedAttempts']) ? (run['failedAttempts'] as readonly unknown[]) : [];
   for (const attempt of attempts) {
     const { provider, service, status } = (attempt ?? {}) as Readonly<Record<string, unknown>>;
-    const sums = of(day, textOf(provider), textOf(service));
+    const sums = sumsOf(day, textOf(provider), textOf(service));
     // A vendor bills no answer with an error status.
     if (typeof status === 'number' && status >= 400) sums.refused += 1;
     else sums.broken += 1;
   }
   if (row['state'] !== 'settled') {
-    if (run['clientGone'] === true && attempts.length === 0) of(day, '', nameOf(textOf(call['service']))).left += 1;
+    if (run['clientGone'] === true && attempts.length === 0)
+      sumsOf(day, '', nameOf(textOf(call['service']))).aborted += 1;
     return;
   }
   const [provider, service] = [textOf(run['providerName']), textOf(run['service'])];
-  const sums = of(day, provider, service);
+  const sums = sumsOf(day, provider, service);
   if (run['ownKey'] === true) {
     sums.ownKeys += 1;
     return;
@@ -140,15 +146,6 @@ function addCall(
   sums.reasoning += countOf(run['reasoning']);
   sums.charged += row['charged'] as bigint;
   sums.fee += row['fee'] as bigint;
-  const known = costOf(provider, service);
-  if (known !== null && sums.cost !== null)
-    sums.cost += cost(known.serviceTiers[textOf(run['serviceTier'])] ?? known.rates, unitsOf(usage, run));
-}
-
-/** The metered units. An offer without a price for cached tokens has them in `prompt`, and its vendor may have one. */
-function unitsOf(usage: Readonly<Record<string, unknown>>, run: Readonly<Record<string, unknown>>): Usage {
-  const units = Object.fromEntries(METERS.map((meter) => [meter, countOf(usage[meter])]));
-  const cached = units['input_cache_read'] === 0 ? Math.min(countOf(run['cached']), units['prompt']!) : 0;
-  const split = { ...units, prompt: units['prompt']! - cached, input_cache_read: units['input_cache_read']! + cached };
-  return Object.fromEntries(Object.entries(split).map(([meter, count]) => [meter, BigInt(count)]));
+  const cost = costOfCall(usage, run, costOf);
+  if (cost !== null && sums.cost !== null) sums.cost += cost;
 }

@@ -24,7 +24,7 @@ export async function findZonedUsage(
     calls += page.length;
     if (calls > CALLS_MAX) return 'many';
     for (const row of page) {
-      const call = readCall(row);
+      const call = readCall(row, noCost);
       if (call === null || !isWanted(call, usage)) continue;
       asOf = Math.max(asOf, call.at);
       const one = rowOf(call, usage, zone);
@@ -37,6 +37,9 @@ export async function findZonedUsage(
   return { rows: sortUsage([...rows.values()]), asOf };
 }
 
+/** A consumer's sums have no cost of the operator. */
+const noCost = () => null;
+
 const isWanted = (call: CallFacts, { model = '', key = '', provider = '', primitive = '' }: UsageQuery): boolean =>
   (model === '' || call.service === model) &&
   (key === '' || call.key === key) &&
@@ -46,7 +49,7 @@ const isWanted = (call: CallFacts, { model = '', key = '', provider = '', primit
 /** A call as the row of its groups. A call that was not served counts as failed, as in SumsOfCalls. */
 function rowOf(call: CallFacts, { groups, tag }: UsageQuery, zone: TimeZone): UsageRow {
   const period = periodOf(groups);
-  const { isServed } = call;
+  const isServed = call.cause === '';
   const figure = (value: number) => (isServed ? value : 0);
   return {
     day: period === undefined ? 0 : PERIODS[period](zone.dayAt(call.at)),

@@ -95,6 +95,8 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
   /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
+  /** Deletes the keys of a person: those of the person's own account, and those as a member of other accounts. */
+  deleteOfPerson(account: string): Promise<void>;
   /** Notifies the listeners of a key whose member was removed or got another role. */
   memberChanged(hash: string): void;
   /**
@@ -112,6 +114,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'listKeys',
   'updateKey',
   'deleteKey',
+  'deleteKeysOfPerson',
 ]);
 
 /** API keys in the database. All methods reject with the database's error. */
@@ -230,6 +233,11 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 
     async delete(account, hash) {
       return (await changing(hash, database.query(SQL.deleteKey, [hash, account]))).length > 0;
+    },
+
+    async deleteOfPerson(account) {
+      for (const { hash } of await database.query(SQL.deleteKeysOfPerson, [account]))
+        for (const listener of listeners) listener(hash as string);
     },
 
     memberChanged(hash) {

@@ -19,6 +19,7 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
+import { statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
@@ -59,6 +60,7 @@ export function createProgram(): Command {
     .addCommand(callsCommand())
     .addCommand(usageCommand())
     .addCommand(statementCommand())
+    .addCommand(statusCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

@@ -50,5 +50,8 @@ RETURNING *
 -- name: deleteKey
 DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash
 
+-- name: deleteKeysOfPerson
+DELETE FROM api_keys WHERE account = $1 OR member = $1 RETURNING hash
+
 -- name: touchMember
 UPDATE members SET name = name WHERE account = $1 AND member = $2

@@ -48,7 +48,7 @@ export const BILLING = {
     values: ['digest', 'plain', 'off'],
     default: 'digest',
     meaning:
-      'How the records of calls name the end users that requests name (`user`, `metadata.user_id`): by a digest, as the client wrote them, or not at all ([end users](use/spend.md#end-users)).',
+      'How the records of calls name the end users that requests name (`user`, `metadata.user_id`): by a digest, as the client wrote them, or not at all ([end users](use/tags.md#end-users)).',
   }),
   run_cost_max: callCost(
     'Largest cost of a chat request whose model calls tools through the gateway, if the request has no `max_cost`. This amount is locked for all of its calls.',

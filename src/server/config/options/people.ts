@@ -55,7 +55,7 @@ function readRule(value: unknown, at: number): GroupRule {
 function readBudget(value: unknown, fail: (wrong: string, right: string) => never): MicroUsd {
   const right = `USD in a month, up to ${formatUsd(BUDGET_MAX)}`;
   try {
-    const amount = parseUsd(typeof value === 'bigint' ? String(value) : (value as string), 'budget');
+    const amount = parseUsd(typeof value === 'bigint' ? String(value) : value, 'budget');
     return amount < 0n || amount > BUDGET_MAX ? fail(`budget is ${show(value)}`, right) : amount;
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;
@@ -124,6 +124,13 @@ export const PEOPLE = {
     max: 30 * DAY_MS,
     default: 8 * HOUR_MS,
     meaning: 'How long a person stays signed in whose provider cannot be asked, since it last answered.',
+  }),
+  keys_absent_ms: whole({
+    min: 0,
+    max: 365 * DAY_MS,
+    default: 30 * DAY_MS,
+    meaning:
+      'How long the memberships, keys and programs of such a person stay. Also those of a person for whom the provider gives no refresh token, since the last sign-in.',
   }),
   groups: option<readonly GroupRule[]>({
     takes: TAKES,
