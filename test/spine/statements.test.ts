@@ -3,6 +3,7 @@ import { ENGINES } from '../support/engines.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
+import { focusFaults } from './focus-rules.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
 
 // Random calls, tags, refunds and restarts over three months: all sums of all groups are the ledger's.
@@ -95,59 +96,6 @@ function parseCsv(text: string): readonly Readonly<Record<string, string | null>
 }
 
 const microOf = (usd: string) => Math.round(Number(usd) * 1e6);
-
-const MANDATORY =
-  'BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName PublisherName ServiceCategory ServiceName';
-/** Mandatory or recommended, and never null. */
-const NEVER_NULL =
-  'BilledCost BillingAccountId BillingCurrency BillingPeriodEnd BillingPeriodStart ChargeCategory ChargeFrequency ChargePeriodEnd ChargePeriodStart ContractedCost EffectiveCost InvoiceIssuerName ListCost ProviderName PublisherName ServiceCategory ServiceName ServiceSubcategory';
-const OF_USAGE =
-  'ConsumedQuantity ConsumedUnit ContractedUnitPrice ListUnitPrice PricingCategory PricingQuantity PricingUnit SkuId SkuMeter SkuPriceId';
-const DECIMALS =
-  'BilledCost ConsumedQuantity ContractedCost ContractedUnitPrice EffectiveCost ListCost ListUnitPrice PricingQuantity';
-const TIMES = 'BillingPeriodEnd BillingPeriodStart ChargePeriodEnd ChargePeriodStart';
-const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  BillingCurrency: ['USD'],
-  ChargeCategory: ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'],
-  ChargeClass: ['Correction'],
-  ChargeFrequency: ['One-Time', 'Recurring', 'Usage-Based'],
-  PricingCategory: ['Standard', 'Dynamic', 'Committed', 'Other'],
-  ServiceCategory: ['AI and Machine Learning'],
-  ServiceSubcategory: ['Generative AI', 'Bots', 'Other (AI and Machine Learning)'],
-};
-
-/** How a row breaks the rules of FOCUS 1.2. */
-function focusFaults(row: Readonly<Record<string, string | null>>): readonly string[] {
-  const faults: string[] = [];
-  const check = (names: string, holds: (value: string | null, name: string) => boolean, rule: string) => {
-    for (const name of names.split(' '))
-      if (!holds(row[name] ?? null, name)) faults.push(`${name} ${rule}: ${row[name]}`);
-  };
-  check(MANDATORY, (_, name) => name in row, 'is missing');
-  check(NEVER_NULL, (value) => value !== null, 'is null');
-  check(DECIMALS, (value) => value === null || /^-?\d+(\.\d+)?$/.test(value), 'is no decimal');
-  check(TIMES, (value) => value !== null && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value), 'is no time in UTC');
-  check(
-    Object.keys(ALLOWED).join(' '),
-    (value, name) => value === null || ALLOWED[name]!.includes(value),
-    'is not allowed',
-  );
-  const usage = row['ChargeCategory'] === 'Usage';
-  check(OF_USAGE, (value) => (value !== null) === usage, usage ? 'is null' : 'is not null');
-  const { ChargePeriodStart: start, ChargePeriodEnd: end, BillingPeriodStart: from, BillingPeriodEnd: until } = row;
-  if (!(from! <= start! && start! < end! && start! < until!)) faults.push(`charge period ${start} to ${end}`);
-  const near = (one: string, other: number) => Math.abs(Number(row[one]) - other) < 1e-12;
-  if (usage && !near('ListCost', Number(row['ListUnitPrice']) * Number(row['PricingQuantity'])))
-    faults.push('ListCost is not ListUnitPrice times PricingQuantity');
-  if (usage && !near('ContractedCost', Number(row['ContractedUnitPrice']) * Number(row['PricingQuantity'])))
-    faults.push('ContractedCost is not ContractedUnitPrice times PricingQuantity');
-  if (!usage) for (const name of ['ListCost', 'ContractedCost']) if (row[name] !== row['BilledCost']) faults.push(name);
-  const tags = JSON.parse(row['Tags'] ?? '{}') as object;
-  if (Object.values(tags).some((value) => typeof value === 'object')) faults.push('Tags has more than one level');
-  for (const name of Object.keys(row))
-    if (!/^(?:[A-Z][A-Za-z]+|x_[A-Z][A-Za-z]+)$/.test(name)) faults.push(`name ${name}`);
-  return faults;
-}
 
 describe.each(ENGINES)('three months, on %s', (engine) => {
   let spine: Spine;

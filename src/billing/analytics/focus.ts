@@ -5,11 +5,11 @@ import { type CostLine, costLines, offerId, type Rates } from '../prices/price.t
 import { ratesFromText } from '../prices/price-book.ts';
 import { usageFromText } from '../prices/price-text.ts';
 import { resolvedCalls, type TimeRange } from './account-calls.ts';
-import { DAY_MS, fieldsOf, nameOf, textOf } from './call-facts.ts';
+import { fieldsOf, nameOf, textOf } from './call-facts.ts';
 import { tagsOf } from './statement.ts';
 
 /* Usage and cost in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification
-   (https://focus.finops.org/focus-specification/v1-2/). docs/reference/focus.md says what each column has. */
+   (https://focus.finops.org/focus-specification/v1-2/). docs/reference/figures.md says what our columns have. */
 
 /** The columns in their order: those of the specification, and after them our own. */
 export const FOCUS_COLUMNS = [
@@ -110,6 +110,7 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
   const provider = (row['provider'] as string | null) ?? '';
   const primitive = textOf(call['primitive']);
   const key = textOf(call['key']);
+  const offer = offerId({ primitive, provider, service });
   const shared = {
     ...sharedCells(month, Number(row['resolved_at'])),
     ChargeCategory: 'Usage',
@@ -119,7 +120,6 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
     PublisherName: textOf(run['providerName']) || provider || month.issuer,
     ServiceName: service,
     ServiceSubcategory: SUBCATEGORIES[primitive] ?? 'Other (AI and Machine Learning)',
-    SkuId: offerId({ primitive, provider, service }),
     SubAccountId: key || null,
     SubAccountName: month.keyNames.get(key) ?? null,
     Tags: JSON.stringify(tagsOf(call['tags'])),
@@ -145,8 +145,9 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
       ListUnitPrice: unitPrice,
       PricingQuantity: decimal(units, million ? MICRO_PLACES : 0),
       PricingUnit: million ? `1000000 ${unitOf(meter)}` : unitOf(meter),
+      SkuId: `${offer}/${meter}`,
       SkuMeter: METER_NAMES[meter],
-      SkuPriceDetails: JSON.stringify({ x_PriceVersion: price }),
+      SkuPriceDetails: null,
       SkuPriceId: `${price}/${meter}`,
     };
   });
@@ -213,7 +214,8 @@ const sharedCells = ({ account, accountName, issuer, from, until }: FocusQuery, 
   BillingPeriodEnd: secondOf(until),
   ChargePeriodStart: secondOf(at),
   ChargePeriodEnd: secondOf(at + SECOND_MS),
-  InvoiceId: `${secondOf(from + DAY_MS).slice(0, 7)}/${account}`,
+  // Accounts pay before their calls, so there is no invoice.
+  InvoiceId: null,
   InvoiceIssuerName: issuer,
   ProviderName: issuer,
   ServiceCategory: 'AI and Machine Learning',

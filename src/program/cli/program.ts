@@ -21,7 +21,7 @@ import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
-import { statementCommand } from './admin/statement.ts';
+import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
 
@@ -60,6 +60,7 @@ export function createProgram(): Command {
     .addCommand(callsCommand())
     .addCommand(usageCommand())
     .addCommand(statementCommand())
+    .addCommand(focusCommand())
     .addCommand(statusCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())

@@ -116,9 +116,16 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       stdout: expect.stringMatching(/opening balance[^]*closing balance/) as string,
     });
     expect(await place.run(['statement', 'acme', '2026-13'], admin)).toMatchObject({ code: 1 });
+    const focus = await place.run(['focus', month, '--account', 'acme'], admin);
+    expect(focus.stdout).toMatch(/^BilledCost,[^]*\r\n0\.000003,tollgate:local:acme,[^]*mine\/one: Output tokens/);
+    expect(await place.run(['focus', '2026-13'], admin)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('such as 2026-10') as string,
+    });
     gateway.signal('SIGTERM');
     await gateway.exited;
     // Also on the database of a gateway that is stopped.
+    expect((await place.run(['focus', month])).stdout).toBe(focus.stdout);
     const shown = await place.run(['call', succeeded.headers.get('x-generation-id')!]);
     for (const [name, value] of [
       ['request', requestOf(succeeded)],

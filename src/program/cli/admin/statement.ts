@@ -1,5 +1,13 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import {
+  accountPath,
+  administer,
+  printFile,
+  usd,
+  withAdminOptions,
+  withGatewayOptions,
+  type AdminFlags,
+} from './admin-client.ts';
 import { painter, table } from '../terminal.ts';
 
 /** The statement of a month in the form of the admin API. Amounts are micro-USD. */
@@ -75,4 +83,30 @@ export function statementCommand(): Command {
         },
       }),
     );
+}
+
+const FOCUS_HELP = `
+Examples:
+  tollgate focus 2026-10 > focus.csv
+  tollgate focus 2026-10 --account acme > focus.csv`;
+
+/** `tollgate focus`: usage and cost of a month in the columns of FOCUS 1.2. */
+export function focusCommand(): Command {
+  return withGatewayOptions(
+    new Command('focus')
+      .summary('usage and cost of a month in the columns of FOCUS 1.2, as CSV')
+      .description(
+        'Usage and cost of a UTC month as CSV, in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.',
+      )
+      .argument('<month>', 'such as 2026-10')
+      .option('--account <name>', 'only this account, by its name or id'),
+  )
+    .addHelpText('after', FOCUS_HELP)
+    .action((month: string, { account, ...flags }: AdminFlags & { readonly account?: string }) => {
+      const name = encodeURIComponent(month);
+      return printFile(
+        flags,
+        account === undefined ? `/focus/${name}` : `${accountPath(account)}/statements/${name}/focus`,
+      );
+    });
 }
