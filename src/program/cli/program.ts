@@ -21,6 +21,7 @@ import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
+import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
 
@@ -58,6 +59,8 @@ export function createProgram(): Command {
     .addCommand(callCommand())
     .addCommand(callsCommand())
     .addCommand(usageCommand())
+    .addCommand(statementCommand())
+    .addCommand(focusCommand())
     .addCommand(statusCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
