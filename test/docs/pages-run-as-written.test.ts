@@ -38,7 +38,6 @@ const PAGES = [
   'docs/use/moderations.md',
   'docs/image-calls.md',
   'docs/run/reconcile.md',
-  'docs/run/late-charges.md',
   'docs/use/agents.md',
   'docs/use/all-tools.md',
   'docs/use/any-protocol.md',

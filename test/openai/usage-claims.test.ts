@@ -29,7 +29,7 @@ describe('a claim of usage', () => {
     expect(read(claim)).toEqual({
       usage: null,
       flags: [flag],
-      shown: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true },
+      shownUsage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20, estimated: true },
       details: NO_DETAILS,
     });
   });
@@ -38,13 +38,13 @@ describe('a claim of usage', () => {
     expect(read(USAGE)).toEqual({
       usage: { prompt: 12n, completion: 5n },
       flags: [],
-      shown: USAGE,
+      shownUsage: USAGE,
       details: NO_DETAILS,
     });
     expect(read({ prompt_tokens: 0, completion_tokens: 0 })).toEqual({
       usage: { prompt: 0n, completion: 0n },
       flags: [],
-      shown: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
+      shownUsage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 },
       details: NO_DETAILS,
     });
     expect(read({ ...USAGE, total_tokens: null }).flags).toEqual([]);
@@ -54,7 +54,7 @@ describe('a claim of usage', () => {
     expect(read({ ...USAGE, total_tokens: total })).toEqual({
       usage: { prompt: 12n, completion: 5n },
       flags: ['usage_implausible'],
-      shown: USAGE,
+      shownUsage: USAGE,
       details: NO_DETAILS,
     });
   });
@@ -71,7 +71,7 @@ describe('a claim of usage', () => {
       usage: { prompt: 10n, completion: 990n },
       details: { reasoning: 987 },
       flags: [],
-      shown: { prompt_tokens: 10, completion_tokens: 990, total_tokens: 1_000 },
+      shownUsage: { prompt_tokens: 10, completion_tokens: 990, total_tokens: 1_000 },
     });
     // The claim of a service that counts reasoning inside the completion.
     expect(readUsage({ ...claim(987, 1_000), completion_tokens: 990 }, CONTEXT, of(5))).toEqual(trusted);
@@ -80,7 +80,7 @@ describe('a claim of usage', () => {
     expect(readUsage(claim(987, 1_000), dialled, of(5))).toMatchObject({
       usage: { completion: 5n + 32n },
       flags: ['usage_implausible'],
-      shown: { completion_tokens: 37, total_tokens: 47 },
+      shownUsage: { completion_tokens: 37, total_tokens: 47 },
     });
     expect(readUsage(claim(987, 1_000), dialled, of(958))).toMatchObject({ usage: { completion: 990n }, flags: [] });
     const declared = { ...CONTEXT, unseen: { max: 1_000, usual: 0 } };
@@ -95,7 +95,7 @@ describe('a claim of usage', () => {
       expect(readUsage(claim(987, total), CONTEXT, of(5))).toMatchObject({
         usage: { completion: 3n },
         flags: ['usage_implausible'],
-        shown: { completion_tokens: 3, total_tokens: 13 },
+        shownUsage: { completion_tokens: 3, total_tokens: 13 },
       });
     const most = Number.MAX_SAFE_INTEGER;
     expect(readUsage(claim(most, most), CONTEXT, of(5)).usage).toEqual({ prompt: 10n, completion: 3n });
@@ -140,7 +140,7 @@ describe('a claim of usage', () => {
     expect(read({ prompt_tokens: 12, completion_tokens: 5_000_000 })).toMatchObject({
       usage: { prompt: 12n, completion: 1000n },
       flags: ['usage_implausible'],
-      shown: { completion_tokens: 1000, total_tokens: 1012 },
+      shownUsage: { completion_tokens: 1000, total_tokens: 1012 },
     });
   });
 
@@ -156,7 +156,7 @@ describe('a claim of usage', () => {
     expect(at(null, claim, 868)).toMatchObject({ usage: { completion: 900n }, flags: [] });
     expect(at({ max: 0, usual: 0 })).toMatchObject({
       usage: { completion: 72n },
-      shown: { completion_tokens: 72, total_tokens: 84 },
+      shownUsage: { completion_tokens: 72, total_tokens: 84 },
       ...flagged,
     });
     expect(at({ max: 0, usual: 0 }, reasoned)).toMatchObject({ usage: { completion: 72n }, ...flagged });

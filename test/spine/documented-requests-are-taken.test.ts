@@ -45,7 +45,10 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string, operation?:
   [/^Previous response with id|must be the .* of (?:another|a) page|in this list|of this list/, 'It is of an answer.'],
   [/^A notification needs the Mcp-Session-Id/, 'A schema does not join a body and a header.'],
   [/^This request came without a session cookie/, 'Only a browser has a cookie.'],
-  [/^Send only one of type and|^schemas needs service|works only with JSON|^starting_after needs/, OF_PARAMETERS],
+  [
+    /^Send only one of type and|^Name a vendor, or|^schemas needs service|works only with JSON|^starting_after needs/,
+    OF_PARAMETERS,
+  ],
   [/^start_date is after|^Request at most 366 days|^from must not be after|one of the last 30 days/, OF_PARAMETERS],
   [/^aspect_ratio must be from|is larger than 4k/, 'No pattern compares or multiplies two numbers.'],
   [/ file, as its bytes show$/, 'No schema looks into a file.'],

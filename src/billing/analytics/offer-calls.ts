@@ -23,7 +23,7 @@ export interface OfferCalls {
   /** Attempts that broke off or took too long: the provider may have worked, and bills what it has begun. */
   broken: number;
   /** Calls whose client left before an answer. */
-  left: number;
+  aborted: number;
   /** Calls with a consumer's own key, which the vendor bills to the consumer. They are in no other figure. */
   ownKeys: number;
   prompt: number;
@@ -58,15 +58,15 @@ export function sumOfferCalls(
 ): Promise<readonly OfferCalls[]> {
   return database.snapshot(async (query) => {
     const sums = new Map<string, OfferCalls>();
-    const of = (day: number, provider: string, service: string): OfferCalls => {
+    const sumsOf = (day: number, provider: string, service: string): OfferCalls => {
       const key = `${day} ${provider} ${service}`;
-      let found = sums.get(key);
-      if (found === undefined) sums.set(key, (found = noCalls(day, provider, service, costOf(provider, service))));
-      return found;
+      let group = sums.get(key);
+      if (group === undefined) sums.set(key, (group = noCalls(day, provider, service, costOf(provider, service))));
+      return group;
     };
     for (let after = ''; ;) {
       const page = await query(SQL.callsResolvedIn, [after, first * DAY_MS, (last + 1) * DAY_MS, PAGE]);
-      for (const row of page) addCall(row, of, costOf);
+      for (const row of page) addCall(row, sumsOf, costOf);
       if (page.length < PAGE) return [...sums.values()];
       after = page.at(-1)!['id'] as string;
       // Lets other work of the event loop run in between.
@@ -88,7 +88,7 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
   claims: 0,
   refused: 0,
   broken: 0,
-  left: 0,
+  aborted: 0,
   ownKeys: 0,
   prompt: 0,
   completion: 0,
@@ -101,7 +101,7 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
 
 function addCall(
   row: Row,
-  of: (day: number, provider: string, service: string) => OfferCalls,
+  sumsOf: (day: number, provider: string, service: string) => OfferCalls,
   costOf: (provider: string, service: string) => CostOfOffer | null,
 ): void {
   const call = fieldsOf(row['lock_detail'] as string);
@@ -113,17 +113,18 @@ function addCall(
   const attempts = Array.isArray(run['failedAttempts']) ? (run['failedAttempts'] as readonly unknown[]) : [];
   for (const attempt of attempts) {
     const { provider, service, status } = (attempt ?? {}) as Readonly<Record<string, unknown>>;
-    const sums = of(day, textOf(provider), textOf(service));
+    const sums = sumsOf(day, textOf(provider), textOf(service));
     // A vendor bills no answer with an error status.
     if (typeof status === 'number' && status >= 400) sums.refused += 1;
     else sums.broken += 1;
   }
   if (row['state'] !== 'settled') {
-    if (run['clientGone'] === true && attempts.length === 0) of(day, '', nameOf(textOf(call['service']))).left += 1;
+    if (run['clientGone'] === true && attempts.length === 0)
+      sumsOf(day, '', nameOf(textOf(call['service']))).aborted += 1;
     return;
   }
   const [provider, service] = [textOf(run['providerName']), textOf(run['service'])];
-  const sums = of(day, provider, service);
+  const sums = sumsOf(day, provider, service);
   if (run['ownKey'] === true) {
     sums.ownKeys += 1;
     return;

@@ -55,6 +55,10 @@ const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 /** A process that ends later did not fail at its start. */
 const LIVED_MS = 20_000;
 
+/** All that a process is started with. A change of anything else, such as a timeout or a cost, needs no new one. */
+const processKey = ({ sdk, settings, secrets, directory }: SdkTarget): string =>
+  JSON.stringify([sdk, settings, secrets, directory]);
+
 /** Runs packages of the AI SDK, each in a process of its own. */
 export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
   const { log, times, hidden, candidates, allowPrivate = false } = options;
@@ -97,13 +101,13 @@ export function createSdkWorkers(options: SdkWorkersOptions): SdkWorkers {
     },
     open(target) {
       let key = keys.get(target);
-      if (key === undefined) keys.set(target, (key = JSON.stringify(target)));
+      if (key === undefined) keys.set(target, (key = processKey(target)));
       let shared = running.get(key);
       if (shared === undefined) running.set(key, (shared = createShared(target)));
       return shared.dispatcher;
     },
     keepOnly(targets) {
-      const targetKeys = new Set(targets.map((target) => JSON.stringify(target)));
+      const targetKeys = new Set(targets.flatMap((target) => (target.kind === 'sdk' ? [processKey(target)] : [])));
       for (const [key, shared] of running) {
         if (targetKeys.has(key)) continue;
         running.delete(key);

@@ -19,12 +19,12 @@ const WORD = 'true';
  * header.
  */
 export function tagsOfHeaders(headers: IncomingHttpHeaders): Tags | undefined {
-  const [named, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
-  if (named === undefined && words === undefined) return undefined;
+  const [pairs, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
+  if (pairs === undefined && words === undefined) return undefined;
   const tags: Record<string, string> = {};
   if (words !== undefined) for (const part of partsOf(words)) addWord(tags, part);
-  if (named !== undefined)
-    for (const part of partsOf(named)) {
+  if (pairs !== undefined)
+    for (const part of partsOf(pairs)) {
       const at = part.indexOf('=');
       const [name, value] = [part.slice(0, at).trim(), part.slice(at + 1).trim()];
       if (at < 0 || !isTag(name, value))
@@ -64,12 +64,12 @@ export function tagsOfCall(
   metadata: Readonly<Record<string, unknown>> | null,
 ): Tags | undefined {
   if (metadata === null) return ofHeaders;
-  const found: Record<string, string> = {};
+  const own: Record<string, string> = {};
   const words: unknown = metadata['tags'];
   if (Array.isArray(words))
-    for (const word of words.slice(0, TAGS_MAX)) if (typeof word === 'string') addWord(found, word);
+    for (const word of words.slice(0, TAGS_MAX)) if (typeof word === 'string') addWord(own, word);
   for (const [name, value] of Object.entries(metadata))
-    if (typeof value === 'string' && isTag(name, value)) found[name] = value;
-  const all = Object.entries({ ...ofHeaders, ...found, ...ofHeaders }).slice(0, TAGS_MAX);
+    if (typeof value === 'string' && isTag(name, value)) own[name] = value;
+  const all = Object.entries({ ...ofHeaders, ...own, ...ofHeaders }).slice(0, TAGS_MAX);
   return all.length === 0 ? undefined : Object.fromEntries(all);
 }

@@ -134,7 +134,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     expect((await place.run([...refund, '--usd', 'x'])).output).toContain('--usd is an amount in USD above 0');
     expect((await place.run(['account', 'show', 'acme'])).stdout).toMatch(/^refunded +0\.000003 USD$/m);
     expect((await place.run(['analytics', 'rebuild'])).code).toBe(0);
-    const used = await place.run(['usage', 'acme', '--by', 'month,model']);
+    const used = await place.run(['usage', 'acme', '--group-by', 'month,model']);
     expect(used.stdout).toMatch(
       /^MONTH +MODEL +CALLS +FAILED +TOKENS IN +TOKENS OUT +USD\n\d{4}-\d\d +mine\/one +1 +1? *\d/,
     );

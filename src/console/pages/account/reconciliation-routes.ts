@@ -3,6 +3,7 @@ import { dateOf, type CostOfOffer, DAY_MS, type OfferCalls, sumOfferCalls } from
 import type { AdminGate } from '#auth';
 import { archivedUntil } from '#billing';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
+import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
 import type { Database } from '#store';
 import { dateRangeSchema, documentedDay, parseDayRange } from '../day-range.ts';
@@ -55,7 +56,7 @@ const rowSchema = objectOf({
   claims: count('Of these, calls whose reported use was beyond what can be charged, so it was cut.'),
   refused: count('Attempts that the vendor answered with an error.'),
   broken: count('Attempts that broke off or took too long. The vendor may have billed them.'),
-  left: count('Calls whose client left before an answer. The vendor may have billed them.'),
+  aborted: count('Calls whose client left before an answer. The vendor may have billed them.'),
   own_keys: count("Calls with a consumer's own key. They are in no other figure."),
   prompt_tokens: count('With those of a cache.'),
   completion_tokens: count('With reasoning.'),
@@ -100,7 +101,6 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
           start_date: day('First'),
           end_date: day('Last'),
         },
-        anyOf: [{ required: ['vendor'] }, { required: ['provider'] }],
       },
       response: {
         200: dataOf(
@@ -117,6 +117,10 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
       },
     };
     app.get<{ Querystring: ReconciliationQuery }>('/reconciliation', { schema }, async ({ query }) => {
+      if (query.vendor === undefined && query.provider === undefined)
+        throw new GatewayError('invalid_request', 'Name a vendor, or with provider one of your own', {
+          param: 'vendor',
+        });
       const range = parseDayRange(query, deps.now());
       const offers = deps.offers();
       const find = offerFinder(query, offers, deps.listed);
@@ -127,8 +131,8 @@ export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsy
           ? []
           : await sumOfferCalls(deps.database, rest, (provider, service) => find(provider, service)?.cost ?? null);
       const rows = sums.flatMap((each) => {
-        const found = find(each.provider, each.service);
-        return found === null ? [] : [viewRow(each, found)];
+        const offer = find(each.provider, each.service);
+        return offer === null ? [] : [viewRow(each, offer)];
       });
       return {
         data: {
@@ -150,14 +154,16 @@ interface FoundOffer {
 
 /** Finds the model at the vendor for a provider and a service of a record. It gives null for those of others. */
 function offerFinder(
-  { vendor, provider: asked }: ReconciliationQuery,
+  { vendor, provider: providerName }: ReconciliationQuery,
   offers: readonly PaidOffer[],
   listed: ReconciliationDeps['listed'],
 ): (provider: string, service: string) => FoundOffer | null {
   const names = new Set(listed.filter(({ use }) => use === vendor).map(({ provider }) => provider));
   const host = vendor === undefined ? null : hostOf(KNOWN_PROVIDERS[vendor].base ?? '');
   const isOf = ({ provider, baseUrl }: PaidOffer) =>
-    asked === undefined ? names.has(provider) || (host !== null && hostOf(baseUrl) === host) : provider === asked;
+    providerName === undefined
+      ? names.has(provider) || (host !== null && hostOf(baseUrl) === host)
+      : provider === providerName;
   const own = new Map<string, FoundOffer>();
   const others = new Set<string>();
   const byService = new Map<string, FoundOffer>();
@@ -166,17 +172,17 @@ function offerFinder(
     if (!isOf(offer)) others.add(key);
     else {
       names.add(offer.provider);
-      const found = { model: offer.upstreamModel, isOffered: true, cost: offer.cost };
-      own.set(key, found);
-      byService.set(offer.service, found);
+      const hit = { model: offer.upstreamModel, isOffered: true, cost: offer.cost };
+      own.set(key, hit);
+      byService.set(offer.service, hit);
     }
   }
-  if (asked !== undefined) names.add(asked);
+  if (providerName !== undefined) names.add(providerName);
   return (provider, service) => {
     if (provider === '') return byService.get(service) ?? null;
     const key = `${provider} ${service}`;
-    const found = own.get(key);
-    if (found !== undefined) return found;
+    const hit = own.get(key);
+    if (hit !== undefined) return hit;
     if (!names.has(provider) || others.has(key)) return null;
     // Not offered any more. The name usually has the prefix of its provider.
     return { model: service.replace(/^[^/]*\//, ''), isOffered: false, cost: null };
@@ -197,7 +203,7 @@ const viewRow = (sums: OfferCalls, { model, isOffered }: FoundOffer) => ({
   claims: sums.claims,
   refused: sums.refused,
   broken: sums.broken,
-  left: sums.left,
+  aborted: sums.aborted,
   own_keys: sums.ownKeys,
   prompt_tokens: sums.prompt,
   completion_tokens: sums.completion,

@@ -235,13 +235,9 @@ const NOTHING: UsageRow = {
   seconds: 0,
 };
 
-function groupsOf(
-  row: UsageRow,
-  { groups: shown, tag }: ReadGroups,
-  { keys, providers }: UsageNames,
-): Record<string, Cell> {
+function groupsOf(row: UsageRow, { groups, tag }: ReadGroups, { keys, providers }: UsageNames): Record<string, Cell> {
   const cells: Record<string, Cell> = {};
-  for (const group of shown) {
+  for (const group of groups) {
     if (group === 'day') cells['date'] = dateOf(row.day);
     else if (group === 'week') cells['week'] = dateOf(row.day);
     else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);

@@ -152,10 +152,10 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async logout({ subject, sid }) {
-      const named = subject === null ? null : subjectAccount(config.issuer, subject);
-      if (named !== null) await sessions.endOfPerson(named, sid);
-      const ended = named === null && sid !== null ? await sessions.endOfSid(sid) : [];
-      for (const account of named === null ? ended : [named]) await store.askSoon(account);
+      const person = subject === null ? null : subjectAccount(config.issuer, subject);
+      if (person !== null) await sessions.endOfPerson(person, sid);
+      const ended = person === null && sid !== null ? await sessions.endOfSid(sid) : [];
+      for (const account of person === null ? ended : [person]) await store.askSoon(account);
     },
 
     async follow() {

@@ -86,7 +86,7 @@ interface Usage {
 }
 
 interface UsageFlags extends AdminFlags {
-  readonly by?: string;
+  readonly groupBy?: string;
   readonly from?: string;
   readonly to?: string;
 }
@@ -103,15 +103,19 @@ export function usageCommand(): Command {
       .summary('what an account used and spent, by month, model, key')
       .description('What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before.')
       .argument('<account>', 'its name or id')
-      .option('--by <groups>', 'day, week or month; model, key, provider, primitive, tag:<name>; with commas', 'day')
+      .option(
+        '--group-by <groups>',
+        'day, week or month; model, key, provider, primitive, tag:<name>; with commas',
+        'day',
+      )
       .option('--from <date>', 'the first day, such as 2026-10-01')
       .option('--to <date>', 'the last day'),
   )
-    .addHelpText('after', '\nExample:\n  tollgate usage acme --by month,model --from 2026-01-01')
-    .action((name: string, { by = 'day', from, to, ...flags }: UsageFlags) =>
+    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01')
+    .action((name: string, { groupBy = 'day', from, to, ...flags }: UsageFlags) =>
       administer(flags, {
         async run(admin) {
-          const query = queryOf({ group_by: by, start_date: from, end_date: to });
+          const query = queryOf({ group_by: groupBy, start_date: from, end_date: to });
           const { data, totals, group_by } = (await admin.request(
             'GET',
             `${accountPath(name)}/usage?${query}`,

@@ -13,7 +13,7 @@ export interface OwnRow {
   readonly claims: number;
   readonly refused: number;
   readonly broken: number;
-  readonly left: number;
+  readonly aborted: number;
   readonly own_keys: number;
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -48,7 +48,7 @@ export interface Settled {
   readonly claims: number;
   readonly broken: number;
   readonly refused: number;
-  readonly left: number;
+  readonly aborted: number;
   readonly ownKeys: number;
 }
 
@@ -82,29 +82,29 @@ export interface Comparison {
 
 /** Compares an export with the calls here. `bound` is a share from 0 to 1. */
 export function compare(vendor: readonly VendorRow[], own: readonly OwnRow[], bound: number): Comparison {
-  const named = vendor.filter((row) => row.model !== null);
-  const unnamed = vendor.filter((row) => row.model === null);
+  const modelRows = vendor.filter((row) => row.model !== null);
+  const otherRows = vendor.filter((row) => row.model === null);
   const keyOf = (date: string, model: string) => `${date} ${model}`;
-  const billed = groupBy(named, ({ day, model }) => keyOf(day, modelKey(model!)));
+  const billed = groupBy(modelRows, ({ day, model }) => keyOf(day, modelKey(model!)));
   const settled = groupBy(own, ({ date, model }) => keyOf(date, modelKey(model)));
   const lines = [...new Set([...billed.keys(), ...settled.keys()])].sort().map((key) => {
     const [date, model] = [key.slice(0, 10), key.slice(11)];
     return compared({ date, model }, billed.get(key) ?? [], settled.get(key) ?? [], bound);
   });
   const byDay = groupBy(own, ({ date }) => date);
-  const ofDays = [...groupBy(unnamed, ({ day }) => day)]
+  const ofDays = [...groupBy(otherRows, ({ day }) => day)]
     .sort(([one], [other]) => (one < other ? -1 : 1))
     .map(([date, rows]) => compared({ date, model: null }, rows, byDay.get(date) ?? [], bound));
-  const ofModel = groupBy(named, ({ model }) => modelKey(model!));
+  const ofModel = groupBy(modelRows, ({ model }) => modelKey(model!));
   const hereOfModel = groupBy(own, ({ model }) => modelKey(model));
   // An export that names no model cannot lack one.
-  const modelNames = named.length === 0 ? [] : [...new Set([...ofModel.keys(), ...hereOfModel.keys()])].sort();
+  const modelNames = modelRows.length === 0 ? [] : [...new Set([...ofModel.keys(), ...hereOfModel.keys()])].sort();
   const models = modelNames.map((model) =>
     compared({ date: null, model }, ofModel.get(model) ?? [], hereOfModel.get(model) ?? [], bound),
   );
   const totals = compared({ date: null, model: null }, vendor, own, bound);
   return {
-    lines: named.length === 0 ? ofDays : [...lines, ...ofDays],
+    lines: modelRows.length === 0 ? ofDays : [...lines, ...ofDays],
     models,
     totals,
     bound,
@@ -134,39 +134,39 @@ function compared(
 }
 
 function sumBilled(rows: readonly VendorRow[]): Billed {
-  const of = (name: 'requests' | 'prompt' | 'completion' | 'cached' | 'reasoning') => {
+  const sum = (name: 'requests' | 'prompt' | 'completion' | 'cached' | 'reasoning') => {
     const known = rows.map((row) => row[name]).filter((value) => value !== null);
-    return known.length === 0 ? null : known.reduce((sum, value) => sum + value, 0);
+    return known.length === 0 ? null : known.reduce((total, value) => total + value, 0);
   };
   const costs = rows.map(({ cost }) => cost).filter((value) => value !== null);
   return {
-    requests: of('requests'),
-    prompt: of('prompt'),
-    completion: of('completion'),
-    cached: of('cached'),
-    reasoning: of('reasoning'),
-    cost: costs.length === 0 ? null : Number(toMicro(costs.reduce((sum, value) => sum + value, 0n))),
+    requests: sum('requests'),
+    prompt: sum('prompt'),
+    completion: sum('completion'),
+    cached: sum('cached'),
+    reasoning: sum('reasoning'),
+    cost: costs.length === 0 ? null : Number(toMicro(costs.reduce((total, value) => total + value, 0n))),
   };
 }
 
 function sumSettled(rows: readonly OwnRow[]): Settled {
-  const of = (name: NumberOf) => rows.reduce((sum, row) => sum + row[name], 0);
+  const sum = (name: NumberOf) => rows.reduce((total, row) => total + row[name], 0);
   const isKnown = rows.every((row) => row.cost_micro_usd !== null || row.requests === 0);
   return {
-    requests: of('requests'),
-    prompt: of('prompt_tokens'),
-    completion: of('completion_tokens'),
-    cached: of('cached_tokens'),
-    reasoning: of('reasoning_tokens'),
-    cost: isKnown ? rows.reduce((sum, row) => sum + (row.cost_micro_usd ?? 0), 0) : null,
-    charged: of('charged_micro_usdc'),
-    free: of('free'),
-    measured: of('measured'),
-    claims: of('claims'),
-    broken: of('broken'),
-    refused: of('refused'),
-    left: of('left'),
-    ownKeys: of('own_keys'),
+    requests: sum('requests'),
+    prompt: sum('prompt_tokens'),
+    completion: sum('completion_tokens'),
+    cached: sum('cached_tokens'),
+    reasoning: sum('reasoning_tokens'),
+    cost: isKnown ? rows.reduce((total, row) => total + (row.cost_micro_usd ?? 0), 0) : null,
+    charged: sum('charged_micro_usdc'),
+    free: sum('free'),
+    measured: sum('measured'),
+    claims: sum('claims'),
+    broken: sum('broken'),
+    refused: sum('refused'),
+    aborted: sum('aborted'),
+    ownKeys: sum('own_keys'),
   };
 }
 type NumberOf = { [Name in keyof OwnRow]: OwnRow[Name] extends number ? Name : never }[keyof OwnRow];

@@ -54,7 +54,7 @@ const OPENAI_USAGE: CsvFormat = {
     if (cell(cells, 'num_model_requests') === '') return null;
     return {
       day: dayOf(cell(cells, 'start_time_iso'), 'start_time_iso', place),
-      model: named(cells, 'model', place, 'Export it with the models apart'),
+      model: nonEmptyCell(cells, 'model', place, 'Export it with the models apart'),
       requests: tokens(cells, 'num_model_requests', place),
       prompt: tokens(cells, 'input_tokens', place),
       completion: tokens(cells, 'output_tokens', place),
@@ -101,18 +101,18 @@ const ANTHROPIC_USAGE: CsvFormat = {
   ],
   others: ['usage_type'],
   row(cells, place) {
-    const of = (name: string) => tokens(cells, name, place);
-    const cached = of('usage_input_tokens_cache_read');
+    const tokensOf = (name: string) => tokens(cells, name, place);
+    const cached = tokensOf('usage_input_tokens_cache_read');
     return {
       ...NOTHING_TOLD,
       day: dayOf(cell(cells, 'usage_date_utc'), 'usage_date_utc', place),
-      model: named(cells, 'model_version', place, 'Export it with the models apart'),
+      model: nonEmptyCell(cells, 'model_version', place, 'Export it with the models apart'),
       prompt:
-        of('usage_input_tokens_no_cache') +
-        of('usage_input_tokens_cache_write_5m') +
-        of('usage_input_tokens_cache_write_1h') +
+        tokensOf('usage_input_tokens_no_cache') +
+        tokensOf('usage_input_tokens_cache_write_5m') +
+        tokensOf('usage_input_tokens_cache_write_1h') +
         cached,
-      completion: of('usage_output_tokens'),
+      completion: tokensOf('usage_output_tokens'),
       cached,
     };
   },
@@ -154,7 +154,7 @@ const OPENROUTER_GENERATIONS: CsvFormat = {
   ],
   row: (cells, place) => ({
     day: dayOf(cell(cells, 'created_at'), 'created_at', place),
-    model: named(cells, 'model_permaslug', place, 'Each generation has one'),
+    model: nonEmptyCell(cells, 'model_permaslug', place, 'Each generation has one'),
     requests: 1,
     prompt: tokens(cells, 'tokens_prompt', place),
     completion: tokens(cells, 'tokens_completion', place),
@@ -191,7 +191,7 @@ export const CSV_FORMATS: readonly CsvFormat[] = [
   OWN,
 ];
 
-function named(cells: Cells, column: string, place: Place, advice: string): string {
+function nonEmptyCell(cells: Cells, column: string, place: Place, advice: string): string {
   const name = cell(cells, column);
   if (name === '') throw new CliError(`${place}: ${column} is empty. ${advice}`);
   return name;

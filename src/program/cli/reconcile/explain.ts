@@ -6,7 +6,7 @@ export interface Reason {
     | 'not_ours'
     | 'not_billed'
     | 'broken'
-    | 'left'
+    | 'aborted'
     | 'free'
     | 'measured'
     | 'claims'
@@ -62,16 +62,16 @@ export function explain(comparison: Comparison, archivedBefore: string | null, f
 type Add = (kind: Reason['kind'], text: string) => void;
 
 function addOfCalls(settled: NonNullable<Compared['settled']>, add: Add): void {
-  const { broken, left, free, measured, claims, ownKeys } = settled;
+  const { broken, aborted, free, measured, claims, ownKeys } = settled;
   if (broken > 0)
     add(
       'broken',
       `${calls(broken, 'attempt')} broke off or took too long here and cost nothing. The vendor may have billed what it had begun.`,
     );
-  if (left > 0)
+  if (aborted > 0)
     add(
-      'left',
-      `The client of ${calls(left, 'call')} left before an answer. The vendor may have billed what it had begun.`,
+      'aborted',
+      `The client of ${calls(aborted, 'call')} left before an answer. The vendor may have billed what it had begun.`,
     );
   if (free > 0)
     add(
@@ -102,7 +102,7 @@ function addOfFigures(
   add: Add,
 ): void {
   const requests = billed.requests === null ? 0 : billed.requests - settled.requests;
-  const explained = settled.broken + settled.left;
+  const explained = settled.broken + settled.aborted;
   if (requests > 0)
     add(
       'requests',

@@ -79,7 +79,7 @@ function unknownFormat(
   vendor: Vendor,
   file: string,
   kind: 'columns' | 'members',
-  found: readonly string[],
+  names: readonly string[],
   fits: (vendor: Vendor) => { readonly name: string } | null,
 ): CliError {
   const other = (['openai', 'anthropic', 'openrouter', 'csv'] as const).find(
@@ -87,7 +87,7 @@ function unknownFormat(
   );
   const hint = other === undefined ? '' : `\nThis is an export of ${other}: tollgate reconcile ${other} ${file}`;
   return new CliError(
-    `${file} has no known format of ${vendor}. Its ${kind}: ${found.slice(0, 40).join(', ') || 'none'}.${hint}\n${known(vendor)}`,
+    `${file} has no known format of ${vendor}. Its ${kind}: ${names.slice(0, 40).join(', ') || 'none'}.${hint}\n${known(vendor)}`,
   );
 }
 

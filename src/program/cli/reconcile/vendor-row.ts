@@ -45,7 +45,7 @@ export function decimal(text: string, digits: number, name: string, place: Place
   return sign === '-' ? -scaled : scaled;
 }
 
-const halfUp = (value: bigint, by: bigint): bigint => (value + by / 2n) / by;
+const halfUp = (value: bigint, divisor: bigint): bigint => (value + divisor / 2n) / divisor;
 
 /** Rounds half away from zero, from 10^-12 USD. */
 export const toMicro = (pico: bigint): bigint =>

@@ -55,7 +55,7 @@ function readRule(value: unknown, at: number): GroupRule {
 function readBudget(value: unknown, fail: (wrong: string, right: string) => never): MicroUsd {
   const right = `USD in a month, up to ${formatUsd(BUDGET_MAX)}`;
   try {
-    const amount = parseUsd(typeof value === 'bigint' ? String(value) : (value as string), 'budget');
+    const amount = parseUsd(typeof value === 'bigint' ? String(value) : value, 'budget');
     return amount < 0n || amount > BUDGET_MAX ? fail(`budget is ${show(value)}`, right) : amount;
   } catch (error) {
     if (!(error instanceof MoneyError)) throw error;

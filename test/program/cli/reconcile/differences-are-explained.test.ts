@@ -17,7 +17,7 @@ const OWN: OwnRow = {
   claims: 0,
   refused: 0,
   broken: 0,
-  left: 0,
+  aborted: 0,
   own_keys: 0,
   prompt_tokens: 1_000,
   completion_tokens: 100,
@@ -60,9 +60,9 @@ it('two versions of a model and two offers of it are one line', () => {
 
 it('equal sides need no reason; each fact of the calls is one', () => {
   expect(kinds([billed()], [own()])).toEqual([false, []]);
-  expect(kinds([billed()], [own({ left: 1, free: 1, measured: 1, claims: 1, own_keys: 1, broken: 1 })])).toEqual([
+  expect(kinds([billed()], [own({ aborted: 1, free: 1, measured: 1, claims: 1, own_keys: 1, broken: 1 })])).toEqual([
     false,
-    ['broken', 'left', 'free', 'measured', 'claims', 'own_keys'],
+    ['broken', 'aborted', 'free', 'measured', 'claims', 'own_keys'],
   ]);
   expect(kinds([billed({ reasoning: 7, cached: 3 })], [own()])).toEqual([false, ['cached', 'reasoning']]);
   expect(kinds([billed()], [own()], NEXT)).toEqual([false, ['archived']]);
