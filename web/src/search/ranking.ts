@@ -13,6 +13,13 @@ interface SearchField<T> {
 /** Finds the items that fit a question, the best first. An empty question finds none. */
 export type Search<T> = (question: string) => readonly T[];
 
+interface SearchOptions<T> {
+  /** Multiplies the points of an item. */
+  readonly weightOf?: (item: T) => number;
+  /** Finds only items with all words, if there are any. This is for lists that are filtered. */
+  readonly whole?: boolean;
+}
+
 /** The share of a match by a word of the same meaning. */
 const SYNONYM = 0.5;
 /** A word of this length may have a wrong letter, or two if it is longer than ten. */
@@ -23,13 +30,12 @@ const PREFIX_FROM = 2;
 /**
  * The one ranking of all searches: of the guide, the reference, the marketplace and the playground. Words match by
  * their stem, by their beginning, with a typing error, or by a word of the same meaning. Items with all words of a
- * question come before items with some of them; those with less than half are left out. `weightOf` multiplies the
- * points of an item.
+ * question come before items with some of them; those with less than half are left out.
  */
 export function createSearch<T>(
   items: readonly T[],
   fields: readonly SearchField<T>[],
-  weightOf: (item: T) => number = () => 1,
+  { weightOf = () => 1, whole = false }: SearchOptions<T> = {},
 ): Search<T> {
   const index = new MiniSearch<Readonly<Record<string, unknown>>>({
     fields: fields.map(({ name }) => name),
@@ -53,14 +59,14 @@ export function createSearch<T>(
       fuzzy: (term) => own.has(term) && term.length >= TYPO_FROM && TYPO_SHARE,
       boostTerm: (term) => (own.has(term) ? 1 : SYNONYM),
     });
-    return found
+    const matches = found
       .map(({ id, score, queryTerms }) => {
         const matched = roots.filter((root) => meanings.get(root)!.some((term) => queryTerms.includes(term))).length;
         const points = score * weightOf(items[id as number]!) * (matched / roots.length) ** 2;
         return { id: id as number, matched, points };
       })
-      .filter(({ matched }) => matched * 2 >= roots.length)
-      .sort((a, b) => b.points - a.points || a.id - b.id)
-      .map(({ id }) => items[id]!);
+      .sort((a, b) => b.points - a.points || a.id - b.id);
+    const least = matches.some(({ matched }) => matched === roots.length) && whole ? roots.length : roots.length / 2;
+    return matches.filter(({ matched }) => matched >= least).map(({ id }) => items[id]!);
   };
 }

@@ -16,7 +16,7 @@ const createEndpointSearch = (document: ApiDocument) =>
       { name: 'text', weight: 1, text: ({ description = '' }) => description },
     ],
     // Most readers are no operators. A question that only the admin API answers still finds it.
-    ({ chapter }) => (chapter === 'Administration' ? 0.6 : 1),
+    { weightOf: ({ chapter }) => (chapter === 'Administration' ? 0.6 : 1) },
   );
 
 /** The search box and the list of all endpoints. `/` and Ctrl-K focus the box. */

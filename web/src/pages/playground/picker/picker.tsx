@@ -4,7 +4,7 @@ import { Choice } from '../../../ui/choice.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { KIND_NAMES, KINDS, KindTile } from '../../../ui/kind.tsx';
 import type { Service } from '../catalogue.ts';
-import { matchServices } from './search.ts';
+import { createServiceSearch } from '../../../search/services.ts';
 
 /** The most services that are listed. Typing finds the others. */
 const SHOWN_MAX = 80;
@@ -57,6 +57,14 @@ const KIND_OPTIONS = [
   ...KINDS.map((kind) => ({ value: kind as string, text: KIND_NAMES[kind].many })),
 ];
 
+/** The search of the marketplace, over the services that the playground can call. */
+function createPickerSearch(services: readonly Service[]): (question: string) => readonly Service[] {
+  const byListed = new Map(services.map((service) => [service.listed, service]));
+  const tools = new Map(services.map(({ kind, name, tools: own = [] }) => [kind === 'tool' ? name : '', own]));
+  const find = createServiceSearch([...byListed.keys()], (name) => tools.get(name) ?? []);
+  return (question) => find(question).map((listed) => byListed.get(listed)!);
+}
+
 /** Focuses the element when its dialog opens. React's own `autoFocus` would focus it before that. */
 const focusFirst = (element: HTMLInputElement | null): void => element?.setAttribute('autofocus', '');
 
@@ -73,7 +81,11 @@ function Finder({
   const [words, setWords] = useState('');
   const [kind, setKind] = useState('');
   const late = useDeferredValue(words);
-  const found = useMemo(() => matchServices(services, late, kind), [services, late, kind]);
+  const find = useMemo(() => createPickerSearch(services), [services]);
+  const found = useMemo(
+    () => (late.trim() === '' ? services : find(late)).filter((service) => kind === '' || service.kind === kind),
+    [services, find, late, kind],
+  );
   const shown = found.slice(0, SHOWN_MAX);
   const [at, setAt] = useState(0);
   useEffect(() => {
@@ -103,7 +115,7 @@ function Finder({
           aria-activedescendant={shown.length > 0 ? `${id}-${at}` : undefined}
           ref={focusFirst}
           value={words}
-          placeholder="Search by name, tool or provider"
+          placeholder="Search: vision, text to speech, cheap, …"
           onChange={(event) => {
             setWords(event.target.value);
             setAt(0);
