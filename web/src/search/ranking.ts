@@ -18,6 +18,8 @@ interface SearchOptions<T> {
   readonly weightOf?: (item: T) => number;
   /** Finds only items with all words, if there are any. This is for lists that are filtered. */
   readonly whole?: boolean;
+  /** The share of the words that an item must have. */
+  readonly least?: number;
   /** What an item is about, in the words of its title. An item whose subject a question names comes first. */
   readonly subjectsOf?: (item: T) => readonly string[];
   /** Items of one group share the first places: each one after the first of its group has that share of its points. */
@@ -47,7 +49,7 @@ const best = (a: Match, b: Match): number => b.points - a.points || a.id - b.id;
 export function createSearch<T>(
   items: readonly T[],
   fields: readonly SearchField<T>[],
-  { weightOf = () => 1, whole = false, group, subjectsOf = () => [] }: SearchOptions<T> = {},
+  { weightOf = () => 1, whole = false, least = 0.5, group, subjectsOf = () => [] }: SearchOptions<T> = {},
 ): Search<T> {
   const index = new MiniSearch<Readonly<Record<string, unknown>>>({
     fields: fields.map(({ name }) => name),
@@ -94,7 +96,7 @@ export function createSearch<T>(
       }
       matches.sort(best);
     }
-    const least = matches.some(({ matched }) => matched === roots.length) && whole ? roots.length : roots.length / 2;
-    return matches.filter(({ matched }) => matched >= least).map(({ id }) => items[id]!);
+    const needed = whole && matches.some(({ matched }) => matched === roots.length) ? 1 : least;
+    return matches.filter(({ matched }) => matched >= needed * roots.length).map(({ id }) => items[id]!);
   };
 }

@@ -41,8 +41,9 @@ export function Contents({
       event.preventDefault();
       box.current?.querySelector('input')?.focus();
     };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    // Before the search over everything, which the frame opens with the same keys.
+    addEventListener('keydown', onKey, { capture: true });
+    return () => removeEventListener('keydown', onKey, { capture: true });
   }, []);
   const close = () => {
     setOpen(false);

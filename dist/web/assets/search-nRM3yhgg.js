@@ -1,1 +1,0 @@
-import{i as e,t}from"./ranking-gFzjm2LH.js";var n=e=>t(e,[{name:`heading`,weight:6,text:([,,e])=>e},{name:`page`,weight:4,text:([,e])=>e},{name:`text`,weight:1,text:([,,,e])=>e}]);export{n as createGuideSearch,e as wordsOfQuestion};
