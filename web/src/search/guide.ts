@@ -5,8 +5,8 @@ import { createSearch, type Search } from './ranking.ts';
 type GuidePart = readonly [address: string, page: string, heading: string, text: string];
 
 /**
- * Pages that say what to do come before those that list all about a subject, and callers' pages before those of sellers,
- * who are fewer.
+ * Pages that say what to do come before those that list all about a subject, and callers' pages before those of
+ * sellers, who are fewer.
  */
 const WEIGHTS: readonly (readonly [folder: RegExp, weight: number])[] = [
   [/\/guide\/(?:reference|release|dependencies|clients)\b/, 0.7],

@@ -20,7 +20,7 @@ interface SearchOptions<T> {
   readonly whole?: boolean;
   /** The share of the words that an item must have. */
   readonly least?: number;
-  /** What an item is about, in the words of its title. An item whose subject a question names comes first. */
+  /** The subjects of an item, in the words of its title. An item whose subject a question names comes first. */
   readonly subjectsOf?: (item: T) => readonly string[];
   /** Items of one group share the first places: each one after the first of its group has that share of its points. */
   readonly group?: { readonly of: (item: T) => string; readonly share: number };
