@@ -12,6 +12,7 @@ import { keyCommand } from './admin/key.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { modelsCommand } from './models/models.ts';
 import { OWN_NAME, START } from './command-line.ts';
+import { ownCommands } from './provider/own-commands.ts';
 import { provideCommand } from './provider/provide.ts';
 import { providerCommand } from './admin/provider.ts';
 import { reconcileCommand } from './admin/reconcile.ts';
@@ -52,7 +53,7 @@ export function createProgram(): Command {
     .addCommand(configCommand())
     .addCommand(modelsCommand())
     .addCommand(reloadCommand())
-    .addCommand(provideCommand(NAME))
+    .addCommand(ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)))
     .addCommand(accountCommand())
     .addCommand(providerCommand())
     .addCommand(keyCommand())
