@@ -24,4 +24,4 @@ export {
   scrubNothing,
   scrubOf,
 } from './safe-text.ts';
-export { type SealedTexts, type Seals, createSealedTexts, createSeals } from './seals.ts';
+export { type SealSecret, type SealedTexts, type Seals, createSealedTexts, createSeals, secretsOf } from './seals.ts';

@@ -6,8 +6,8 @@ import type { StateStore } from './state-store.ts';
 interface AdapterDeps {
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  /** 32 bytes that the gateways shared when a client was registered, from which its secret is derived. */
+  readonly clientSecret: (issuedAt: number) => Uint8Array;
   /** Makes the error of the library for a code or token that another request has just used. */
   readonly usedBefore: () => Error;
   readonly now: () => number;
@@ -77,8 +77,9 @@ async function isUsable(keys: Pick<KeyStore, 'find'>, hash: string, at: number):
 }
 
 /** The secret of a client is not stored: it follows from its id. */
-function withSecret(payload: AdapterPayload, id: string, secret: Uint8Array): AdapterPayload {
-  const { token_endpoint_auth_method: method } = payload;
+function withSecret(payload: AdapterPayload, id: string, secretAt: AdapterDeps['clientSecret']): AdapterPayload {
+  const { token_endpoint_auth_method: method, client_id_issued_at: issuedAt } = payload;
+  const secret = secretAt(typeof issuedAt === 'number' ? issuedAt * 1_000 : 0);
   return typeof method === 'string' && method.startsWith('client_secret_')
     ? { ...payload, client_secret: clientSecretOf(id, secret) }
     : payload;

@@ -18,7 +18,7 @@ interface AuthorizationRoutesDeps {
   readonly authorization: AuthorizationServer;
   readonly config: Config['authorization'];
   readonly state: Pick<StateStore, 'registerClient'>;
-  readonly clientSecret: Uint8Array;
+  readonly clientSecret: (issuedAt: number) => Uint8Array;
   /** Counts wrong codes and tokens by network. They are not those of API keys. */
   readonly attempts: Attempts;
   readonly count: Pipeline['count'];
@@ -176,7 +176,10 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
         { retryAfterS: 60 * 60 },
       );
     const secret = needsSecret(metadata)
-      ? { client_secret: clientSecretOf(id, clientSecret), client_secret_expires_at: 0 }
+      ? {
+          client_secret: clientSecretOf(id, clientSecret(client.client_id_issued_at * 1_000)),
+          client_secret_expires_at: 0,
+        }
       : {};
     return open(reply)
       .code(201)

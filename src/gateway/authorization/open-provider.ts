@@ -9,9 +9,9 @@ import type { StateStore } from './state-store.ts';
 export interface ProviderDeps {
   readonly issuer: string;
   readonly config: Config['authorization'];
-  readonly identity: Pick<Identity, 'secret'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  readonly identity: Pick<Identity, 'secret' | 'accepted'>;
+  /** 32 bytes that the gateways shared at a time, from which secrets of clients are derived. */
+  readonly clientSecret: (issuedAt: number) => Uint8Array;
   readonly resources: Pick<Resources, 'isAudience'>;
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
@@ -79,7 +79,7 @@ function endpoints(issuer: string, identity: ProviderDeps['identity']): Configur
     },
     cookies: {
       names: { session: nameOf('oauth'), interaction: nameOf('asked'), resume: nameOf('resume') },
-      keys: [identity.secret('authorization cookies').toString('base64url')],
+      keys: identity.accepted('authorization cookies').map((key) => key.toString('base64url')),
       // Of sessions, which are not kept. The library sets it all the same.
       long: { ...cookie, path: '/oauth' },
       short: cookie,

@@ -62,8 +62,22 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   const calls = await openCalls(foundation, observers, money, access, network);
   const phases: Phases = { foundation, observers, money, access, network, calls };
   const protocols = await openProtocols(phases);
+  if (config.previousIdentitySeed !== null) await resealStored(phases, protocols);
   const analytics = await openOperator(phases, protocols);
   return appOf(phases, protocols, analytics, resources.move());
+}
+
+/** Seals with the new seed what accounts have stored for good, and says when the previous seed may go. */
+async function resealStored({ foundation, access }: Phases, { work }: Protocols): Promise<void> {
+  const counts = {
+    providerKeys: await access.providerKeys.reseal(),
+    accountWebhooks: await work.notices.webhooks.reseal(),
+    people: (await access.people?.reseal()) ?? 0,
+  };
+  foundation.logger.warn(
+    { sealedAnew: counts, identity: foundation.identity.receiptKey.id },
+    'remove server.previous_identity_seed (TOLLGATE_PREVIOUS_IDENTITY_SEED) when all gateways of this database have started with the new seed: until then, tokens and cookies of the previous one are accepted. The database remembers it for receipts, files and responses of before',
+  );
 }
 
 function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, resources: AsyncDisposableStack): App {

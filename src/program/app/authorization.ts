@@ -13,7 +13,7 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
   const { http, authorizationState: state, oauth, keys, browsers, nonces } = access;
   if (state === null) return;
   const { admit, count, countNewKey } = calls.pipeline;
-  const clientSecret = identity.secret('client secrets of the authorization server');
+  const clientSecret = (issuedAt: number) => identity.secretAt('client secrets of the authorization server', issuedAt);
   const authorization = createAuthorizationServer({
     issuer: () => originOf(ownUrlOf(config, http.server)),
     config: config.authorization,
@@ -63,7 +63,7 @@ export async function mountPeople({ foundation, access, calls }: Phases): Promis
     attempts: createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed }),
     adminNetworks: config.adminNetworks,
     origin: () => originOf(ownUrlOf(config, http.server)),
-    secret: identity.secret('sign-ins of people'),
+    secret: identity.accepted('sign-ins of people'),
     onError: people.onError,
     now,
   });

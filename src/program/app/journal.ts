@@ -24,7 +24,7 @@ import {
   openJournalFile,
   refuseMissingDatabase,
 } from './journal-file.ts';
-import { identityOf, noteIdentity, refuseOtherIdentity } from './known-identity.ts';
+import { formerSeeds, identityOf, noteIdentity, refuseOtherIdentity, replaceSeed } from './known-identity.ts';
 // Not from `#auth`, because a command would then load a whole gateway to read one file.
 
 export { lossOf } from '#billing/compose';
@@ -62,13 +62,17 @@ export async function openOwnJournaled(
   options: JournaledOptions,
 ): Promise<Journaled & { readonly identity: Identity }> {
   const database = await openGuarded(options);
-  const identity = identityOf(options.config);
+  const { config, logger, now } = options;
+  const present = identityOf(config);
+  if (await replaceSeed(database, config, now()))
+    logger.warn({ identity: present.receiptKey.id }, 'the database has a new identity seed');
   // Before `journal-head.json` is written with it.
-  await refuseOtherIdentity(database, identity);
+  await refuseOtherIdentity(database, present);
   const journal = await openWatch(options, database);
   // After the journal was compared, which an identity of before has authenticated.
-  await noteIdentity(database, identity, options.now());
-  await auditOldBooks(database, options.logger);
+  await noteIdentity(database, present, now());
+  await auditOldBooks(database, logger);
+  const identity = identityOf(config, await formerSeeds(database));
   return { database, journal, identity };
 }
 

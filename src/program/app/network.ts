@@ -118,7 +118,7 @@ export async function openNetwork(
       tunnels,
       peers: cluster.peers,
       registry,
-      consumerTag: createConsumerTag(identity.secret('consumers of tools')),
+      consumerTag: createConsumerTag(identity.secretAt('consumers of tools', 0)),
       waitMs: config.tunnel.waitMs,
       ...config.upstream,
     }),

@@ -28,7 +28,11 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   await mountAuthorization(phases, parts);
   await mountAdministration(phases, parts, protocols, analytics);
   await mountHealth(phases);
-  addKeySetRoute(access.http.server, [...money.receipts.jwks().keys, protocols.agents.cardKey.jwk]);
+  addKeySetRoute(access.http.server, [
+    ...money.receipts.jwks().keys,
+    protocols.agents.cardKey.jwk,
+    ...foundation.identity.formerKeys,
+  ]);
   const sweeper = openSweeper({ ...foundation, ledger: money.ledger }, sweptOf(phases, protocols, analytics), {
     everyMs: config.billing.sweepMs,
     longestLockMs: calls.longestLockMs,

@@ -23,10 +23,11 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
     outages.failed('provider of people', { err: error }, 'a sign-in at the provider of the company failed');
   const provider = createPeopleProvider({ config: own, elapsed, now, onError });
   const consumers: ConsumerStore = createConsumerStore(database, { now });
+  const store = createPeopleStore(database, { secret: identity.secrets('tokens of people'), now });
   const people: People = createPeople({
     config: own,
     provider,
-    store: createPeopleStore(database, { secret: identity.secret('tokens of people'), now }),
+    store,
     sessions,
     members,
     limits,
@@ -49,5 +50,5 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
     clearInterval(timer);
     await running;
   });
-  return { ...people, provider, onError };
+  return { ...people, provider, onError, reseal: store.reseal };
 }

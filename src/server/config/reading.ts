@@ -31,7 +31,11 @@ export interface ConfigReading {
 class MissingVariable extends WrongValue {}
 
 /** Secrets without which a command cannot find the gateway, its data or its identity. */
-const OF_THE_PLACE: ReadonlySet<string> = new Set(['database.url', 'server.identity_seed']);
+const OF_THE_PLACE: ReadonlySet<string> = new Set([
+  'database.url',
+  'server.identity_seed',
+  'server.previous_identity_seed',
+]);
 
 /**
  * Reads a value of the file. undefined if it is invalid, which adds a problem. null for a secret that is not needed and

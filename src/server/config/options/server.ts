@@ -94,6 +94,16 @@ export const SERVER = {
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
   }),
+  previous_identity_seed: optionalText({
+    env: 'TOLLGATE_PREVIOUS_IDENTITY_SEED',
+    secret: true,
+    absent: 'none',
+    takes: '32 bytes as 64 hex digits or as base64',
+    meaning:
+      'The seed that `identity_seed` replaces, for the time of the change. The database remembers it, sealed by the new one. While it is set, tokens and cookies that it made are accepted. See [Rotate the identity seed](run/rotate-identity.md).',
+    fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
+    normal: seedHex,
+  }),
   public_url: optionalText({
     env: 'TOLLGATE_PUBLIC_URL',
     absent: 'not known',
