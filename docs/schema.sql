@@ -21,10 +21,22 @@ CREATE TABLE account_limits (
   ever_since BIGINT,
   allowed_services TEXT,
   ask_above BIGINT,
+  tags TEXT,
+  tag_rules TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (account, subject)
 );
 
 CREATE INDEX account_limits_notify ON account_limits (account, subject) WHERE notifies = 1;
+
+CREATE TABLE account_notes (
+  id TEXT PRIMARY KEY,
+  account TEXT NOT NULL,
+  at BIGINT NOT NULL,
+  administrator TEXT NOT NULL,
+  text TEXT NOT NULL
+);
+
+CREATE INDEX account_notes_account ON account_notes (account, at);
 
 CREATE TABLE account_stripes (
   account TEXT NOT NULL,
@@ -33,6 +45,17 @@ CREATE TABLE account_stripes (
   locked BIGINT NOT NULL DEFAULT 0 CHECK (locked >= 0),
   PRIMARY KEY (account, stripe),
   CONSTRAINT account_stripes_available CHECK (available >= 0)
+);
+
+CREATE TABLE account_sums (
+  span BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  account TEXT NOT NULL,
+  requests BIGINT NOT NULL,
+  failed BIGINT NOT NULL,
+  charged BIGINT NOT NULL,
+  fee BIGINT NOT NULL,
+  PRIMARY KEY (span, at, account)
 );
 
 CREATE TABLE account_webhooks (
@@ -122,6 +145,7 @@ CREATE TABLE api_keys (
   counted_since BIGINT,
   client TEXT,
   ask_above BIGINT,
+  tags TEXT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
@@ -290,7 +314,7 @@ CREATE INDEX authorization_state_by_end ON authorization_state (expires_at);
 
 CREATE INDEX authorization_state_by_grant ON authorization_state (grant_key) WHERE grant_key IS NOT NULL;
 
-CREATE INDEX authorization_state_by_network ON authorization_state (network) WHERE network IS NOT NULL;
+CREATE INDEX authorization_state_by_network ON authorization_state (kind, network, expires_at) WHERE network IS NOT NULL;
 
 CREATE TABLE batch_lines (
   batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,
@@ -586,6 +610,21 @@ CREATE INDEX files_expire ON files (expires_at);
 
 CREATE INDEX files_of_account ON files (account, created_at, id);
 
+CREATE TABLE former_seeds (
+  -- Id of the key that signed receipts.
+  receipt_key TEXT PRIMARY KEY,
+  sealed TEXT NOT NULL,
+  -- Epoch milliseconds: when it became the seed of the database, and when it was replaced.
+  since BIGINT NOT NULL,
+  until BIGINT NOT NULL
+);
+
+CREATE TABLE gateway_reports (
+  id TEXT PRIMARY KEY,
+  at BIGINT NOT NULL,
+  report TEXT NOT NULL
+);
+
 CREATE TABLE "idempotency" (
   account TEXT NOT NULL,
   key TEXT NOT NULL,
@@ -821,6 +860,25 @@ CREATE INDEX offer_figures_changed ON offer_figures (changed_at);
 CREATE INDEX offer_figures_minutes ON offer_figures (minute) WHERE minute > 0;
 
 CREATE INDEX offer_figures_totals ON offer_figures (changed_at) WHERE minute = 0;
+
+CREATE TABLE offer_sums (
+  span BIGINT NOT NULL,
+  at BIGINT NOT NULL,
+  primitive TEXT NOT NULL,
+  service TEXT NOT NULL,
+  provider TEXT NOT NULL,
+  -- Why its calls failed: the code of the error. Empty for calls that were served.
+  cause TEXT NOT NULL,
+  requests BIGINT NOT NULL,
+  failed BIGINT NOT NULL,
+  charged BIGINT NOT NULL,
+  fee BIGINT NOT NULL,
+  -- The cost of those calls whose cost is known, and what the provider's share of these calls was.
+  cost BIGINT NOT NULL,
+  cost_base BIGINT NOT NULL,
+  tokens BIGINT NOT NULL,
+  PRIMARY KEY (span, at, primitive, service, provider, cause)
+);
 
 CREATE TABLE offers_seen (
   -- Id of the offer: primitive, provider and name.

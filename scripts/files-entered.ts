@@ -1,6 +1,6 @@
-// Counts the files of src/ that one call of each kind enters and their lines, by the engine's own coverage: starts a gateway with its
-// demo provider and makes each call six times. A file counts if each of the last five calls entered it, so that work
-// beside the calls does not count: node scripts/files-entered.ts [--names]
+// Counts the files of src/ that one call of each kind enters and their lines, by the engine's own coverage: starts a
+// gateway with its demo provider and makes each call six times. A file counts if each of the last five calls entered
+// it, so that work beside the calls does not count: node scripts/files-entered.ts [--names]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';

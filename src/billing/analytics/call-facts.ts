@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { TOKEN_PARTS } from '#billing/amounts';
+import { cost, METERS, type MicroUsd, type Rates, TOKEN_PARTS, type Usage } from '#billing/amounts';
+import { causeOf } from '#billing/call-end';
 import type { Row } from '#store';
 
 /** A range of UTC days in days since 1970-01-01. `last` is included. */
@@ -39,8 +40,10 @@ export interface CallFacts {
   readonly primitive: string;
   readonly service: string;
   readonly provider: string;
-  /** Whether the call was served. Otherwise it failed, and nothing was charged. */
-  readonly isServed: boolean;
+  /** Why the call failed, see causeOf; '' for a call that was served. */
+  readonly cause: string;
+  /** What the operator pays its vendor for the call, micro-USD; null if unknown. */
+  readonly cost: MicroUsd | null;
   readonly charged: bigint;
   readonly fee: bigint;
   readonly prompt: number;
@@ -70,7 +73,7 @@ type RecordFields = Readonly<Record<string, unknown>>;
  * Reads a resolved lock. Returns null for locks that are not the call of a user: the lock of a run, a lock whose call
  * continued under another lock, and calls of the gateway itself.
  */
-export function readCall(row: Row): CallFacts | null {
+export function readCall(row: Row, costOf: CostFinder): CallFacts | null {
   const account = row['account'] as string;
   if (NOBODY.has(account)) return null;
   const call = fieldsOf(row['lock_detail'] as string);
@@ -90,7 +93,8 @@ export function readCall(row: Row): CallFacts | null {
     primitive,
     service: textOf(run['service']) || nameOf(textOf(call['service'])),
     provider: (row['provider'] as string | null) ?? '',
-    isServed: row['state'] === 'settled' && run['outcome'] !== 'free',
+    cause: causeOf(row['state'] as string, call, run),
+    cost: row['state'] === 'settled' ? costOfCall(usage, run, costOf) : 0n,
     charged: row['charged'] as bigint,
     fee: row['fee'] as bigint,
     prompt: tokensOf(usage, 'prompt'),
@@ -103,6 +107,39 @@ export function readCall(row: Row): CallFacts | null {
     firstByteMs: countOf(run['firstByteMs']),
     durationMs: countOf(run['durationMs']),
   };
+}
+
+/** The cost of an offer for the operator: its rates, and those of service tiers. */
+export interface CostOfOffer {
+  readonly rates: Rates;
+  readonly serviceTiers: Readonly<Record<string, Rates>>;
+}
+
+/** Finds the cost of the offer of a provider, by the provider's name. null if it is unknown. */
+export type CostFinder = (providerName: string, service: string) => CostOfOffer | null;
+
+/** The cost of one offer. */
+export type OfferCost = readonly [providerName: string, service: string, cost: CostOfOffer];
+
+export function toCostFinder(costs: readonly OfferCost[]): CostFinder {
+  const known = new Map(costs.map(([provider, service, cost]) => [`${provider}\n${service}`, cost]));
+  return (provider, service) => known.get(`${provider}\n${service}`) ?? null;
+}
+
+/** What the vendor of a served call bills; null if the cost of its offer is unknown, 0 for a consumer's own key. */
+export function costOfCall(usage: RecordFields, run: RecordFields, costOf: CostFinder): MicroUsd | null {
+  if (run['ownKey'] === true) return 0n;
+  const known = costOf(textOf(run['providerName']), textOf(run['service']));
+  if (known === null) return null;
+  return cost(known.serviceTiers[textOf(run['serviceTier'])] ?? known.rates, unitsOf(usage, run));
+}
+
+/** The metered units. An offer without a price for cached tokens has them in `prompt`, and its vendor may have one. */
+function unitsOf(usage: RecordFields, run: RecordFields): Usage {
+  const units = Object.fromEntries(METERS.map((meter) => [meter, countOf(usage[meter])]));
+  const cached = units['input_cache_read'] === 0 ? Math.min(countOf(run['cached']), units['prompt']!) : 0;
+  const split = { ...units, prompt: units['prompt']! - cached, input_cache_read: units['input_cache_read']! + cached };
+  return Object.fromEntries(Object.entries(split).map(([meter, count]) => [meter, BigInt(count)]));
 }
 
 /** All tokens of the prompt or the completion. Billing counts those apart that have a price of their own. */

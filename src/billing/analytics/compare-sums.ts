@@ -14,6 +14,7 @@ const SQL = loadStatements(import.meta.url, './sql/compare-sums.sql', [
   'compareMarket',
   'compareUsers',
   'compareTags',
+  'compareOffers',
   'comparePreviousDays',
   'compareUserCounts',
   'compareKnownCounts',
@@ -42,6 +43,10 @@ const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row)
     statement: SQL.compareTags,
     say: (row) =>
       `${dateOf(Number(row['day']))}, ${row['account']}: ${differences(row)} more of the tag ${row['tag']} than in all`,
+  },
+  {
+    statement: SQL.compareOffers,
+    say: (row) => `${dateOf(Number(row['day']))}, ${row['name']}: ${differences(row)} more in the console than in all`,
   },
   {
     statement: SQL.compareUsers,

@@ -21,7 +21,25 @@ export {
   findUsage,
   periodOf,
 } from './own-usage.ts';
-export { type CostOfOffer, type OfferCalls, sumOfferCalls } from './offer-calls.ts';
+export type { CostOfOffer, OfferCost } from './call-facts.ts';
+export {
+  boundsOf,
+  CONSOLE_RANGES,
+  type ConsoleRange,
+  type ConsoleSums,
+  findAccountSums,
+  findAsOf,
+  findAttempts,
+  findOfferSums,
+  findRestingMoney,
+  findTimeSums,
+  marginOf,
+  NO_CALLS,
+  type OfferSums,
+  plus,
+  type RestingMoney,
+} from './console-figures.ts';
+export { type OfferCalls, sumOfferCalls } from './offer-calls.ts';
 export { createOldUsage, findCursors, findState } from './roll-up-state.ts';
 export { type RollUp, createRollUp } from './roll-up.ts';
 export { type PublicRange, recentUsers } from './shown-days.ts';

@@ -1,7 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { cost, METERS, type MicroUsd, type Rates, type Usage } from '#billing';
+import type { MicroUsd } from '#billing';
 import { loadStatements, type Database, type Row } from '#store';
-import { countOf, DAY_MS, type DayRange, fieldsOf, nameOf, textOf, tokensOf } from './call-facts.ts';
+import {
+  type CostFinder,
+  type CostOfOffer,
+  costOfCall,
+  countOf,
+  DAY_MS,
+  type DayRange,
+  fieldsOf,
+  nameOf,
+  textOf,
+  tokensOf,
+} from './call-facts.ts';
 
 /** The calls of one offer on one day, as its vendor may have billed them. */
 export interface OfferCalls {
@@ -36,12 +47,6 @@ export interface OfferCalls {
   cost: MicroUsd | null;
 }
 
-/** The cost of an offer for the operator: its rates, and those of service tiers. */
-export interface CostOfOffer {
-  readonly rates: Rates;
-  readonly serviceTiers: Readonly<Record<string, Rates>>;
-}
-
 const SQL = loadStatements(import.meta.url, './sql/offer-calls.sql', ['callsResolvedIn']);
 /** About 2 ms on the event loop. */
 const PAGE = 250;
@@ -54,7 +59,7 @@ const PAGE = 250;
 export function sumOfferCalls(
   database: Pick<Database, 'snapshot'>,
   { first, last }: DayRange,
-  costOf: (provider: string, service: string) => CostOfOffer | null,
+  costOf: CostFinder,
 ): Promise<readonly OfferCalls[]> {
   return database.snapshot(async (query) => {
     const sums = new Map<string, OfferCalls>();
@@ -102,7 +107,7 @@ const noCalls = (day: number, provider: string, service: string, known: CostOfOf
 function addCall(
   row: Row,
   sumsOf: (day: number, provider: string, service: string) => OfferCalls,
-  costOf: (provider: string, service: string) => CostOfOffer | null,
+  costOf: CostFinder,
 ): void {
   const call = fieldsOf(row['lock_detail'] as string);
   const run = fieldsOf(row['detail'] as string | null);
@@ -141,15 +146,6 @@ function addCall(
   sums.reasoning += countOf(run['reasoning']);
   sums.charged += row['charged'] as bigint;
   sums.fee += row['fee'] as bigint;
-  const known = costOf(provider, service);
-  if (known !== null && sums.cost !== null)
-    sums.cost += cost(known.serviceTiers[textOf(run['serviceTier'])] ?? known.rates, unitsOf(usage, run));
-}
-
-/** The metered units. An offer without a price for cached tokens has them in `prompt`, and its vendor may have one. */
-function unitsOf(usage: Readonly<Record<string, unknown>>, run: Readonly<Record<string, unknown>>): Usage {
-  const units = Object.fromEntries(METERS.map((meter) => [meter, countOf(usage[meter])]));
-  const cached = units['input_cache_read'] === 0 ? Math.min(countOf(run['cached']), units['prompt']!) : 0;
-  const split = { ...units, prompt: units['prompt']! - cached, input_cache_read: units['input_cache_read']! + cached };
-  return Object.fromEntries(Object.entries(split).map(([meter, count]) => [meter, BigInt(count)]));
+  const cost = costOfCall(usage, run, costOf);
+  if (cost !== null && sums.cost !== null) sums.cost += cost;
 }

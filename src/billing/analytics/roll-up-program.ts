@@ -1,6 +1,6 @@
 import { loadStatements, type Prepare, type Row } from '#store';
 import { resolvedInLog, type JournalPlace } from '#billing/resolved';
-import { readCall } from './call-facts.ts';
+import { type OfferCost, readCall, toCostFinder } from './call-facts.ts';
 import { SumsOfCalls, type Sums } from './sums.ts';
 
 /** A part of the journal: the sums of its calls, and the place where it ends. */
@@ -19,17 +19,25 @@ export interface RequestedPart {
   readonly most: number;
 }
 
+/** What the sums need beside the journal. Plain data, so that it can be sent to another thread. */
+export interface SumsContext {
+  /** See SumsOfCalls. */
+  readonly hoursFrom: number;
+  readonly costs: readonly OfferCost[];
+}
+
 const SQL = loadStatements(import.meta.url, './sql/roll-up.sql', ['findResolved']);
 
 /** Reads a part of the log file beside the embedded database, and adds its calls up. */
 export function run(prepare: Prepare, args: unknown, folder: string): ReadPart {
-  const { from, most } = args as RequestedPart;
+  const { from, most, hoursFrom, costs } = args as RequestedPart & SumsContext;
   const { ids, places, groups, hasMore } = resolvedInLog(prepare, folder, from, most);
   const find = prepare(SQL.findResolved);
-  const sums = new SumsOfCalls();
+  const sums = new SumsOfCalls(hoursFrom);
+  const costOf = toCostFinder(costs);
   for (const id of ids) {
     const row = find.get(id) as Row | undefined;
-    const call = row && readCall(row);
+    const call = row && readCall(row, costOf);
     if (call) sums.add(call);
   }
   return { sums: sums.sums(), places, calls: ids.length, groups, hasMore };

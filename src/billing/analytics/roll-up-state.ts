@@ -1,6 +1,7 @@
 import { loadStatements, type Database, type Query } from '#store';
 import type { JournalPlace } from '#billing/resolved';
 import { DAY_MS } from './call-facts.ts';
+import { firstHour } from './sums.ts';
 
 /** The progress of the roll-up. */
 export interface RollUpState {
@@ -24,6 +25,8 @@ const SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'deleteOldTags',
   'deleteOldTimes',
   'deleteOldAttempts',
+  'deleteOldAccountSums',
+  'deleteOldOfferSums',
   'stepVersion',
   'forgetCursors',
 ]);
@@ -88,6 +91,8 @@ export function createOldUsage({ database, now, days }: OldUsageOptions) {
         { statement: SQL.deleteOldTags, params: [first, batch] },
         { statement: SQL.deleteOldTimes, params: [today - TIMES_DAYS + 1, batch] },
         { statement: SQL.deleteOldAttempts, params: [today - TIMES_DAYS + 1, batch] },
+        { statement: SQL.deleteOldAccountSums, params: [first, firstHour(now()), batch] },
+        { statement: SQL.deleteOldOfferSums, params: [first, firstHour(now()), batch] },
       ]);
       return Math.max(...removed.map((rows) => rows.length));
     },

@@ -11,10 +11,10 @@ import {
 } from '#store';
 import { resolvedInGroups, type JournalPlace } from '#billing/resolved';
 import { COUNT_KNOWN_ACCOUNTS } from './known-accounts.ts';
-import type { ReadPart, RequestedPart } from './roll-up-program.ts';
+import type { ReadPart, RequestedPart, SumsContext } from './roll-up-program.ts';
 import { type Cursors, findCursors, findState, forgetSums, type RollUpState } from './roll-up-state.ts';
-import { rowsText, type SumRow, type Sums, SumsOfCalls } from './sums.ts';
-import { readCall } from './call-facts.ts';
+import { firstHour, rowsText, type SumRow, type Sums, SumsOfCalls } from './sums.ts';
+import { type OfferCost, readCall, toCostFinder } from './call-facts.ts';
 
 interface RollUpOptions {
   readonly database: Database;
@@ -26,6 +26,8 @@ interface RollUpOptions {
   readonly onError: (error: unknown) => void;
   /** The last group of the journal that this process knows of. null: unknown, so the journal is read. */
   readonly end?: () => number | null;
+  /** The offers whose cost for the operator is known. Calls get their cost when they are added up. Default none. */
+  readonly costs?: () => readonly OfferCost[];
   /** About the most calls that one transaction adds. */
   readonly callsMax?: number;
 }
@@ -53,6 +55,8 @@ const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'clearUsageDays',
   'clearTagDays',
   'clearListingDays',
+  'clearOfferSums',
+  'clearAccountSums',
   'clearTimes',
   'clearMarketDays',
   'clearActiveUsers',
@@ -64,6 +68,8 @@ const ROLL_UP_SQL = loadStatements(import.meta.url, './sql/roll-up.sql', [
   'addListingDays',
   'addTimes',
   'addMarketDays',
+  'addOfferSums',
+  'addAccountSums',
   'addActiveUsers',
   'linkActiveUsers',
   'countActiveUsers',
@@ -73,6 +79,8 @@ const CLEAR = [
   ROLL_UP_SQL.clearUsageDays,
   ROLL_UP_SQL.clearTagDays,
   ROLL_UP_SQL.clearListingDays,
+  ROLL_UP_SQL.clearOfferSums,
+  ROLL_UP_SQL.clearAccountSums,
   ROLL_UP_SQL.clearTimes,
   ROLL_UP_SQL.clearMarketDays,
   ROLL_UP_SQL.clearActiveUsers,
@@ -86,6 +94,8 @@ const ADD: readonly (readonly [Exclude<keyof Sums, 'asOf'>, Statement])[] = [
   ['listings', ROLL_UP_SQL.addListingDays],
   ['times', ROLL_UP_SQL.addTimes],
   ['market', ROLL_UP_SQL.addMarketDays],
+  ['offers', ROLL_UP_SQL.addOfferSums],
+  ['accounts', ROLL_UP_SQL.addAccountSums],
   ['activeUsers', ROLL_UP_SQL.addActiveUsers],
   ['activeUsers', ROLL_UP_SQL.linkActiveUsers],
   ['knownUsers', KNOWN_ACCOUNTS_SQL.addKnownUsers],
@@ -115,7 +125,7 @@ const RECENT = 0.75;
  * is killed or several gateways do this. The transaction of a slower gateway finds another version and is rolled back.
  */
 export function createRollUp(options: RollUpOptions): RollUp {
-  const { database, now, everyMs, onError, end = () => null, callsMax = CALLS_MAX } = options;
+  const { database, now, everyMs, onError, end = () => null, costs = () => [], callsMax = CALLS_MAX } = options;
   let seen: number | null = null;
   let rebuilds = 0;
   let isAsked = false;
@@ -138,7 +148,7 @@ export function createRollUp(options: RollUpOptions): RollUp {
       if (!isRequested && database.engine === 'postgres' && (await isRecent())) return;
       for (;;) {
         const begun = performance.now();
-        const hasMore = await rollUpPart(database, callsMax, now);
+        const hasMore = await rollUpPart(database, callsMax, { now, costs });
         parts += 1;
         if (!hasMore || closed.aborted) break;
         if (!isRequested) {
@@ -170,10 +180,15 @@ export function createRollUp(options: RollUpOptions): RollUp {
 }
 
 /** Adds one part of the journal. Resolves with whether the journal has more. */
-async function rollUpPart(database: Database, callsMax: number, now: () => number): Promise<boolean> {
+async function rollUpPart(
+  database: Database,
+  callsMax: number,
+  { now, costs }: { readonly now: () => number; readonly costs: () => readonly OfferCost[] },
+): Promise<boolean> {
+  const context = { hoursFrom: firstHour(now()), costs: costs() };
   const { state, cursors, part } = await database.snapshot(async (query, program) => {
     const places = await findCursors(query);
-    const read = await readPart(query, program, places, callsMax);
+    const read = await readPart(query, program, { places, most: callsMax, ...context });
     return { state: await findState(query), cursors: places, part: read };
   });
   if (part.calls === 0 && part.groups < GROUPS_MAX && !part.hasMore) return false;
@@ -214,19 +229,24 @@ const PAGE = 250;
 async function readPart(
   query: Query,
   program: RunProgram | null,
-  from: ReadonlyMap<string, JournalPlace>,
-  most: number,
+  {
+    places: from,
+    most,
+    hoursFrom,
+    costs,
+  }: SumsContext & { readonly places: ReadonlyMap<string, JournalPlace>; readonly most: number },
 ): Promise<ReadPart> {
   if (program) {
-    const part: RequestedPart = { from: [...from.values()][0] ?? null, most };
+    const part: RequestedPart & SumsContext = { from: [...from.values()][0] ?? null, most, hoursFrom, costs };
     return (await program(PROGRAM, part)) as ReadPart;
   }
   const { ids, places, groups, hasMore } = await resolvedInGroups(query, from, most);
-  const sums = new SumsOfCalls();
+  const sums = new SumsOfCalls(hoursFrom);
+  const costOf = toCostFinder(costs);
   for (let begin = 0; begin < ids.length; begin += PAGE) {
     const page = ids.slice(begin, begin + PAGE).map((id) => [id]);
     for (const row of await query(ROLL_UP_SQL.findManyResolved, [rowsText(page)])) {
-      const call = readCall(row);
+      const call = readCall(row, costOf);
       if (call) sums.add(call);
     }
     // Lets other work of the event loop run in between.

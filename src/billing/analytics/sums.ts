@@ -1,4 +1,4 @@
-import { hashOf, isWallet, type CallFacts } from './call-facts.ts';
+import { DAY_MS, hashOf, isWallet, type CallFacts } from './call-facts.ts';
 
 /**
  * A row of a table of sums in the form of a statement's parameter: first its key, then its figures. Amounts are decimal
@@ -13,6 +13,8 @@ export interface Sums {
   readonly listings: readonly SumRow[];
   readonly times: readonly SumRow[];
   readonly market: readonly SumRow[];
+  readonly offers: readonly SumRow[];
+  readonly accounts: readonly SumRow[];
   readonly activeUsers: readonly SumRow[];
   readonly knownUsers: readonly SumRow[];
   /** When the newest of the calls was resolved, in epoch milliseconds. 0 without calls. */
@@ -25,6 +27,10 @@ interface Figures {
   failed: number;
   charged: bigint;
   fee: bigint;
+  /** The cost of the calls whose cost is known, also of those that failed here and that the vendor bills. */
+  cost: bigint;
+  /** What was charged for these, without the fee. */
+  costBase: bigint;
   prompt: number;
   completion: number;
   reasoning: number;
@@ -59,11 +65,19 @@ export class SumsOfCalls {
   readonly #tags = new Map<string, Keyed>();
   readonly #listings = new Map<string, Keyed>();
   readonly #market = new Map<string, Keyed>();
+  readonly #offers = new Map<string, Keyed>();
+  readonly #accounts = new Map<string, Keyed>();
+  readonly #hoursFrom: number;
   readonly #times = new Map<string, Times>();
   readonly #hashes = new Map<string, bigint>();
   readonly #activeUsers = new Map<string, SumRow>();
   readonly #knownUsers = new Map<string, { readonly account: string; since: number }>();
   #asOf = 0;
+
+  /** `hoursFrom`: calls of this hour and later are summed up by hour, too; an hour since 1970-01-01 UTC. */
+  constructor(hoursFrom: number) {
+    this.#hoursFrom = hoursFrom;
+  }
 
   add(call: CallFacts): void {
     const { account, day, key, primitive, service, provider } = call;
@@ -75,8 +89,11 @@ export class SumsOfCalls {
     for (const figures of counted.figures) count(figures, call);
     for (const [tag, value] of call.tags)
       count(figuresOf(this.#tags, [account, tag, day, value, key, primitive, service, provider]), call);
+    this.#countSpan(DAY, day, call);
+    const hour = Math.floor(call.at / HOUR_MS);
+    if (hour >= this.#hoursFrom) this.#countSpan(HOUR, hour, call);
     this.#countUser(call);
-    if (!call.isServed) return;
+    if (call.cause !== '') return;
     countTime(counted.firstByte, call.firstByteMs);
     countTime(counted.duration, call.durationMs);
   }
@@ -104,6 +121,12 @@ export class SumsOfCalls {
     };
   }
 
+  #countSpan(span: Span, at: number, call: CallFacts): void {
+    const { account, primitive, service, provider, cause } = call;
+    count(figuresOf(this.#offers, [span, at, primitive, service, provider, cause]), call);
+    count(figuresOf(this.#accounts, [span, at, account]), call);
+  }
+
   /** The sums of all added calls. */
   sums(): Sums {
     const rows = (table: ReadonlyMap<string, Keyed>, figures: (each: Figures) => SumRow) =>
@@ -113,6 +136,8 @@ export class SumsOfCalls {
       tags: rows(this.#tags, usageFigures),
       listings: rows(this.#listings, listingFigures),
       market: rows(this.#market, marketFigures),
+      offers: rows(this.#offers, offerFigures),
+      accounts: rows(this.#accounts, accountFigures),
       times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(keyed)))).map(
         ([, { key, calls }]) => [...key, calls],
       ),
@@ -126,10 +151,10 @@ export class SumsOfCalls {
     };
   }
 
-  #countUser({ account, day, isServed }: CallFacts): void {
+  #countUser({ account, day, cause }: CallFacts): void {
     let hash = this.#hashes.get(account);
     if (hash === undefined) this.#hashes.set(account, (hash = hashOf(account)));
-    if (isServed) this.#activeUsers.set(`${day} ${hash}`, [day, `${hash}`]);
+    if (cause === '') this.#activeUsers.set(`${day} ${hash}`, [day, `${hash}`]);
     const known = this.#knownUsers.get(`${hash}`);
     if (known === undefined) this.#knownUsers.set(`${hash}`, { account, since: day });
     else if (day < known.since) known.since = day;
@@ -159,7 +184,11 @@ function figuresOf(table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): 
 }
 
 function count(figures: Figures, call: CallFacts): void {
-  if (!call.isServed) {
+  if (call.cost !== null) {
+    figures.cost += call.cost;
+    figures.costBase += call.charged - call.fee;
+  }
+  if (call.cause !== '') {
     figures.failed += 1;
     return;
   }
@@ -183,6 +212,8 @@ const noFigures = (): Figures => ({
   failed: 0,
   charged: 0n,
   fee: 0n,
+  cost: 0n,
+  costBase: 0n,
   prompt: 0,
   completion: 0,
   reasoning: 0,
@@ -229,6 +260,33 @@ const marketFigures = (figures: Figures): SumRow => [
   figures.reasoning,
   figures.cached,
 ];
+
+const offerFigures = (figures: Figures): SumRow => [
+  figures.requests,
+  figures.failed,
+  `${figures.charged}`,
+  `${figures.fee}`,
+  `${figures.cost}`,
+  `${figures.costBase}`,
+  figures.prompt + figures.completion,
+];
+
+const accountFigures = (figures: Figures): SumRow => [
+  figures.requests,
+  figures.failed,
+  `${figures.charged}`,
+  `${figures.fee}`,
+];
+
+/** The lengths of time of the sums of offers and accounts, as their tables name them. */
+export const HOUR = 0;
+export const DAY = 1;
+export type Span = typeof HOUR | typeof DAY;
+export const HOUR_MS = DAY_MS / 24;
+/** The hours for which there are sums, before this one. */
+const HOURS = 72;
+/** The first hour that is still summed up by itself at `now`, in epoch milliseconds. */
+export const firstHour = (now: number): number => Math.floor(now / HOUR_MS) - HOURS;
 
 /** Four buckets per doubling, so a quantile is within 10 % of the measured times. */
 const PER_DOUBLING = 4;

@@ -75,7 +75,7 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
   if (url === null) return null;
   const { againMs = AGAIN_MS, retryMs = RETRY_MS, onLost = () => {} } = options;
   const receiver = withoutCredentials(url);
-  const beginnings = LEVELS[level].map((one) => `{"level":"${one}"`);
+  const beginnings = beginningsOf(level);
   const known = new Map<string, { postedAt: number; missed: number }>();
   const heavy: Alert[] = [];
   const light: Alert[] = [];
@@ -128,19 +128,15 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
 
   return {
     take(line) {
-      const isOfLevel = beginnings.some((beginning) => line.startsWith(beginning));
-      if (!isOfLevel && !line.includes(WANTED)) return;
-      const { level: own, time, msg, alert: isWanted, ...facts } = parse(line);
-      if (!isOfLevel && isWanted !== true) return;
-      const message = String(msg);
-      const at = Number(time);
-      const about = JSON.stringify([message, ...SUBJECTS.map((subject) => facts[subject])]);
+      const read = readAlert(line, beginnings);
+      if (read === null) return;
+      const { level: own, at, message, facts, about } = read;
       const before = known.get(about);
       if (before !== undefined && at - before.postedAt < againMs) return void (before.missed += 1);
       if (known.size >= KNOWN_MAX) known.clear();
       known.set(about, { postedAt: at, missed: 0 });
       const repeated = before?.missed ?? 0;
-      enqueue({ level: String(own), time: new Date(at).toISOString(), message, repeated, facts });
+      enqueue({ level: own, time: new Date(at).toISOString(), message, repeated, facts });
     },
     async close() {
       const cut = setTimeout(() => ended.abort(), CLOSE_MS);
@@ -149,6 +145,35 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
     },
   };
 }
+
+/** How lines of these levels begin. */
+export const beginningsOf = (level: Config['alerts']['level']): readonly string[] =>
+  LEVELS[level].map((one) => `{"level":"${one}"`);
+
+interface AlertLine {
+  readonly level: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly message: string;
+  readonly facts: Readonly<Record<string, unknown>>;
+  /** The same for lines with the same message about the same subject. */
+  readonly about: string;
+}
+
+/** Reads a line of the log. null if it is no alert: of another level, without the member `alert`. */
+export function readAlert(line: string, beginnings: readonly string[]): AlertLine | null {
+  const isOfLevel = beginnings.some((beginning) => line.startsWith(beginning));
+  if (!isOfLevel && !line.includes(WANTED)) return null;
+  const { level, time, msg, alert: isWanted, ...facts } = parse(line);
+  if (!isOfLevel && isWanted !== true) return null;
+  const message = String(msg);
+  const about = JSON.stringify([message, ...SUBJECTS.map((subject) => facts[subject])]);
+  return { level: String(level), at: Number(time), message, facts, about };
+}
+
+/** The facts of an alert that say what it is about, such as its provider. */
+export const subjectOf = (facts: Readonly<Record<string, unknown>>): string =>
+  SUBJECTS.flatMap((subject) => (facts[subject] === undefined ? [] : [String(facts[subject])])).join(' ');
 
 /** Whether a retry would be refused again. */
 const isRefused = (status: number): boolean => status >= 400 && status < 500 && status !== 408 && status !== 429;

@@ -2,13 +2,15 @@ import { setImmediate as turn, setTimeout as pause } from 'node:timers/promises'
 import type { Config } from '#config';
 import { BOUNDS, foreignObject, isObject, readStart } from '#wire';
 import { createAlerts } from './alerts.ts';
+import { createRaisedAlerts, type RaisedAlerts } from './raised-alerts.ts';
 import type { Logger } from './logger.ts';
 import { otlpReceiver, otlpResource, otlpAttributes, toLogRecord } from './otlp.ts';
 
-/** The receivers of the log besides the standard output: alerts, and a collector. */
+/** The receivers of the log besides the standard output: alerts, those of the console, and a collector. */
 interface LogReceivers {
-  /** For `also` of a logger; undefined if there is no other receiver. */
-  readonly take: ((line: string) => void) | undefined;
+  /** For `also` of a logger. */
+  readonly take: (line: string) => void;
+  readonly raised: RaisedAlerts;
   /** Number of lines that the collector did not get, since the start. */
   lost(): number;
   /** Waits a few seconds until waiting lines are sent. */
@@ -24,9 +26,11 @@ export function createLogReceivers(config: Config, version: string, logger: () =
     version,
     onLost: (lost) => logger().warn(lost, 'lines of the log could not be sent'),
   });
-  const takers = [alerts, collector].flatMap((one) => (one === null ? [] : [one.take]));
+  const raised = createRaisedAlerts();
+  const takers = [alerts, raised, collector].flatMap((one) => (one === null ? [] : [one.take]));
   return {
-    take: takers.length === 0 ? undefined : (line) => takers.forEach((take) => take(line)),
+    take: (line) => takers.forEach((take) => take(line)),
+    raised,
     lost: () => collector?.lost() ?? 0,
     async close() {
       await Promise.all([alerts?.close(), collector?.close()]);

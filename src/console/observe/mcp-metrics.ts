@@ -3,11 +3,12 @@ import { getOrInsert, type UpstreamFailure } from '#wire';
 import { OWN_ACCOUNT } from '#accounts';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
-import { codeOf, labelOfError } from './answer-error.ts';
+import { codeOf } from '#billing/call-end';
 import { labelOfFailure, type AttemptTime, type CallOutcome, statusOf } from './observer.ts';
 import { mcpMethodOf } from './mcp-span.ts';
 import { gauges, histograms, histogramSeries, type HistogramSeries } from './prometheus.ts';
 import {
+  labelOfError,
   OTHER,
   ofRequest,
   REQUEST_LABELS,

@@ -1,5 +1,5 @@
+import { codeOf } from '#billing/call-end';
 import type { Call } from '#call';
-import { codeOf } from './answer-error.ts';
 import type { CallOutcome } from './observer.ts';
 import { OPERATIONS } from './offer-series.ts';
 

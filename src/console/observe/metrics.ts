@@ -17,10 +17,16 @@ import {
   Registry,
   orSilent,
 } from './prometheus.ts';
-import { labelOfError } from './answer-error.ts';
 import { type CallOutcome, type CallSink, labelOfFailure, statusOf } from './observer.ts';
 import type { Offer } from '#catalog';
-import { createOfferSeries, type Labels, type OfferSeries, OTHER, SERVICE_LABELS } from './offer-series.ts';
+import {
+  createOfferSeries,
+  labelOfError,
+  type Labels,
+  type OfferSeries,
+  OTHER,
+  SERVICE_LABELS,
+} from './offer-series.ts';
 import type { OfferAttempts, RunningAttempts } from './running-attempts.ts';
 
 const COMMIT_S = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5];

@@ -1,9 +1,9 @@
 import type { UpstreamFailure } from '#wire';
 import type { EndFrame, LockResolution } from '#billing';
+import { answerErrorOf, OTHER_ERROR } from '#billing/call-end';
 import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#call';
 import type { Offer } from '#catalog';
 import { HTTP_ERRORS, toGatewayError } from '#http';
-import { answerErrorOf, OTHER_ERROR } from './answer-error.ts';
 import { createRunningAttempts, type RunningAttempt, type RunningAttempts } from './running-attempts.ts';
 
 /** The time of one attempt, in milliseconds. It began `beganMs` after the start of its call. */

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { completionTokens, promptTokens, type Settlement, type Usage } from '#billing';
+import { codeOf, OTHER_ERROR } from '#billing/call-end';
 import type { Primitive } from '#config';
 import type { Offer } from '#catalog';
 import {
@@ -39,6 +40,15 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
 const STRANGERS_MAX = 50;
 /** Label of everything without its own series. */
 export const OTHER = 'other';
+
+/** Codes that JSON-RPC and MCP define. Servers may invent others, and each of those would add a series. */
+const NAMED_CODES: ReadonlySet<string> = new Set(
+  [-32700, -32600, -32601, -32602, -32603, -32000, -32001, -32002, -32020, -32021, -32022, -32042].map(String),
+);
+
+/** The error type as a metric label with few possible values. */
+export const labelOfError = (type: string): string =>
+  codeOf(type) !== null && !NAMED_CODES.has(type) ? OTHER_ERROR : type;
 
 export type Labels = Readonly<Record<string, string>>;
 type CountedOffer = Pick<Offer, 'id' | 'primitive' | 'service' | 'provider'>;

@@ -11,8 +11,9 @@ import {
 } from '#auth';
 import { createConsumerStore } from '#accounts';
 import { listBooks } from '#chains';
+import { type Catalog, isOwn } from '#catalog';
 import { isSeenProvider, listProviders } from '#network';
-import { metricsRoutes, readCallsNow, shareText } from '#observe';
+import { type GatewayReports, metricsRoutes, readCallsNow, shareText } from '#observe';
 import {
   adminFiguresRoutes,
   adminUsageRoutes,
@@ -25,7 +26,7 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, reconciliationRoutes } from '#pages/administration';
+import { type Archives, overviewRoutes, reconciliationRoutes } from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
@@ -42,7 +43,7 @@ export async function mountAdministration(
   phases: Phases,
   parts: AccountParts,
   { endCall }: Protocols,
-  { rollUp }: Analytics,
+  { rollUp, gateways }: Analytics & { readonly gateways: GatewayReports },
 ): Promise<void> {
   const { config, database, identity, networks, options, logger, outages, now, elapsed } = phases.foundation;
   const { metrics, lastFailures } = phases.observers;
@@ -113,6 +114,15 @@ export async function mountAdministration(
     listed: listedProviders(config),
     now,
   });
+  const overview = overviewRoutes({
+    gate,
+    database,
+    consumers,
+    providerNames: () => providerNames(database, catalog),
+    ownProviders: () => new Set(catalog.offers().flatMap((offer) => (isOwn(offer) ? [offer.provider.id] : []))),
+    gateways,
+    now,
+  });
   const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
@@ -126,6 +136,7 @@ export async function mountAdministration(
     archives: archiveRoutes({ gate, archives }),
     reload,
     reconciliation,
+    overview,
   };
   const onError = (error: unknown) =>
     outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');
@@ -165,3 +176,16 @@ function openArchives({ foundation, money }: Phases): Archives {
 
 /** An archive takes a third of the time of the event loop at most, in turns of a few milliseconds. */
 const ARCHIVE_REST_TIMES = 2;
+
+/** Names of the providers that are or were here. */
+async function providerNames(
+  database: Phases['foundation']['database'],
+  catalog: Pick<Catalog, 'offers'>,
+): Promise<ReadonlyMap<string, string>> {
+  const seen = await listProviders(database, { limit: PROVIDERS_MAX, offset: 0 });
+  return new Map([
+    ...seen.flatMap(({ provider, name }) => (name === null ? [] : [[provider, name] as const])),
+    ...catalog.offers().map(({ provider }) => [provider.id, provider.name] as const),
+  ]);
+}
+const PROVIDERS_MAX = 1_000;

@@ -8,6 +8,7 @@ import {
   adminUsageRoutes,
   archiveRoutes,
   receiptOfRecord,
+  overviewRoutes,
   reconciliationRoutes,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
@@ -121,10 +122,28 @@ export async function openAdministration(
     listed: listedProviders(config),
     now,
   });
+  const overview = overviewRoutes({
+    gate,
+    database,
+    consumers,
+    providerNames: async () => {
+      const seen = await listProviders(database, { limit: PROVIDERS_MAX, offset: 0 });
+      const own = config.services.map(({ service: { providerName } }) => providerName);
+      return new Map([
+        ...seen.flatMap(({ provider, name }) => (name === null ? [] : [[provider, name] as const])),
+        ...own.map((name) => [identityOf(config).providerId(name), name] as const),
+      ]);
+    },
+    ownProviders: () =>
+      new Set(config.services.map(({ service }) => identityOf(config).providerId(service.providerName))),
+    // No gateway runs.
+    gateways: { all: async () => [] },
+    now,
+  });
   logActs(server, { log, onError: (error) => warn(String(error)) });
   await mount(
     server,
-    { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }), reconciliation },
+    { admin, usage, providers, administrators, archives: archiveRoutes({ gate, archives }), reconciliation, overview },
     { prefix: '/admin/v1' },
   );
   const whole = resources.move();
@@ -140,3 +159,5 @@ export async function openAdministration(
     close: () => whole.disposeAsync(),
   };
 }
+
+const PROVIDERS_MAX = 1_000;

@@ -3,12 +3,13 @@ import { GatewayError } from '#errors';
 import { type LockRecord, type Receipt, type ReceiptSigner, registeredArchives } from '#billing';
 import type { ArchiveProgress, ArchiveRun } from '#billing/archive';
 import { createRollUp, findCursors } from '#analytics';
+import { costsOf, paidOfferOf } from './paid-offers.ts';
 import type { Config } from '#config';
 import type { AskedArchive, ArchiveRunView, Archives } from '#pages/administration';
 import type { OpenDatabase } from '#store';
 
 interface ArchivesOptions {
-  readonly config: Pick<Config, 'dataDir' | 'tasks'>;
+  readonly config: Pick<Config, 'dataDir' | 'tasks' | 'services'>;
   readonly database: OpenDatabase;
   /** Read only when an archive is made, because it may create the file of the identity. */
   readonly signer: () => ReceiptSigner;
@@ -37,7 +38,13 @@ export function createArchives(options: ArchivesOptions): Archives & {
   /** The figures must have the calls before these leave the tables. */
   const count = async () => {
     let failure: Error | null = null;
-    const rollUp = createRollUp({ database, now, everyMs: null, onError: (error) => (failure = toError(error)) });
+    const rollUp = createRollUp({
+      database,
+      now,
+      everyMs: null,
+      costs: () => costsOf(config.services.flatMap(paidOfferOf)),
+      onError: (error) => (failure = toError(error)),
+    });
     await rollUp.run();
     await rollUp.close();
     if (failure !== null) throw failure as Error;

@@ -6,12 +6,13 @@ import {
   recentUsers,
   type RollUp,
 } from '#analytics';
-import type { OfferFigures } from '#catalog';
+import type { Catalog, OfferFigures } from '#catalog';
 import type { DueWorker } from '#store';
 import { createFigurePages, ownFiguresRoutes, publicFiguresRoutes } from '#pages';
 import type { Phases } from './calls.ts';
 import type { Foundation } from './foundation.ts';
 import { API, mount } from './mount.ts';
+import { costsOf, paidOfferOfCatalog } from './paid-offers.ts';
 import type { Swept } from './sweeper.ts';
 
 const ACCOUNTS_MS = 60_000;
@@ -26,7 +27,11 @@ export interface Analytics {
 }
 
 /** The figures of calls by day, and the count of new accounts. Both follow the journal. */
-export async function openAnalytics(foundation: Foundation, health: OfferFigures): Promise<Analytics> {
+export async function openAnalytics(
+  foundation: Foundation,
+  health: OfferFigures,
+  catalog: Pick<Catalog, 'offers'>,
+): Promise<Analytics> {
   const { config, database, outages, resources, now } = foundation;
   const { everyMs, retentionDays } = config.analytics;
   const isOff = everyMs === 0;
@@ -34,6 +39,7 @@ export async function openAnalytics(foundation: Foundation, health: OfferFigures
     database,
     now,
     everyMs: isOff ? null : everyMs,
+    costs: () => costsOf(catalog.offers().flatMap(paidOfferOfCatalog)),
     onError: (error) =>
       outages.failed('figures', { err: error }, 'calls cannot be added to the figures; it is tried again'),
     ...(database.engine === 'sqlite' ? { end: () => database.log.head.n } : {}),

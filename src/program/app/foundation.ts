@@ -3,7 +3,14 @@ import type { ServerOptions } from '#http';
 import { type Offer, offersFromConfig, withFirstSeen } from '#catalog';
 import type { Config, NamedDifferences } from '#config';
 import { GatewayError, GatewayStopping } from '#errors';
-import { createLogger, createLogReceivers, createOutageLog, type Logger, type OutageLog } from '#observe';
+import {
+  createLogger,
+  createLogReceivers,
+  createOutageLog,
+  type Logger,
+  type OutageLog,
+  type RaisedAlerts,
+} from '#observe';
 import { withListedRaises } from '#network';
 import { LedgerUnavailable } from '#billing';
 import type { JournalWatch } from '#billing/compose';
@@ -66,6 +73,8 @@ interface Ground {
   readonly logger: Logger;
   /** Logs what fails again and again while something is away. */
   readonly outages: OutageLog;
+  /** What this process warned of. */
+  readonly raised: RaisedAlerts;
   /** The number of log lines that never reached the log collector. */
   readonly logLinesLost: () => number;
   /** Also hides the secrets of a configuration that is loaded later. */
@@ -134,6 +143,7 @@ function openGround(config: Config, options: AppOptions, resources: AsyncDisposa
     options,
     logger,
     outages,
+    raised: receivers.raised,
     logLinesLost: receivers.lost,
     hideInLogs: hide,
     resources,

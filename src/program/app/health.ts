@@ -1,13 +1,15 @@
-import { createDatabaseCheck, healthRoutes } from '#observe';
+import { createDatabaseCheck, healthRoutes, type Readiness } from '#observe';
 import type { Phases } from './calls.ts';
 import { isOff } from './foundation.ts';
 import { mount } from './mount.ts';
 
-/** Health, for load balancers and monitoring. */
-export async function mountHealth({ foundation, observers, money, access, network }: Phases): Promise<void> {
-  const { database, logger, clock, config } = foundation;
+/** Whether this gateway can take calls, part by part. */
+export type CheckReady = () => Promise<Readiness>;
+
+export function readiness({ foundation, observers, money, access, network }: Phases): CheckReady {
+  const { database, logger, clock } = foundation;
   const { ledger, chains } = money;
-  const { drain, http } = access;
+  const { drain } = access;
   const checkDatabase = createDatabaseCheck({
     write: network.registry.renew,
     ledger: ledger.probe,
@@ -34,10 +36,14 @@ export async function mountHealth({ foundation, observers, money, access, networ
     const [seconds, where] = [Math.round(Math.abs(aheadMs) / 1_000), aheadMs > 0 ? 'ahead of' : 'behind'];
     return { clock: isOff(aheadMs) ? `is ${seconds} s ${where} that of the database` : 'ok' };
   };
-  const ready = async () => {
+  return async () => {
     if (drain.announced()) return { ready: false, checks: { gateway: 'is shutting down' } };
     const state = await checkDatabase();
     return { ready: state === 'ok', checks: { gateway: 'ok', database: state, ...ofClock(), ...treasuries() } };
   };
-  await mount(http.server, { health: healthRoutes({ ready, flushMs: config.ledger.flush }) });
+}
+
+/** Health, for load balancers and monitoring. */
+export async function mountHealth({ foundation, access }: Phases, ready: CheckReady): Promise<void> {
+  await mount(access.http.server, { health: healthRoutes({ ready, flushMs: foundation.config.ledger.flush }) });
 }

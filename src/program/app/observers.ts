@@ -10,6 +10,7 @@ import {
   createTracer,
   type GatewayObserver,
   type LastFailures,
+  type RunningAttempts,
   type Metrics,
   type RefusalLog,
   watchLateAttempts,
@@ -24,6 +25,8 @@ export interface Observers {
   readonly refusals: RefusalLog;
   readonly observer: GatewayObserver;
   readonly lastFailures: LastFailures;
+  /** The attempts that run in this process. */
+  readonly running: RunningAttempts;
   /** Ids of the offers of the configuration, which have series of their own. A reload replaces them. */
   readonly ownOffers: Set<string>;
 }
@@ -58,5 +61,5 @@ export async function openObservers(foundation: Foundation): Promise<Observers> 
     [createCallLog(logger, tracer.spanOf, outages), refusals.sink, lastFailures.sink, metrics.sink, tracer.sink],
     { now: elapsed, running },
   );
-  return { metrics, refusals, observer, ownOffers, lastFailures };
+  return { metrics, refusals, observer, ownOffers, lastFailures, running };
 }

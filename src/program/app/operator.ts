@@ -7,7 +7,8 @@ import { mountAdministration } from './admin.ts';
 import { mountAuthorization, mountPeople } from './authorization.ts';
 import type { Phases } from './calls.ts';
 import { type Analytics, mountFigures, openAnalytics } from './figures.ts';
-import { mountHealth } from './health.ts';
+import { mountHealth, readiness } from './health.ts';
+import { openGatewayReports } from './gateways.ts';
 import { API, mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 import { openSweeper, type Swept } from './sweeper.ts';
@@ -19,15 +20,17 @@ import { openSweeper, type Swept } from './sweeper.ts';
 export async function openOperator(phases: Phases, protocols: Protocols): Promise<Analytics> {
   const { foundation, money, access, network, calls } = phases;
   const { config, resources } = foundation;
-  const analytics = await openAnalytics(foundation, network.routing.health);
+  const analytics = await openAnalytics(foundation, network.routing.health, access.http.catalog);
   const parts = accountParts(phases);
   await mountFigures(phases, analytics);
   await mountMarket(phases, protocols);
   await mountAccounts(phases, parts, protocols);
   await mountPeople(phases);
   await mountAuthorization(phases, parts);
-  await mountAdministration(phases, parts, protocols, analytics);
-  await mountHealth(phases);
+  const ready = readiness(phases);
+  const gateways = openGatewayReports(phases, ready);
+  await mountAdministration(phases, parts, protocols, { ...analytics, gateways });
+  await mountHealth(phases, ready);
   addKeySetRoute(access.http.server, [
     ...money.receipts.jwks().keys,
     protocols.agents.cardKey.jwk,

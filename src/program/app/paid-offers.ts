@@ -1,3 +1,4 @@
+import type { OfferCost } from '#analytics';
 import type { Offer } from '#catalog';
 import type { Config } from '#config';
 import type { PaidOffer } from '#pages/administration';
@@ -18,6 +19,10 @@ export function paidOfferOf({ service, target }: Config['services'][number]): re
   const { name, providerName: provider, model } = service;
   return [{ provider, service: name, baseUrl, upstreamModel: model.upstreamModel, cost: target.cost ?? null }];
 }
+
+/** The costs that are known. */
+export const costsOf = (offers: readonly PaidOffer[]): readonly OfferCost[] =>
+  offers.flatMap(({ provider, service, cost }) => (cost === null ? [] : [[provider, service, cost] as const]));
 
 /** The `[[providers]]` of a file. */
 export const listedProviders = ({ providers }: Pick<Config, 'providers'>) =>

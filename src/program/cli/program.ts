@@ -19,6 +19,7 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
+import { statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
@@ -57,6 +58,7 @@ export function createProgram(): Command {
     .addCommand(callCommand())
     .addCommand(callsCommand())
     .addCommand(usageCommand())
+    .addCommand(statusCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

@@ -176,14 +176,14 @@ describe('the operator’s', () => {
     // A gateway without chains says so with a 404.
     visitor = await browser.visit({ origin: spine.origin, expected: /404/ });
     const { page } = visitor;
-    await page.goto('/admin');
+    await page.goto('/admin?tab=accounts');
     await page.getByLabel('Admin key').fill(spine.adminKey);
     await page.getByRole('button', { name: 'Sign in as the operator' }).click();
     await page.getByRole('tab', { name: 'Accounts' }).waitFor();
   });
   afterAll(() => visitor.close());
 
-  test.each(['accounts', 'providers', 'chains', 'audit', 'health'])('%s', async (tab) => {
+  test.each(['home', 'accounts', 'providers', 'chains', 'audit', 'gateways'])('%s', async (tab) => {
     await visitor.page.goto(`/admin?tab=${tab}`);
     await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
     await pageHolds(visitor);

@@ -70,7 +70,7 @@ test('a person comes back to the page that asked for the sign-in', async () => {
 test('an administrator signs in without a key', async () => {
   const { page } = visitor;
   await page.setViewportSize({ width: 1280, height: 900 });
-  await page.goto('/admin');
+  await page.goto('/admin?tab=accounts');
   await page.getByRole('table').first().waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByRole('link', { name: 'Sign in with Acme' }).waitFor();

@@ -58,7 +58,7 @@ async function changing({ page }: Visitor, name: string) {
 test('the operator debits, renames, freezes, closes and reopens an account', async () => {
   const visitor = await browser.visit({ origin: spine.origin, expected: /status of 422/ });
   const { page } = visitor;
-  await page.goto('/admin');
+  await page.goto('/admin?tab=accounts');
   await page.getByLabel('Admin key').fill(spine.adminKey);
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
 
@@ -137,7 +137,7 @@ test('money that came after the page was opened is not written off unseen', asyn
   expect((await change('/freeze', { reason: 'no answer' })).status).toBe(200);
   const visitor = await browser.visit({ origin: spine.origin, expected: /status of 422/ });
   const { page } = visitor;
-  await page.goto('/admin');
+  await page.goto('/admin?tab=accounts');
   await page.getByLabel('Admin key').fill(spine.adminKey);
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
   const close = await changing(visitor, hooli);

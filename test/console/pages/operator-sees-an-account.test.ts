@@ -35,7 +35,7 @@ test('what an account used and called is on its page, and a call is refunded fro
   await expect.poll(counted, { interval: 20, timeout: atThisLoad(20_000) }).toBe(2);
   const visitor = await browser.visit({ origin: spine.origin });
   const { page } = visitor;
-  await page.goto('/admin');
+  await page.goto('/admin?tab=accounts');
   await page.getByLabel('Admin key').fill(spine.adminKey);
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
   await page.getByRole('link', { name: 'acme' }).click();

@@ -43,7 +43,7 @@ test('a sign-out that failed says so, and the account stays', async () => {
 
 test('after the sign-out of an operator no account is on the screen', async () => {
   const { page, close } = await signedIn('/admin/v1/session', spine.adminKey);
-  await page.goto('/admin');
+  await page.goto('/admin?tab=accounts');
   await page.getByRole('table').first().waitFor();
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByText('Sign in with the admin key of this gateway.').waitFor();

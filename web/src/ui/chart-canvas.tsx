@@ -5,25 +5,34 @@ import { seriesColor } from './chart-colors.ts';
 import type { ChartProps } from './chart.tsx';
 
 const DAY_S = 86_400;
+const HOUR_S = 3_600;
 const FONT = '12px Inter, ui-sans-serif, system-ui, sans-serif';
 const DATE = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
+const HOUR = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', timeZone: 'UTC' });
 
 /** The drawing of a chart. It is redrawn with other colours when the theme changes. */
-export default function ChartCanvas({ days, series, format, stacked = false, height = 240 }: ChartProps): ReactNode {
+export default function ChartCanvas({
+  days,
+  hours = false,
+  series,
+  format,
+  stacked = false,
+  height = 240,
+}: ChartProps): ReactNode {
   const place = useRef<HTMLDivElement>(null);
   const reading = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
     const element = place.current!;
     const read = (index: number | null | undefined) => {
       reading.current!.textContent =
-        typeof index === 'number' ? readingOf({ days, series, format, title: '' }, index) : '';
+        typeof index === 'number' ? readingOf({ days, hours, series, format, title: '' }, index) : '';
     };
     let plot: UPlot | null = null;
     const draw = () => {
       plot?.destroy();
       plot = new UPlot(
         {
-          ...optionsOf({ days, series, format, stacked, height, title: '' }, element),
+          ...optionsOf({ days, hours, series, format, stacked, height, title: '' }, element),
           hooks: { setCursor: [({ cursor }) => read(cursor.idx)] },
         },
         dataOf(days, series, stacked),
@@ -43,7 +52,7 @@ export default function ChartCanvas({ days, series, format, stacked = false, hei
       system.removeEventListener('change', draw);
       plot?.destroy();
     };
-  }, [days, series, format, stacked, height]);
+  }, [days, hours, series, format, stacked, height]);
   return (
     <div className="relative">
       {/* Shows the day under the pointer. Screen readers have the table instead. */}
@@ -67,13 +76,13 @@ export default function ChartCanvas({ days, series, format, stacked = false, hei
   );
 }
 
-function readingOf({ days, series, format }: ChartProps, index: number): string {
+function readingOf({ days, hours = false, series, format }: ChartProps, index: number): string {
   const values = series.map(({ name, values: all }) => {
     const value = all[index] ?? null;
     const text = value === null ? 'not shown' : format(value);
     return series.length === 1 ? text : `${name} ${text}`;
   });
-  return `${DATE.format(Date.parse(days[index]!))}: ${values.join(', ')}`;
+  return `${(hours ? HOUR : DATE).format(Date.parse(days[index]!))}: ${values.join(', ')}`;
 }
 
 /** Stacked bars are drawn from the tallest to the lowest. Each covers the lower part of the one before. */
@@ -90,7 +99,11 @@ function dataOf(days: ChartProps['days'], series: ChartProps['series'], stacked:
   return [xs, ...layers.reverse()];
 }
 
-function optionsOf({ series, format, stacked, height = 240 }: ChartProps, element: HTMLElement): UPlot.Options {
+function optionsOf(
+  { hours = false, series, format, stacked, height = 240 }: ChartProps,
+  element: HTMLElement,
+): UPlot.Options {
+  const [stepS, steps] = hours ? [HOUR_S, [1, 3, 6, 12]] : [DAY_S, [1, 2, 7, 14, 30]];
   const styles = getComputedStyle(element);
   const color = (name: string) => {
     // A canvas can't use CSS variables, so an element is created and the browser computes its colour.
@@ -113,7 +126,7 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: !stacked } },
     scales: {
-      x: { time: true, range: (_plot, min, max) => [min - DAY_S / 2, max + DAY_S / 2] },
+      x: { time: true, range: (_plot, min, max) => [min - stepS / 2, max + stepS / 2] },
       y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
     axes: [
@@ -122,8 +135,8 @@ function optionsOf({ series, format, stacked, height = 240 }: ChartProps, elemen
         font: FONT,
         grid: { show: false },
         ticks: { show: false },
-        values: (_plot, splits) => splits.map((seconds) => DATE.format(seconds * 1_000)),
-        incrs: [1, 2, 7, 14, 30].map((count) => count * DAY_S),
+        values: (_plot, splits) => splits.map((seconds) => (hours ? HOUR : DATE).format(seconds * 1_000)),
+        incrs: steps.map((count) => count * stepS),
         space: 70,
         size: 28,
       },

@@ -14,8 +14,10 @@ export interface Series {
 export interface ChartProps {
   /** Describes the chart in words. */
   readonly title: string;
-  /** `YYYY-MM-DD`, in order. */
+  /** `YYYY-MM-DD`, in order; with `hours`, ISO 8601 times of full hours. */
   readonly days: readonly string[];
+  /** The steps are hours instead of days. */
+  readonly hours?: boolean;
   readonly series: readonly Series[];
   /** Formats a value for people. */
   readonly format: (value: number) => string;
@@ -31,7 +33,7 @@ const Canvas = lazy(() => import('./chart-canvas.tsx'));
  * shown.
  */
 export function Chart(props: ChartProps): ReactNode {
-  const { title, days, series, format, height = 240 } = props;
+  const { title, days, hours = false, series, format, height = 240 } = props;
   return (
     <figure className="m-0">
       <ErrorBoundary>
@@ -60,7 +62,7 @@ export function Chart(props: ChartProps): ReactNode {
               <thead className="sticky top-0 bg-sunk">
                 <tr>
                   <th scope="col" className="px-3 py-1.5 text-left font-medium">
-                    Day (UTC)
+                    {hours ? 'Hour (UTC)' : 'Day (UTC)'}
                   </th>
                   {series.map(({ name }) => (
                     <th key={name} scope="col" className="px-3 py-1.5 text-right font-medium">
@@ -73,7 +75,7 @@ export function Chart(props: ChartProps): ReactNode {
                 {days.map((day, index) => (
                   <tr key={day} className="border-t border-line">
                     <th scope="row" className="figures px-3 py-1 text-left font-normal whitespace-nowrap">
-                      {day}
+                      {hours ? day.slice(0, 16).replace('T', ' ') : day}
                     </th>
                     {series.map(({ name, values }) => {
                       const value = values[index] ?? null;

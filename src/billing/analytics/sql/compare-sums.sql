@@ -46,6 +46,23 @@ GROUP BY day, development, primitive
 HAVING SUM(requests) <> 0 OR SUM(failed) <> 0 OR SUM(charged) <> 0 OR SUM(prompt) <> 0 OR SUM(completion) <> 0 OR SUM(reasoning) <> 0 OR SUM(cached) <> 0
 LIMIT 20
 
+-- name: compareOffers
+-- Finds days on which offer_sums or account_sums have more calls or money than usage_days. They may have fewer, because
+-- a gateway of an earlier version does not add to them.
+SELECT day, name, CAST(SUM(requests) AS BIGINT) AS requests, CAST(SUM(failed) AS BIGINT) AS failed, CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(fee) AS BIGINT) AS fee
+FROM (
+  SELECT at AS day, service AS name, requests, failed, charged, fee FROM offer_sums WHERE span = 1 AND at >= $1
+  UNION ALL
+  SELECT day, service, -requests, -failed, -charged, -fee FROM usage_days WHERE day >= $1
+  UNION ALL
+  SELECT at, account, requests, failed, charged, fee FROM account_sums WHERE span = 1 AND at >= $1
+  UNION ALL
+  SELECT day, account, -requests, -failed, -charged, -fee FROM usage_days WHERE day >= $1
+) AS told
+GROUP BY day, name
+HAVING SUM(requests) > 0 OR SUM(failed) > 0 OR SUM(charged) > 0 OR SUM(fee) > 0
+LIMIT 20
+
 -- name: compareUsers
 -- Finds days on which user_days has another number of users than usage_days has accounts.
 SELECT day, CAST(SUM(users) AS BIGINT) AS users FROM (

@@ -30,6 +30,12 @@ UPDATE analytics_state SET version = version + 1 WHERE id = 1
 -- name: forgetCursors
 DELETE FROM analytics_cursors
 
+-- name: addAccountSums
+INSERT INTO account_sums (span, at, account, requests, failed, charged, fee)
+SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, CAST(r.value ->> 3 AS BIGINT), CAST(r.value ->> 4 AS BIGINT), CAST(r.value ->> 5 AS BIGINT), CAST(r.value ->> 6 AS BIGINT)
+FROM json_each($1) AS r WHERE TRUE
+ON CONFLICT (span, at, account) DO UPDATE SET requests = account_sums.requests + excluded.requests, failed = account_sums.failed + excluded.failed, charged = account_sums.charged + excluded.charged, fee = account_sums.fee + excluded.fee
+
 -- name: addActiveUsers
 INSERT INTO user_days (day, account_hash, previous)
 SELECT added.day, added.account_hash, COALESCE(
@@ -49,6 +55,12 @@ INSERT INTO public_days (day, development, primitive, requests, failed, charged,
 SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, CAST(r.value ->> 3 AS BIGINT), CAST(r.value ->> 4 AS BIGINT), CAST(r.value ->> 5 AS BIGINT), CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT)
 FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (day, development, primitive) DO UPDATE SET requests = public_days.requests + excluded.requests, failed = public_days.failed + excluded.failed, charged = public_days.charged + excluded.charged, prompt = public_days.prompt + excluded.prompt, completion = public_days.completion + excluded.completion, reasoning = public_days.reasoning + excluded.reasoning, cached = public_days.cached + excluded.cached
+
+-- name: addOfferSums
+INSERT INTO offer_sums (span, at, primitive, service, provider, cause, requests, failed, charged, fee, cost, cost_base, tokens)
+SELECT CAST(r.value ->> 0 AS BIGINT), CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, r.value ->> 3, r.value ->> 4, r.value ->> 5, CAST(r.value ->> 6 AS BIGINT), CAST(r.value ->> 7 AS BIGINT), CAST(r.value ->> 8 AS BIGINT), CAST(r.value ->> 9 AS BIGINT), CAST(r.value ->> 10 AS BIGINT), CAST(r.value ->> 11 AS BIGINT), CAST(r.value ->> 12 AS BIGINT)
+FROM json_each($1) AS r WHERE TRUE
+ON CONFLICT (span, at, primitive, service, provider, cause) DO UPDATE SET requests = offer_sums.requests + excluded.requests, failed = offer_sums.failed + excluded.failed, charged = offer_sums.charged + excluded.charged, fee = offer_sums.fee + excluded.fee, cost = offer_sums.cost + excluded.cost, cost_base = offer_sums.cost_base + excluded.cost_base, tokens = offer_sums.tokens + excluded.tokens
 
 -- name: addTagDays
 INSERT INTO tag_days (account, tag, day, value, key, primitive, service, provider, requests, failed, charged, fee, prompt, completion, reasoning, cached, images, seconds)
@@ -70,6 +82,9 @@ SELECT r.value ->> 0, CAST(r.value ->> 1 AS BIGINT), r.value ->> 2, r.value ->> 
 FROM json_each($1) AS r WHERE TRUE
 ON CONFLICT (account, day, key, primitive, service, provider) DO UPDATE SET requests = usage_days.requests + excluded.requests, failed = usage_days.failed + excluded.failed, charged = usage_days.charged + excluded.charged, fee = usage_days.fee + excluded.fee, prompt = usage_days.prompt + excluded.prompt, completion = usage_days.completion + excluded.completion, reasoning = usage_days.reasoning + excluded.reasoning, cached = usage_days.cached + excluded.cached, images = usage_days.images + excluded.images, seconds = usage_days.seconds + excluded.seconds
 
+-- name: clearAccountSums
+DELETE FROM account_sums WHERE at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) / CASE span WHEN 1 THEN 86400000 ELSE 3600000 END
+
 -- name: clearActiveUsers
 DELETE FROM user_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
 
@@ -81,6 +96,9 @@ DELETE FROM service_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 864000
 
 -- name: clearMarketDays
 DELETE FROM public_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
+
+-- name: clearOfferSums
+DELETE FROM offer_sums WHERE at >= (SELECT COALESCE(MAX(ends_at), 0) FROM archives) / CASE span WHEN 1 THEN 86400000 ELSE 3600000 END
 
 -- name: clearTagDays
 DELETE FROM tag_days WHERE day >= (SELECT COALESCE(MAX(ends_at), 0) / 86400000 FROM archives)
@@ -104,9 +122,23 @@ SELECT day, previous, CAST(SUM(users) AS BIGINT) FROM (
 ) AS moved WHERE TRUE GROUP BY day, previous
 ON CONFLICT (day, previous) DO UPDATE SET users = user_counts.users + excluded.users
 
+-- name: deleteOldAccountSums
+-- $1: the first kept day; $2: the first kept hour.
+DELETE FROM account_sums WHERE (span, at, account) IN (
+  SELECT span, at, account FROM account_sums WHERE (span = 1 AND at < $1) OR (span = 0 AND at < $2) LIMIT $3
+)
+RETURNING at
+
 -- name: deleteOldAttempts
 DELETE FROM offer_days WHERE (offer, day) IN (SELECT offer, day FROM offer_days WHERE day < $1 ORDER BY day LIMIT $2)
 RETURNING day
+
+-- name: deleteOldOfferSums
+-- $1: the first kept day; $2: the first kept hour.
+DELETE FROM offer_sums WHERE (span, at, primitive, service, provider, cause) IN (
+  SELECT span, at, primitive, service, provider, cause FROM offer_sums WHERE (span = 1 AND at < $1) OR (span = 0 AND at < $2) LIMIT $3
+)
+RETURNING at
 
 -- name: deleteOldTags
 DELETE FROM tag_days WHERE (account, tag, day, value, key, primitive, service, provider) IN (

@@ -1,9 +1,9 @@
 import { type LockRecord, TOKEN_PARTS, toUsdNumber } from '#billing';
+import { answerErrorOf, errorCodeOf, hasFailed } from '#billing/call-end';
 import { type Call, errorOfCut } from '#call';
 import { HTTP_ERRORS } from '#http';
 import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
-import { answerErrorOf } from '#observe/answer-error';
 import { objectOf, titled } from '../route-schemas.ts';
 
 /** How a call stands. */
@@ -80,6 +80,11 @@ export const callProperties = {
     type: ['string', 'null'],
     description:
       'How the run ended: `complete`, `cut` (it was stopped early, and the part that arrived is charged; `finish_reason` then says `cancelled`, `timeout` or `too_large` where the provider gave no reason), `free` (it reported a failure, or nothing arrived), `over_cap`, `failed`, or `continued` (it waited for input, and another call continues it). A batch ends as `completed`, `failed`, `expired` or `cancelled`. A run of calls that the gateway made for one request says how that ended, and costs nothing itself. null while it is held.',
+  },
+  failed: {
+    type: 'boolean',
+    description:
+      'Whether it is over and nothing was charged, because nothing was served: `state` is `released` or `expired`, or `outcome` is `free`. Figures count calls as failed by this.',
   },
   account: { type: 'string', description: 'CAIP-10.' },
   api_key: { type: ['string', 'null'], description: 'Hash of the key that was used.' },
@@ -220,6 +225,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     object: 'generation',
     state: record.state,
     outcome: text(run['outcome']),
+    failed: hasFailed(record.state, run['outcome']),
     account: accountOfCall(record.account, call, networks),
     api_key: text(call['key']),
     request_id: text(call['requestId']),
@@ -274,16 +280,16 @@ function errorOf(
     const { message } = errorOfCut(cut, { providerName, charged });
     return { error: message, error_code: cut.code, status: HTTP_ERRORS[cut.code].status };
   }
-  const answered = answerErrorOf(call['primitive'], run['finishReason']);
+  const code = errorCodeOf(state, call, run);
   // Its provider has answered, with an error.
-  if (answered !== null && run['errorCode'] === undefined) return { error: null, error_code: answered, status: 200 };
-  const isLeft = run['clientGone'] === true && (cut !== undefined || state === 'released');
-  const code = isLeft ? 'client_gone' : text(run['errorCode']);
-  const error = text(run['error']) ?? (isLeft ? (cut?.message ?? null) : null);
-  const ofCode = code === null ? null : code === 'client_gone' ? CLIENT_GONE_STATUS : statusOfCode(code);
+  const isAnswer = run['errorCode'] === undefined && answerErrorOf(call['primitive'], run['finishReason']) !== null;
+  if (isAnswer) return { error: null, error_code: code, status: 200 };
+  const error = text(run['error']) ?? (code === CLIENT_GONE ? (cut?.message ?? null) : null);
+  const ofCode = code === null ? null : code === CLIENT_GONE ? CLIENT_GONE_STATUS : statusOfCode(code);
   return { error, error_code: code, status: state === 'settled' && code === null ? 200 : ofCode };
 }
 
+const CLIENT_GONE = 'client_gone';
 const CLIENT_GONE_STATUS = 499;
 
 const statusOfCode = (code: string): number | null =>

@@ -16,27 +16,29 @@ import { Accounts } from './accounts.tsx';
 import { AdminKeyProvider } from './admin-key.tsx';
 import { Audit } from './audit.tsx';
 import { Chains } from './chains.tsx';
-import { Health } from './health.tsx';
+import { Gateways } from './gateways.tsx';
+import { Home } from './home.tsx';
 import { OperatorCall } from './operator-call.tsx';
+import { accountPage, callPage } from './paths.ts';
 import { Providers } from './providers.tsx';
 
 const TABS = [
+  { id: 'home', name: 'Home' },
   { id: 'accounts', name: 'Accounts' },
   { id: 'providers', name: 'Providers' },
   { id: 'chains', name: 'Chains and treasuries' },
   { id: 'audit', name: 'Audit' },
-  { id: 'health', name: 'Health' },
+  { id: 'gateways', name: 'Gateways' },
 ] as const;
 const PANELS: Readonly<Record<string, () => ReactNode>> = {
+  home: Home,
   accounts: AccountPages,
   providers: Providers,
   chains: Chains,
   audit: Audit,
-  health: Health,
+  gateways: Gateways,
 };
-const START = { tab: 'accounts', account: '', call: '' };
-
-const accountPage = (account: string): string => `/admin?account=${encodeURIComponent(account)}`;
+const START = { tab: '', account: '', call: '', range: '24h' };
 
 /** Begins at the top. The path of these pages is the same, so the app does not scroll by itself. */
 function FromTop({ children }: { readonly children: ReactNode }): ReactNode {
@@ -50,11 +52,11 @@ function FromTop({ children }: { readonly children: ReactNode }): ReactNode {
 function AccountPages(): ReactNode {
   const [{ account, call }] = useSearchState(START);
   if (account === '') return <Accounts pageOf={accountPage} />;
-  const pageOf = (id: string) => `${accountPage(account)}&call=${encodeURIComponent(id)}`;
+  const pageOf = (id: string) => callPage(account, id);
   return (
     <>
       <p className="mb-4 flex flex-wrap gap-x-2">
-        <Link href="/admin" className="link">
+        <Link href="/admin?tab=accounts" className="link">
           All accounts
         </Link>
         {call !== '' && (
@@ -108,9 +110,9 @@ export default function AdminPage(): ReactNode {
 }
 
 function Pages({ until }: { readonly until: string | null }): ReactNode {
-  const [{ tab }, set] = useSearchState(START);
+  const [{ tab, account }, set] = useSearchState(START);
   const queries = useQueryClient();
-  const chosen = TABS.find(({ id }) => id === tab)?.id ?? 'accounts';
+  const chosen = TABS.find(({ id }) => id === tab)?.id ?? (account === '' ? 'home' : 'accounts');
   const Panel = PANELS[chosen]!;
   const leave = useMutation({
     mutationFn: signOutOperator,

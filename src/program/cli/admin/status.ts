@@ -1,0 +1,151 @@
+import { Command, Option } from 'commander';
+import { administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table } from '../terminal.ts';
+
+export const RANGES = ['24h', '7d', '30d'];
+
+/** Sums of calls in the admin API. */
+export interface CallSums {
+  readonly requests: number;
+  readonly failed: number;
+  readonly charged_micro_usdc: number;
+  readonly cost_micro_usd: number;
+  readonly margin_micro_usd: number;
+}
+
+interface Overview {
+  readonly range: string;
+  readonly totals: CallSums;
+  readonly accounts: number;
+  readonly failures: readonly { readonly cause: string; readonly failed: number }[];
+  readonly customers: readonly (Pick<CallSums, 'requests' | 'failed' | 'charged_micro_usdc'> & {
+    readonly account: string;
+    readonly label: string;
+  })[];
+  readonly services: readonly (CallSums & { readonly primitive: string; readonly service: string })[];
+  readonly money: {
+    readonly deposits_micro_usdc: number;
+    readonly locked_micro_usdc: number;
+    readonly owed_to_providers_micro_usdc: number;
+    readonly operator_micro_usdc: number;
+  };
+  readonly alerts: readonly {
+    readonly level: string;
+    readonly message: string;
+    readonly subject: string;
+    readonly count: number;
+    readonly last_at: string;
+  }[];
+  readonly gateways: readonly {
+    readonly host: string;
+    readonly pid: number;
+    readonly version: string;
+    readonly state: string;
+    readonly started_at: string;
+    readonly checks: Readonly<Record<string, string>>;
+    readonly in_flight: number;
+  }[];
+}
+
+const LINES = 5;
+
+/** `tollgate status`: the home of the console as text. */
+export function statusCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('status')
+      .summary('what the gateway does: volume, margin, failures, money, alerts')
+      .description(
+        'The state of the whole gateway: volume, margin and failures, who called and what served most, whose money rests here, the alerts of the last day, and all gateways of the database. Without a running gateway it shows the books alone.',
+      )
+      .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h')),
+  ).action(({ range, ...flags }: AdminFlags & { readonly range: string }) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', `/overview?range=${range}`)).data as Overview,
+      show(overview) {
+        const { totals, money, failures, customers, services, alerts, gateways } = overview;
+        const parts = [
+          table(
+            ['RANGE', 'CALLS', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+            [
+              [
+                overview.range,
+                `${totals.requests}`,
+                `${totals.failed}`,
+                `${overview.accounts}`,
+                usd(totals.charged_micro_usdc),
+                usd(totals.cost_micro_usd),
+                usd(totals.margin_micro_usd),
+              ],
+            ],
+            paint,
+            ['CALLS', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+          ),
+          table(
+            ['DEPOSITS', 'LOCKED', 'OWED TO PROVIDERS', 'OPERATOR'],
+            [
+              [
+                usd(money.deposits_micro_usdc),
+                usd(money.locked_micro_usdc),
+                usd(money.owed_to_providers_micro_usdc),
+                usd(money.operator_micro_usdc),
+              ],
+            ],
+            paint,
+            ['DEPOSITS', 'LOCKED', 'OWED TO PROVIDERS', 'OPERATOR'],
+          ),
+        ];
+        const add = (heads: readonly string[], rows: readonly (readonly string[])[], numbers: readonly string[]) => {
+          if (rows.length > 0) parts.push(table(heads, rows, paint, numbers));
+        };
+        add(
+          ['FAILED BECAUSE', 'CALLS'],
+          failures.slice(0, LINES).map(({ cause, failed }) => [cause, `${failed}`]),
+          ['CALLS'],
+        );
+        add(
+          ['CUSTOMER', 'CALLS', 'FAILED', 'USD'],
+          customers
+            .slice(0, LINES)
+            .map((row) => [row.label || row.account, `${row.requests}`, `${row.failed}`, usd(row.charged_micro_usdc)]),
+          ['CALLS', 'FAILED', 'USD'],
+        );
+        add(
+          ['SERVICE', 'CALLS', 'FAILED', 'USD', 'MARGIN'],
+          services
+            .slice(0, LINES)
+            .map((row) => [
+              row.service,
+              `${row.requests}`,
+              `${row.failed}`,
+              usd(row.charged_micro_usdc),
+              usd(row.margin_micro_usd),
+            ]),
+          ['CALLS', 'FAILED', 'USD', 'MARGIN'],
+        );
+        add(
+          ['ALERT', 'ABOUT', 'TIMES', 'LAST'],
+          alerts.slice(0, LINES).map((row) => [row.message, row.subject, `${row.count}`, timeOf(row.last_at)]),
+          ['TIMES'],
+        );
+        add(
+          ['GATEWAY', 'VERSION', 'STATE', 'SINCE', 'RUNNING'],
+          gateways.map((row) => [
+            `${row.host} ${row.pid}`,
+            row.version,
+            [row.state, ...problemsOf(row.checks)].join('; '),
+            timeOf(row.started_at),
+            `${row.in_flight}`,
+          ]),
+          ['RUNNING'],
+        );
+        return parts.join('\n\n');
+      },
+    }),
+  );
+}
+
+const timeOf = (text: string): string => text.slice(0, 19).replace('T', ' ');
+
+const problemsOf = (checks: Readonly<Record<string, string>>): readonly string[] =>
+  Object.entries(checks).flatMap(([part, state]) => (state === 'ok' ? [] : [`the ${part} ${state}`]));

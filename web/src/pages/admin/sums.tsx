@@ -1,0 +1,149 @@
+import type { ReactNode } from 'react';
+import type { Schemas } from '../../api/client.ts';
+import { Choice } from '../../ui/choice.tsx';
+import { Money } from '../../ui/money.tsx';
+import { formatNumber, formatShare, formatShort } from '../../ui/number.ts';
+import type { Column } from '../../ui/table.tsx';
+
+/** Sums of calls in a range, as every page of the operator shows them. */
+export type Sums = Schemas['CallSums'];
+
+/** The ranges of sums. The first is the default. */
+const RANGES = [
+  { value: '24h', text: '24 hours' },
+  { value: '7d', text: '7 days' },
+  { value: '30d', text: '30 days' },
+] as const;
+export type Range = (typeof RANGES)[number]['value'];
+
+/** The range of an address; the default for another text. */
+export const rangeOf = (text: string): Range => RANGES.find(({ value }) => value === text)?.value ?? '24h';
+
+export function RangeChoice({
+  chosen,
+  onChoose,
+}: {
+  readonly chosen: Range;
+  readonly onChoose: (range: Range) => void;
+}): ReactNode {
+  return <Choice label="Range" options={RANGES} chosen={chosen} onChoose={onChoose} />;
+}
+
+/** A margin, in the colour of a loss if it is one. */
+export function Margin({ micro }: { readonly micro: number }): ReactNode {
+  return (
+    <span className={micro < 0 ? 'text-bad' : ''}>
+      <Money micro={micro} />
+    </span>
+  );
+}
+
+type MarginSums = Pick<Sums, 'margin_micro_usd' | 'cost_micro_usd' | 'unknown_cost_micro_usdc'>;
+
+/** The margin of sums; in words where no cost is known. */
+export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
+  const { margin_micro_usd: margin, cost_micro_usd: cost, unknown_cost_micro_usdc: unknown } = sums;
+  if (unknown > 0 && cost === 0) return <span className="text-sm text-soft">no cost set</span>;
+  return <Margin micro={margin} />;
+}
+
+/** Calls that failed, with their share of all. */
+export function Failed({ of: { requests, failed } }: { readonly of: Pick<Sums, 'requests' | 'failed'> }): ReactNode {
+  if (failed === 0) return '–';
+  return (
+    <>
+      {formatNumber(failed)} <span className="text-sm text-soft">{formatShare(failed / (requests + failed))}</span>
+    </>
+  );
+}
+
+/** The columns of sums, after the names of what they are of. */
+export const SUMS_COLUMNS: readonly Column<Pick<Sums, 'requests' | 'failed' | 'charged_micro_usdc'>>[] = [
+  {
+    id: 'requests',
+    head: 'Served',
+    align: 'right',
+    sort: ({ requests }) => requests,
+    cell: ({ requests }) => formatShort(requests),
+  },
+  {
+    id: 'failed',
+    head: 'Failed',
+    align: 'right',
+    sort: ({ failed }) => failed,
+    cell: (row) => <Failed of={row} />,
+  },
+  {
+    id: 'charged',
+    head: 'Charged',
+    align: 'right',
+    sort: ({ charged_micro_usdc }) => charged_micro_usdc,
+    cell: (row) => <Money micro={row.charged_micro_usdc} />,
+  },
+];
+
+export const MARGIN_COLUMN: Column<MarginSums> = {
+  id: 'margin',
+  head: 'Margin',
+  align: 'right',
+  sort: ({ margin_micro_usd }) => margin_micro_usd,
+  cell: (row) => <MarginOf sums={row} />,
+};
+
+/** What the causes of failed calls mean, for those that operators see often. */
+const CAUSES: Readonly<Record<string, string>> = {
+  provider_unavailable: 'No provider answered',
+  provider_error: 'The provider answered with an error',
+  provider_timeout: 'The provider took too long',
+  timeout: 'It took too long',
+  client_gone: 'The client left before the answer',
+  tool_error: 'The tool reported an error',
+  task_failed: 'The agent reported that its task failed',
+  task_rejected: 'The agent rejected the task',
+  empty_answer: 'Nothing arrived',
+  expired: 'The lock timed out: its gateway was lost, or the task never ended',
+  rate_limited: 'Too many requests at the provider',
+  invalid_request: 'The provider refused the request',
+  too_large: 'The answer was too large',
+  unknown: 'No error was recorded',
+};
+
+/** A cause in words, with its code. */
+export function Cause({ code }: { readonly code: string }): ReactNode {
+  const words = CAUSES[code];
+  return (
+    <>
+      {words !== undefined && <span className="block">{words}</span>}
+      <code className={words === undefined ? '' : 'text-xs text-soft'}>{code}</code>
+    </>
+  );
+}
+
+/** Failed calls by cause, with bars. */
+export function Causes({
+  failures,
+}: {
+  readonly failures: readonly { readonly cause: string; readonly failed: number }[];
+}): ReactNode {
+  if (failures.length === 0) return <p className="text-soft">No call failed.</p>;
+  const all = failures.reduce((sum, { failed }) => sum + failed, 0);
+  return (
+    <ul className="grid gap-3.5">
+      {failures.map(({ cause, failed }) => (
+        <li key={cause}>
+          <div className="flex items-baseline justify-between gap-4">
+            <span className="min-w-0 break-words">
+              <Cause code={cause} />
+            </span>
+            <span className="figures whitespace-nowrap">
+              {formatNumber(failed)} <span className="text-sm text-soft">{formatShare(failed / all)}</span>
+            </span>
+          </div>
+          <div aria-hidden className="mt-1.5 h-1.5 rounded-full bg-sunk">
+            <div className="h-full rounded-full bg-bad" style={{ width: `${(failed / all) * 100}%` }} />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
