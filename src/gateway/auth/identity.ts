@@ -37,16 +37,16 @@ export interface Identity {
   /** A secret key of 32 bytes. The same purpose and seed always give the same key. */
   secret(purpose: string): Buffer;
   /**
-   * For what is stored: `secret`, which seals, and behind it those of the seeds of before, which still open. For
-   * credentials and cookies use `accepted`: a seed that somebody else has could make them.
+   * For what is stored: `secret`, which seals, and behind it those of all other seeds, which still open. For credentials
+   * and cookies use `accepted`: a seed that somebody else has could make them.
    */
   secrets(purpose: string): readonly Buffer[];
-  /** `secret`, and behind it that of the previous seed as long as it is configured. */
+  /** `secret`, and behind it that of the second seed as long as it is configured. */
   accepted(purpose: string): readonly Buffer[];
-  /** `secret` as it was at a time, in epoch milliseconds, to the second. */
-  secretAt(purpose: string, at: number): Buffer;
-  /** Public keys of the seeds of before, as `/.well-known/jwks.json` has them: what they signed can be checked. */
-  readonly formerKeys: readonly (ReceiptKey['jwk'] | CardKey['jwk'])[];
+  /** `secret` by the seed whose receipt key has an id; null: by the first seed that the database had. */
+  secretBy(purpose: string, receiptKey: string | null): Buffer;
+  /** Public keys of the other seeds, as `/.well-known/jwks.json` has them: what they sign can be checked. */
+  readonly otherKeys: readonly (ReceiptKey['jwk'] | CardKey['jwk'])[];
 }
 
 /** The Ed25519 key that receipts are signed with. */
@@ -78,59 +78,59 @@ const SEED_HEX = /^[0-9a-f]{64}$/;
 /** The PKCS #8 frame of an Ed25519 private key (RFC 8410), to which the 32 bytes of the key are appended. */
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Seeds beside the present one, each as 64 hex digits. */
-export interface OtherSeeds {
-  /** The one that the operator replaces. */
-  readonly previous: string | null;
-  /** Those that the database remembers, the first one first. `until`: when it was replaced, in epoch milliseconds. */
-  readonly former: readonly { readonly seed: string; readonly until: number }[];
+/** A seed as 64 hex digits, or a data directory with its file. */
+type SeedSource = { readonly seed: string } | { readonly dataDir: string };
+
+/** Seeds beside the present one. */
+interface OtherSeeds {
+  /** The one that is configured for the time of a change. */
+  readonly second: SeedSource | null;
+  /** Those that the database had before, as 64 hex digits, the first one first. */
+  readonly former: readonly string[];
 }
 
-const NO_OTHERS: OtherSeeds = { previous: null, former: [] };
+const NO_OTHERS: OtherSeeds = { second: null, former: [] };
 
 /**
  * The identity of a seed (64 hex digits), or of a data directory. The first start creates `identity.json` in the
  * directory, readable only by its owner. Throws IdentityError if the file is readable by others, unreadable or damaged,
  * or if a seed has another form.
  */
-export function createIdentity(
-  source: { readonly seed: string } | { readonly dataDir: string },
-  others: OtherSeeds = NO_OTHERS,
-): Identity {
-  const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
-  const previous = others.previous === null ? [] : [parseSeed(others.previous, 'the previous identity seed')];
-  const former = others.former.map(({ seed: one }) => parseSeed(one, 'a former identity seed'));
-  const before = [...former.toReversed(), ...previous].filter(
-    (one, at, all) => !one.equals(seed) && all.findIndex((each) => each.equals(one)) === at,
+export function createIdentity(source: SeedSource, others: OtherSeeds = NO_OTHERS): Identity {
+  const seed = readSource(source, 'the identity seed');
+  const second = others.second === null ? [] : [readSource(others.second, 'the second identity seed')];
+  const former = others.former.map((one) => parseSeed(one, 'a former identity seed'));
+  const all = [seed, ...former.toReversed(), ...second].filter(
+    (one, at, seeds) => seeds.findIndex((each) => each.equals(one)) === at,
   );
+  const receiptKeys = all.map(receiptKey);
   // Ids are names and not secrets. So they stay those of the first seed, and with them the earnings of providers.
-  const ofIds = former[0] ?? previous[0] ?? seed;
+  const first = former[0] ?? seed;
   const ids = new Map<string, string>();
-  const secretsOf = (seeds: readonly Buffer[], purpose: string) =>
-    seeds.map((one) => deriveBytes(one, `secret:${purpose}`));
+  const secretOf = (one: Buffer, purpose: string) => deriveBytes(one, `secret:${purpose}`);
   return {
-    secret: (purpose) => deriveBytes(seed, `secret:${purpose}`),
-    secrets: (purpose) => secretsOf([seed, ...before], purpose),
-    accepted: (purpose) => secretsOf([seed, ...previous], purpose),
-    secretAt(purpose, at) {
-      const replaced = others.former.findIndex(({ until }) => second(at) < second(until));
-      return deriveBytes(former[replaced] ?? seed, `secret:${purpose}`);
-    },
-    receiptKey: receiptKey(seed),
-    formerKeys: before.flatMap((one) => [
-      receiptKey(one).jwk,
-      createCardKey({ secret: (purpose) => deriveBytes(one, `secret:${purpose}`) }).jwk,
-    ]),
+    secret: (purpose) => secretOf(seed, purpose),
+    secrets: (purpose) => all.map((one) => secretOf(one, purpose)),
+    accepted: (purpose) => [seed, ...second].map((one) => secretOf(one, purpose)),
+    secretBy: (purpose, id) => secretOf(all[receiptKeys.findIndex((key) => key.id === id)] ?? first, purpose),
+    receiptKey: receiptKeys[0]!,
+    otherKeys: all
+      .slice(1)
+      .flatMap((one, at) => [
+        receiptKeys[at + 1]!.jwk,
+        createCardKey({ secret: (purpose) => secretOf(one, purpose) }).jwk,
+      ]),
     providerId(providerName) {
       let id = ids.get(providerName);
       if (id === undefined)
-        ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(ofIds, `provider:${providerName}`)))));
+        ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(first, `provider:${providerName}`)))));
       return id;
     },
   };
 }
 
-const second = (at: number): number => Math.floor(at / 1_000);
+const readSource = (source: SeedSource, what: string): Buffer =>
+  'seed' in source ? parseSeed(source.seed, what) : storedSeed(source.dataDir);
 
 function deriveKey(seed: Buffer, purpose: string): KeyObject {
   return createPrivateKey({

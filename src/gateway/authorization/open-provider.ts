@@ -4,14 +4,14 @@ import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resource
 import type { Config } from '#config';
 import { createAdapter } from './adapter.ts';
 import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
+import type { ClientSecretKeys } from './adapter.ts';
 import type { StateStore } from './state-store.ts';
 
 export interface ProviderDeps {
   readonly issuer: string;
   readonly config: Config['authorization'];
   readonly identity: Pick<Identity, 'secret' | 'accepted'>;
-  /** 32 bytes that the gateways shared at a time, from which secrets of clients are derived. */
-  readonly clientSecret: (issuedAt: number) => Uint8Array;
+  readonly clientSecrets: ClientSecretKeys;
   readonly resources: Pick<Resources, 'isAudience'>;
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;

@@ -61,7 +61,7 @@ export async function mountAdministration(
     cookies,
     adminKey,
     attempts,
-    secret: identity.secret('admin sessions'),
+    secret: identity.accepted('admin sessions'),
     ...(people && { rolesOf: people.rolesOf }),
     now,
   });

@@ -62,7 +62,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   const calls = await openCalls(foundation, observers, money, access, network);
   const phases: Phases = { foundation, observers, money, access, network, calls };
   const protocols = await openProtocols(phases);
-  if (config.previousIdentitySeed !== null) await resealStored(phases, protocols);
+  if (config.secondIdentitySeed !== null) await resealStored(phases, protocols);
   const analytics = await openOperator(phases, protocols);
   return appOf(phases, protocols, analytics, resources.move());
 }
@@ -76,7 +76,7 @@ async function resealStored({ foundation, access }: Phases, { work }: Protocols)
   };
   foundation.logger.warn(
     { sealedAnew: counts, identity: foundation.identity.receiptKey.id },
-    'remove server.previous_identity_seed (TOLLGATE_PREVIOUS_IDENTITY_SEED) when all gateways of this database have started with the new seed: until then, tokens and cookies of the previous one are accepted. The database remembers it for receipts, files and responses of before',
+    'remove server.second_identity_seed (TOLLGATE_SECOND_IDENTITY_SEED) when all gateways of this database have started with the new seed: until then, tokens and cookies of both are accepted. The database remembers the seed of before for receipts, files and responses',
   );
 }
 

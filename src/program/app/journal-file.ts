@@ -12,7 +12,7 @@ import { identityOf } from './known-identity.ts';
 /* The guard of the journal against loss: `journal-head.json` remembers how far the journal of a database went. */
 
 /** The database and the identity whose journal is guarded. */
-export type GuardedJournal = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed' | 'previousIdentitySeed'>;
+export type GuardedJournal = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed' | 'secondIdentitySeed'>;
 
 const FILE = 'journal-head.json';
 const IDENTITY = 'identity.json';

@@ -34,7 +34,7 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   addKeySetRoute(access.http.server, [
     ...money.receipts.jwks().keys,
     protocols.agents.cardKey.jwk,
-    ...foundation.identity.formerKeys,
+    ...foundation.identity.otherKeys,
   ]);
   const sweeper = openSweeper({ ...foundation, ledger: money.ledger }, sweptOf(phases, protocols, analytics), {
     everyMs: config.billing.sweepMs,

@@ -34,7 +34,7 @@ class MissingVariable extends WrongValue {}
 const OF_THE_PLACE: ReadonlySet<string> = new Set([
   'database.url',
   'server.identity_seed',
-  'server.previous_identity_seed',
+  'server.second_identity_seed',
 ]);
 
 /**

@@ -94,13 +94,13 @@ export const SERVER = {
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
   }),
-  previous_identity_seed: optionalText({
-    env: 'TOLLGATE_PREVIOUS_IDENTITY_SEED',
+  second_identity_seed: optionalText({
+    env: 'TOLLGATE_SECOND_IDENTITY_SEED',
     secret: true,
     absent: 'none',
     takes: '32 bytes as 64 hex digits or as base64',
     meaning:
-      'The seed that `identity_seed` replaces, for the time of the change. The database remembers it, sealed by the new one. While it is set, tokens and cookies that it made are accepted. See [Rotate the identity seed](run/rotate-identity.md).',
+      'A second seed, for the time of a change: first the next one, then the one before. Tokens and cookies that it makes are accepted. A database that belongs to it belongs to `identity_seed` from then on. See [Rotate every secret](run/rotate.md).',
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
   }),
