@@ -97,12 +97,21 @@ describe.each(ENGINES)('%s', (engine) => {
       expect(spine.app.catalog.offers().map(({ provider }) => provider.id)).toEqual(providers);
       expect(await spine.faults()).toEqual([]);
     };
+    const reportOf = async ({ origin, adminKey }: Spine) => {
+      const response = await fetch(`${origin}/admin/v1/identity`, { headers: { authorization: `Bearer ${adminKey}` } });
+      return ((await response.json()) as { readonly data: object }).data;
+    };
     const told = ({ logs }: Spine) => logs.some((line) => line.includes('remove server.second_identity_seed'));
 
     const both = await start(SECOND, FIRST);
     await holds(both);
     expect(told(both)).toBe(true);
     const sealedSecond = await sealed(both);
+    expect(await reportOf(both)).toMatchObject({
+      former: [{ receipt_key: createIdentity({ seed: FIRST }).receiptKey.id }],
+      // The rest was sealed anew.
+      depends_on_former: [{ what: 'responses', count: 1, until: expect.stringMatching(/Z$/) as string }],
+    });
     expect(sealedSecond.filter((text) => sealedFirst.includes(text))).toEqual([]);
     await both.stop();
 

@@ -170,8 +170,8 @@ interface AccountWebhooks {
   put(account: string, webhook: AccountWebhook): Promise<void>;
   /** False if there was none. */
   delete(account: string): Promise<boolean>;
-  /** Seals those anew that a former secret has sealed. Resolves with their number. */
-  reseal(): Promise<number>;
+  /** Seals those anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 const sealOf = (account: string): string => `account webhook ${account}`;
@@ -189,12 +189,14 @@ function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedT
       await database.query(SQL.putWebhook, [account, sealed]);
     },
     delete: async (account) => (await database.query(SQL.deleteWebhook, [account])).length > 0,
-    async reseal() {
+    async reseal(mode) {
       let count = 0;
       for (const row of await database.query(SQL.listAccountWebhooks)) {
         const [account, sealed] = [row['account'] as string, row['sealed'] as string];
         const anew = texts.reseal(sealOf(account), sealed);
-        if (anew !== null) count += (await database.query(SQL.replaceSealedWebhook, [account, sealed, anew])).length;
+        if (anew !== null)
+          count +=
+            mode === 'count' ? 1 : (await database.query(SQL.replaceSealedWebhook, [account, sealed, anew])).length;
       }
       return count;
     },

@@ -18,6 +18,7 @@ import { openObservers } from './observers.ts';
 import { openOperator } from './operator.ts';
 import { openProtocols, type Protocols } from './protocols.ts';
 import { createReload, type Reload } from './reload.ts';
+import { resealStored } from './seed-uses.ts';
 
 export interface App {
   readonly server: FastifyInstance;
@@ -65,19 +66,6 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   if (config.secondIdentitySeed !== null) await resealStored(phases, protocols);
   const analytics = await openOperator(phases, protocols);
   return appOf(phases, protocols, analytics, resources.move());
-}
-
-/** Seals with the new seed what accounts have stored for good, and says when the previous seed may go. */
-async function resealStored({ foundation, access }: Phases, { work }: Protocols): Promise<void> {
-  const counts = {
-    providerKeys: await access.providerKeys.reseal(),
-    accountWebhooks: await work.notices.webhooks.reseal(),
-    people: (await access.people?.reseal()) ?? 0,
-  };
-  foundation.logger.warn(
-    { sealedAnew: counts, identity: foundation.identity.receiptKey.id },
-    'remove server.second_identity_seed (TOLLGATE_SECOND_IDENTITY_SEED) when all gateways of this database have started with the new seed: until then, tokens and cookies of both are accepted. The database remembers the seed of before for receipts, files and responses',
-  );
 }
 
 function appOf(phases: Phases, protocols: Protocols, analytics: Analytics, resources: AsyncDisposableStack): App {

@@ -31,8 +31,8 @@ export interface ProviderKeys {
    * if the keys are known.
    */
   keysOf(account: string): OwnKeys | null | Promise<OwnKeys | null>;
-  /** Seals the keys anew that a former secret has sealed. Resolves with their number. */
-  reseal(): Promise<number>;
+  /** Seals the keys anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 /** How long keys are kept in memory, in milliseconds. So a call usually waits for no query. */
@@ -115,7 +115,7 @@ export function createProviderKeys({ database, secret, now }: ProviderKeysOption
       return rows.length > 0;
     },
 
-    async reseal() {
+    async reseal(mode) {
       let count = 0;
       for (const row of await database.query(SQL.listAllProviderKeys)) {
         const [account, provider, address, sealed] = ['account', 'provider', 'address', 'sealed'].map(
@@ -123,7 +123,10 @@ export function createProviderKeys({ database, secret, now }: ProviderKeysOption
         ) as [string, string, string, string];
         const anew = texts.reseal(ownerOf(account, provider, address), sealed);
         if (anew === null) continue;
-        count += (await database.query(SQL.replaceSealedKey, [account, provider, address, sealed, anew])).length;
+        count +=
+          mode === 'count'
+            ? 1
+            : (await database.query(SQL.replaceSealedKey, [account, provider, address, sealed, anew])).length;
       }
       return count;
     },

@@ -29,8 +29,8 @@ export interface PeopleStore {
   /** Accounts with open sessions. */
   absentSince(at: number, limit: number): Promise<readonly string[]>;
   delete(account: string): Promise<void>;
-  /** Seals the tokens anew that a former secret has sealed. Resolves with their number. */
-  reseal(): Promise<number>;
+  /** Seals the tokens anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 export interface ClaimedPerson extends Person {
@@ -100,12 +100,13 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
     async delete(account) {
       await database.query(SQL.deletePerson, [account]);
     },
-    async reseal() {
+    async reseal(mode) {
       let count = 0;
       for (const row of await database.query(SQL.listTokens)) {
         const [account, sealed] = [row['account'] as string, row['refresh_token'] as string];
         const anew = seals.reseal(account, sealed);
-        if (anew !== null) count += (await database.query(SQL.renewToken, [account, sealed, anew])).length;
+        if (anew !== null)
+          count += mode === 'count' ? 1 : (await database.query(SQL.renewToken, [account, sealed, anew])).length;
       }
       return count;
     },
