@@ -31,7 +31,11 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   const gateways = openGatewayReports(phases, ready);
   await mountAdministration(phases, parts, protocols, { ...analytics, gateways });
   await mountHealth(phases, ready);
-  addKeySetRoute(access.http.server, [...money.receipts.jwks().keys, protocols.agents.cardKey.jwk]);
+  addKeySetRoute(access.http.server, [
+    ...money.receipts.jwks().keys,
+    protocols.agents.cardKey.jwk,
+    ...foundation.identity.otherKeys,
+  ]);
   const sweeper = openSweeper({ ...foundation, ledger: money.ledger }, sweptOf(phases, protocols, analytics), {
     everyMs: config.billing.sweepMs,
     longestLockMs: calls.longestLockMs,

@@ -8,6 +8,7 @@ import { auditCommand } from './admin/audit.ts';
 import { callCommand } from './admin/call.ts';
 import { configCommand } from './config.ts';
 import { connectCommand } from './connect.ts';
+import { identityCommand } from './admin/identity.ts';
 import { keyCommand } from './admin/key.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { modelsCommand } from './models/models.ts';
@@ -56,6 +57,7 @@ export function createProgram(): Command {
     .addCommand(ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)))
     .addCommand(accountCommand())
     .addCommand(providerCommand())
+    .addCommand(identityCommand())
     .addCommand(keyCommand())
     .addCommand(callCommand())
     .addCommand(callsCommand())
