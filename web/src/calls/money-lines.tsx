@@ -18,7 +18,7 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   draw: { name: 'Drawn', text: 'Taken beyond the lock.', sign: '−' },
   settle: { name: 'Charged', text: 'What it used, by the price that was agreed.', fill: 'bg-accent' },
   lend: { name: 'Calls under it', text: 'Paid from this lock.', fill: 'bg-gold' },
-  refund: { name: 'Given back', text: 'The rest of the lock.', sign: '+' },
+  refund: { name: 'Released', text: 'The rest of the lock.', sign: '+' },
 };
 const ALL_BACK = 'All of the lock: nothing was charged.';
 
@@ -29,7 +29,7 @@ function costLine({ meter, units, usd_per_unit: usd }: NonNullable<CallDetail['c
   return `${formatNumber(units)} ${meter.replaceAll('_', ' ')} × ${price}`;
 }
 
-/** How the lock of a call became a charge and a refund, as a bar and as lines. */
+/** How the lock of a call became a charge and a rest, as a bar and as lines. */
 export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
   const sum = (...types: readonly string[]) =>
     call.entries.reduce((all, { type, amount_micro_usdc: micro }) => all + (types.includes(type) ? micro : 0), 0);

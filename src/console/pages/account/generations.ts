@@ -188,6 +188,7 @@ const COLUMNS = [
   'finish_reason',
   'error',
   'parent',
+  'tags',
 ];
 
 const lineOf = (call: CallView): string =>
@@ -212,6 +213,9 @@ const lineOf = (call: CallView): string =>
     call.finish_reason,
     call.error,
     call.parent,
+    Object.entries(call.tags)
+      .map(([name, value]) => `${name}=${value}`)
+      .join('; '),
   ]);
 
 /**
