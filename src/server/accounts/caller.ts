@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Budget, MicroUsd } from '#billing';
 import { GatewayError } from '#errors';
-import { networkOf } from '#security';
+import { networkOf, visible } from '#security';
 import type { Access } from './access.ts';
 import type { Tags } from './tags.ts';
 
@@ -75,7 +75,10 @@ export const mayAsk = ({ key, run }: Pick<Caller, 'key' | 'run'>): boolean =>
 export function withContent(caller: Caller, contentName: string, whole: string | Uint8Array, waitMs = 0): Caller {
   const digest = createHash('sha256').update(`${contentName}\n`).update(whole).digest('hex');
   const previewText = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  return { ...caller, content: { digest, preview: previewText.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
+  return {
+    ...caller,
+    content: { digest, preview: visible(previewText.slice(0, PREVIEW_CHARS)).slice(0, PREVIEW_CHARS), waitMs },
+  };
 }
 
 interface CallerSession {
