@@ -23,17 +23,9 @@ export function printable(text: string, max = SERVICE_NAME_MAX): string {
     .slice(0, max);
 }
 
-/** Untrusted text that is shown as it is: each character that nobody sees stands there as an escape of JSON. */
-export function visible(text: string): string {
-  return text.replace(UNSEEN, (unseen) =>
-    unseen === '\n' || unseen === '\t'
-      ? unseen
-      : Array.from(
-          { length: unseen.length },
-          (_none, at) => `\\u${unseen.charCodeAt(at).toString(16).padStart(4, '0')}`,
-        ).join(''),
-  );
-}
+/** Characters that nobody sees but lines and tabs as `\u{…}`, so that whoever decides about a text sees all of it. */
+export const visible = (text: string): string =>
+  text.replace(UNSEEN, (one) => (one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)!.toString(16)}}`));
 
 /** Untrusted text on one line: white space and unprintable characters become single spaces. */
 export function oneLine(text: string): string {

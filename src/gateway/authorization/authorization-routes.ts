@@ -8,7 +8,7 @@ import { addressOf, readBytes, toGatewayError, toHttpError } from '#http';
 import { type Attempts, DPOP_ALGORITHMS, OWN_SCOPE } from '#auth';
 import type { Pipeline } from '#call';
 import type { Config } from '#config';
-import { clientSecretOf } from './adapter.ts';
+import { type ClientSecretKeys, clientSecretOf, SECRET_KEY } from './adapter.ts';
 import { type AuthorizationServer, over } from './authorization-server.ts';
 import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
 import { describeError } from './error-descriptions.ts';
@@ -19,7 +19,7 @@ interface AuthorizationRoutesDeps {
   readonly authorization: AuthorizationServer;
   readonly config: Config['authorization'];
   readonly state: Pick<StateStore, 'begin'>;
-  readonly clientSecret: Uint8Array;
+  readonly clientSecrets: ClientSecretKeys;
   /** Counts wrong codes and tokens by network. They are not those of API keys. */
   readonly attempts: Attempts;
   readonly count: Pipeline['count'];
@@ -160,7 +160,7 @@ const metadataOf = (issuer: string, { registration, clientDocuments }: Config['a
 
 /** Clients that have no document register themselves (RFC 7591). */
 function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): void {
-  const { authorization, state, clientSecret, count, now } = deps;
+  const { authorization, state, clientSecrets, count, now } = deps;
   // No credential and no cookie counts here, so pages of any origin may register.
   const open = (reply: FastifyReply) =>
     reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
@@ -190,7 +190,8 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
     }
     const id = randomBytes(24).toString('base64url');
     const client = { client_id: id, client_id_issued_at: Math.floor(now() / 1_000), ...metadata };
-    const row = { kind: 'Client', id, payload: client, grantKey: null, expiresAt: now() + REGISTERED_MS };
+    const payload = { ...client, ...(needsSecret(metadata) ? { [SECRET_KEY]: clientSecrets.id } : {}) };
+    const row = { kind: 'Client', id, payload, grantKey: null, expiresAt: now() + REGISTERED_MS };
     if (!(await state.begin(row, placeOf(addressOf(request)))))
       throw new GatewayError(
         'rate_limit_exceeded',
@@ -198,7 +199,10 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
         { retryAfterS: 60 * 60 },
       );
     const secret = needsSecret(metadata)
-      ? { client_secret: clientSecretOf(id, clientSecret), client_secret_expires_at: 0 }
+      ? {
+          client_secret: clientSecretOf(id, clientSecrets.key(clientSecrets.id)),
+          client_secret_expires_at: 0,
+        }
       : {};
     return open(reply)
       .code(201)

@@ -3,7 +3,7 @@ import type { GuardedFetch } from '#network';
 import { isObject } from '#wire';
 import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
 import type { Config } from '#config';
-import { createAdapter } from './adapter.ts';
+import { type ClientSecretKeys, createAdapter } from './adapter.ts';
 import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
 import { describeError, describeInAddress } from './error-descriptions.ts';
 import type { StateStore } from './state-store.ts';
@@ -11,9 +11,8 @@ import type { StateStore } from './state-store.ts';
 export interface ProviderDeps {
   readonly issuer: string;
   readonly config: Config['authorization'];
-  readonly identity: Pick<Identity, 'secret'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  readonly identity: Pick<Identity, 'secret' | 'accepted'>;
+  readonly clientSecrets: ClientSecretKeys;
   readonly resources: Pick<Resources, 'isAudience'>;
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
@@ -97,7 +96,7 @@ function endpoints(issuer: string, identity: ProviderDeps['identity']): Configur
     },
     cookies: {
       names: { session: nameOf('oauth'), interaction: nameOf('asked'), resume: nameOf('resume') },
-      keys: [identity.secret('authorization cookies').toString('base64url')],
+      keys: identity.accepted('authorization cookies').map((key) => key.toString('base64url')),
       // Of sessions, which are not kept. The library sets it all the same.
       long: { ...cookie, path: '/oauth' },
       short: cookie,

@@ -53,7 +53,7 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
     const adapter = createAdapter('ReplayDetection', {
       state,
       keys: { find: async () => null, delete: async () => false },
-      clientSecret: new Uint8Array(32),
+      clientSecrets: { id: 'one', key: () => new Uint8Array(32) },
       begin: async () => true,
       tooMany: () => new Error('too many'),
       usedBefore: () => new Error('used before'),
