@@ -31,6 +31,7 @@ export {
   findAsOf,
   findAttempts,
   findOfferSums,
+  findPriceTimes,
   findRestingMoney,
   findTimeSums,
   marginOf,

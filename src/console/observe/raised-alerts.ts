@@ -5,7 +5,7 @@ import { beginningsOf, readAlert, subjectOf } from './alerts.ts';
 export interface RaisedAlert {
   readonly level: string;
   readonly message: string;
-  /** What it is about, such as the name of a provider; may be empty. */
+  /** Its subject, such as the name of a provider; may be empty. */
   readonly subject: string;
   readonly count: number;
   /** Epoch milliseconds. */

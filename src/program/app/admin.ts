@@ -1,3 +1,4 @@
+import { earningsOf } from '#billing';
 import { createPayouts } from '#billing/compose';
 import {
   adminSessionRoutes,
@@ -26,10 +27,11 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, overviewRoutes, reconciliationRoutes } from '#pages/administration';
+import { type Archives, operatorServicesRoutes, overviewRoutes, reconciliationRoutes } from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
+import { createTestCall } from './test-call.ts';
 import type { Phases } from './calls.ts';
 import type { Analytics } from './figures.ts';
 import { mount } from './mount.ts';
@@ -114,6 +116,22 @@ export async function mountAdministration(
     listed: listedProviders(config),
     now,
   });
+  const services = operatorServicesRoutes({
+    gate,
+    identity,
+    catalog,
+    health: phases.network.routing.health,
+    registry,
+    lastFailures,
+    database,
+    payouts,
+    findProvider: async (provider) =>
+      (await listProviders(database, { limit: PROVIDERS_MAX, offset: 0 })).find((each) => each.provider === provider) ??
+      null,
+    earnings: async (provider) => (await ledger.balance(earningsOf(provider)))?.available ?? 0n,
+    testCall: createTestCall({ server, keys: parts.keys, ledger, now }),
+    now,
+  });
   const overview = overviewRoutes({
     gate,
     database,
@@ -137,6 +155,7 @@ export async function mountAdministration(
     reload,
     reconciliation,
     overview,
+    services,
   };
   const onError = (error: unknown) =>
     outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');

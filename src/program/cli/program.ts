@@ -19,7 +19,7 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
-import { statusCommand } from './admin/status.ts';
+import { servicesCommand, statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
@@ -59,6 +59,7 @@ export function createProgram(): Command {
     .addCommand(callsCommand())
     .addCommand(usageCommand())
     .addCommand(statusCommand())
+    .addCommand(servicesCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
 import { COMPANY, CompanyLink } from '../../account/company.tsx';
@@ -17,36 +17,35 @@ import { AdminKeyProvider } from './admin-key.tsx';
 import { Audit } from './audit.tsx';
 import { Chains } from './chains.tsx';
 import { Gateways } from './gateways.tsx';
+import { FromTop } from './from-top.tsx';
 import { Home } from './home.tsx';
 import { OperatorCall } from './operator-call.tsx';
 import { accountPage, callPage } from './paths.ts';
 import { Providers } from './providers.tsx';
+import { Services } from './services.tsx';
+import { Changes } from './changes.tsx';
 
 const TABS = [
   { id: 'home', name: 'Home' },
   { id: 'accounts', name: 'Accounts' },
+  { id: 'services', name: 'Services' },
   { id: 'providers', name: 'Providers' },
   { id: 'chains', name: 'Chains and treasuries' },
   { id: 'audit', name: 'Audit' },
   { id: 'gateways', name: 'Gateways' },
+  { id: 'changes', name: 'Changes' },
 ] as const;
 const PANELS: Readonly<Record<string, () => ReactNode>> = {
   home: Home,
   accounts: AccountPages,
+  services: Services,
   providers: Providers,
   chains: Chains,
   audit: Audit,
   gateways: Gateways,
+  changes: Changes,
 };
-const START = { tab: '', account: '', call: '', range: '24h' };
-
-/** Begins at the top. The path of these pages is the same, so the app does not scroll by itself. */
-function FromTop({ children }: { readonly children: ReactNode }): ReactNode {
-  useEffect(() => {
-    scrollTo(0, 0);
-  }, []);
-  return children;
-}
+const START = { tab: '', account: '', call: '', range: '24h', provider: '', q: '', only: '', sort: '', down: '' };
 
 /** The list of accounts, one of them, or one of its calls: whichever the address names. */
 function AccountPages(): ReactNode {
