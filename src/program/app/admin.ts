@@ -10,7 +10,7 @@ import {
   gateWithKey,
   logActs,
 } from '#auth';
-import { createConsumerStore } from '#accounts';
+import { createConsumerStore, createNoteStore } from '#accounts';
 import { listBooks } from '#chains';
 import { type Catalog, isOwn } from '#catalog';
 import { isSeenProvider, listProviders } from '#network';
@@ -86,6 +86,7 @@ export async function mountAdministration(
     ...parts,
     gate,
     consumers,
+    notes: createNoteStore(database, { now }),
     endCall: endCall.anywhere,
   });
   const payouts = createPayouts(database, ledger);

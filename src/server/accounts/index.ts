@@ -17,6 +17,7 @@ export {
   ownerOfLimits,
   patternsToText,
 } from './budgets.ts';
+export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
 export { type Tags, tagsOfCall, tagsOfHeaders } from './tags.ts';
 export {

@@ -1,5 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { useLocation } from 'wouter';
 import { api, call, data } from '../../api/client.ts';
 import { type CallRow, type OwnFigures, utcDay } from '../../api/own.ts';
 import { CallsTable } from '../../calls/calls-table.tsx';
@@ -18,6 +19,9 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { ACCOUNTS, type Account } from './account.ts';
 import { AccountChanges } from './account-changes.tsx';
+import { AccountLimits } from './account-limits.tsx';
+import { AccountNotes } from './account-notes.tsx';
+import { AccountPeople } from './account-people.tsx';
 import { CreditForm } from './credit-form.tsx';
 
 /** An account: its money, what it used, and its calls. `pageOf`: the address of a call. */
@@ -37,8 +41,13 @@ export function AccountPage({
       {(found) => (
         <div className="grid gap-5">
           <Summary account={found} />
+          <div className="grid items-start gap-5 lg:grid-cols-2">
+            <AccountLimits account={found} />
+            <AccountNotes account={found} />
+          </div>
           <Usage id={found.id} />
           <Calls id={found.id} pageOf={pageOf} />
+          <AccountPeople id={found.id} />
         </div>
       )}
     </QueryView>
@@ -174,14 +183,16 @@ const STATES = [
   { value: '', text: 'All' },
   { value: 'held', text: 'Running' },
   { value: 'settled', text: 'Settled' },
-  { value: 'released', text: 'Failed' },
+  { value: 'failed', text: 'Failed' },
 ] as const;
 type State = (typeof STATES)[number]['value'];
 
 function Calls({ id, pageOf }: { readonly id: string; readonly pageOf: (call: string) => string }): ReactNode {
   const [state, setState] = useState<State>('');
   const [service, setService] = useState('');
-  const filters = { ...(state === '' ? {} : { state }), ...(service === '' ? {} : { service }) };
+  const [, navigate] = useLocation();
+  const ofState = state === '' ? {} : state === 'failed' ? { failed: true } : { state, failed: false };
+  const filters = { ...ofState, ...(service === '' ? {} : { service }) };
   const calls = useInfiniteQuery({
     queryKey: [...ACCOUNTS, 'calls', id, filters],
     queryFn: ({ pageParam }) =>
@@ -197,23 +208,20 @@ function Calls({ id, pageOf }: { readonly id: string; readonly pageOf: (call: st
   });
   return (
     <Card title="Calls" flush action={<Choice label="State" options={STATES} chosen={state} onChoose={setState} />}>
-      <form
-        role="search"
-        aria-label="Calls of one service"
-        className="border-b border-line px-4 py-3 sm:px-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setService(String(new FormData(event.currentTarget).get('service')).trim());
-        }}
-      >
-        <Field
-          label="Service"
-          labelHidden
-          name="service"
+      <div className="flex flex-wrap gap-3 border-b border-line px-4 py-3 sm:px-5">
+        <SearchField
+          label="Calls of one service"
+          name="Service"
           placeholder="Only this service, then Enter"
-          className="max-w-sm"
+          onFind={setService}
         />
-      </form>
+        <SearchField
+          label="Find a call"
+          name="Id of a call or a request"
+          placeholder="Id of a call or a request, then Enter"
+          onFind={(call) => call !== '' && navigate(pageOf(call))}
+        />
+      </div>
       <QueryView query={calls}>
         {({ pages }) => (
           <CallsTable
@@ -231,6 +239,32 @@ function Calls({ id, pageOf }: { readonly id: string; readonly pageOf: (call: st
         </div>
       )}
     </Card>
+  );
+}
+
+function SearchField({
+  label,
+  name,
+  placeholder,
+  onFind,
+}: {
+  readonly label: string;
+  readonly name: string;
+  readonly placeholder: string;
+  readonly onFind: (text: string) => void;
+}): ReactNode {
+  return (
+    <form
+      role="search"
+      aria-label={label}
+      className="min-w-0 flex-1 basis-64"
+      onSubmit={(event) => {
+        event.preventDefault();
+        onFind(String(new FormData(event.currentTarget).get('text')).trim());
+      }}
+    >
+      <Field label={name} labelHidden name="text" placeholder={placeholder} />
+    </form>
   );
 }
 

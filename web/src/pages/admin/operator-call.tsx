@@ -37,16 +37,21 @@ const ATTEMPTS: readonly Column<FailedAttempt>[] = [
 /** One call of any account, with its failed attempts, and the form that refunds it. */
 export function OperatorCall({
   id,
+  account,
   pageOf,
 }: {
+  /** Id of the call, or of its request. */
   readonly id: string;
+  readonly account: string;
   readonly pageOf: (call: string) => string;
 }): ReactNode {
   const [refunding, setRefunding] = useState(false);
   const found = useQuery({
-    queryKey: [...ACCOUNTS, 'call', id],
+    queryKey: [...ACCOUNTS, 'call', account, id],
     queryFn: async () =>
-      (await data(api.GET('/admin/v1/calls/{id}', { params: { path: { id } } }))) as object as CallDetail,
+      (await data(
+        api.GET('/admin/v1/calls/{id}', { params: { path: { id }, query: { account } } }),
+      )) as object as CallDetail,
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });
   return (

@@ -68,7 +68,11 @@ function AccountPages(): ReactNode {
         )}
       </p>
       <FromTop key={`${account} ${call}`}>
-        {call === '' ? <AccountPage id={account} pageOf={pageOf} /> : <OperatorCall id={call} pageOf={pageOf} />}
+        {call === '' ? (
+          <AccountPage id={account} pageOf={pageOf} />
+        ) : (
+          <OperatorCall id={call} account={account} pageOf={pageOf} />
+        )}
       </FromTop>
     </>
   );

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import type { Budget, Reset } from '../../../api/organisation.ts';
-import { Checkbox, Field } from '../../../ui/field.tsx';
+import type { Budget, Reset } from '../api/organisation.ts';
+import { Checkbox, Field } from '../ui/field.tsx';
 
 /** Budgets in the form, as typed: USD for each reset. Empty means no limit. */
 interface BudgetDraft {

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
-import type { Budget } from '../../../api/organisation.ts';
-import { formatUsd } from '../../../ui/usd.ts';
-import { Time } from '../../../ui/time.tsx';
+import type { Budget } from '../api/organisation.ts';
+import { formatUsd } from '../ui/usd.ts';
+import { Time } from '../ui/time.tsx';
 
 const PERIODS = { daily: 'Each day', weekly: 'Each week', monthly: 'Each month' } as const;
 
