@@ -21,6 +21,8 @@ CREATE TABLE account_limits (
   ever_since BIGINT,
   allowed_services TEXT,
   ask_above BIGINT,
+  tags TEXT,
+  tag_rules TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (account, subject)
 );
 
@@ -143,6 +145,7 @@ CREATE TABLE api_keys (
   counted_since BIGINT,
   client TEXT,
   ask_above BIGINT,
+  tags TEXT,
   CONSTRAINT api_keys_development CHECK (development IN (0, 1)),
   CONSTRAINT api_keys_disabled CHECK (disabled IN (0, 1)),
   CONSTRAINT api_keys_spend_limit CHECK (spend_limit >= 0),
@@ -311,7 +314,7 @@ CREATE INDEX authorization_state_by_end ON authorization_state (expires_at);
 
 CREATE INDEX authorization_state_by_grant ON authorization_state (grant_key) WHERE grant_key IS NOT NULL;
 
-CREATE INDEX authorization_state_by_network ON authorization_state (network) WHERE network IS NOT NULL;
+CREATE INDEX authorization_state_by_network ON authorization_state (kind, network, expires_at) WHERE network IS NOT NULL;
 
 CREATE TABLE batch_lines (
   batch TEXT NOT NULL REFERENCES batches (id) ON DELETE CASCADE,

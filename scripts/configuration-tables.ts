@@ -1,5 +1,5 @@
-// `npm run docs` uses this to write the tables of docs/configuration.md from the options in the code. A test compares
-// them.
+// `npm run docs` uses this to write the tables of docs/reference/configuration.md from the options in the code. A test
+// compares them.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { COMMON_OPTIONS } from '../src/server/config/blocks/block.ts';
 import { BLOCKS } from '../src/server/config/blocks.ts';
@@ -9,7 +9,7 @@ import type { OptionTable } from '../src/server/config/option.ts';
 import { SECTIONS } from '../src/server/config/options.ts';
 import { ROUTER_OPTIONS } from '../src/providers/proxy/provider-file.ts';
 
-const PAGE = new URL('../docs/configuration.md', import.meta.url);
+const PAGE = new URL('../docs/reference/configuration.md', import.meta.url);
 const HEAD = '| option | takes | default | meaning |\n|---|---|---|---|\n';
 /** The place of a table in the page, with the names of the option tables that it shows. */
 const PLACE = /(<!-- options: ([a-z_, ]+) -->\n)(?:\|.*\n)*/g;
@@ -51,7 +51,10 @@ export function withOptionTables(page: string): string {
 function row([key, { env, takes, defaultText, secret, meaning }]: [string, OptionTable[string]]): string {
   const isProse = secret || /\s|^none$/.test(defaultText ?? '');
   const fallback = defaultText === null ? '**required**' : isProse ? defaultText : `\`${defaultText}\``;
-  return `| \`${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${meaning} |\n`;
+  return `| \`${key}\`${env === null ? '' : `<br>\`${env}\``} | ${takes} | ${fallback} | ${fromReference(meaning)} |\n`;
 }
+
+/** Links of meanings are relative to `docs/`, and the page is in a folder of it. */
+const fromReference = (meaning: string): string => meaning.replaceAll(/\]\((?!https?:)/g, '](../');
 
 if (import.meta.main) writeFileSync(PAGE, withOptionTables(readFileSync(PAGE, 'utf8')));

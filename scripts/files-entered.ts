@@ -1,9 +1,9 @@
-// Counts the files of src/ that one call of each kind enters, by the engine's own coverage: starts a gateway with its
-// demo provider and makes each call six times. A file counts if each of the last five calls entered it, so that work
-// beside the calls does not count: node scripts/files-entered.ts [--names]
+// Counts the files of src/ that one call of each kind enters and their lines, by the engine's own coverage: starts a
+// gateway with its demo provider and makes each call six times. A file counts if each of the last five calls entered
+// it, so that work beside the calls does not count: node scripts/files-entered.ts [--names]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -16,7 +16,8 @@ const data = mkdtempSync(join(tmpdir(), 'tollgate-entered-'));
 const gateway = spawn(
   process.execPath,
   ['--inspect=127.0.0.1:0', 'bin/tollgate.mjs', 'start', '--port', '0', '--data', data],
-  { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] },
+  // Without the variable the gateway replaces its process, and the address of the inspector with it.
+  { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, MALLOC_ARENA_MAX: '1' } },
 );
 try {
   const [inspector, key, base] = await Promise.all([
@@ -79,7 +80,8 @@ try {
       rounds.push(now);
     }
     const entered = rounds[0]!.filter((file) => rounds.every((round) => round.includes(file)));
-    console.log(`${name.padEnd(28)} ${entered.length}`);
+    const lines = entered.map((file) => readFileSync(new URL(file, SRC), 'utf8').split('\n').length - 1);
+    console.log(`${name.padEnd(28)} ${entered.length} · ${lines.reduce((all, one) => all + one, 0)}`);
     if (values.names)
       console.log(
         entered

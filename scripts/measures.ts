@@ -1,5 +1,7 @@
-// Prints the measures of the source by which it is kept readable: node scripts/measures.ts [--circles] [--types]
-// --circles names the files of each circle, --types the types that more than two files declare.
+// Prints the measures of the source by which it is kept readable:
+// node scripts/measures.ts [--circles] [--types] [--words]
+// --circles names the files of each circle, --types the types that more than two files declare, --words the words of
+// each page of the guide.
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -8,8 +10,11 @@ import { floorOf, FLOORS, PATHS } from '../test/architecture/floors.ts';
 import { importsOf, MODULES } from '../test/architecture/import-rules.ts';
 import { dialectNames } from '../test/architecture/nouns.ts';
 import { readTree, ROOT } from '../test/architecture/source.ts';
+import { pagesOfQuestions } from '../test/docs/guide-words.ts';
 
-const { values } = parseArgs({ options: { circles: { type: 'boolean' }, types: { type: 'boolean' } } });
+const { values } = parseArgs({
+  options: { circles: { type: 'boolean' }, types: { type: 'boolean' }, words: { type: 'boolean' } },
+});
 const files = readTree(['src'], ['.ts']);
 const { imports } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { imports: Record<string, string> };
 const linesOf = (text: string) => text.split('\n').length - 1;
@@ -68,6 +73,9 @@ row(
       .map(({ text }) => words(text)),
   ),
 );
+row("words of the guide, without tables and developers' pages", sum(pagesOfQuestions.map(({ words }) => words)));
+row('  of its longest page', pagesOfQuestions[0]!.words);
+if (values.words) for (const page of pagesOfQuestions) console.log(`    ${page.path} ${page.words}`);
 row('lines of .oxlintrc.json', linesOf(readFileSync(join(ROOT, '.oxlintrc.json'), 'utf8')));
 row('lines of bench', sum(readTree(['bench'], ['.ts']).map(({ text }) => linesOf(text))));
 

@@ -14,6 +14,8 @@ export interface Receipt {
   readonly primitive?: string;
   /** Id of the call under which this one was made. */
   readonly parent?: string;
+  /** The consumer's names of the call. */
+  readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Id of the price version. */
   readonly price: string;
   /** The locked amount. */
@@ -75,13 +77,14 @@ const thumbprintOf = (x: string): string =>
 
 /** The signed text of a receipt: header and payload. A receipt is this text, a dot and its signature. */
 export function receiptText(receipt: Receipt, kid: string): string {
-  const { id, account, provider, primitive, parent, price, lock, usage, charged, fee, time } = receipt;
+  const { id, account, provider, primitive, parent, tags, price, lock, usage, charged, fee, time } = receipt;
   const payload = {
     id,
     account,
     provider,
     ...(primitive === undefined ? {} : { primitive }),
     ...(parent === undefined ? {} : { parent }),
+    ...(tags === undefined ? {} : { tags }),
     price,
     lock: `${lock}`,
     usage: JSON.parse(usage) as unknown,
@@ -91,6 +94,10 @@ export function receiptText(receipt: Receipt, kid: string): string {
   };
   return `${encode({ alg: 'EdDSA', kid, typ: 'tollgate-receipt+jwt' })}.${encode(payload)}`;
 }
+
+/** The tags of a call that is recorded with this detail of its lock; undefined without any. */
+export const tagsOfLock = (lockDetail: string): Receipt['tags'] =>
+  lockDetail.includes('"tags":{') ? (JSON.parse(lockDetail) as Pick<Receipt, 'tags'>).tags : undefined;
 
 /** Checks signatures of a gateway with its public key. */
 export interface ReceiptChecker {

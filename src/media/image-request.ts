@@ -208,6 +208,7 @@ export function imageToCall<R, D extends ReplyPiece>(
       return imagesUsed(ask.n, ask.edit?.charged ?? 0, wordTokens(ask, offer)?.most);
     },
     metadata: body.metadata ?? null,
+    endUser: typeof body.user === 'string' ? body.user : null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
     ...(payment ? { payment } : {}),

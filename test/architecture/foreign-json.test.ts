@@ -42,12 +42,12 @@ const size = (bytes: number): string => (bytes < KIB * KIB ? `${bytes / KIB} KiB
 const count = (value: number): string => value.toLocaleString('en-US');
 const setting = (name: string): string => (/^[a-z_.]+$/.test(name) ? `\`${name}\`` : name);
 
-test('docs/bounds.md shows all bounds', () => {
+test('docs/reference/bounds.md shows all bounds', () => {
   const rows = Object.values<Bound>(BOUNDS).map(
     ({ label: of, bytesMax, denseBytesMax, bytesBy = '', jsonDepthMax, jsonKeysMax, jsonElementsMax }) =>
       `| ${of} | ${bytesMax === undefined ? setting(bytesBy) : size(bytesMax)}${denseBytesMax === undefined ? '' : `, ${size(denseBytesMax)} of them dense`} | ${jsonDepthMax} | ${count(jsonKeysMax)} | ${count(jsonElementsMax)} |`,
   );
-  const page = readFileSync(join(ROOT, 'docs/bounds.md'), 'utf8');
+  const page = readFileSync(join(ROOT, 'docs/reference/bounds.md'), 'utf8');
   const shown = page.split('\n').filter((line) => /^\| .* \| [\d,]+ \| [\d,]+ \| [\d,]+ \|$/.test(line));
   expect(shown).toEqual(rows);
 });

@@ -26,9 +26,9 @@ test('no page, hint or source tells anybody to fetch a package named tollgate', 
 
 test('each guide that people without a checkout read says where the command comes from', () => {
   for (const path of [
-    'docs/sign-in.md',
+    'docs/use/sign-in.md',
     'docs/use/withdraw.md',
-    'docs/providers.md',
+    'docs/sell/provide.md',
     'src/console/pages/front/front-document.ts',
     'src/console/pages/reference/reference-routes.ts',
   ])

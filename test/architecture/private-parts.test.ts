@@ -43,7 +43,7 @@ test.each([
   ['a callback', 'parser.onHeadersComplete = skip;', 'replaces a method'],
   ['a method by assign', 'Object.assign(server, { register: named });', 'replaces a method'],
   ['a file of a package', `load('undici/lib/core/symbols.js');`, 'a file inside of a package'],
-  ['a file of a package in a scope', 'resolve(`@fastify/swagger-ui/static/${name}`)', 'a file inside of a package'],
+  ['a file of a package in a scope', 'resolve(`@fastify/swagger/lib/${name}`)', 'a file inside of a package'],
   ['a file of a package that offers it', `import 'pg/lib/query.js';`, 'a file inside of a package'],
   ['a package of a package', 'createRequire(createRequire(a).resolve(b))', 'a package of a package'],
   ['the stream of a connection', 'client.connection.stream.cork();', 'undocumented'],

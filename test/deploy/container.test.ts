@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 
 const FOLDER = resolve(import.meta.dirname, '../../deploy/container');
-const OPTIONS = readFileSync(resolve(FOLDER, '../../docs/configuration.md'), 'utf8');
+const OPTIONS = readFileSync(resolve(FOLDER, '../../docs/reference/configuration.md'), 'utf8');
 /** The script makes it. */
 const MADE = 'secrets/';
 

@@ -23,7 +23,7 @@ const STREAM_EACH = 20;
 const STREAM = ask('hello !tokens:30 !token-ms:200', { stream: true });
 /** Networks of clients, which the proxies distribute over the gateways. */
 const NETWORKS = 6;
-/** What docs/operations.md says to wait after a gateway is ready again. */
+/** What docs/run/rolling-restart.md says to wait after a gateway is ready again. */
 const NOTICE_MS = 10_000;
 
 const compose = parse(readFileSync(resolve(import.meta.dirname, '../../deploy/container/compose.yaml'), 'utf8'), {

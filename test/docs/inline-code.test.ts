@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
+import { OPTION_TABLES } from '../../scripts/configuration-tables.ts';
 import { createProgram } from '../../src/program/cli/program.ts';
 import { ROOT, readTree, type SourceFile } from '../architecture/source.ts';
 
@@ -92,6 +93,38 @@ describe('code in the sentences of the guide', () => {
       ofOthers.has(option) || sources.includes(option) || sources.includes(`${option.slice(2)}: { type:`);
     const unknown = (code: string) => (code.match(/(?<![\w-])--[a-z][\w-]+/g) ?? []).some((each) => !isKnown(each));
     expect(wrong(unknown)).toEqual([]);
+  });
+
+  test('names options of the configuration that there are', () => {
+    const known = Object.values(OPTION_TABLES).flatMap((options) => Object.keys(options));
+    const blocks = new Set(known.filter((key) => key.includes('.')).map((key) => key.split('.')[0]));
+    /** A file of a backup, and methods of SDKs. */
+    const others = new Set(['database.dump', 'responses.stream', 'responses.parse']);
+    const isGone = (code: string, { path }: SourceFile) => {
+      const [, key, block] = /^(([a-z_]+)(?:\.[a-z_0-9]+)+)(?: = .*)?$/.exec(code) ?? [];
+      return (
+        key !== undefined &&
+        blocks.has(block) &&
+        !others.has(key) &&
+        !path.startsWith('docs/clients/') &&
+        !known.some((each) => each === key || each.startsWith(`${key}.`))
+      );
+    };
+    expect(wrong(isGone)).toEqual([]);
+  });
+
+  test('names environment variables and metrics that there are', () => {
+    const sources = readTree(
+      ['src', 'deploy', 'bench', 'test', 'scripts'],
+      ['.ts', '.yaml', '.sh', '.service', '.toml'],
+    )
+      .map(({ text }) => text)
+      .join('\n');
+    const namesIn = (code: string) => code.match(/\b(?:TOLLGATE_[A-Z0-9_]+|OTEL_[A-Z_]+|tollgate_[a-z_]+)\b/g) ?? [];
+    // The client of Prometheus adds the endings of histograms.
+    const isGone = (code: string) =>
+      namesIn(code).some((name) => !sources.includes(name.replace(/_(?:bucket|count|sum)$/, '')));
+    expect(wrong(isGone, pages)).toEqual([]);
   });
 
   test('names files of this repository that there are', () => {

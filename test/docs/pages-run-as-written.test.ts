@@ -19,52 +19,29 @@ const ELSEWHERE = 'docs/clients/generated.md';
 const runsNow = (page: string): boolean =>
   page !== ELSEWHERE && (process.env['TOLLGATE_DEEP'] === '1' || BY_DAY.test(page));
 
+const pagesIn = (folder: string): readonly string[] =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `${folder}/${name}`);
+const hasCommands = (page: string): boolean =>
+  snippetsOf(page).some(({ language, note }) => /^(?:sh|ts)$/.test(language) && !note.startsWith('no-run'));
+
+/** Their limits hold for the calls of the pages after them, so they are the last. */
+const LAST = ['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map(
+  (name) => `docs/use/${name}.md`,
+);
+
 /** Pages that a reader follows beside `npm start`. */
 const PAGES = [
   'README.md',
-  'docs/admin-api.md',
-  'docs/administration.md',
-  'docs/backups.md',
-  ...readdirSync(join(ROOT, 'docs/clients'))
-    .map((name) => `docs/clients/${name}`)
-    .filter(runsNow),
-  'docs/use/completions.md',
-  'docs/gemini.md',
-  'docs/configuration.md',
-  'docs/use/embeddings.md',
-  'docs/use/speech.md',
-  'docs/use/transcription.md',
-  'docs/use/rerank.md',
-  'docs/use/moderations.md',
-  'docs/image-calls.md',
-  'docs/run/reconcile.md',
-  'docs/use/agents.md',
-  'docs/use/all-tools.md',
-  'docs/use/any-protocol.md',
-  'docs/use/bill-looks-wrong.md',
-  'docs/use/cost-of-a-call.md',
-  'docs/use/cost-of-tools.md',
-  'docs/use/function-tools.md',
-  'docs/use/json-rpc.md',
-  'docs/use/keys.md',
-  'docs/use/more-money.md',
-  'docs/use/pictures-in-chat.md',
-  'docs/use/quotes.md',
-  'docs/use/receipts.md',
-  'docs/use/spend.md',
-  'docs/use/structured-output.md',
-  'docs/use/tools.md',
-  'docs/use/tools-in-chat.md',
-  'docs/use/verify-card.md',
-  'docs/video-calls.md',
-  'docs/messages.md',
-  'docs/providers.md',
-  'docs/responses.md',
-  'docs/run/people.md',
-  'docs/sign-in.md',
-  'docs/tutorial.md',
-  // Its limits hold for the calls of the pages after it.
-  ...['organisations', 'allowed-services', 'approvals', 'budgets', 'rates'].map((name) => `docs/use/${name}.md`),
+  'docs/reference/admin-api.md',
+  'docs/reference/configuration.md',
+  ...pagesIn('docs/clients').filter(runsNow),
+  'docs/how/browser-sessions.md',
+  ...['start', 'use', 'sell', 'run']
+    .flatMap((folder) => pagesIn(`docs/${folder}`))
+    .filter((page) => hasCommands(page) && !LAST.includes(page)),
+  ...LAST,
 ];
 
 let place: Place;

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { mask, readTree } from '../architecture/source.ts';
 
-// The table of docs/bounds.md has all that many accounts use at once. A new bound belongs into it, or below with the
-// reason why it is nobody's share.
+// The table of docs/reference/bounds.md has all that many accounts use at once. A new bound belongs into it, or below
+// with the reason why it is nobody's share.
 
 const ROOT = join(import.meta.dirname, '../..');
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
-const page = read('docs/bounds.md');
+const page = read('docs/reference/bounds.md');
 const section = page.slice(page.indexOf('\n## Shares\n')).split('\n## ')[1]!;
 const [head, , ...rows] = section
   .split('\n')
@@ -89,7 +89,7 @@ describe('the table of shares', () => {
   });
 
   it('has every option that bounds a number, an amount or a rate', () => {
-    const options = [...read('docs/configuration.md').matchAll(/^\| `([a-z_]+\.[a-z0-9_]+)` \|/gm)].map(
+    const options = [...read('docs/reference/configuration.md').matchAll(/^\| `([a-z_]+\.[a-z0-9_]+)` \|/gm)].map(
       ([, name]) => name!,
     );
     const bounds = options.filter((name) => /(?:_max|_min|_at_once|_per_minute|_per_second)$/.test(name));

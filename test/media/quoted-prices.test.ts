@@ -39,7 +39,7 @@ edit = "${usd(edit)}"
 input_image = "${usd(input)}"`,
   });
 
-/** Micro-USD, from the rules of docs/image-calls.md. */
+/** Micro-USD, from the rules of docs/use/images.md. */
 function expected({ generation, two, high, edit, input }: Prices, { n, inputs, resolution, quality }: Asked): number {
   const [large, best] = [resolution === '2K', quality === 'high'];
   if (inputs === 0) return n * (large ? (best ? high : two) : generation);

@@ -38,7 +38,7 @@ const blockOf = (url: string, { small, large, base }: Prices) =>
     lines: 'durations = ["4s", "8s"]\nsupported_params = ["generate_audio"]',
     pricing: `per_second = { "720p" = "${usd(small)}", "1080p" = "${usd(large)}" }\nbase = "${usd(base)}"\naudio_multiplier = 2`,
   });
-/** Micro-USD, from the rules of docs/video-calls.md. */
+/** Micro-USD, from the rules of docs/use/videos.md. */
 const expected = ({ small, large, base }: Prices, { n, duration, resolution, generate_audio: audio }: Asked) =>
   n * (Number.parseInt(duration, 10) * (resolution === '720p' ? small : large) * (audio ? 2 : 1) + base);
 

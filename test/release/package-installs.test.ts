@@ -141,7 +141,9 @@ it('runs without a checkout, and its books are right', async () => {
     const page = await (await fetch(`${base_url}/marketplace`)).text();
     const script = /src="(\/assets\/[^"]+\.js)"/.exec(page)?.[1];
     expect((await fetch(`${base_url}${script}`)).headers.get('content-type')).toContain('javascript');
-    expect(await (await fetch(`${base_url}/docs/guide/tutorial`)).text()).toContain('<h1>Tutorial</h1>');
+    expect(await (await fetch(`${base_url}/docs/guide/start/ten-minutes`)).text()).toContain(
+      '<h1>A gateway in ten minutes',
+    );
     server.signal('SIGTERM');
     await server.exited;
     execFileSync(tollgate, ['audit'], { cwd: work, env, stdio: 'pipe' });

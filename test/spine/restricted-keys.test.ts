@@ -3,8 +3,8 @@ import type { NewKeyFields } from '#auth/keys';
 import { fill, routesOf } from '../support/route-table.ts';
 import { MODEL, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// A key with a spending limit, a rate, an expiry, a list of services or a price to ask above is for calls: what else
-// belongs to its account it neither sees nor changes.
+// A key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above is for
+// calls: what else belongs to its account it neither sees nor changes.
 
 const RESTRICTED: readonly (readonly [string, Partial<NewKeyFields>])[] = [
   ['a spending limit', { limit: 1_000_000n, limitReset: 'daily' }],
@@ -85,7 +85,7 @@ describe.each(RESTRICTED)('a key with %s', (_name, fields) => {
     const { status, text } = await request(route, key);
     expect(status).toBe(403);
     expect(text).toContain(
-      'A key with a spending limit, a rate, an expiry, a list of services or a price to ask above cannot',
+      'A key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above cannot',
     );
     expect(text).toContain('use one without');
   });

@@ -96,7 +96,7 @@ function fareOf(answers: readonly Answer[]): Fare {
 export const NOISE_MS = 25;
 
 /**
- * The promise of docs/operations.md to every account, whatever other accounts do: 95 % of its calls are served, and the
+ * The promise of docs/run/memory.md to every account, whatever other accounts do: 95 % of its calls are served, and the
  * wait at most doubles.
  */
 export function expectUnharmed(before: Fare, during: Fare): void {

@@ -77,7 +77,7 @@ export interface PatroniCluster {
 }
 
 /**
- * Starts a cluster with synchronous replication, as docs/operations.md describes it. `timing` has the options `ttl`,
+ * Starts a cluster with synchronous replication, as docs/run/standby.md describes it. `timing` has the options `ttl`,
  * `loop_wait` and `retry_timeout` of Patroni, in seconds.
  */
 export async function startPatroni(

@@ -4,7 +4,7 @@ import type { Jwk } from '../receipt.ts';
 import type { MovementTexts } from '../ledger/log-movements.ts';
 
 /* The lines of an archive. Each is a JSON array that begins with its kind; amounts are decimal texts in micro-USD,
-   times are epoch milliseconds. docs/archives.md describes them for readers without this program. */
+   times are epoch milliseconds. docs/reference/archive-format.md describes them for readers without this program. */
 
 /** An archive cannot be made or is not right. `message` says why, for people. */
 export class ArchiveError extends Error {

@@ -17,6 +17,8 @@ export interface CarryingBudget {
   readonly name: string;
   /** The account of the member; null for a key or an account. */
   readonly member: string | null;
+  /** Only calls with this tag count; absent for all calls. Such a budget has a `start`. */
+  readonly tag?: { readonly name: string; readonly value: string };
   /** Epoch milliseconds. Calls that began then or later count, with the calls under them. null counts all calls. */
   readonly start: number | null;
 }
@@ -33,6 +35,8 @@ export interface CarriedSum extends BudgetUse {
 
 const SQL = loadStatements(import.meta.url, '../sql/carried-sum.sql', [
   'carriedByCalls',
+  'carriedOfTag',
+  'pgCarriedOfTag',
   'hasManyCalls',
   'carriedOfKey',
   'carriedOfAccount',
@@ -50,12 +54,12 @@ const FEW = 5_000;
  * Rejects with the database's error.
  */
 export async function readCarriedSum(
-  database: Pick<Database, 'query' | 'snapshot'>,
+  database: Pick<Database, 'query' | 'snapshot' | 'engine'>,
   budget: CarryingBudget,
   before: Pick<CarriedSum, 'edge' | 'settled'> | null,
   settledBy: number,
 ): Promise<CarriedSum> {
-  const { id, account, scope, name, member, start } = budget;
+  const { id, account, scope, name, member, tag, start } = budget;
   if (start === null && scope !== 'member') {
     const [row] =
       scope === 'key'
@@ -72,15 +76,16 @@ export async function readCarriedSum(
     account,
     from,
     ` ${id} `,
-    scope === 'account' ? '' : ` ${name}:`,
-    member ?? '',
+    ...(tag === undefined ? [scope === 'account' ? '' : ` ${name}:`, member ?? ''] : [tag.name, tag.value]),
     Math.max(from, settledBy),
     start ?? 0,
   ];
+  const ofTag = database.engine === 'postgres' ? SQL.pgCarriedOfTag : SQL.carriedOfTag;
+  const statement = tag === undefined ? SQL.carriedByCalls : ofTag;
   const hasMany = (await database.query(SQL.hasManyCalls, [account, from, FEW])).length > 0;
   const [row] = hasMany
-    ? await database.snapshot((query) => query(SQL.carriedByCalls, params))
-    : await database.query(SQL.carriedByCalls, params);
+    ? await database.snapshot((query) => query(statement, params))
+    : await database.query(statement, params);
   return {
     edge: Number(row!['edge']),
     settled: (known?.settled ?? 0n) + (row!['settled'] as bigint),

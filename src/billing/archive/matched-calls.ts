@@ -4,7 +4,7 @@ import { earningsOf, escrowOf } from '../ledger/ledger.ts';
 import type { MovementTexts } from '../ledger/log-movements.ts';
 import { priceId, type Rates } from '../prices/price.ts';
 import { ratesFromText } from '../prices/price-book.ts';
-import type { Receipt, ReceiptChecker } from '../receipt.ts';
+import { type Receipt, type ReceiptChecker, tagsOfLock } from '../receipt.ts';
 import { ArchiveError, rowOfCall, SetDigest, type ArchivedCall, type LeftMovement } from './archive-lines.ts';
 import type { TransferFields } from './closing-rows.ts';
 
@@ -146,6 +146,7 @@ export function receiptOfCall(row: Row, account: string, primitive: string): Rec
     provider: row['provider'] as string,
     ...(primitive === '' ? {} : { primitive }),
     ...(parent === null ? {} : { parent }),
+    tags: tagsOfLock(row['lock_detail'] as string),
     price: row['price'] as string,
     lock: row['amount'] as bigint,
     usage: (row['usage'] as string | null) ?? '{}',

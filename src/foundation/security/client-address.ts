@@ -46,3 +46,9 @@ export function networkOf(address: string): string {
     .map((group) => Number.parseInt(group, 16).toString(16))
     .join(':');
 }
+
+/** The place of an address: a network of 256 IPv4 addresses, or of 64 bits of IPv6, and never one device. */
+export function placeOf(address: string): string {
+  const network = networkOf(address);
+  return network.includes('.') ? `${network.slice(0, network.lastIndexOf('.'))}.0/24` : `${network}::/64`;
+}

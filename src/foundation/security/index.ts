@@ -1,4 +1,4 @@
-export { type Trust, clientAddress, createTrust, networkOf } from './client-address.ts';
+export { type Trust, clientAddress, createTrust, networkOf, placeOf } from './client-address.ts';
 export {
   type OwnOrigin,
   type RequestedAddress,

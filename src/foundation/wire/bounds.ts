@@ -3,7 +3,7 @@ import type { JsonLimits } from './json/json-guard.ts';
 /** The limits for one kind of JSON that others send. A text beyond them is refused before a value is built. */
 export interface Bound extends JsonLimits {
   readonly jsonElementsMax: number;
-  /** The row of docs/bounds.md: the text and its sender. */
+  /** The row of docs/reference/bounds.md: the text and its sender. */
   readonly label: string;
   /** The bound of its bytes, if that is not `bytesMax`. */
   readonly bytesBy?: string;
@@ -14,8 +14,9 @@ const KIB = 1024;
 const MIB = 1024 * 1024;
 
 /**
- * All bounds of foreign JSON that no setting has; docs/bounds.md shows them. Up to 20,000 keys and 200,000 elements are
- * built at once, which takes 20 ms at most. Kinds with more are read in pieces, or in a thread, if they are large.
+ * All bounds of foreign JSON that no setting has; docs/reference/bounds.md shows them. Up to 20,000 keys and 200,000
+ * elements are built at once, which takes 20 ms at most. Kinds with more are read in pieces, or in a thread, if they
+ * are large.
  */
 export const BOUNDS = {
   reply: {

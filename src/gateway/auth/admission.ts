@@ -1,16 +1,17 @@
 import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, type Caller, letAct, type Tags, tagsOfHeaders } from '#accounts';
+import { ACCOUNT_HEADER, type Caller, letAct, namesInHeaders } from '#accounts';
 import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
 import { noteAsked } from './oauth/resources.ts';
 
-const withTags = (admission: Admission, tags: Tags): Admission => ({
-  ...admission,
-  caller: { ...admission.caller, tags },
-});
+/** The admission with what the headers of the request name its calls. */
+function withNames(admission: Admission, request: FastifyRequest): Admission {
+  const names = namesInHeaders(request.headers, admission.caller);
+  return names === null ? admission : { ...admission, caller: { ...admission.caller, ...names } };
+}
 
 /** Finds the admission of a request. Throws at a route that is not behind admission. */
 export type AdmissionOf = (request: FastifyRequest) => Admission;
@@ -30,8 +31,7 @@ export function requireAdmission(
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
       try {
-        const tags = calls ? tagsOfHeaders(request.headers) : undefined;
-        noteAdmission(request, tags === undefined ? admission : withTags(admission, tags));
+        noteAdmission(request, calls ? withNames(admission, request) : admission);
       } catch (error) {
         return done(error as Error);
       }

@@ -42,7 +42,7 @@ export async function refuseRestricted(keys: Pick<KeyStore, 'find'>, key: Caller
 export const restrictedKey = (what: string): GatewayError =>
   new GatewayError(
     'permission_denied',
-    `A key with a spending limit, a rate, an expiry, a list of services or a price to ask above cannot ${what}, nor can the key of a member: use one without`,
+    `A key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above cannot ${what}, nor can the key of a member: use one without`,
   );
 
 /**

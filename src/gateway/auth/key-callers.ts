@@ -168,10 +168,12 @@ function knownOf(record: KeyWithLimits | null, at: number, acceptDevelopmentKeys
       development: record.development,
       access: limits.access,
       ...(limits.askAbove === null ? {} : { askAbove: limits.askAbove }),
+      ...(limits.tags === null ? {} : { tags: limits.tags }),
       ...(record.member === null ? {} : { member: record.member }),
       ...(hasRestriction(record) ? { restricted: true } : {}),
     },
     wallet: null,
+    ...(limits.tags === null ? {} : { tags: limits.tags }),
     ...limits.parts,
   };
   return { caller, from: at, until };

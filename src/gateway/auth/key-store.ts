@@ -12,6 +12,7 @@ import {
   createCarriedSums,
   carryingKey,
   carryingLimitsOf,
+  tagsToText,
 } from '#accounts';
 import { createKey, type KeyKind } from './api-key.ts';
 
@@ -94,6 +95,8 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
   /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
+  /** Deletes the keys of a person: those of the person's own account, and those as a member of other accounts. */
+  deleteOfPerson(account: string): Promise<void>;
   /** Notifies the listeners of a key whose member was removed or got another role. */
   memberChanged(hash: string): void;
   /**
@@ -111,6 +114,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'listKeys',
   'updateKey',
   'deleteKey',
+  'deleteKeysOfPerson',
 ]);
 
 /** API keys in the database. All methods reject with the database's error. */
@@ -168,6 +172,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.member ?? null,
         others.limitBy ?? 'account',
         others.client ?? null,
+        tagsToText(others.tags ?? null),
       ];
       const insert = { statement: SQL.insertKey, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
@@ -193,6 +198,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
           tokens_per_minute: row['account_tokens']!,
           allowed_services: row['account_services']!,
           ask_above: row['account_ask_above']!,
+          tags: row['account_tags']!,
         }))
         .map((row) => carryingLimitsOf(account, row, sums, at));
       return { ...(await carrying(rows[0]!, at)), ofAccount: await Promise.all(ofAccount) };
@@ -218,6 +224,7 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         ...set(changes.tokensPerMinute, null),
         setter,
         now(),
+        ...set(changes.tags === undefined ? undefined : tagsToText(changes.tags), null),
       ];
       await prepare(account, hash, changes);
       const [row] = await changing(hash, database.query(SQL.updateKey, [hash, account, ...params]));
@@ -226,6 +233,11 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 
     async delete(account, hash) {
       return (await changing(hash, database.query(SQL.deleteKey, [hash, account]))).length > 0;
+    },
+
+    async deleteOfPerson(account) {
+      for (const { hash } of await database.query(SQL.deleteKeysOfPerson, [account]))
+        for (const listener of listeners) listener(hash as string);
     },
 
     memberChanged(hash) {
@@ -240,13 +252,14 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 }
 
 /**
- * Whether a key has a spending limit, a rate, an expiry, a list of services or a price above which a person is asked,
- * or belongs to a member of the account or to a program that signed in. So a program stays without full rights,
+ * Whether a key has a spending limit, a rate, an expiry, a list of services, tags or a price above which a person is
+ * asked, or belongs to a member of the account or to a program that signed in. So a program stays without full rights,
  * whatever its owner changes.
  */
 export const hasRestriction = (record: KeyRecord): boolean => {
-  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member, client } = record;
-  const parts = [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, member, client];
+  const { limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, tags, member, client } =
+    record;
+  const parts = [limit, requestsPerMinute, tokensPerMinute, expiresAt, allowedServices, askAbove, tags, member, client];
   return parts.some((part) => part !== null);
 };
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { isLoopback, parseHost } from '#security';
+import { isLoopback, parseHost, placeOf } from '#security';
 import { anonymousAt, type Caller, callerCaip10, DEVELOPMENT_ACCOUNT } from '#accounts';
 import type { Pipeline } from '#call';
 import { addressOf, type WebRequest } from '#http';
@@ -12,7 +12,6 @@ import { isRestricted, requireFreshSignature } from './full-rights.ts';
 import type { KeyStore } from './key-store.ts';
 import type { Nonces } from './siwx/nonces.ts';
 import type { SignIn } from './siwx/sign-in.ts';
-import { placeOf } from './people/people-routes.ts';
 import type { SessionCookies } from './sessions/session-cookie.ts';
 import { endedSchema, sessionListSchema, sessionSchema, signInSchema } from './sessions/session-schemas.ts';
 import type { NewSession, SessionScope, WebSession, WebSessions } from './sessions/web-sessions.ts';

@@ -8,6 +8,10 @@ interface AdapterDeps {
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
   /** 32 bytes that the gateways share, from which secrets of clients are derived. */
   readonly clientSecret: Uint8Array;
+  /** Stores a sign-in that begins. False if too many are open. */
+  readonly begin: (row: Parameters<StateStore['begin']>[0]) => Promise<boolean>;
+  /** Makes the error of the library for a sign-in beyond those that may be open. */
+  readonly tooMany: () => Error;
   /** Makes the error of the library for a code or token that another request has just used. */
   readonly usedBefore: () => Error;
   readonly now: () => number;
@@ -36,7 +40,10 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
     async upsert(id, { jti: _jti, ...payload }, expiresInS = LONGEST_S) {
       const grantKey = kind === 'Grant' ? id : (payload.grantId ?? null);
       const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 };
-      if (kind !== 'ReplayDetection') await state.put(row);
+      // A sign-in that has its answer is there already.
+      if (kind === 'Interaction' && payload.result === undefined) {
+        if (!(await deps.begin(row))) throw deps.tooMany();
+      } else if (kind !== 'ReplayDetection') await state.put(row);
       else if (!(await state.add(row))) throw deps.usedBefore();
     },
     async find(id) {

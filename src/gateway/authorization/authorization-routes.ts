@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { networkOf } from '#security';
+import { placeOf } from '#security';
 import { isObject } from '#wire';
 import { anonymousAt, type Caller } from '#accounts';
 import { addressOf, readBytes, toGatewayError, toHttpError } from '#http';
@@ -17,14 +17,17 @@ import type { StateStore } from './state-store.ts';
 interface AuthorizationRoutesDeps {
   readonly authorization: AuthorizationServer;
   readonly config: Config['authorization'];
-  readonly state: Pick<StateStore, 'registerClient'>;
+  readonly state: Pick<StateStore, 'begin'>;
   readonly clientSecret: Uint8Array;
   /** Counts wrong codes and tokens by network. They are not those of API keys. */
   readonly attempts: Attempts;
   readonly count: Pipeline['count'];
+  readonly now: () => number;
 }
 
 const REGISTER = '/oauth/register';
+/** A registration that nobody allowed anything ends after this time. */
+const REGISTERED_MS = 24 * 60 * 60_000;
 const METADATA = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration'];
 
 /** The endpoints of the authorization server. Register it without a prefix. */
@@ -36,7 +39,8 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
     await authorization.ready();
     reply.hijack();
     reply.raw.setHeader('x-request-id', request.id);
-    return authorization.answer({ request: request.raw, response: reply.raw }, body, url);
+    const place = placeOf(addressOf(request));
+    return authorization.answer({ request: request.raw, response: reply.raw }, { body, url, place });
   };
 
   return async (app) => {
@@ -141,7 +145,7 @@ const metadataOf = (issuer: string, { registration, clientDocuments }: Config['a
 
 /** Clients that have no document register themselves (RFC 7591). */
 function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): void {
-  const { authorization, state, clientSecret, count } = deps;
+  const { authorization, state, clientSecret, count, now } = deps;
   // No credential and no cookie counts here, so pages of any origin may register.
   const open = (reply: FastifyReply) =>
     reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
@@ -168,8 +172,9 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
       return open(reply).code(400).send({ error: code, error_description: why });
     }
     const id = randomBytes(24).toString('base64url');
-    const client = { client_id: id, client_id_issued_at: Math.floor(Date.now() / 1_000), ...metadata };
-    if (!(await state.registerClient(id, client, networkOf(addressOf(request)))))
+    const client = { client_id: id, client_id_issued_at: Math.floor(now() / 1_000), ...metadata };
+    const row = { kind: 'Client', id, payload: client, grantKey: null, expiresAt: now() + REGISTERED_MS };
+    if (!(await state.begin(row, placeOf(addressOf(request)))))
       throw new GatewayError(
         'rate_limit_exceeded',
         'Too many clients from your network have registered and were not used: try again later, or use a client with a document of its own',

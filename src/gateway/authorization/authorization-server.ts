@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { GatewayError } from '#errors';
@@ -29,14 +30,22 @@ interface Exchange {
   readonly response: ServerResponse;
 }
 
+interface AnswerDetails {
+  /** The body, which was read before. */
+  readonly body: Uint8Array | null;
+  readonly url?: string | undefined;
+  /** The place of the client, see placeOf. */
+  readonly place: string;
+}
+
 /** The gateway's own authorization server (OAuth 2.1). The library is loaded at the first request. */
 export interface AuthorizationServer {
   /** null before the gateway knows its own address. */
   readonly issuer: () => string | null;
   /** Loads the library. Rejects with GatewayError `not_found` before the gateway knows its own address. */
   ready(): Promise<void>;
-  /** Lets the library answer. Resolves with the status. `body` was read before. */
-  answer(exchange: Exchange, body: Uint8Array | null, url?: string): Promise<number>;
+  /** Lets the library answer. Resolves with the status. */
+  answer(exchange: Exchange, details: AnswerDetails): Promise<number>;
   /**
    * The sign-in that this browser began. Rejects with GatewayError `not_found` without one, or after an answer.
    */
@@ -52,17 +61,25 @@ export interface AuthorizationServer {
   judge(metadata: ClientMetadata): Promise<void>;
 }
 
-type AuthorizationServerOptions = Omit<ProviderDeps, 'issuer'> & Pick<AuthorizationServer, 'issuer'>;
+type AuthorizationServerOptions = Omit<ProviderDeps, 'issuer' | 'begin'> & Pick<AuthorizationServer, 'issuer'>;
 
 export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
   const { issuer, state } = options;
   let opening: Promise<Opened> | null = null;
+  // The library does not tell its adapter of which request it stores something.
+  const answers = new AsyncLocalStorage<{ readonly place: string; readonly response: ServerResponse }>();
+  const begin: ProviderDeps['begin'] = async (row) => {
+    const { place = '', response } = answers.getStore() ?? {};
+    if (await state.begin(row, place)) return true;
+    response?.setHeader('retry-after', RETRY_AFTER_S);
+    return false;
+  };
 
   const open = (): Promise<Opened> => {
     const own = issuer();
     if (own === null)
       throw new GatewayError('not_found', 'No program can sign in here yet: the operator has to set server.public_url');
-    opening ??= openProvider({ ...options, issuer: own }).then(
+    opening ??= openProvider({ ...options, begin, issuer: own }).then(
       (provider) => ({ provider, issuer: own, handle: provider.callback() }),
       (error: unknown) => {
         opening = null;
@@ -98,9 +115,9 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       await open();
     },
 
-    async answer({ request, response }, body, url) {
+    async answer({ request, response }, { body, url, place }) {
       const { handle, issuer: own } = await open();
-      await handle(requestFor(request, own, body, url), response);
+      await answers.run({ place, response }, () => handle(requestFor(request, own, body, url), response));
       return response.statusCode;
     },
 
@@ -137,6 +154,9 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   };
 }
 
+/** Sign-ins that nobody finishes end within an hour. */
+const RETRY_AFTER_S = 10 * 60;
+
 interface Opened {
   readonly provider: Provider;
   readonly issuer: string;
@@ -156,12 +176,12 @@ export function createTokenLookup(state: Pick<StateStore, 'find'>): (text: strin
   return async (text) => {
     const row = await state.find('AccessToken', text);
     if (row?.grantKey == null) return null;
-    const { aud, jkt, exp } = row.payload;
+    const { aud, jkt } = row.payload;
     return {
       key: row.grantKey,
       resource: String(aud),
       jkt: typeof jkt === 'string' ? jkt : null,
-      expiresAt: Number(exp) * 1_000,
+      expiresAt: row.expiresAt,
     };
   };
 }

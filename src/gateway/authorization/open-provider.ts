@@ -15,6 +15,8 @@ export interface ProviderDeps {
   readonly resources: Pick<Resources, 'isAudience'>;
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
+  /** Stores a sign-in that begins. False if too many are open, see StateStore.begin. */
+  readonly begin: (row: Parameters<StateStore['begin']>[0]) => Promise<boolean>;
   readonly fetch: GuardedFetch;
   /** Counts one token of a grant. Rejects with GatewayError `rate_limit_exceeded`. */
   readonly countToken: (account: string, key: string) => Promise<void>;
@@ -96,8 +98,12 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   const consent = new Check('unanswered', 'Nobody has agreed to this', 'consent_required', isUnanswered);
   const fetching = new WeakSet<object>();
   const usedBefore = () => new library.errors.InvalidGrant('it was used before');
+  const tooMany = () =>
+    new library.errors.TemporarilyUnavailable(
+      'too many sign-ins from your network are open and not finished, try again in some minutes',
+    );
   return {
-    adapter: (kind: string) => createAdapter(kind, { ...deps, usedBefore }),
+    adapter: (kind: string) => createAdapter(kind, { ...deps, usedBefore, tooMany }),
     clientAuthMethods: [...CLIENT_AUTH_METHODS],
     clientDefaults: { id_token_signed_response_alg: 'ES256', token_endpoint_auth_method: 'none' },
     enabledJWA: { dPoPSigningAlgValues: [...DPOP_ALGORITHMS], idTokenSigningAlgValues: ['ES256'] },

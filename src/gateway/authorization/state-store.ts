@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { inTurn } from '#accounts';
 import { loadStatements, type Database, type Value } from '#store';
 
 /** A row of the authorization server's state, without the id that it was found by. */
@@ -6,6 +7,7 @@ interface StateRow {
   readonly payload: Readonly<Record<string, unknown>>;
   readonly grantKey: string | null;
   readonly consumedAt: number | null;
+  readonly expiresAt: number;
 }
 
 /**
@@ -23,8 +25,11 @@ export interface StateStore {
   consume(kind: string, id: string, until: number): Promise<boolean>;
   delete(kind: string, id: string): Promise<void>;
   deleteOfGrant(kind: string, grantKey: string): Promise<void>;
-  /** Stores a client that registered itself from a network. False if its network, or all together, have too many. */
-  registerClient(id: string, payload: object, network: string): Promise<boolean>;
+  /**
+   * Stores what a stranger at a place begins, and nobody has agreed to yet: a client that registers itself, a sign-in.
+   * False if the place, or all together, have too many of this kind.
+   */
+  begin(row: NewRow, place: string): Promise<boolean>;
   /** Keeps a registered client until `until` at least, because somebody allowed it something. */
   keepClient(id: string, until: number): Promise<void>;
   /** Deletes at most `limit` expired rows. Resolves with their number. */
@@ -39,11 +44,9 @@ interface NewRow {
   readonly expiresAt: number;
 }
 
-/** A registration that nobody allowed anything ends after this time. */
-const REGISTERED_MS = 24 * 60 * 60_000;
-/** The most registrations that nobody allowed anything, of a network and of all. */
-const REGISTERED_OF_NETWORK_MAX = 100;
-const REGISTERED_MAX = 10_000;
+/** The most of one kind that strangers have begun and nobody agreed to, of a place and of all. */
+const BEGUN_OF_PLACE_MAX = 500;
+const BEGUN_MAX = 10_000;
 
 const SQL = loadStatements(import.meta.url, './sql/state.sql', [
   'putState',
@@ -52,12 +55,12 @@ const SQL = loadStatements(import.meta.url, './sql/state.sql', [
   'consumeState',
   'deleteState',
   'deleteStateOfGrant',
-  'registerClient',
+  'beginState',
   'keepClient',
   'sweepState',
 ]);
 
-export function createStateStore(database: Pick<Database, 'query'>, now: () => number): StateStore {
+export function createStateStore(database: Pick<Database, 'query' | 'batch'>, now: () => number): StateStore {
   const valuesOf = ({ kind, id, payload, grantKey, expiresAt }: NewRow): Value[] => [
     kind,
     digestOf(id),
@@ -75,11 +78,12 @@ export function createStateStore(database: Pick<Database, 'query'>, now: () => n
     async find(kind, id) {
       const [row] = await database.query(SQL.findState, [kind, digestOf(id), now()]);
       if (!row) return null;
-      const { payload, grant_key: grantKey, consumed_at: consumedAt } = row;
+      const { payload, grant_key: grantKey, consumed_at: consumedAt, expires_at: expiresAt } = row;
       return {
         payload: JSON.parse(payload as string) as StateRow['payload'],
         grantKey: grantKey as string | null,
         consumedAt: consumedAt === null ? null : Number(consumedAt),
+        expiresAt: Number(expiresAt),
       };
     },
     async consume(kind, id, until) {
@@ -91,10 +95,11 @@ export function createStateStore(database: Pick<Database, 'query'>, now: () => n
     async deleteOfGrant(kind, grantKey) {
       await database.query(SQL.deleteStateOfGrant, [kind, grantKey]);
     },
-    async registerClient(id, payload, network) {
-      const bounds = [REGISTERED_OF_NETWORK_MAX, REGISTERED_MAX];
-      const params = [digestOf(id), JSON.stringify(payload), network, now() + REGISTERED_MS, ...bounds];
-      return (await database.query(SQL.registerClient, params)).length > 0;
+    async begin({ kind, id, payload, expiresAt }, place) {
+      const bounds = [now(), BEGUN_OF_PLACE_MAX, BEGUN_MAX];
+      const params = [kind, digestOf(id), JSON.stringify(payload), place, expiresAt, ...bounds];
+      const insert = { statement: SQL.beginState, params };
+      return (await inTurn(database, `authorization ${kind}`, [insert])).length > 0;
     },
     async keepClient(id, until) {
       await database.query(SQL.keepClient, [digestOf(id), until]);

@@ -174,6 +174,7 @@ export function receiptOfCall(
     provider,
     primitive: call.primitive,
     ...(call.parent === null ? {} : { parent: call.parent }),
+    tags: call.tags,
     price,
     lock: mostOf(call),
     usage: usageToText(usage ?? {}),

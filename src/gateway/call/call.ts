@@ -14,7 +14,7 @@ import type { BilledEnd, CutReply } from '#billing/amounts';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';
-import type { Caller } from '#accounts';
+import type { Caller, Tags } from '#accounts';
 import type { DirectEndpoint, Offer } from '#catalog';
 import type { PromptPrefix, RepeatedPrompt } from './affinity.ts';
 import type { RoutePreferences } from './preferences.ts';
@@ -59,6 +59,8 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly prefix?: PromptPrefix | null;
   /** The consumer's `metadata`, for logs. */
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The consumer's names of the call, for its sums; absent without any. */
+  readonly tags?: Tags | undefined;
   /**
    * The protocol's facts about the request, for attributes of the call's span: `mcp.protocol.version`,
    * `jsonrpc.request.id`.
@@ -203,6 +205,8 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    */
   readonly estimate: (offer: Offer) => Usage | ChargeCap;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** The end user that the body names; default none. */
+  readonly endUser?: string | null | undefined;
   /** The protocol's facts about this request, for attributes of the call's span; default none. */
   readonly facts?: () => Readonly<Record<string, string>>;
   /** The consumer's W3C `traceparent` header, unchanged. */

@@ -34,7 +34,7 @@ const INPUT: Charges = { reported: 'usage', unreported: 'input' };
 /**
  * The charges by the way in which a call ends. The rule: what the operator's own provider has taken, and must be
  * believed to bill, is paid by whoever caused the end, input included. What its own faults cost, the operator bears.
- * docs/how/endings.md shows this table, and a test runs every row.
+ * docs/reference/endings.md shows this table, and a test runs every row.
  */
 export const ENDINGS = {
   complete: { ending: 'complete', cause: null, ...both('usage', 'flag') },

@@ -262,20 +262,21 @@ function budgetError(
   { id, limit, spent, locked }: FullBudget,
   needed: string,
 ): GatewayError {
-  const { scope: budgetScope, resetsAt } = budgets.find((budget) => budget.id === id) ?? {
-    scope: 'key',
-    resetsAt: null,
-  };
+  const full = budgets.find((budget) => budget.id === id);
+  const { scope: budgetScope, resetsAt, tag } = full ?? { scope: 'key', resetsAt: null, tag: undefined };
+  const tagText = tag && `${tag.name}=${tag.value}`;
+  const ofTag = tagText === undefined ? '' : ` for calls tagged ${tagText}`;
   const resets = resetsAt === null ? null : new Date(resetsAt).toISOString();
   const used = `${formatUsd(spent)} of ${formatUsd(limit)} USDC are spent and ${formatUsd(locked)} locked by running calls`;
   const anew = resets === null ? 'it is never reset' : `it is reset at ${resets}`;
   return new GatewayError(
     'insufficient_balance',
-    `${NAMES[budgetScope]} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[budgetScope]}`,
+    `${NAMES[budgetScope]}${ofTag} is too low for ${needed}. ${used}; ${anew}. ${RAISED_BY[budgetScope]}`,
     {
       body: {
         budget: {
           of: budgetScope,
+          ...(tagText === undefined ? {} : { tag: tagText }),
           limit_usd: formatUsd(limit),
           spent_usd: formatUsd(spent),
           locked_usd: formatUsd(locked),

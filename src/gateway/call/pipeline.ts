@@ -11,7 +11,6 @@ import {
   type Caller,
   anonymousAt,
   refuseStopped,
-  tagsOfCall,
 } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { hasCredentials } from '#http';
@@ -248,7 +247,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
       requestId: call.requestId,
       session: call.session,
       stream: call.stream,
-      tags: tagsOfCall(call.caller.tags, call.metadata),
+      tags: call.tags,
     }),
   };
   return call.parent === null ? own : { ...own, parent: call.parent };

@@ -23,7 +23,7 @@ import {
   serviceTiersOf,
   type Health,
 } from '#catalog';
-import type { Access, OwnKeys } from '#accounts';
+import { type Access, countedByTags, type EndUsers, type OwnKeys, tagsOfCall, userOf } from '#accounts';
 import { type AskFirst, prepareAsking } from './ask-first.ts';
 import { type Call, type Candidate, type CallRequest, type ChargeCap, newCallId, type RequestedQuote } from './call.ts';
 import { atQuote, refuseDearer, type Quotes } from './quotes.ts';
@@ -40,6 +40,8 @@ interface CallTimes {
   readonly now: () => number;
   /** A monotonic clock in milliseconds: it ignores changes of the machine's clock. */
   readonly elapsed: () => number;
+  /** How records of calls name end users. Default: by a digest. */
+  readonly endUsers?: EndUsers;
 }
 
 export interface PrepareOptions extends CallTimes {
@@ -289,7 +291,7 @@ const boundPriceIn =
   };
 
 function toCall(
-  { callTimeoutMs, now, elapsed }: CallTimes,
+  { callTimeoutMs, now, elapsed, endUsers = 'digest' }: CallTimes,
   request: CallRequest,
   id: string,
   service: string,
@@ -297,13 +299,14 @@ function toCall(
   prefix: PromptPrefix | null,
 ): Call {
   const budget = request.budget ?? null;
+  const tags = tagsOfCall(request.caller, request, endUsers);
   const served = request.free || budget !== null ? candidates : lendingAlike(candidates);
   return {
     id,
     primitive: request.primitive,
-    caller: request.caller,
+    caller: countedByTags(request.caller, tags),
     requestId: request.requestId,
-    session: request.session,
+    session: request.session ?? userOf(request.metadata).session,
     service,
     stream: request.stream,
     startedAt: now(),
@@ -318,6 +321,7 @@ function toCall(
     stickyKey: request.stickyKey,
     prefix,
     metadata: request.metadata,
+    tags,
     facts: request.facts,
     traceparent: request.traceparent,
     timeoutMs: request.timeoutMs ?? callTimeoutMs,

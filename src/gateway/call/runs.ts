@@ -1,7 +1,7 @@
 import type { GatewayError } from '#errors';
 import type { Ledger, MicroUsd } from '#billing';
 import type { Primitive } from '#config';
-import type { Caller } from '#accounts';
+import { type Caller, countedByTags } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { asksFor, unasked } from './ask-first.ts';
@@ -61,7 +61,8 @@ interface RunsOptions {
 
 export function createRuns({ ledger, now, graceMs, payments, running }: RunsOptions): Runs {
   return {
-    async open({ id = newCallId(), noun = 'run', caller, requestId, payment = null, onEnded, ...runRequest }) {
+    async open({ id = newCallId(), noun = 'run', caller: opener, requestId, payment = null, onEnded, ...runRequest }) {
+      const caller = countedByTags(opener, opener.tags);
       const { primitive, service, budget, timeoutMs, stream } = runRequest;
       const startedAt = now();
       const parent = caller.run?.parent ?? null;

@@ -27,7 +27,7 @@ export interface BudgetNotices {
 }
 
 interface BudgetNoticesOptions {
-  readonly database: Pick<Database, 'query' | 'snapshot'>;
+  readonly database: Pick<Database, 'query' | 'snapshot' | 'engine'>;
   readonly fetch: GuardedFetch;
   /** 32 bytes that all gateways of one database share. */
   readonly secret: Uint8Array;

@@ -12,7 +12,7 @@ import type { LimitSetter } from '#auth';
 import { periodAt, budgetPeriod, LIMIT_RESETS, type LimitReset, periodName } from '#accounts/names';
 
 interface BudgetPollsOptions {
-  readonly database: Pick<Database, 'query' | 'snapshot'>;
+  readonly database: Pick<Database, 'query' | 'snapshot' | 'engine'>;
   readonly now: () => number;
   /** Called for each notice, on one gateway of the database. `isOperators`: the operator set the limit. */
   readonly onNotice: (body: Readonly<Record<string, unknown>>, isOperators: boolean) => void;

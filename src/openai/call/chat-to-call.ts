@@ -110,6 +110,7 @@ export function toCall(
       : {}),
     ...(asksTier(body, context) ? { price: (offer) => adapter.priceAt(offer) } : {}),
     metadata: body.metadata ?? null,
+    endUser: endUserOf(body, context),
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(stream, context),
     payment: context.payment ?? null,
@@ -117,6 +118,13 @@ export function toCall(
     onLocked: context.onLocked,
   };
   return { request: capCost(request, maxCostOf(body)), adapter };
+}
+
+/** The end user in the request as its client wrote it. */
+function endUserOf(body: ChatBody, { native }: ChatContext): string | null {
+  const { user, safety_identifier: safety } = native?.requestBody ?? body;
+  if (typeof user === 'string') return user;
+  return typeof safety === 'string' ? safety : null;
 }
 
 /** Whether the request names a service tier, which may have its own price, or is the line of a batch. */

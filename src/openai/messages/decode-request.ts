@@ -52,6 +52,8 @@ export function decodeRequest(requestBody: MessagesBody, request: WireRequest): 
   addFormat(draft, requestBody);
   const user = requestBody.metadata?.['user_id'];
   if (typeof user === 'string') body['user'] = userDigest(user);
+  // For the gateway: no provider gets it.
+  if (requestBody.metadata) body.metadata = requestBody.metadata;
   const session = requestBody.session_id ?? request.sessionIn('x-claude-code-session-id');
   if (session !== null) body.session_id = session;
   return draft;

@@ -120,6 +120,7 @@ export function passedCall<R>(body: AskedOfGateway, context: PassedContext, part
     },
     lacks: (offer) => [...lost, ...bodyFor(offer).dropped],
     metadata: body.metadata ?? null,
+    endUser: 'user' in body && typeof body.user === 'string' ? body.user : null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
     quote: requestedQuote(null, headers, null),

@@ -219,7 +219,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     runTokens,
     clientSecrets,
     browsers,
-    people: openPeople(foundation, { sessions, members, limits }),
+    people: openPeople(foundation, { sessions, keys, members, limits }),
     authenticator,
     drain: createDrain(authenticator.authenticate),
     payments: payersWithBudgets(payments, authenticator.withBudgets),

@@ -37,6 +37,7 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
       clientSecret,
       attempts,
       count,
+      now,
     }),
     signInRequests: signInRequestRoutes({
       ...parts,

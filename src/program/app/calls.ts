@@ -118,6 +118,7 @@ export async function openCalls(
     observer,
     now,
     elapsed,
+    endUsers: config.billing.endUsers,
   });
   const held = createHeldCalls({ billing, catalog, router, callTimeoutMs, now, elapsed });
   return { pipeline, held, runningCalls, quotes, approvals, idempotency, longestLockMs: lockMs };

@@ -1,9 +1,17 @@
 import { type ConsumerStore, createConsumerStore, type LimitsStore, type MemberStore } from '#accounts';
-import { createPeople, createPeopleProvider, createPeopleStore, type People, type WebSessions } from '#auth';
+import {
+  createPeople,
+  createPeopleProvider,
+  createPeopleStore,
+  type KeyStore,
+  type People,
+  type WebSessions,
+} from '#auth';
 import type { Foundation } from './foundation.ts';
 
 interface PeopleParts {
   readonly sessions: WebSessions;
+  readonly keys: KeyStore;
   readonly members: MemberStore;
   readonly limits: LimitsStore;
 }
@@ -14,7 +22,7 @@ export type OpenPeople = ReturnType<typeof openPeople>;
 /** Of three reads by an index. How often a person is asked about is `people.refresh_ms`. */
 const FOLLOW_MS = 5_000;
 
-export function openPeople(foundation: Foundation, { sessions, members, limits }: PeopleParts) {
+export function openPeople(foundation: Foundation, { sessions, keys, members, limits }: PeopleParts) {
   const { config, database, identity, outages, resources, now, elapsed } = foundation;
   const { issuer } = config.people;
   if (issuer === null) return null;
@@ -28,6 +36,7 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
     provider,
     store: createPeopleStore(database, { secret: identity.secret('tokens of people'), now }),
     sessions,
+    keys,
     members,
     limits,
     consumers,
@@ -35,19 +44,33 @@ export function openPeople(foundation: Foundation, { sessions, members, limits }
     now,
   });
   let running: Promise<void> | null = null;
+  let again = false;
   const follow = () => {
     running ??= people
       .follow()
       .catch((error: unknown) =>
         outages.failed('people', { err: error }, 'the people of the company could not be followed; it is tried again'),
       )
-      .finally(() => (running = null));
+      .finally(() => {
+        running = null;
+        if (again) soon();
+      });
+  };
+  /** Asks at once, or after those who are asked about now. */
+  const soon = () => {
+    again = running !== null;
+    if (!again) follow();
   };
   const timer = setInterval(follow, FOLLOW_MS);
   follow();
   resources.defer(async () => {
     clearInterval(timer);
+    again = false;
     await running;
   });
-  return { ...people, provider, onError };
+  const logout: People['logout'] = async (token) => {
+    await people.logout(token);
+    soon();
+  };
+  return { ...people, logout, provider, onError };
 }

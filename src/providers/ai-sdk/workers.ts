@@ -55,7 +55,7 @@ const PAUSES_MS = [0, 1_000, 5_000, 30_000];
 /** A process that ends later did not fail at its start. */
 const LIVED_MS = 20_000;
 
-/** All that a process is started with. A change of anything else, such as a timeout or the cost, needs no new process. */
+/** All that a process is started with. A change of anything else, such as a timeout or a cost, needs no new one. */
 const processKey = ({ sdk, settings, secrets, directory }: SdkTarget): string =>
   JSON.stringify([sdk, settings, secrets, directory]);
 

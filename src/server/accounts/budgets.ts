@@ -1,6 +1,7 @@
 import type { MicroUsd, Budget, BudgetUse } from '#billing';
 import type { Row } from '#store';
 import type { MinuteRates, CallerBudget } from './caller.ts';
+import { type Tags, tagsFromText } from './tags.ts';
 
 /** A budget of an account or member: the most that it may spend in each period. */
 export interface BudgetRule {
@@ -15,18 +16,35 @@ export interface BudgetRule {
   readonly carried?: CarriedUse;
 }
 
+/**
+ * A budget of the calls of an account that have one tag. It is hard and sends no notices. Its periods end, because
+ * archived calls no longer show their tags.
+ */
+export interface TagBudgetRule {
+  readonly name: string;
+  readonly value: string;
+  readonly limit: MicroUsd;
+  readonly limitReset: LimitReset;
+  /** As in SpendLimit. It is computed, never set. */
+  readonly carried?: CarriedUse;
+}
+
 /** Rules of what a key, or each key of a member, may call. */
 export interface CallRules {
   /** Patterns of services and tools, see Access. null: everything. */
   readonly allowedServices: readonly string[] | null;
   /** A person accepts each call that may cost more, before it runs. null: no call. */
   readonly askAbove: MicroUsd | null;
+  /** Tags of each call, which no request changes. null: none. */
+  readonly tags: Tags | null;
 }
 
 /** Limits beyond those of single keys. */
 export interface AccountLimits extends MinuteRates, CallRules {
   /** At most one for each value of `limitReset`. */
   readonly budgets: readonly BudgetRule[];
+  /** At most one for each tag and `limitReset`. Members have none. */
+  readonly tagBudgets: readonly TagBudgetRule[];
 }
 
 /**
@@ -48,16 +66,19 @@ export interface LimitsOf {
 
 export const NO_LIMITS: AccountLimits = {
   budgets: [],
+  tagBudgets: [],
   requestsPerMinute: null,
   tokensPerMinute: null,
   allowedServices: null,
   askAbove: null,
+  tags: null,
 };
 
 /** The rules in a row of `api_keys` or of `account_limits`. */
 export const callRulesOf = (row: Row): CallRules => ({
   allowedServices: patternsFromText(row['allowed_services'] as string | null),
   askAbove: row['ask_above'] as bigint | null,
+  tags: tagsFromText(row['tags'] as string | null),
 });
 
 const patternsFromText = (text: string | null): CallRules['allowedServices'] =>
@@ -76,6 +97,32 @@ export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];
 export function budgetName(account: string, subject: LimitsSubject): string {
   const holder = ownerOfLimits(subject);
   return holder === 'member' ? `member:${account}|${subject}` : `${holder}:${account}`;
+}
+
+/** The same of the budget of a tag. The ids of budgets have no spaces and no quotes. */
+export const tagBudgetName = (account: string, subject: LimitsSubject, { name, value }: TagPair): string =>
+  `${budgetName(account, subject)}|${name}=${encodeURIComponent(value).replaceAll("'", '%27')}`;
+
+type TagPair = Pick<TagBudgetRule, 'name' | 'value'>;
+
+/** A stored budget of a tag. `since`: when it may have got its period, in epoch milliseconds. */
+interface StoredTagBudget extends TagBudgetRule {
+  readonly since: number;
+}
+
+export const tagBudgetsToText = (budgets: readonly TagBudgetRule[], since: number): string =>
+  JSON.stringify(
+    budgets.map(({ name, value, limit, limitReset }) => ({ name, value, limit: `${limit}`, reset: limitReset, since })),
+  );
+
+export function tagBudgetsFromText(text: string): readonly StoredTagBudget[] {
+  if (text === '[]') return [];
+  const rules = JSON.parse(text) as readonly (TagPair & {
+    readonly limit: string;
+    readonly reset: LimitReset;
+    readonly since: number;
+  })[];
+  return rules.map(({ limit, reset, ...rule }) => ({ ...rule, limit: BigInt(limit), limitReset: reset }));
 }
 
 export const budgetsToText = (budgets: readonly BudgetRule[]): string =>

@@ -1,9 +1,18 @@
 import type { MicroUsd } from '#billing';
 import { dropOldest } from '#wire';
 import { type Access, accessOf } from './access.ts';
-import type { Caller, AccountRates, CallerBudget, MinuteRates } from './caller.ts';
-import { ownerOfLimits, budgetAt, type CallRules, type SpendLimit, budgetName, type LimitsOf } from './budgets.ts';
+import type { Caller, AccountRates, CallerBudget, MinuteRates, TagBudget } from './caller.ts';
+import {
+  ownerOfLimits,
+  budgetAt,
+  type CallRules,
+  type SpendLimit,
+  budgetName,
+  type LimitsOf,
+  tagBudgetName,
+} from './budgets.ts';
 import type { LimitsStore } from './limits-store.ts';
+import type { Tags } from './tags.ts';
 
 /** The longest time that this gateway may still use limits which another gateway has changed. */
 const CACHE_TTL_MS = 1_000;
@@ -58,7 +67,9 @@ export function createLimitedAccounts(
   };
 
   const withLimits = (caller: Caller, parts: CallerLimits['parts']): Caller =>
-    parts.budgets === undefined && parts.rates === undefined ? caller : { ...caller, ...parts };
+    parts.budgets === undefined && parts.tagBudgets === undefined && parts.rates === undefined
+      ? caller
+      : { ...caller, ...parts };
 
   return {
     limited(caller) {
@@ -81,10 +92,12 @@ export function createLimitedAccounts(
 
 /** The budgets, the rates and the access of a caller, and the time until which they are valid. */
 interface CallerLimits {
-  readonly parts: Pick<Caller, 'budgets' | 'rates'>;
+  readonly parts: Pick<Caller, 'budgets' | 'tagBudgets' | 'rates'>;
   readonly access: Access | null;
   /** The lowest of the key's and its member's; null for none. */
   readonly askAbove: MicroUsd | null;
+  /** Those of the key and of its member, whose value counts where both have one; null for none. */
+  readonly tags: Tags | null;
   /** Epoch milliseconds of the earliest end of a period. Infinity if no period ends. */
   readonly until: number;
 }
@@ -100,25 +113,41 @@ export function callerLimits(
 ): CallerLimits {
   const budgets: CallerBudget[] = [];
   if (key !== null) budgets.push({ scope: 'key', ...budgetAt(key.hash, key, at) });
+  const tagBudgets: TagBudget[] = [];
   let shared: AccountRates | null = null;
   for (const { subject, limits } of ofAccount) {
     const holder = ownerOfLimits(subject);
     const name = budgetName(account, subject);
     for (const rule of limits.budgets) budgets.push({ scope: holder, ...budgetAt(name, rule, at) });
+    for (const rule of limits.tagBudgets)
+      tagBudgets.push({
+        scope: holder,
+        tag: { name: rule.name, value: rule.value },
+        ...budgetAt(tagBudgetName(account, subject, rule), { ...rule, limitSoft: false }, at),
+      });
     if (holder !== 'member') shared = tighter(shared, limits, holder === 'operator');
   }
   const own = key === null || isUnset(key) ? null : key;
-  const until = budgets.reduce((least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity), Infinity);
+  const until = [...budgets, ...tagBudgets].reduce(
+    (least, { resetsAt }) => Math.min(least, resetsAt ?? Infinity),
+    Infinity,
+  );
   return {
     parts: {
       ...(budgets.length === 0 ? {} : { budgets }),
+      ...(tagBudgets.length === 0 ? {} : { tagBudgets }),
       ...(own === null && shared === null ? {} : { rates: { key: own && ratesOf(own), account: shared } }),
     },
     askAbove: lowest([key?.askAbove ?? null, ...ofAccount.map(({ limits }) => limits.askAbove)]),
+    tags: tagsTogether(key?.tags ?? null, ...ofAccount.map(({ limits }) => limits.tags)),
     access: accessOf(key?.allowedServices ?? null, ...ofAccount.map(({ limits }) => limits.allowedServices)),
     until,
   };
 }
+
+/** Those of the member come last, because the account fixes them for all of its keys. */
+const tagsTogether = (...all: readonly (Tags | null)[]): Tags | null =>
+  all.reduce((one, other) => (one === null ? other : other === null ? one : { ...one, ...other }), null);
 
 const lowest = (amounts: readonly (MicroUsd | null)[]): MicroUsd | null =>
   amounts.reduce((least, one) => (least === null || (one !== null && one < least) ? one : least), null);

@@ -38,6 +38,8 @@ export interface Caller {
    * exceed, so that its spending is counted.
    */
   readonly budgets?: readonly CallerBudget[];
+  /** The budgets of tags that its account has; absent for none. A call counts in those of its tags. */
+  readonly tagBudgets?: readonly TagBudget[];
   /** A member who acts for the account; absent for callers of the account itself. */
   readonly member?: CallerMember;
   /**
@@ -45,8 +47,10 @@ export interface Caller {
    * nobody has set any.
    */
   readonly rates?: { readonly key: MinuteRates | null; readonly account: AccountRates | null };
-  /** The tags in the headers of its request; absent for none. */
+  /** The tags of its key and in the headers of its request; absent for none. */
   readonly tags?: Tags;
+  /** The end user that the headers of its request name; absent for none. */
+  readonly endUser?: string;
   /** The content of its request, for a key with `askAbove`; absent for others, and where no call is made. */
   readonly content?: RequestContent;
 }
@@ -126,11 +130,13 @@ export interface CallerKey {
   readonly access: Access | null;
   /** A person accepts each of its calls that may cost more; absent for none. */
   readonly askAbove?: MicroUsd;
+  /** Tags of all its calls, which no request changes; absent for none. */
+  readonly tags?: Tags;
   /** The member of the account that owns the key; absent for a key of the account itself. */
   readonly member?: string;
   /**
-   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services or an asking price.
-   * Absent: none of these.
+   * The key belongs to a member, or has a spending limit, a rate, an expiry, a list of services, tags or an asking
+   * price. Absent: none of these.
    */
   readonly restricted?: true;
 }
@@ -141,6 +147,18 @@ export interface CallerBudget extends Budget {
   readonly scope: 'key' | 'member' | 'account' | 'operator';
   /** When it starts again from zero, in epoch milliseconds; null for never. */
   readonly resetsAt: number | null;
+  /** The tag whose calls it counts; absent for all calls. */
+  readonly tag?: { readonly name: string; readonly value: string };
+}
+
+export type TagBudget = CallerBudget & Required<Pick<CallerBudget, 'tag'>>;
+
+/** The caller of a call with tags: its budgets, with those of its tags. */
+export function countedByTags(caller: Caller, tags: Tags | undefined): Caller {
+  const { budgets = [], tagBudgets } = caller;
+  if (tags === undefined || tagBudgets === undefined) return caller;
+  const ofTags = tagBudgets.filter(({ tag: { name, value } }) => Object.hasOwn(tags, name) && tags[name] === value);
+  return ofTags.length === 0 ? caller : { ...caller, budgets: [...budgets, ...ofTags] };
 }
 
 /** Rates that were set for an account. */

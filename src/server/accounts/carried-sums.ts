@@ -9,10 +9,12 @@ import {
   budgetName,
   ownerOfLimits,
   type LimitsSubject,
+  tagBudgetName,
+  type TagBudgetRule,
 } from './budgets.ts';
 
 /** A limit that may have got its period after spending in that period had begun. */
-export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'scope' | 'name' | 'member'> {
+export interface CarryingLimit extends Pick<CarryingBudget, 'account' | 'scope' | 'name' | 'member' | 'tag'> {
   readonly limitReset: LimitReset | null;
   /** Epoch milliseconds of the last change of its period. null: the ledger's counter has all spending. */
   readonly countedSince: number | null;
@@ -72,7 +74,10 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', [
   'forgetCarriedSums',
 ]);
 
-export function createCarriedSums(database: Pick<Database, 'query' | 'snapshot'>, now: () => number): CarriedSums {
+export function createCarriedSums(
+  database: Pick<Database, 'query' | 'snapshot' | 'engine'>,
+  now: () => number,
+): CarriedSums {
   const known = new Map<string, CachedSum>();
 
   const stored = async (budget: string): Promise<SumRead | null> => {
@@ -180,6 +185,21 @@ export function carryingBudget(
     countedSince: timeOf(row, TIMES[limitReset ?? 'ever']),
   };
 }
+
+/** The budget of a tag. `since` as it is stored; without it the budget is new. */
+export const carryingTag = (
+  account: string,
+  subject: LimitsSubject,
+  { name, value, limitReset, since }: TagBudgetRule & { readonly since?: number },
+): CarryingLimit => ({
+  account,
+  scope: 'account',
+  name: tagBudgetName(account, subject, { name, value }),
+  member: null,
+  tag: { name, value },
+  limitReset,
+  countedSince: since ?? null,
+});
 
 /** The limit of a key. `row` has the columns of `api_keys`. */
 export function carryingKey(row: Row): CarryingLimit {

@@ -10,16 +10,18 @@ export {
   type LimitsSubject,
   NO_LIMITS,
   type SpendLimit,
+  type TagBudgetRule,
   USUAL_PERCENTAGES,
   budgetName,
   budgetsFromText,
   callRulesOf,
   ownerOfLimits,
+  tagBudgetName,
   patternsToText,
 } from './budgets.ts';
 export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
-export { type Tags, tagsOfCall, tagsOfHeaders } from './tags.ts';
+export { type EndUsers, type Tags, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
 export {
   ACCOUNT_HEADER,
   ANONYMOUS_ACCOUNT,
@@ -31,6 +33,7 @@ export {
   OWN_ACCOUNT,
   type MinuteRates,
   anonymousAt,
+  countedByTags,
   isDevelopment,
   letAct,
   mayAsk,

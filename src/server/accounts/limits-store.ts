@@ -11,8 +11,12 @@ import {
   type BudgetRule,
   type LimitsOf,
   type LimitsSubject,
+  type TagBudgetRule,
+  tagBudgetsFromText,
+  tagBudgetsToText,
 } from './budgets.ts';
-import { createCarriedSums, type CarriedSums, carryingBudget } from './carried-sums.ts';
+import { tagsToText } from './tags.ts';
+import { createCarriedSums, type CarriedSums, carryingBudget, carryingTag } from './carried-sums.ts';
 
 /** Limits of accounts in the database. All methods reject with the database's error. */
 export interface LimitsStore {
@@ -28,7 +32,7 @@ export interface LimitsStore {
    */
   change(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<AccountLimits>;
   /** Must be called before `limitsSteps` sets budgets. See CarriedSums.prepare. */
-  prepare(account: string, subject: LimitsSubject, budgets: readonly BudgetRule[]): Promise<void>;
+  prepare(account: string, subject: LimitsSubject, changes: Partial<AccountLimits>): Promise<void>;
   /** Notifies the listeners of an account whose limits `limitsSteps` changed. */
   changed(account: string): void;
   /** Calls `listener` with each account whose limits this store has changed. Returns a function that unsubscribes. */
@@ -44,7 +48,7 @@ const SQL = loadStatements(import.meta.url, './sql/limits.sql', ['listLimits', '
 export function limitsSteps(
   account: string,
   subject: LimitsSubject,
-  { budgets, requestsPerMinute, tokensPerMinute, allowedServices, askAbove }: Partial<AccountLimits>,
+  { budgets, requestsPerMinute, tokensPerMinute, allowedServices, askAbove, tags, tagBudgets }: Partial<AccountLimits>,
   { at, role = null }: { readonly at: number; readonly role?: MemberRole | null | undefined },
 ): readonly Step[] {
   const set = <T extends Value>(value: T | undefined, none: T): Value[] =>
@@ -61,6 +65,8 @@ export function limitsSteps(
     at,
     ...set(allowedServices === undefined ? undefined : patternsToText(allowedServices), null),
     ...set(askAbove, null),
+    ...set(tags === undefined ? undefined : tagsToText(tags), null),
+    ...set(tagBudgets && tagBudgetsToText(tagBudgets, at), '[]'),
   ];
   return [
     { statement: SQL.changeLimits, params },
@@ -69,7 +75,7 @@ export function limitsSteps(
 }
 
 export function createLimitsStore(
-  database: Pick<Database, 'query' | 'batch' | 'snapshot'>,
+  database: Pick<Database, 'query' | 'batch' | 'snapshot' | 'engine'>,
   { now }: { readonly now: () => number },
 ): LimitsStore {
   const sums = createCarriedSums(database, now);
@@ -81,7 +87,8 @@ export function createLimitsStore(
     const rows = await database.query(SQL.listLimits, [account]);
     return Promise.all(rows.map((row) => carryingLimitsOf(account, row, sums, at)));
   };
-  const prepare: LimitsStore['prepare'] = async (account, subject, budgets) => {
+  const prepare: LimitsStore['prepare'] = async (account, subject, { budgets = [], tagBudgets = [] }) => {
+    for (const rule of tagBudgets) await sums.prepare(carryingTag(account, subject, rule));
     if (budgets.length === 0) return;
     const row = (await database.query(SQL.listLimits, [account])).find((one) => one['subject'] === subject);
     const had = row ? budgetsFromText(row['rules'] as string).map(({ limitReset }) => limitReset) : [];
@@ -95,7 +102,7 @@ export function createLimitsStore(
     get: async (account, subject) =>
       (await limitsOf(account)).find((one) => one.subject === subject)?.limits ?? NO_LIMITS,
     async change(account, subject, changes) {
-      await prepare(account, subject, changes.budgets ?? []);
+      await prepare(account, subject, changes);
       const steps = limitsSteps(account, subject, changes, { at: now() });
       // Listeners are notified after a failure too: the commit may have happened although its response was lost.
       const [rows] = await database.batch(steps).finally(() => changed(account));
@@ -121,10 +128,16 @@ export async function carryingLimitsOf(account: string, row: Row, sums: CarriedS
     const carried = await sums.useOf(carryingBudget(account, subject, rule.limitReset, row), at);
     return carried === null ? rule : { ...rule, carried };
   });
+  const tagBudgets = tagBudgetsFromText(row['tag_rules'] as string).map(async (stored): Promise<TagBudgetRule> => {
+    const { since: _since, ...rule } = stored;
+    const carried = await sums.useOf(carryingTag(account, subject, stored), at);
+    return carried === null ? rule : { ...rule, carried };
+  });
   return {
     subject,
     limits: {
       budgets: await Promise.all(budgets),
+      tagBudgets: await Promise.all(tagBudgets),
       requestsPerMinute: rate('requests_per_minute'),
       tokensPerMinute: rate('tokens_per_minute'),
       ...callRulesOf(row),

@@ -133,7 +133,7 @@ export function createMemberStore(
     async change(account, member, { role, name, limits: limited = {} }) {
       const set = (value: string | undefined): Value[] => (value === undefined ? [0, ''] : [1, value]);
       const hasLimits = Object.keys(limited).length > 0;
-      await limits.prepare(account, member, limited.budgets ?? []);
+      await limits.prepare(account, member, limited);
       try {
         const [, changed, owned] = await database.batch([
           { statement: SQL.touchMembers, params: [account] },

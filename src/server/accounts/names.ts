@@ -20,3 +20,4 @@ export {
   periodAt,
   periodName,
 } from './budgets.ts';
+export { fixedTagsFault, fixedTagsSchema, parseTag } from './tags.ts';

@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
+import type { Caller } from './caller.ts';
 
 /** Names of the consumer for what a call is for, such as `team: 'blue'`: they group its spending. */
 export type Tags = Readonly<Record<string, string>>;
@@ -9,35 +11,85 @@ const TAGS_HEADER = 'x-tollgate-tags';
 /** The header of clients of LiteLLM: words, or `name:value`, with commas. */
 const WORDS_HEADER = 'x-litellm-tags';
 
+/** The most tags that are fixed on a key, so that a request has room for its own. */
+const FIXED_MAX = 4;
+const VALUE_MAX = 64;
+
 const NAME = /^[A-Za-z][\w.-]{0,31}$/;
 const VALUE = /^[^\p{C}\p{Zl}\p{Zp}]{1,64}$/u;
 /** The value of a tag that is only a word. */
 const WORD = 'true';
 
+/** The program that makes a call, as OpenRouter's clients name it: by its title, or by the address of its page. */
+const APP_HEADERS = ['x-title', 'x-openrouter-title', 'http-referer'] as const;
+/** The end user of a call, as LiteLLM's clients name it. */
+const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const;
+const APP_TAG = 'app';
+const USER_TAG = 'end_user';
+
+/** The names in the headers of a request. */
+type HeaderNames = Pick<Caller, 'tags' | 'endUser'>;
+
 /**
- * The tags in the headers of a request; undefined without any. Throws GatewayError `invalid_request` for a wrong
- * header.
+ * The tags and the end user in the headers of a request, besides the tags of the caller; null if its headers name
+ * nothing. Throws GatewayError `invalid_request` for a wrong header, and `permission_denied` for another value of a tag
+ * that is fixed on the key.
  */
-export function tagsOfHeaders(headers: IncomingHttpHeaders): Tags | undefined {
+export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: Caller): HeaderNames | null {
   const [pairs, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
-  if (pairs === undefined && words === undefined) return undefined;
+  const app = firstOf(headers, APP_HEADERS);
+  const endUser = firstOf(headers, USER_HEADERS);
+  if (pairs === undefined && words === undefined && app === null && endUser === null) return null;
   const tags: Record<string, string> = {};
   if (words !== undefined) for (const part of partsOf(words)) addWord(tags, part);
   if (pairs !== undefined)
     for (const part of partsOf(pairs)) {
-      const at = part.indexOf('=');
-      const [name, value] = [part.slice(0, at).trim(), part.slice(at + 1).trim()];
-      if (at < 0 || !isTag(name, value))
-        throw new GatewayError(
-          'invalid_request',
-          `${TAGS_HEADER} is name=value pairs with commas between: a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to 64 characters`,
-          { param: TAGS_HEADER },
-        );
+      const [name, value] = pairOf(part);
+      if (name === undefined || !isTag(name, value))
+        throw new GatewayError('invalid_request', `${TAGS_HEADER} is ${PAIRS}`, { param: TAGS_HEADER });
       tags[name] = value;
     }
-  if (Object.keys(tags).length > TAGS_MAX)
-    throw new GatewayError('invalid_request', `A call has at most ${TAGS_MAX} tags`, { param: TAGS_HEADER });
-  return tags;
+  refuseOthers(tags, key?.tags, pairs === undefined ? WORDS_HEADER : TAGS_HEADER);
+  const all: Record<string, string> = { ...before, ...tags };
+  if (Object.keys(all).length > TAGS_MAX)
+    throw new GatewayError('invalid_request', `A call has at most ${TAGS_MAX} tags, with those of its key`, {
+      param: TAGS_HEADER,
+    });
+  if (app !== null && all[APP_TAG] === undefined && Object.keys(all).length < TAGS_MAX) {
+    const value = shortened(URL.canParse(app) ? new URL(app).host : app);
+    if (isTag(APP_TAG, value)) all[APP_TAG] = value;
+  }
+  return { tags: all, ...(endUser === null ? {} : { endUser }) };
+}
+
+const PAIRS =
+  'name=value pairs with commas between: a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to 64 characters';
+
+function firstOf(headers: IncomingHttpHeaders, names: readonly string[]): string | null {
+  for (const name of names) {
+    const value = headers[name];
+    if (value !== undefined && value.length > 0) return String(value);
+  }
+  return null;
+}
+
+function pairOf(part: string): readonly [name: string | undefined, value: string] {
+  const at = part.indexOf('=');
+  return [at < 0 ? undefined : part.slice(0, at).trim(), part.slice(at + 1).trim()];
+}
+
+const shortened = (text: string): string => text.trim().slice(0, VALUE_MAX).toWellFormed().trim();
+
+/** Refuses tags that differ from those that are fixed on the key. `place`: where the request names them. */
+function refuseOthers(tags: Tags, fixed: Tags | undefined, place: string): void {
+  if (fixed === undefined) return;
+  for (const [name, value] of Object.entries(fixed))
+    if (Object.hasOwn(tags, name) && tags[name] !== value)
+      throw new GatewayError(
+        'permission_denied',
+        `The tag ${name} is ${value} on this API key, and a request cannot change it: leave ${name} out of ${place}, or use another key`,
+        { param: place },
+      );
 }
 
 const partsOf = (header: string | readonly string[]): readonly string[] =>
@@ -55,21 +107,87 @@ function addWord(tags: Record<string, string>, text: string): void {
   if (isTag(name, value)) tags[name] = value;
 }
 
+/** How the records of calls name end users: by a digest, as the client names them, or not at all. */
+export type EndUsers = 'digest' | 'plain' | 'off';
+
+/** The parts of a request that name its call. `endUser`: the end user in its body. */
+interface NamedRequest {
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  readonly endUser?: string | null | undefined;
+}
+
 /**
- * The tags of a call: those of its headers, then the texts of its `metadata`, and the words of `metadata.tags`, as far
- * as they can be tags and there is room. undefined without any.
+ * The tags of a call: those of its key and its headers, its end user, then the texts of its `metadata`, and the words
+ * of `metadata.tags`, as far as they can be tags and there is room. undefined without any. Throws GatewayError
+ * `permission_denied` for another value of a tag that is fixed on the key.
  */
 export function tagsOfCall(
-  ofHeaders: Tags | undefined,
-  metadata: Readonly<Record<string, unknown>> | null,
+  { account, key, tags: ofHeaders, endUser: ofHeader }: Caller,
+  { metadata, endUser: ofBody }: NamedRequest,
+  endUsers: EndUsers,
 ): Tags | undefined {
-  if (metadata === null) return ofHeaders;
-  const own: Record<string, string> = {};
-  const words: unknown = metadata['tags'];
+  const user = ofHeader ?? userOf(metadata).user ?? ofBody;
+  if (metadata === null && !user) return ofHeaders;
+  const texts: Record<string, string> = {};
+  const words: unknown = metadata?.['tags'];
   if (Array.isArray(words))
-    for (const word of words.slice(0, TAGS_MAX)) if (typeof word === 'string') addWord(own, word);
-  for (const [name, value] of Object.entries(metadata))
-    if (typeof value === 'string' && isTag(name, value)) own[name] = value;
-  const all = Object.entries({ ...ofHeaders, ...own, ...ofHeaders }).slice(0, TAGS_MAX);
+    for (const word of words.slice(0, TAGS_MAX)) if (typeof word === 'string') addWord(texts, word);
+  for (const [name, value] of Object.entries(metadata ?? {}))
+    if (name !== USER_ID && typeof value === 'string' && isTag(name, value)) texts[name] = value;
+  refuseOthers(texts, key?.tags, 'metadata');
+  const userTag = user && endUsers !== 'off' ? { [USER_TAG]: viewUser(account, user, endUsers) } : {};
+  const all = Object.entries({ ...ofHeaders, ...userTag, ...texts, ...ofHeaders }).slice(0, TAGS_MAX);
   return all.length === 0 ? undefined : Object.fromEntries(all);
 }
+
+/** The member of the metadata of the Messages API that names the end user. */
+const USER_ID = 'user_id';
+/** Claude Code names its installation, the account and the session there, in one of two forms. */
+const CODE_USER = /^user_([0-9a-f]+)_account_([0-9a-f-]*)_session_([0-9a-f-]+)$/;
+
+/** The end user in the metadata of a request, and the session, if a client names both there. */
+export function userOf(metadata: NamedRequest['metadata']): { readonly user?: string; readonly session?: string } {
+  const text: unknown = metadata?.[USER_ID];
+  if (typeof text !== 'string' || text === '') return {};
+  const [, device, account, session] = CODE_USER.exec(text) ?? [];
+  if (session !== undefined) return { user: account || device!, session };
+  if (!text.startsWith('{')) return { user: text };
+  const [id, uuid, run] = CODE_MEMBERS.map((member) => member.exec(text)?.[1]);
+  return { user: uuid || id || text, ...(run ? { session: run } : {}) };
+}
+
+const CODE_MEMBERS = ['device_id', 'account_uuid', 'session_id'].map(
+  (name) => new RegExp(`"${name}"\\s*:\\s*"([\\w-]{1,64})"`),
+);
+
+const DIGEST_LENGTH = 24;
+/** The name of an end user in records. The digest differs by account, so two consumers cannot compare their users. */
+function viewUser(account: string, user: string, endUsers: EndUsers): string {
+  if (endUsers === 'plain' && isTag(USER_TAG, user)) return user;
+  return createHash('sha256').update(`${account}\n${user}`).digest('hex').slice(0, DIGEST_LENGTH);
+}
+
+/** The schema of the tags that are fixed on a key, or on the keys of a member. */
+export const fixedTagsSchema = {
+  type: ['object', 'null'],
+  maxProperties: FIXED_MAX,
+  propertyNames: { pattern: NAME.source },
+  additionalProperties: { type: 'string', minLength: 1, maxLength: VALUE_MAX },
+} as const;
+
+/** A tag as `name=value`; null for another text. */
+export function parseTag(text: string): readonly [name: string, value: string] | null {
+  const [name, value] = pairOf(text);
+  return name !== undefined && isTag(name, value) ? [name, value] : null;
+}
+
+/** The fault of tags that are to be fixed; null for none. */
+export function fixedTagsFault(tags: Tags): string | null {
+  const wrong = Object.entries(tags).find(([name, value]) => !isTag(name, value));
+  if (wrong !== undefined) return `has ${wrong[0]}=${wrong[1]}, and tags are ${PAIRS}`;
+  return Object.keys(tags).length > FIXED_MAX ? `has more than ${FIXED_MAX} tags` : null;
+}
+
+export const tagsToText = (tags: Tags | null): string | null =>
+  tags === null || Object.keys(tags).length === 0 ? null : JSON.stringify(tags);
+export const tagsFromText = (text: string | null): Tags | null => (text === null ? null : (JSON.parse(text) as Tags));

@@ -4,7 +4,7 @@ import type { NativeWireName } from './native-apis.ts';
 /** The largest context that a block may have, in tokens. */
 export const TOKENS_MAX = 100_000_000;
 
-/* The providers that `[[providers]]` knows by name. `docs/providers-in-one-line.md` has the same table. */
+/* The providers that `[[providers]]` knows by name. `docs/reference/known-providers.md` has the same table. */
 
 /** A provider that a file may name with `use`. */
 export interface KnownProvider {

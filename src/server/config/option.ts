@@ -3,7 +3,7 @@ import { show, WrongValue } from './problem.ts';
 
 /**
  * One option: its sources, its format and its meaning. The tables of options are the only schema of the configuration.
- * Types, parsing, messages and the tables of docs/configuration.md are derived from them.
+ * Types, parsing, messages and the tables of docs/reference/configuration.md are derived from them.
  */
 export interface Option<T> {
   /** The environment variable that overrides the file. null if no variable does. */

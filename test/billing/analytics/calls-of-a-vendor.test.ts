@@ -103,7 +103,7 @@ describe.each(ENGINES)('on %s', (name) => {
       claims: 0,
       refused: 0,
       broken: 0,
-      left: 0,
+      aborted: 0,
       ownKeys: 0,
       cached: 0,
       reasoning: 0,
@@ -119,7 +119,7 @@ describe.each(ENGINES)('on %s', (name) => {
       fee: 0n,
     };
     expect((await sums()).toSorted((a, b) => (a.provider < b.provider ? -1 : 1))).toEqual([
-      { ...nothing, provider: '', left: 1, cost: null },
+      { ...nothing, provider: '', aborted: 1, cost: null },
       { ...nothing, provider: 'Other', broken: 1, cost: null },
       {
         ...nothing,

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createMetrics } from '#observe';
 
-const DOCS = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const DOCS = readFileSync(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
 
-test('docs/operations.md has every metric of the gateway', async () => {
+test('docs/reference/metrics.md has every metric of the gateway', async () => {
   const metrics = createMetrics({ processMetrics: false });
   metrics.showFunds(async () => ({ chains: [], open: [] }));
   const names = [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!);

@@ -106,7 +106,9 @@ describe('the committed pages', () => {
 });
 
 test('without either, one sentence says what to do', async () => {
-  expect(await find()).toMatch(/^The web pages are not built.*npm ci.*The API works without them: see \/docs$/);
+  expect(await find()).toMatch(
+    /^The web pages are not built.*npm ci.*The API works without them: see \/openapi\.json$/,
+  );
 });
 
 test('a mistake in a page is told with its place', async () => {

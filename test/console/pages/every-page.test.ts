@@ -12,6 +12,8 @@ const PAGES = [
   '/providers',
   '/rankings',
   '/playground',
+  '/docs',
+  '/docs#/Chat/createChatCompletion',
   '/sign-in',
   '/dashboard',
 ];

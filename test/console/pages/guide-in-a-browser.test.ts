@@ -40,7 +40,7 @@ it.each([
   ['dark', 390],
 ] as const)('has no fault that axe finds, %s and %i pixels wide', async (theme, width) => {
   const visitor = await browser.visit({ origin, theme, width });
-  for (const path of ['', '/chat', '/configuration', '/how/calls-money', '/decisions']) {
+  for (const path of ['', '/use/chat', '/reference/configuration', '/how/calls-money', '/decisions']) {
     await visitor.page.goto(`/docs/guide${path}`);
     await visitor.page.locator('.search input').waitFor();
     await holds(visitor);
@@ -100,20 +100,20 @@ it('shows the address of the gateway that sends it, except to a proxy in front o
     await page.getByRole('button', { name: 'Copy' }).first().waitFor();
     return (await page.locator('article code').allTextContents()).join('\n');
   };
-  const chat = await shown('chat');
+  const chat = await shown('use/chat');
   expect(chat).toContain(`curl ${origin}/api/v1/chat/completions`);
   expect(chat).not.toContain('127.0.0.1:8402');
-  await shown('tutorial');
+  await shown('start/ten-minutes');
   expect(await page.getByRole('link', { name: '/playground' }).getAttribute('href')).toBe(`${origin}/playground`);
-  expect(await shown('realtime')).toContain(origin.replace('http', 'ws'));
-  expect(await shown('operations')).toContain('proxy_pass http://127.0.0.1:8402;');
+  expect(await shown('use/realtime')).toContain(origin.replace('http', 'ws'));
+  expect(await shown('run/reverse-proxy')).toContain('proxy_pass http://127.0.0.1:8402;');
   await visitor.close();
 });
 
 it('copies a block of code, whose button is always there', async () => {
   const visitor = await browser.visit({ origin });
   const { page } = visitor;
-  await page.goto('/docs/guide/chat');
+  await page.goto('/docs/guide/use/chat');
   const block = page.locator('.code').first();
   expect(await page.evaluate<string>("getComputedStyle(document.querySelector('.code button')).opacity")).toBe('1');
   await block.getByRole('button', { name: 'Copy' }).click();

@@ -180,6 +180,7 @@ describe('authentication while the database is slow or away', () => {
     tokensPerMinute: null,
     allowedServices: null,
     askAbove: null,
+    tags: null,
     ofAccount: [],
   };
 

@@ -23,6 +23,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       requestsPerMinute: 30,
       allowedServices: ['a/b', 'c:d'],
       askAbove: 5n,
+      tags: { team: 'blue' },
     });
     expect(made!.record).toEqual({
       hash: parseKey(made!.text)!.hash,
@@ -43,6 +44,7 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       tokensPerMinute: null,
       allowedServices: ['a/b', 'c:d'],
       askAbove: 5n,
+      tags: { team: 'blue' },
     });
     expect(await keys.find(made!.record.hash)).toEqual(made!.record);
     const rows = await database.query({ name: 'test/all-keys', text: 'SELECT * FROM api_keys' });

@@ -6,7 +6,15 @@ import { createLimitedAccounts } from '../../../src/server/accounts/caller-limit
 const rates = (requestsPerMinute: number): readonly LimitsOf[] => [
   {
     subject: 'account',
-    limits: { budgets: [], requestsPerMinute, tokensPerMinute: null, allowedServices: null, askAbove: null },
+    limits: {
+      budgets: [],
+      requestsPerMinute,
+      tokensPerMinute: null,
+      allowedServices: null,
+      askAbove: null,
+      tags: null,
+      tagBudgets: [],
+    },
   },
 ];
 const caller: Caller = { account: 'tollgate:local:org', key: null, wallet: null };

@@ -27,7 +27,15 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
   ).toEqual([[ORG, '']]);
 
   const budget = { limit: 5n, limitReset: 'daily', limitSoft: false, notify: [80] } as const;
-  const set = { budgets: [budget], requestsPerMinute: null, tokensPerMinute: 7, allowedServices: null, askAbove: null };
+  const set = {
+    budgets: [budget],
+    requestsPerMinute: null,
+    tokensPerMinute: 7,
+    allowedServices: null,
+    askAbove: null,
+    tags: null,
+    tagBudgets: [],
+  };
   expect(await limits.change(ORG, bob, set)).toEqual(set);
   // Two changes at once: neither undoes the other.
   await Promise.all([
@@ -40,6 +48,8 @@ it.each(ENGINES)('members are added, changed and removed with their keys and lim
     tokensPerMinute: null,
     allowedServices: null,
     askAbove: null,
+    tags: null,
+    tagBudgets: [],
   };
   expect(await limits.get(ORG, 'account')).toEqual(both);
   expect(await limits.change(ORG, 'account', { requestsPerMinute: null })).toEqual({

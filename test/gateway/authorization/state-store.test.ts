@@ -27,6 +27,7 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
       payload: { scope: 'call' },
       grantKey: 'a-key',
       consumedAt: null,
+      expiresAt: clock.now + 10,
     });
     expect(await state.find('AccessToken', 'token-text')).toBeNull();
     clock.now += 10;
@@ -64,20 +65,46 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
     expect(await state.add(row('proof', clock.now + 10))).toBe(false);
   });
 
-  test('a network registers a hundred clients, until they end or are allowed something', async () => {
+  const DAY = 24 * 60 * 60_000;
+  const begun = (kind: string, id: string, expiresAt: number) => ({ kind, id, payload: {}, grantKey: null, expiresAt });
+
+  test('a place begins 500 of a kind, until they end or a person agrees', async () => {
     const { clock, state } = await open();
-    const register = (index: number, network = '192.0.2.1') =>
-      state.registerClient(`client-${network}-${index}`, {}, network);
-    for (let index = 0; index < 100; index += 1) expect(await register(index)).toBe(true);
-    expect(await register(100)).toBe(false);
-    expect(await register(0, '192.0.2.2')).toBe(true);
-    const until = clock.now + 7 * 24 * 60 * 60_000;
-    await state.keepClient('client-192.0.2.1-7', until);
-    expect(await register(101)).toBe(true);
-    clock.now += 24 * 60 * 60_000;
-    expect(await state.find('Client', 'client-192.0.2.1-8')).toBeNull();
-    expect(await state.find('Client', 'client-192.0.2.1-7')).not.toBeNull();
-    expect(await state.sweep(1_000)).toBe(101);
-    expect(await register(102)).toBe(true);
+    const begin = (index: number, place = '192.0.2.0/24', kind = 'Client') =>
+      state.begin(begun(kind, `${place}-${index}`, clock.now + DAY), place);
+    const made = await Promise.all(Array.from({ length: 510 }, (_none, index) => begin(index)));
+    expect(made.filter(Boolean)).toHaveLength(500);
+    expect(await begin(0, '198.51.100.0/24')).toBe(true);
+    expect(await begin(0, '192.0.2.0/24', 'Interaction')).toBe(true);
+    await state.keepClient(`192.0.2.0/24-${made.indexOf(true)}`, clock.now + 7 * DAY);
+    expect([await begin(600), await begin(601)]).toEqual([true, false]);
+    clock.now += DAY;
+    // Those that have ended do not count, swept or not.
+    expect(await begin(602)).toBe(true);
+    expect(await state.find('Client', `192.0.2.0/24-${made.indexOf(true)}`)).not.toBeNull();
+    expect(await state.find('Client', '192.0.2.0/24-600')).toBeNull();
+  });
+
+  test('all places together begin 10,000 of a kind, and one that has few is served while others are not', async () => {
+    const { clock, database, state } = await open();
+    // 24 places with 412 each: 9,888.
+    const rows = Array.from({ length: 24 }, (_none, place) => ({
+      statement: {
+        name: 'test/begin-many',
+        text: `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 412)
+          INSERT INTO authorization_state (kind, id, payload, network, expires_at)
+          SELECT 'Interaction', $1 || '-' || i, '{}', $1, ${clock.now + DAY} FROM n`,
+      },
+      params: [`place-${place}`],
+    }));
+    await database.batch(rows);
+    const begin = (id: string, place: string) => state.begin(begun('Interaction', id, clock.now + DAY), place);
+    expect(await begin('more', 'place-1')).toBe(false);
+    for (let index = 0; index < 56; index += 1) expect(await begin(`few-${index}`, 'place-few')).toBe(true);
+    // As many are free as this place has.
+    expect(await begin('few-more', 'place-few')).toBe(false);
+    expect(await begin('first', 'place-new')).toBe(true);
+    clock.now += DAY;
+    expect(await begin('later', 'place-1')).toBe(true);
   });
 });

@@ -6,6 +6,7 @@ test('each look reads a few past days, and all of a month in their turn', async 
   const days: string[] = [];
   const poll = createBudgetPolls({
     database: {
+      engine: 'sqlite',
       query: async ({ name }, params) => {
         if (name.includes('watchedLimits')) days.push(String(params![0]));
         return [];

@@ -130,7 +130,7 @@ test('a search of many tools, the names of what it finds and the tools of a chat
   // Each word is one of every tool.
   const query = 'read file and search the web for words with longer name than forty eight characters tool acme';
   const search = await turnsOf(() => catalogue.find(query, { limit: 3, services: null }));
-  expect(search.turns).toBeGreaterThan(3);
+  expect(search.turns).toBeGreaterThan(1);
   // All are as good, so the first ones by their names are the best.
   const first = [...catalogue.service(names[0]!)!.tools.keys()].sort().slice(0, 3);
   expect(search.result.map(({ service, tool }) => [service, tool.name])).toEqual(first.map((name) => [names[0], name]));

@@ -26,6 +26,8 @@ interface Request {
   /** The client's own name for a tool, or null where the client shows its model no such tool. */
   nameOf(tool: string): object | null;
   readonly results: readonly string[];
+  /** How often the client has looked a tool up. */
+  readonly searches: number;
   readonly write: (response: ServerResponse, turn: McpRequest) => void;
 }
 type McpRequest =
@@ -75,19 +77,23 @@ export async function startScriptedModel(): Promise<ScriptedModel> {
   };
 }
 
-function nextTurn(steps: readonly Step[], { results, nameOf }: Request): McpRequest {
+function nextTurn(steps: readonly Step[], { results, searches, nameOf }: Request): McpRequest {
   const step = steps[results.length];
   if (!step) return { text: `RESULT<${results.at(-1) ?? ''}>` };
   const { name, arguments: args } = step(results);
   const tool = nameOf(name);
   if (tool !== null) return { id: `call_${results.length}`, tool, arguments: args };
   // Claude Code shows its model most tools by name alone until it looks them up.
-  const search = nameOf(SEARCH);
-  if (search !== null) return { id: 'search', tool: search, arguments: { query: `select:mcp__tollgate__${name}` } };
+  const search = searches < SEARCHES_MAX ? nameOf(SEARCH) : null;
+  if (search !== null)
+    return { id: `${LOOKED_UP}${searches}`, tool: search, arguments: { query: `select:mcp__tollgate__${name}` } };
   return { text: `there is no tool ${name}` };
 }
 
 const SEARCH = 'ToolSearch';
+const LOOKED_UP = 'search_';
+/** A tool is not there before its server is connected, and never if that refuses. */
+const SEARCHES_MAX = 50;
 const USAGE = { input_tokens: 1, output_tokens: 1 };
 
 interface Json {
@@ -127,8 +133,9 @@ function readMessages(body: Json): Request {
       return found ? { name: found.name } : null;
     },
     results: blocks
-      .filter((block) => block.type === 'tool_result' && block.tool_use_id !== 'search')
+      .filter((block) => block.type === 'tool_result' && block.tool_use_id?.startsWith(LOOKED_UP) !== true)
       .map(({ content }) => textOf(content)),
+    searches: blocks.filter((block) => block.tool_use_id?.startsWith(LOOKED_UP) === true).length,
     write(response, turn) {
       const send = sender(response);
       const [block, delta, reason] =
@@ -162,6 +169,7 @@ function readResponses(body: Json): Request {
     results: (body.input ?? [])
       .filter(({ type }) => type === 'function_call_output')
       .map(({ output }) => textOf(output)),
+    searches: 0,
     write(response, turn) {
       const send = sender(response);
       const item =

@@ -8,7 +8,7 @@ import { modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spi
 import { installStranger } from '../../support/stranger.ts';
 import { CONTEXT_LENGTH, COST, SIGNATURE, startPlayedModel, type PlayedModel } from './support/played-model.ts';
 
-// Claude Code as it is on npm, set up as docs/messages.md says. Only the model behind the gateway is played.
+// Claude Code as it is on npm, set up as docs/clients/claude-code.md says. Only the model behind the gateway is played.
 
 const TRANSLATED = 'acme/coder';
 const NATIVE = 'acme/native';

@@ -15,7 +15,7 @@ import {
   type Said,
 } from './support/played-model.ts';
 
-// Codex as it is on npm, set up as docs/responses.md says. Only the model behind the gateway is played.
+// Codex as it is on npm, set up as docs/clients/codex.md says. Only the model behind the gateway is played.
 
 const TRANSLATED = 'acme/coder';
 const NATIVE = 'acme/native';

@@ -75,7 +75,11 @@ describe('tollgate start, in one directory again and again', () => {
     });
     expect(JSON.parse(answers[3]!)).toMatchObject({
       id: 1,
-      result: { kind: 'task', status: { state: 'completed' }, metadata: { 'tollgate/generation': { cost: '0.002' } } },
+      result: {
+        kind: 'task',
+        status: { state: 'completed' },
+        metadata: { 'tollgate/generation': { own_cost: '0.002', cost: expect.stringMatching(/^0\.003/) } },
+      },
     });
     expect(answers[3]).toMatch(/2d6: \d \+ \d = \d+".*demo\/chat: /);
     expect(output).toMatch(

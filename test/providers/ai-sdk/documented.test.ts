@@ -4,7 +4,7 @@ import { MODEL_KINDS, type ModelKind, tableRows, triedPackages, type TriedPackag
 
 // The page about packages has a table of what was tried, and nothing that a package can do is left out of it.
 
-const PAGE = readFileSync(new URL('../../../docs/ai-sdk-providers.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../../docs/reference/ai-sdk.md', import.meta.url), 'utf8');
 const MANIFEST = readFileSync(new URL('../../packages/package.json', import.meta.url), 'utf8');
 const A_CLIENT = 'mcp';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { OPTION_TABLES, withOptionTables } from '../../../scripts/configuration-tables.ts';
 
-const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/reference/configuration.md', import.meta.url), 'utf8');
 
-test('the tables of docs/configuration.md are those of the options; `npm run docs` writes them', () => {
+test('the tables of docs/reference/configuration.md are those of the options; `npm run docs` writes them', () => {
   expect(withOptionTables(page)).toBe(page);
 });
 

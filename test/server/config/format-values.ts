@@ -7,7 +7,7 @@ export interface FormatValues {
 
 /**
  * The least, the largest and all the words that a format takes, and what lies beside them. The page
- * `docs/configuration.md` shows the formats, and a test compares it, so a bound does not change unseen.
+ * `docs/reference/configuration.md` shows the formats, and a test compares it, so a bound does not change unseen.
  */
 export function valuesOfFormat(takes: string): FormatValues | null {
   const whole = /^whole number, (\d+) to (\d+)$/.exec(takes);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS } from '../../../src/server/config/known-providers.ts';
 
-const page = readFileSync(new URL('../../../docs/providers-in-one-line.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/reference/known-providers.md', import.meta.url), 'utf8');
 
 /** The row that the page must have for a provider. */
 function rowOf(use: (typeof KNOWN_PROVIDER_NAMES)[number]): string {
@@ -19,7 +19,7 @@ function rowOf(use: (typeof KNOWN_PROVIDER_NAMES)[number]): string {
   return `| ${code(use)} | ${keys} | ${address} | ${['chat', ...wires].join(', ')} | ${models} |`;
 }
 
-it('the table of docs/providers-in-one-line.md is that of the known providers', () => {
+it('the table of docs/reference/known-providers.md is that of the known providers', () => {
   const rows = page.split('\n').filter((line) => /^\| `(?!use`)[a-z]+` \|/.test(line));
   expect(rows).toEqual(KNOWN_PROVIDER_NAMES.map(rowOf));
 });

@@ -37,8 +37,8 @@ test("and A2A's own", () => {
   );
 });
 
-test("docs/messages.md has the type in Anthropic's API for exactly the statuses that have it", () => {
-  const documented = linesOf('messages.md')
+test("docs/reference/messages.md has the type in Anthropic's API for exactly the statuses that have it", () => {
+  const documented = linesOf('reference/messages.md')
     .map((line) => /^\| (\d{3}(?:, \d{3})*) \| `(\w+)`/.exec(line))
     .filter((match) => match !== null)
     .map(([, statuses, type]) => [type, statuses]);

@@ -14,7 +14,7 @@ import { records } from './ends-of-calls.ts';
 /*
  * As nobody-works-for-nothing.test.ts, for videos, tools and agents of the operator. The bill of the vendor is its
  * price for the work, or the use that it reports, and never more than the lock. Excepted are the rows of their table in
- * docs/how/endings.md that cost nothing: failures, work without a report, and what was cancelled before any output.
+ * docs/reference/endings.md that cost nothing: failures, work without a report, and what was cancelled before output.
  */
 
 const DEEP = process.env['TOLLGATE_DEEP'] === '1';

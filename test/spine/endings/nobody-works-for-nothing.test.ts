@@ -12,7 +12,7 @@ import { REPLY_BYTES_MAX, SAID, startVendor } from './vendor.ts';
 
 /*
  * The vendor bills what it took, at the prices of the gateway. Whatever ends a call, its consumer pays at least that
- * bill, less one micro-USD. Excepted, as docs/how/endings.md says, are the rows that the provider or the gateway
+ * bill, less one micro-USD. Excepted, as docs/reference/endings.md says, are the rows that the provider or the gateway
  * causes, complete answers of chat without usage, and tools that the provider runs in several turns of the model: their
  * input can be larger than the context that is locked. No call here asks for such a tool.
  */

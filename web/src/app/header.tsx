@@ -12,13 +12,11 @@ const NAV = [
   ['/rankings', 'Rankings'],
   ['/providers', 'Providers'],
   ['/playground', 'Playground'],
+  ['/docs', 'API reference'],
 ] as const;
 
 /** Pages that aren't part of this app. */
-const OTHER_PAGES = [
-  ['/docs/guide', 'Guide'],
-  ['/docs', 'API reference'],
-] as const;
+const OTHER_PAGES = [['/docs/guide', 'Guide']] as const;
 
 /** Paths of services. They belong to the section Marketplace. */
 const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;

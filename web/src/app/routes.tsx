@@ -24,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   { path: '/providers', title: 'Providers', load: () => import('../pages/providers/page.tsx') },
   { path: '/providers/*', title: 'Provider', load: () => import('../pages/provider/page.tsx') },
   { path: '/rankings', title: 'Rankings', load: () => import('../pages/rankings/page.tsx') },
+  { path: '/docs', title: 'API reference', load: () => import('../pages/reference/page.tsx') },
   { path: '/playground', title: 'Playground', load: () => import('../pages/playground/page.tsx') },
   { path: '/authorize/:id', title: 'Let a program sign in', load: () => import('../pages/authorize/page.tsx') },
   { path: '/sign-in', title: 'Sign in', load: () => import('../pages/sign-in/page.tsx') },

@@ -121,7 +121,7 @@ function showGeneration(app: FastifyInstance, deps: AccountDeps, callerOf: Calle
   const schema = {
     summary: 'Show one call',
     description:
-      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls. The id is in the reply of the call.',
+      'What a call of your account did and cost, with every movement of its money and all calls that were made under it; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls. The id is in the reply of the call.',
     tags,
     querystring: objectOf({ id }),
     response: { 200: dataOf(generationSchema) },
@@ -163,7 +163,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
     summary: 'List your calls',
     operationId: 'listGenerations',
     description:
-      'Calls of your account, the newest first; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls. ' +
+      'Calls of your account, the newest first; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls. ' +
       'A page can have fewer calls than `limit`, or none, before the end of the list. Continue with `next_cursor` until it is null. With `format=csv` the answer is one file with all calls, and the header `x-tollgate-archived-before` names the day before which calls are archived.',
     tags,
     querystring: {

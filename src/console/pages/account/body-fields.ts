@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import type { CallRules } from '#accounts';
-import { PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
+import { fixedTagsFault, fixedTagsSchema, PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing';
 
@@ -68,6 +68,7 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
 export interface CallRulesBody {
   readonly allowed_services?: readonly string[] | null;
   readonly ask_above?: number | null;
+  readonly tags?: Readonly<Record<string, string>> | null;
 }
 
 /** The schema of these rules in a body. `whose`: whom they limit. */
@@ -87,23 +88,35 @@ export const callRulesProperties = (whose: string) =>
       description: 'USD for one call: a person accepts a call that may cost more, before it runs; null is no call.',
       [DOCUMENTED]: documentedUsd,
     },
+    tags: {
+      ...fixedTagsSchema,
+      description: `Tags of all calls of ${whose}, at most 4. A request that gives one of them another value is refused. null removes them.`,
+    },
   }) as const;
 
 /** The schema of these rules in answers. */
 export const callRulesView = {
   allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
   ask_above: { type: ['number', 'null'], description: 'USD for one call.' },
+  tags: { type: ['object', 'null'], additionalProperties: { type: 'string' }, description: 'Tags of all calls.' },
 } as const;
 
-export const viewCallRules = ({ allowedServices, askAbove }: CallRules) => ({
+export const viewCallRules = ({ allowedServices, askAbove, tags }: CallRules) => ({
   allowed_services: allowedServices,
   ask_above: askAbove === null ? null : toUsdNumber(askAbove),
+  tags,
 });
 
-/** Reads the rules that a body changes. Throws GatewayError `invalid_request` for a wrong pattern or amount. */
-export function parseCallRules({ allowed_services: patterns, ask_above: above }: CallRulesBody): Partial<CallRules> {
+/** Reads the rules that a body changes. Throws GatewayError `invalid_request` for a wrong pattern, amount or tag. */
+export function parseCallRules({
+  allowed_services: patterns,
+  ask_above: above,
+  tags,
+}: CallRulesBody): Partial<CallRules> {
   const askAbove = typeof above === 'number' ? parseUsdField(above, 'ask_above') : above;
-  const asks = askAbove === undefined ? {} : { askAbove };
+  const tagFault = tags && fixedTagsFault(tags);
+  if (tagFault) throw new GatewayError('invalid_request', `tags ${tagFault}`, { param: 'tags' });
+  const asks = { ...(askAbove === undefined ? {} : { askAbove }), ...(tags === undefined ? {} : { tags }) };
   if (patterns === undefined) return asks;
   const fault = patterns && patternsFault(patterns);
   if (!fault) return { ...asks, allowedServices: patterns };

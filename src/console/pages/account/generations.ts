@@ -259,7 +259,7 @@ export async function ownKey(
   if (keyHash !== undefined && keyHash !== key!.hash)
     throw new GatewayError(
       'permission_denied',
-      'A key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls',
+      'A key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls',
       { param },
     );
   return key!.hash;

@@ -61,7 +61,7 @@ function listOwnKeys(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admis
   const schema = {
     summary: 'List your keys',
     description:
-      'The keys of your account, the oldest first; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only itself. The keys themselves cannot be shown again.',
+      'The keys of your account, the oldest first; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only itself. The keys themselves cannot be shown again.',
     tags,
     querystring: pageSchema,
     response: { 200: keyListSchema },
@@ -79,7 +79,7 @@ function showOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admiss
   const schema = {
     summary: 'Show one of your keys',
     description:
-      'A key of your account; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only itself.',
+      'A key of your account; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only itself.',
     tags,
     params,
     response: { 200: oneKeySchema },

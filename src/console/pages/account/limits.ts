@@ -9,8 +9,10 @@ import {
   type BudgetRule,
   type LimitsStore,
   type LimitsSubject,
+  type TagBudgetRule,
+  tagBudgetName,
 } from '#accounts';
-import { budgetAt, LIMIT_RESETS, type LimitReset } from '#accounts/names';
+import { budgetAt, LIMIT_RESETS, type LimitReset, parseTag } from '#accounts/names';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { documentedUsd, parseUsdField } from './body-fields.ts';
 import { notifyProperty, rateProperty } from './keys.ts';
@@ -31,9 +33,16 @@ interface BudgetBody {
   readonly limit_notify?: readonly number[] | null;
 }
 
+interface TagBudgetBody {
+  readonly tag: string;
+  readonly limit: number;
+  readonly limit_reset: LimitReset;
+}
+
 /** The validated body that changes limits. */
 export interface LimitsBody {
   readonly budgets?: readonly BudgetBody[];
+  readonly tag_budgets?: readonly TagBudgetBody[];
   readonly requests_per_minute?: number | null;
   readonly tokens_per_minute?: number | null;
 }
@@ -69,6 +78,33 @@ const budgetsProperty = {
   },
 } as const;
 
+const TAG_BUDGETS_MAX = 50;
+
+const tagProperty = {
+  type: 'string',
+  maxLength: 97,
+  description: 'The tag as `name=value`.',
+  [DOCUMENTED]: { pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,31}=[ -~]{1,64}$' },
+} as const;
+
+const tagBudgetsProperty = {
+  type: 'array',
+  maxItems: TAG_BUDGETS_MAX,
+  description:
+    'What calls with a tag may spend in each period, besides `budgets`. At most one of each tag and reset. A call that could exceed it is refused. It counts everything that such calls spent in the period, also before it was set.',
+  items: {
+    title: 'TagBudgetRule',
+    type: 'object',
+    additionalProperties: false,
+    required: ['tag', 'limit', 'limit_reset'],
+    properties: {
+      tag: tagProperty,
+      limit: { type: 'number', minimum: 0, description: 'USD in each period.', [DOCUMENTED]: documentedUsd },
+      limit_reset: { type: 'string', enum: [...LIMIT_RESETS], description: 'When it resets, at 00:00 UTC.' },
+    },
+  },
+} as const;
+
 export const limitsBodySchema = {
   title: 'LimitsChange',
   type: 'object',
@@ -76,6 +112,7 @@ export const limitsBodySchema = {
   examples: [{ budgets: [{ limit: 100, limit_reset: 'monthly', limit_notify: [80, 100] }], requests_per_minute: 600 }],
   properties: {
     budgets: budgetsProperty,
+    tag_budgets: tagBudgetsProperty,
     requests_per_minute: rateProperty('requests of all keys together', 'no limit besides those of the keys'),
     tokens_per_minute: rateProperty('tokens of all keys together', 'no limit besides those of the keys'),
   },
@@ -98,6 +135,21 @@ export const limitsSchema = titled(
   'Limits',
   objectOf({
     budgets: { type: 'array', items: budgetSchema },
+    tag_budgets: {
+      type: 'array',
+      description: 'Budgets of the calls with a tag.',
+      items: titled(
+        'TagBudget',
+        objectOf({
+          tag: { type: 'string', description: '`name=value`' },
+          limit: { type: 'number', description: 'USD in each period.' },
+          limit_remaining: { type: 'number' },
+          limit_reset: { type: 'string', enum: [...LIMIT_RESETS] },
+          usage: { type: 'number', description: 'USD spent in this period.' },
+          resets_at: { type: ['string', 'null'] },
+        }),
+      ),
+    },
     requests_per_minute: { type: ['integer', 'null'] },
     tokens_per_minute: { type: ['integer', 'null'] },
   }),
@@ -126,8 +178,23 @@ export async function viewLimits(
       resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
     };
   });
+  const tagBudgets = limits.tagBudgets.map(async (rule) => {
+    const ofTag = tagBudgetName(account, subject, rule);
+    const { id, resetsAt, carried } = budgetAt(ofTag, { ...rule, limitSoft: false }, now());
+    const { spent, locked } = withCarried(await ledger.budget(id), carried);
+    const remaining = rule.limit - spent - locked;
+    return {
+      tag: `${rule.name}=${rule.value}`,
+      limit: toUsdNumber(rule.limit),
+      limit_remaining: toUsdNumber(remaining > 0n ? remaining : 0n),
+      limit_reset: rule.limitReset,
+      usage: toUsdNumber(spent),
+      resets_at: resetsAt === null ? null : new Date(resetsAt).toISOString(),
+    };
+  });
   return {
     budgets: await Promise.all(budgets),
+    tag_budgets: await Promise.all(tagBudgets),
     requests_per_minute: limits.requestsPerMinute,
     tokens_per_minute: limits.tokensPerMinute,
   };
@@ -138,9 +205,15 @@ export async function viewLimits(
  * amount, or for two budgets with the same reset.
  */
 export function parseLimits(body: LimitsBody): Partial<AccountLimits> {
-  const { budgets, requests_per_minute: requestsPerMinute, tokens_per_minute: tokensPerMinute } = body;
+  const {
+    budgets,
+    tag_budgets: tagBudgets,
+    requests_per_minute: requestsPerMinute,
+    tokens_per_minute: tokensPerMinute,
+  } = body;
   return {
     ...(budgets === undefined ? {} : { budgets: parseBudgets(budgets) }),
+    ...(tagBudgets === undefined ? {} : { tagBudgets: parseTagBudgets(tagBudgets) }),
     ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
     ...(tokensPerMinute === undefined ? {} : { tokensPerMinute }),
   };
@@ -162,6 +235,28 @@ function parseBudgets(bodies: readonly BudgetBody[]): readonly BudgetRule[] {
     seen.set(limitReset, { limit, limitReset, limitSoft: body.limit_soft ?? false, notify });
   }
   return [...seen.values()];
+}
+
+function parseTagBudgets(bodies: readonly TagBudgetBody[]): readonly TagBudgetRule[] {
+  const known = new Set<string>();
+  return bodies.map(({ tag, limit, limit_reset: limitReset }, index) => {
+    const place = `tag_budgets[${index}]`;
+    const pair = parseTag(tag);
+    if (pair === null)
+      throw new GatewayError(
+        'invalid_request',
+        `${place}.tag is name=value, such as feature=search: a name is a letter and at most 31 letters, digits, "_", "-" or "."; a value has 1 to 64 characters`,
+        { param: `${place}.tag` },
+      );
+    const [name, value] = pair;
+    const key = `${limitReset} ${name}=${value}`;
+    if (known.has(key))
+      throw new GatewayError('invalid_request', `Two ${limitReset} budgets are of ${name}=${value}. Send only one`, {
+        param: `${place}.tag`,
+      });
+    known.add(key);
+    return { name, value, limit: parseUsdField(limit, `${place}.limit`), limitReset };
+  });
 }
 
 /** Changes the limits and returns their new form. */

@@ -5,13 +5,14 @@ import { accountOfRecord } from './generation-view.ts';
 export function receiptOfRecord(record: LockRecord, networks: readonly string[]): Receipt | null {
   const { id, provider, parent, price, amount, usage, charged, fee, resolvedAt } = record;
   if (record.state !== 'settled' || provider === null || price === null || resolvedAt === null) return null;
-  const { primitive } = JSON.parse(record.lockDetail) as { primitive: string };
+  const { primitive, tags } = JSON.parse(record.lockDetail) as Pick<Receipt, 'tags'> & { primitive: string };
   return {
     id,
     account: accountOfRecord(record, networks),
     provider,
     primitive,
     ...(parent === null ? {} : { parent }),
+    tags,
     price,
     lock: amount,
     usage: usage ?? '{}',

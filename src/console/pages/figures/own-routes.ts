@@ -40,7 +40,7 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
     summary: 'Show your figures',
     operationId: 'ownAnalytics',
     description:
-      'Sums of the calls of your account by day, week or month (in UTC), service, key, provider and primitive; a key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls.',
+      'Sums of the calls of your account by day, week or month (in UTC), service, key, provider and primitive; a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls.',
     tags: ['Analytics'],
     querystring: usageQuerySchema,
     response: { 200: jsonOrCsv('The sums; with `format=csv` a file.', usageSchema) },
@@ -92,7 +92,7 @@ function showActivity(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: A
     summary: 'Show your activity',
     operationId: 'listActivity',
     description:
-      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry, a list of services or a price to ask above sees only its own calls.',
+      'The last 30 days of your account, today included, by day, service and provider, in the shape of OpenRouter. A key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above sees only its own calls.',
     tags: ['Analytics'],
     querystring,
     response: { 200: { description: 'The sums', ...listOf(activitySchema) } },

@@ -125,7 +125,7 @@ curl ${address}/api/v1/session/balance \\
     -H "SIGN-IN-WITH-X: $SIGNED"</pre></div>
 <div><h3>Sell calls of your own models, tools and agents</h3><pre tabindex="0">node bin/tollgate.mjs keygen --chain solana --out wallet.json
 node bin/tollgate.mjs provide --config provider.toml</pre>
-<p>The last two run in a checkout of tollgate, after <code>npm ci --omit=dev</code>. tollgate is not on npm: a package of this name there is somebody else's, and must not see your wallet. <a href="/docs/guide/providers">The guide</a> tells of a small package for providers.</p></div>
+<p>The last two run in a checkout of tollgate, after <code>npm ci --omit=dev</code>. tollgate is not on npm: a package of this name there is somebody else's, and must not see your wallet. <a href="/docs/guide/sell/provide">The guide</a> tells of a small package for providers.</p></div>
 </div></section>`;
 
 const links = () => `<section class="wide"><h2>Read on</h2><ul class="links">

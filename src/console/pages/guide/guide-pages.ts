@@ -72,7 +72,7 @@ export const plain = (line: string): string =>
     .replaceAll(/[`*]/g, '')
     .trim();
 
-/** Reads the chapters from lines such as `- [Chat](chat.md): …` below a heading. Pages that no line names come last. */
+/** Reads the chapters from lines such as `- [Chat](use/chat.md): …` below a heading. Other pages come last. */
 function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<string, GuidePage>): readonly Chapter[] {
   const [, ...parts] = (pages.get('')?.text ?? '').split(/^## /m);
   const chapters = parts.map((part) => ({
@@ -86,8 +86,8 @@ function chaptersOf(pages: ReadonlyMap<string, GuidePage>, byFile: ReadonlyMap<s
   return others.length === 0 ? chapters : [...chapters, { title: 'More', pages: others }];
 }
 
-/** These pages are not in the contents, because `clients/README.md` and `decisions/README.md` list them. */
-const INSIDE = /^(?:clients|decisions)\/./;
+/** These pages are not in the contents: `clients/README.md` lists its own, and decisions are for developers. */
+const INSIDE = /^(?:clients\/.|decisions(?:$|\/))/;
 
 function addressOf(
   from: GuidePage,

@@ -15,7 +15,7 @@ const SAME = [
   ['monthly', 'month'],
   ['vision', 'picture', 'image'],
   ['gdpr', 'privacy', 'stored', 'delete'],
-  ['login', 'sign', 'sso'],
+  ['login', 'sign', 'sso', 'oidc', 'people'],
   ['docker', 'container', 'compose'],
   ['k8s', 'kubernetes', 'helm', 'chart'],
   ['balancing', 'balance', 'providers', 'proxy'],
@@ -30,6 +30,10 @@ const SAME = [
   ['remove', 'delete'],
   ['payout', 'withdraw'],
   ['quota', 'limit'],
+  ['sell', 'offer', 'provide'],
+  ['rollback', 'downgrade', 'roll'],
+  ['down', 'away', 'fail'],
+  ['give', 'refund'],
 ];
 
 /**
@@ -50,6 +54,17 @@ export function wordsOf(text) {
 /** @type {(word: string) => readonly string[]} */
 const othersOf = (word) => SAME.find((group) => group.includes(word))?.filter((other) => other !== word) ?? [];
 
+/**
+ * The place of the first word of the text that begins with `word`, or -1. Inside of words nothing counts: `redis` is no
+ * part of `credits`.
+ * @type {(text: string, word: string) => number}
+ */
+function placeOf(text, word) {
+  let at = text.indexOf(word);
+  while (at > 0 && /[\p{L}\p{N}]/u.test(text[at - 1] ?? '')) at = text.indexOf(word, at + 1);
+  return at;
+}
+
 /** @type {(heading: string) => string | undefined} */
 const subjectOf = (heading) => heading.split(':')[0];
 
@@ -58,16 +73,16 @@ const subjectOf = (heading) => heading.split(':')[0];
  * occur in it. A part with all words comes before parts with some of them.
  * @type {(entry: Entry, words: readonly string[]) => number}
  */
-function score([address, page, heading, text], words) {
+function score([, page, heading, text], words) {
   const inPage = page.toLowerCase();
   const inHeading = heading.toLowerCase();
   const inText = text.toLowerCase();
   /** @type {(word: string) => number} */
   const pointsOf = (word) => {
-    const at = inText.indexOf(word);
+    const at = placeOf(inText, word);
     return (
-      (inHeading.includes(word) ? 8 : 0) +
-      (inPage.includes(word) ? 4 : 0) +
+      (placeOf(inHeading, word) === -1 ? 0 : 8) +
+      (placeOf(inPage, word) === -1 ? 0 : 4) +
       (at === -1 ? 0 : 1 + (at < 200 ? 1 : 0)) +
       // A heading whose subject is the word alone answers a search for the word alone.
       (words.length === 1 && (subjectOf(inHeading) === word || subjectOf(inPage) === word) ? 8 : 0)
@@ -80,9 +95,7 @@ function score([address, page, heading, text], words) {
     if (points > 0) matched += 1;
     sum += points;
   }
-  // Decisions and the changelog say why and when, not how.
-  const weight = /\/guide\/(?:decisions|changelog)\b/.test(address) ? 0.25 : 1;
-  return matched * 2 < words.length ? 0 : weight * sum * (matched / words.length) ** 2;
+  return matched * 2 < words.length ? 0 : sum * (matched / words.length) ** 2;
 }
 
 /**

@@ -5,9 +5,12 @@ type SearchEntry = readonly [address: string, page: string, heading: string, tex
 
 const TEXT_MAX = 2_000;
 
-/** All parts of the pages, for the search in the browser. Decisions and the changelog answer no user's question. */
+/**
+ * All parts of the pages, for the search in the browser. The contents, decisions and the changelog answer no user's
+ * question.
+ */
 export function searchIndex(guide: Guide): readonly SearchEntry[] {
-  return [...guide.pages.values()].filter(({ path }) => !/^(?:decisions|changelog)/.test(path)).flatMap(entriesOf);
+  return [...guide.pages.values()].filter(({ path }) => !/^(?:$|decisions|changelog)/.test(path)).flatMap(entriesOf);
 }
 
 function entriesOf(page: GuidePage): readonly SearchEntry[] {

@@ -177,7 +177,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         schema: {
           summary: 'Show what you earned',
           description:
-            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. An account that never provided a service has earned 0. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+            'By day and service, from the records of the ledger. For the wallet that signs in, or the account of the key. An account that never provided a service has earned 0. Not allowed for a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above.',
           tags: ['Providers'],
           querystring: dayRangeSchema,
           response: answer(earningsProperties),
@@ -199,7 +199,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
           summary: 'List what you were paid outside of the gateway',
           operationId: 'listOwnPayouts',
           description:
-            'Payouts that the operator booked, for example bank transfers, the newest first. `/withdrawals` has those over chains. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+            'Payouts that the operator booked, for example bank transfers, the newest first. `/withdrawals` has those over chains. Not allowed for a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above.',
           tags: ['Providers'],
           querystring: pageSchema,
           response: { 200: listOf(payoutSchema) },
@@ -219,7 +219,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
           summary: 'List what was taken for refunds',
           operationId: 'listOwnRefunds',
           description:
-            'Calls of your services that the operator refunded to their consumers, the newest first, with your share of each, which was taken from your earnings. Not allowed for a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+            'Calls of your services that the operator refunded to their consumers, the newest first, with your share of each, which was taken from your earnings. Not allowed for a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above.',
           tags: ['Providers'],
           querystring: pageSchema,
           response: { 200: listOf(refundSchema) },

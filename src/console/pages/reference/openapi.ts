@@ -1,8 +1,10 @@
 import { createRequire } from 'node:module';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { ownTurn } from '#wire';
-import { EXAMPLE_MODEL } from '#http';
+import { EXAMPLE_MODEL, hasTagged, tagOf } from '#http';
 import { ERROR, PAYMENT_REQUIRED } from '#http/error-schemas';
 import {
   completeOperations,
@@ -64,8 +66,8 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
   let document: Promise<object> | null = null;
   const read = () => (document ??= describe(routes, options));
   let described: string | null = null;
-  let example: { readonly model: string; readonly text: string } | null = null;
-  server.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+  let example: OpenApiAnswer | null = null;
+  server.get('/openapi.json', { schema: { hide: true } }, async (request, reply) => {
     if (described === null) {
       const services = await read();
       await ownTurn();
@@ -73,14 +75,27 @@ export function describeRoutes(server: FastifyInstance, options: ReferenceOption
       await ownTurn();
     }
     const model = options.exampleModel() ?? EXAMPLE_MODEL;
-    if (example?.model !== model)
-      example = { model, text: described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model)) };
-    return reply
-      .header('content-type', 'application/json; charset=utf-8')
-      .header('access-control-allow-origin', '*')
-      .send(example.text);
+    if (example?.model !== model) {
+      const text = described.replaceAll(JSON.stringify(EXAMPLE_MODEL), () => JSON.stringify(model));
+      example = { model, text, etag: tagOf(text), packed: promisify(gzip)(text) };
+    }
+    const { text, etag, packed } = example;
+    void reply
+      .headers({ etag, 'cache-control': 'no-cache', vary: 'accept-encoding', 'access-control-allow-origin': '*' })
+      .header('content-type', 'application/json; charset=utf-8');
+    if (hasTagged(request, etag)) return reply.code(304).send();
+    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(text);
+    return reply.header('content-encoding', 'gzip').send(await packed);
   });
   return read;
+}
+
+/** The document with the examples of one model. 0.8 MB become 0.1 MB, compressed once. */
+interface OpenApiAnswer {
+  readonly model: string;
+  readonly text: string;
+  readonly etag: string;
+  readonly packed: Promise<Buffer>;
 }
 
 function settings({ version }: ReferenceOptions): FastifyDynamicSwaggerOptions {

@@ -1,13 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import { type GuideOptions, guideRoutes } from '../guide/guide-routes.ts';
-import { docsPage } from './docs-page.ts';
 import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { frontPage, type FrontPageOptions } from '../front/front-page.ts';
 import { describeRoutes, type ReferenceOptions, pathsOf } from './openapi.ts';
 import type { PathTable } from './complete-operations.ts';
 
 /**
- * `/openapi.json`, `/docs`, the guide, `/llms.txt` and the front page, made from the schemas of the routes. Await this
+ * `/openapi.json`, the guide, `/llms.txt` and the front page, made from the schemas of the routes. Await this
  * on the root instance before the other routes are registered, because only later routes are described.
  */
 export async function referenceRoutes(
@@ -15,7 +14,8 @@ export async function referenceRoutes(
   options: ReferenceOptions & FrontPageOptions & GuideOptions & LlmsTextOptions,
 ): Promise<void> {
   const document = describeRoutes(server, options);
-  await docsPage(server);
+  // Swagger UI, which was here before, answered at both.
+  server.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('/docs'));
   await server.register(guideRoutes, options);
   await server.register(frontPage(options));
   await server.register(llmsText(document, options));

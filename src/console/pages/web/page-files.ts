@@ -186,7 +186,7 @@ async function cachedIn(root: string, key: string, copied: readonly string[], si
 }
 
 const NOT_INSTALLED =
-  'The web pages are not built, and what builds them is not installed. Run "npm ci" without --omit=dev, or take a package that has dist/web. The API works without them: see /docs';
+  'The web pages are not built, and what builds them is not installed. Run "npm ci" without --omit=dev, or take a package that has dist/web. The API works without them: see /openapi.json';
 const OLDER =
   'The web pages are those of dist/web, which are older than web/: what builds them is not installed. Run "npm ci" without --omit=dev';
 

@@ -68,6 +68,12 @@ export const PAGE_PATHS: readonly PagePath[] = [
     title: 'Rankings',
     description: 'What is used most on this gateway, by day. Figures of days that are over do not change.',
   },
+  {
+    path: '/docs',
+    page: 'reference',
+    title: 'API reference',
+    description: 'Every endpoint of this gateway, to read and to try, with examples in curl, JavaScript and Python.',
+  },
   own('/playground', 'Playground'),
   own('/authorize/:id', 'Let a program sign in'),
   own('/sign-in', 'Sign in'),

@@ -6,7 +6,7 @@ import { administratorOf, isReading } from './admin-keys.ts';
 
 /** A change that an administrator made or tried to make. */
 export interface AdminAct {
-  /** Ids sort by time. */
+  /** Ids sort by time, and those of one gateway by order within a millisecond too. */
   readonly id: string;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -34,14 +34,21 @@ export interface AdminLog {
 const SQL = loadStatements(import.meta.url, './sql/admin-log.sql', ['noteAct', 'endAct', 'listActs']);
 /** Twelve hex digits of milliseconds last until the year 10,889. */
 const TIME_DIGITS = 12;
+/** Acts of one millisecond are counted in four hex digits. */
+const ORDER_DIGITS = 4;
 /** Sorts after every id, because ids are hex. */
 const AFTER_ALL = 'g';
 
 export function createAdminLog(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminLog {
+  let newest = 0;
+  let order = 0;
   return {
     async note({ actor, address, method, path, body, status }) {
       const at = now();
-      const id = `${at.toString(16).padStart(TIME_DIGITS, '0')}${randomBytes(6).toString('hex')}`;
+      order = at === newest ? (order + 1) % 16 ** ORDER_DIGITS : 0;
+      newest = at;
+      const time = at.toString(16).padStart(TIME_DIGITS, '0') + order.toString(16).padStart(ORDER_DIGITS, '0');
+      const id = `${time}${randomBytes(4).toString('hex')}`;
       await database.query(SQL.noteAct, [id, at, actor, address, method, path, body, status]);
       return id;
     },

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { createSealedTexts, networkOf } from '#security';
+import { createSealedTexts, placeOf } from '#security';
 import { anonymousAt, type Caller } from '#accounts';
 import { addressOf, cookieValues, readBytes } from '#http';
 import type { Pipeline } from '#call';
@@ -198,12 +198,6 @@ function isInside(networks: readonly string[], address: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** The place where a session began: a network of 256 IPv4 addresses, or of 64 bits of IPv6, and never one device. */
-export function placeOf(address: string): string {
-  const network = networkOf(address);
-  return network.includes('.') ? `${network.slice(0, network.lastIndexOf('.'))}.0/24` : `${network}::/64`;
 }
 
 /** OpenID Connect Back-Channel Logout 1.0. */

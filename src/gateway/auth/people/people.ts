@@ -3,6 +3,7 @@ import type { Config } from '#config';
 import { type ConsumerStore, type LimitsStore, type MemberStore, subjectAccount, USUAL_PERCENTAGES } from '#accounts';
 import { localAccount } from '#accounts/names';
 import { ADMIN_ROLES, type AdminRole } from '../administrators/admin-keys.ts';
+import type { KeyStore } from '../key-store.ts';
 import type { WebSessions } from '../sessions/web-sessions.ts';
 import type { ClaimedPerson, PeopleStore, Person } from './people-store.ts';
 import { type LogoutToken, type PeopleProvider, type PersonClaims, ProviderAway, ProviderRefusal } from './provider.ts';
@@ -25,6 +26,7 @@ interface PeopleDeps {
   readonly store: PeopleStore;
   readonly sessions: Pick<WebSessions, 'endOfPerson' | 'endOfSid'>;
   readonly members: Pick<MemberStore, 'find' | 'add' | 'change' | 'remove'>;
+  readonly keys: Pick<KeyStore, 'deleteOfPerson'>;
   readonly limits: Pick<LimitsStore, 'get'>;
   readonly consumers: Pick<ConsumerStore, 'create'>;
   /** Called if the provider cannot be asked. */
@@ -36,8 +38,6 @@ interface PeopleDeps {
 const AT_ONCE = 20;
 /** A gateway that has claimed a person, and stops, leaves the person to others after this time. */
 const CLAIM_MS = 60_000;
-/** A person of whom the provider has said nothing for so long loses the memberships, and the keys with them. */
-const SILENT_MS = 30 * 24 * 60 * 60_000;
 const BATCH = 200;
 
 interface Membership {
@@ -68,7 +68,7 @@ function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) 
 const max = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 
 export function createPeople(deps: PeopleDeps): People {
-  const { config, provider, store, sessions, members, limits, consumers, onAway, now } = deps;
+  const { config, provider, store, sessions, keys, members, limits, consumers, onAway, now } = deps;
 
   const join = async (organisation: string, account: string, name: string, { role, budget }: Membership) => {
     // The label may be that of another account.
@@ -112,10 +112,14 @@ export function createPeople(deps: PeopleDeps): People {
     return { ...person, organisations: [...organisations.keys()] };
   };
 
-  /** The provider does not know the person any more. */
+  /**
+   * Nobody vouches for the person any more. A membership that an owner gave by hand stays, but has no keys, and nobody
+   * can sign in to use it.
+   */
   const remove = async (person: Person) => {
     await sessions.endOfPerson(person.account, null);
     await leave(person, person.organisations);
+    await keys.deleteOfPerson(person.account);
     await store.delete(person.account);
   };
 
@@ -166,7 +170,8 @@ export function createPeople(deps: PeopleDeps): People {
       }
       const absent = await store.absentSince(now() - config.refreshMs - config.absentMs, BATCH);
       for (const account of absent) await sessions.endOfPerson(account, null);
-      for (const person of await store.silentSince(now() - SILENT_MS, BATCH)) await remove(person);
+      for (const person of await store.silentSince(now() - config.refreshMs - config.keysAbsentMs, BATCH))
+        await remove(person);
     },
   };
 }

@@ -39,7 +39,7 @@ export const sessionSchema = {
       type: ['string', 'null'],
       enum: ['full', 'limited', null],
       description:
-        '`limited`: of a key with a spending limit, a rate, an expiry, a list of services or a price to ask above.',
+        '`limited`: of a key with a spending limit, a rate, an expiry, a list of services, fixed tags or a price to ask above.',
     },
     step_up: {
       type: ['string', 'null'],

@@ -1,8 +1,8 @@
 -- name: insertKey
 INSERT INTO api_keys (hash, account, label, development, disabled, created_at, expires_at, spend_limit, limit_reset, allowed_services,
-  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since, client)
-SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17
-WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $18
+  ask_above, limit_soft, limit_notify, requests_per_minute, tokens_per_minute, member, limit_by, limit_since, client, tags)
+SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17, $18
+WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $19
   AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
 RETURNING *
 
@@ -11,7 +11,7 @@ SELECT * FROM api_keys WHERE hash = $1
 
 -- name: findKeyWithLimits
 SELECT api_keys.*, l.subject, l.rules, l.requests_per_minute AS account_requests, l.tokens_per_minute AS account_tokens,
-  l.allowed_services AS account_services, l.ask_above AS account_ask_above,
+  l.allowed_services AS account_services, l.ask_above AS account_ask_above, l.tags AS account_tags, l.tag_rules,
   l.daily_since, l.weekly_since, l.monthly_since, l.ever_since
 FROM api_keys LEFT JOIN account_limits AS l ON l.account = api_keys.account AND l.subject IN ('account', 'operator', api_keys.member)
 WHERE hash = $1 AND (api_keys.member IS NULL OR EXISTS (SELECT 1 FROM members
@@ -42,12 +42,16 @@ UPDATE api_keys SET
   -- A key without a limit counts like one whose limit never resets.
   counted_since = CASE WHEN
     CASE WHEN (CASE WHEN $9 = 1 THEN $10 ELSE spend_limit END) IS NULL THEN NULL WHEN $11 = 1 THEN $12 ELSE limit_reset END
-    IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $26 ELSE counted_since END
+    IS DISTINCT FROM CASE WHEN spend_limit IS NULL THEN NULL ELSE limit_reset END THEN $26 ELSE counted_since END,
+  tags = CASE WHEN $27 = 1 THEN $28 ELSE tags END
 WHERE hash = $1 AND account = $2
 RETURNING *
 
 -- name: deleteKey
 DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash
+
+-- name: deleteKeysOfPerson
+DELETE FROM api_keys WHERE account = $1 OR member = $1 RETURNING hash
 
 -- name: touchMember
 UPDATE members SET name = name WHERE account = $1 AND member = $2

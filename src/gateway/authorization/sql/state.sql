@@ -20,13 +20,13 @@ DELETE FROM authorization_state WHERE kind = $1 AND id = $2
 -- name: deleteStateOfGrant
 DELETE FROM authorization_state WHERE kind = $1 AND grant_key = $2
 
--- name: registerClient
--- A network may have one more while as many are free as it then has.
+-- name: beginState
+-- What a stranger begins. A place may have one more while as many are free as it then has.
 INSERT INTO authorization_state (kind, id, payload, network, expires_at)
-SELECT 'Client', $1, $2, $3, $4
-WHERE (SELECT COUNT(*) FROM authorization_state WHERE network = $3) < $5
-  AND (SELECT COUNT(*) FROM authorization_state WHERE network = $3)
-    < $6 - (SELECT COUNT(*) FROM authorization_state WHERE network IS NOT NULL)
+SELECT $1, $2, $3, $4, $5
+WHERE (SELECT COUNT(*) FROM authorization_state WHERE kind = $1 AND network = $4 AND expires_at > $6) < $7
+  AND (SELECT COUNT(*) FROM authorization_state WHERE kind = $1 AND network = $4 AND expires_at > $6)
+    < $8 - (SELECT COUNT(*) FROM authorization_state WHERE kind = $1 AND network IS NOT NULL AND expires_at > $6)
 RETURNING id
 
 -- name: keepClient

@@ -159,6 +159,7 @@ export function videoToCall<R, D extends ReplyPiece>(
     priced: (offer) => ({ n: ask.n, ...planAt(ask, offer) }),
     quote: requestedQuote(body['quote_id'], headers, payment),
     metadata: body.metadata ?? null,
+    endUser: typeof body.user === 'string' ? body.user : null,
     traceparent: typeof traceparent === 'string' ? traceparent : null,
     wantsReceipt: wantsReceipt(false, context),
     ...(payment ? { payment } : {}),

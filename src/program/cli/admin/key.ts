@@ -3,7 +3,6 @@ import { LIMIT_RESETS } from '#accounts/names';
 import {
   accountPath,
   administer,
-  isUsd,
   listAll,
   withAdminOptions,
   type AdminClient,
@@ -12,28 +11,40 @@ import {
 import { CliError, onScreen, painter, table, type Paint } from '../terminal.ts';
 import { OWN_NAME, START } from '../command-line.ts';
 
-interface Key {
+export interface Key {
   readonly hash: string;
   readonly name: string;
   readonly disabled: boolean;
   readonly limit: number | null;
   readonly limit_reset: string | null;
+  readonly limit_soft: boolean;
+  readonly limit_notify: readonly number[] | null;
+  readonly requests_per_minute: number | null;
+  readonly tokens_per_minute: number | null;
   readonly usage: number;
   readonly created_at: string;
   readonly expires_at: string | null;
   readonly allowed_services: readonly string[] | null;
+  readonly ask_above: number | null;
+  readonly tags: Readonly<Record<string, string>> | null;
   /** The program that has it by signing in; null for a key that was created. */
   readonly client: string | null;
   readonly development: boolean;
 }
-interface CreateFlags extends AdminFlags {
+/** Settings of a key, as typed. */
+export interface SettingFlags extends AdminFlags {
   readonly name?: string;
   readonly limit?: string;
   readonly limitReset?: string;
+  readonly limitSoft?: boolean;
+  readonly limitNotify?: string[];
+  readonly requestsPerMinute?: string;
+  readonly tokensPerMinute?: string;
   readonly expires?: string;
   readonly allow?: string[];
+  readonly allowAll?: boolean;
   readonly askAbove?: string;
-  readonly development?: boolean;
+  readonly tag?: string[];
 }
 
 /** Characters of a hash that are shown. They are enough to name a key. */
@@ -46,20 +57,26 @@ Examples:
   tollgate key create acme --name laptop --limit 5 --limit-reset monthly
   tollgate key create acme --allow openai/gpt-4o-mini --expires 2030-01-31T12:00:00Z
   tollgate key create acme --allow 'files/*' --allow=-files/delete
+  tollgate key create acme --name search --tag team=search feature=summary
   tollgate key list acme
-  tollgate key disable acme 3f9a1c`;
+  tollgate key change acme 3f9a1c --limit 20 --limit-reset weekly --ask-above 0.5
+  tollgate key change acme 3f9a1c --allow-all --expires never
+  tollgate key disable acme 3f9a1c
+
+A program that signed in is limited by a key too, which stands in the list with the address of the program.`;
 
 /** `tollgate key …`: the API keys of an account. */
 export function keyCommand(): Command {
   const paint = painter();
   return new Command('key')
-    .summary('API keys: create, list, disable, delete')
+    .summary('API keys: create, list, change, disable, delete')
     .description('API keys of an account.')
     .addHelpText('after', HELP)
     .addCommand(createCommand(paint))
     .addCommand(listCommand(paint))
+    .addCommand(changeCommand(paint))
     .addCommand(
-      changeCommand(paint, {
+      stateCommand(paint, {
         name: 'disable',
         summary: 'refuse a key from now on; can be undone',
         run: (admin, path) => admin.request('PATCH', path, { disabled: true }),
@@ -67,7 +84,7 @@ export function keyCommand(): Command {
       }),
     )
     .addCommand(
-      changeCommand(paint, {
+      stateCommand(paint, {
         name: 'enable',
         summary: 'accept a disabled key again',
         run: (admin, path) => admin.request('PATCH', path, { disabled: false }),
@@ -75,7 +92,7 @@ export function keyCommand(): Command {
       }),
     )
     .addCommand(
-      changeCommand(paint, {
+      stateCommand(paint, {
         name: 'delete',
         summary: 'refuse a key for ever',
         run: (admin, path) => admin.request('DELETE', path),
@@ -84,25 +101,44 @@ export function keyCommand(): Command {
     );
 }
 
+/** Adds the options for settings of a key. */
+function withSettings(command: Command): Command {
+  return command
+    .option('--name <text>', 'what to call the key')
+    .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset, or none')
+    .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices([...LIMIT_RESETS, 'never']))
+    .option('--limit-soft', 'the limit refuses no calls, and only sends notices')
+    .option('--no-limit-soft', 'the limit refuses calls')
+    .option('--limit-notify <percent...>', 'percentages of the limit at which a notice is sent, or none')
+    .option('--requests-per-minute <number>', 'the most requests in a minute, or none')
+    .option('--tokens-per-minute <number>', 'the most tokens in a minute, or none')
+    .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z, or never')
+    .addOption(
+      new Option(
+        '--allow <pattern...>',
+        'services and tools that it may call, such as files, files/read, files/* or -files/delete; instead of those before',
+      ).conflicts('allowAll'),
+    )
+    .option('--allow-all', 'it may call every service and tool')
+    .option('--ask-above <usd>', 'a person accepts each call that may cost more, or none')
+    .option('--tag <name=value...>', 'tags of all its calls, which no request changes; at most 4, or none');
+}
+
 function createCommand(paint: Paint): Command {
   return withAdminOptions(
-    new Command('create')
-      .summary('make a key and show it, once')
-      .description('Make a key and show it, once.')
-      .argument('<account>', 'name or id of its account')
-      .option('--name <text>', 'what to call the key')
-      .option('--limit <usd>', 'the most it may spend, in each period with --limit-reset')
-      .addOption(new Option('--limit-reset <period>', 'when the limit starts anew').choices(LIMIT_RESETS))
-      .option('--expires <time>', 'date and time from which it is refused, such as 2030-01-31T12:00:00Z')
-      .option(
-        '--allow <pattern...>',
-        'services and tools that it may call, such as files, files/read or files/*; everything without this',
-      )
-      .option('--ask-above <usd>', 'a person accepts each call that may cost more; none without this')
-      .option('--development', 'a key for play money, which production refuses'),
-  ).action((account: string, flags: CreateFlags) => {
+    withSettings(
+      new Command('create')
+        .summary('make a key and show it, once')
+        .description('Make a key and show it, once.')
+        .argument('<account>', 'name or id of its account'),
+    ).option('--development', 'a key for play money, which production refuses'),
+  ).action(async (account: string, flags: SettingFlags & { readonly development?: boolean }) => {
     // Checked before anything is opened, so that a wrong command changes nothing.
-    const body = keyBody(flags);
+    const { settingsBody } = await import('./key-settings.ts');
+    const { development } = flags;
+    const body = { ...settingsBody(flags), ...(development === undefined ? {} : { development }) };
+    if ('limit_reset' in body && !('limit' in body))
+      throw new CliError('--limit-reset needs --limit: without an amount the key has no limit');
     return administer(flags, {
       run: (admin) => admin.request('POST', `${accountPath(account)}/keys`, body),
       show: ({ key, data, warnings = [] }) => {
@@ -128,7 +164,9 @@ function listCommand(paint: Paint): Command {
       show: (keys) =>
         keys.length === 0
           ? `No keys yet. Make one: ${OWN_NAME} key create ${account}`
-          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES'], keys.map(row), paint, ['SPENT']),
+          : table(['HASH', 'NAME', 'STATE', 'SPENT', 'LIMIT', 'EXPIRES', 'SERVICES', 'TAGS'], keys.map(row), paint, [
+              'SPENT',
+            ]),
     }),
   );
 }
@@ -141,9 +179,42 @@ const row = (key: Key): string[] => [
   key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
   key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
   key.allowed_services?.join(' ') ?? 'all',
+  tagsText(key.tags) || '-',
 ];
 
-interface KeyChange {
+export const tagsText = (tags: Key['tags']): string =>
+  Object.entries(tags ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
+const ofOneKey = (command: Command): Command =>
+  command.argument('<account>', 'name or id of its account').argument('<hash>', 'its hash, or the beginning of it');
+
+function changeCommand(paint: Paint): Command {
+  const command = ofOneKey(
+    new Command('change')
+      .summary('change the name, limits, rates, end or services of a key')
+      .description('Change a key, also one of a program that signed in. What no option names stays as it is.'),
+  );
+  return withAdminOptions(withSettings(command)).action(async (account: string, hash: string, flags: SettingFlags) => {
+    const { settingsBody, settingsText } = await import('./key-settings.ts');
+    const changes = settingsBody(flags);
+    if (Object.keys(changes).length === 0)
+      throw new CliError(
+        `Nothing to change. Name what shall be different, such as --limit 5: ${OWN_NAME} key change --help`,
+      );
+    requireHash(account, hash);
+    return administer(flags, {
+      run: async (admin) => {
+        const key = await findKey(admin, account, hash);
+        return (await admin.request('PATCH', `${accountPath(account)}/keys/${key.hash}`, changes)).data as Key;
+      },
+      show: (key) => `${doneText(paint, key, 'changed')}\n${settingsText(key, paint)}`,
+    });
+  });
+}
+
+interface StateChange {
   readonly name: string;
   readonly summary: string;
   readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
@@ -151,49 +222,30 @@ interface KeyChange {
   readonly done: string;
 }
 
-function changeCommand(paint: Paint, { name, summary, run, done }: KeyChange): Command {
-  return withAdminOptions(
-    new Command(name)
-      .summary(summary)
-      .description(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`)
-      .argument('<account>', 'name or id of its account')
-      .argument('<hash>', 'its hash, or the beginning of it'),
-  ).action((account: string, hash: string, flags: AdminFlags) => {
-    // A shell's variable that is not set gives an empty text, and every hash begins with that.
-    if (hash.trim() === '')
-      throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
-    return administer(flags, {
-      run: async (admin) => {
-        const key = await findKey(admin, account, hash);
-        await run(admin, `${accountPath(account)}/keys/${key.hash}`);
-        return { hash: key.hash, name: key.name, state: done };
-      },
-      show: (key) => `${paint('green', '✓')} ${onScreen(key.name)} (${key.hash.slice(0, HASH_SHOWN)}) is ${done}`,
-    });
-  });
+function stateCommand(paint: Paint, { name, summary, run, done }: StateChange): Command {
+  const description = `${summary[0]!.toUpperCase()}${summary.slice(1)}.`;
+  return withAdminOptions(ofOneKey(new Command(name).summary(summary).description(description))).action(
+    (account: string, hash: string, flags: AdminFlags) => {
+      requireHash(account, hash);
+      return administer(flags, {
+        run: async (admin) => {
+          const key = await findKey(admin, account, hash);
+          await run(admin, `${accountPath(account)}/keys/${key.hash}`);
+          return { hash: key.hash, name: key.name, state: done };
+        },
+        show: (key) => doneText(paint, key, done),
+      });
+    },
+  );
 }
 
-function keyBody(flags: CreateFlags): object {
-  if (flags.limit !== undefined && !isUsd(flags.limit))
-    throw new CliError(
-      `--limit is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.limit}"`,
-    );
-  if (flags.limitReset !== undefined && flags.limit === undefined)
-    throw new CliError('--limit-reset needs --limit: without an amount the key has no limit');
-  if (flags.askAbove !== undefined && !isUsd(flags.askAbove))
-    throw new CliError(
-      `--ask-above is an amount in USD with at most 6 decimal places, such as 5 or 0.25, not "${flags.askAbove}"`,
-    );
-  const body = {
-    name: flags.name,
-    limit: flags.limit === undefined ? undefined : Number(flags.limit),
-    limit_reset: flags.limitReset,
-    expires_at: flags.expires,
-    allowed_services: flags.allow,
-    ask_above: flags.askAbove === undefined ? undefined : Number(flags.askAbove),
-    development: flags.development,
-  };
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+const doneText = (paint: Paint, { name, hash }: Pick<Key, 'name' | 'hash'>, done: string): string =>
+  `${paint('green', '✓')} ${onScreen(name)} (${hash.slice(0, HASH_SHOWN)}) is ${done}`;
+
+/** A shell's variable that is not set gives an empty text, and every hash begins with that. */
+function requireHash(account: string, hash: string): void {
+  if (hash.trim() === '')
+    throw new CliError(`<hash> is empty. Name the key: ${OWN_NAME} key list ${account} shows its hash`);
 }
 
 function stateOf(key: Key): string {

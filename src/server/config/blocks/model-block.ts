@@ -228,9 +228,9 @@ function forwardedFields(): Option<'all' | readonly string[] | null> {
   return option<'all' | readonly string[] | null>({
     takes: `list of at most ${FIELDS_MAX} names, or \`"all"\``,
     meaning:
-      'More request fields that are passed on to the upstream API, besides those of the published chat API and the usual sampling extensions. ' +
-      'What costs money beside tokens is sent only to a model that has a price for it or lists it by its name, also if the list is `"all"`: tools that the provider runs (`web_search`, `image_generation`), kinds of output (`modalities`), fields such as `service_tier` and `prediction`. See [prices.md](prices.md#what-has-no-price). ' +
-      'A listed field for the output limit, such as `n_predict`, gets that limit. If it is not listed, it is left out.',
+      'More request fields that are passed on, besides [those of the chat API](reference/request-fields.md). ' +
+      'What [costs money beside tokens](reference/prices.md#what-has-no-price) needs a price or its name in the list, also with `"all"`. ' +
+      'A listed field for the output limit, such as `n_predict`, gets that limit.',
     optional: { text: 'none in a provider\'s file, `"all"` in a gateway\'s own', fallback: null },
     read: (value) => {
       if (value === 'all') return value;
@@ -255,7 +255,7 @@ const target = {
   'params.batches': trueOrFalse({
     optional: { text: 'false', fallback: false },
     meaning:
-      "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [batches.md](batches.md#half-the-price).",
+      "Whether the address takes batches in the form of OpenAI's API, at `/files` and `/batches`. Lines of a consumer's batch that this model serves are then sent as such a batch, and cost `pricing.service_tiers.batch`, which the model must have. It has no effect for a provider that dials in. See [Batches](reference/batches.md#half-the-price).",
   }),
   'params.head_timeout_ms': headTimeout('model'),
   'params.first_event_timeout_ms': firstEventTimeout('model'),

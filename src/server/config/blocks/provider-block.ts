@@ -25,7 +25,7 @@ const { 'params.sdk_settings': SDK_SETTINGS } = apiOrSdkOptions('');
 export const PROVIDER_OPTIONS = {
   use: option<KnownProviderName>({
     takes: `one of ${KNOWN_PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')}`,
-    meaning: 'The provider. [providers-in-one-line.md](providers-in-one-line.md) says what is known of each.',
+    meaning: 'The provider: one of the [known providers](reference/known-providers.md).',
     read: (value) => {
       const use = KNOWN_PROVIDER_NAMES.find((name) => name === value);
       if (use !== undefined) return use;
@@ -85,7 +85,7 @@ export const PROVIDER_OPTIONS = {
   sdk_settings: {
     ...SDK_SETTINGS,
     meaning:
-      'Settings of the package, for providers that are called by [one](ai-sdk-providers.md), such as `region` of `bedrock`.',
+      'Settings of the package, for providers that are called by [one](run/ai-sdk.md), such as `region` of `bedrock`.',
   },
 };
 

@@ -38,7 +38,7 @@ const SDK_OPTIONS = {
   'params.sdk': option<string | null>({
     takes: 'name of an npm package, such as `@ai-sdk/amazon-bedrock`',
     meaning:
-      'Package of the AI SDK that calls the model, instead of `params.api_base`. Install it beside this file. If it exports several providers, name one: `@ai-sdk/google-vertex/edge#createVertex`. See [ai-sdk-providers.md](ai-sdk-providers.md).',
+      'Package of the AI SDK that calls the model, instead of `params.api_base`. Install it beside this file. If it exports several providers, name one: `@ai-sdk/google-vertex/edge#createVertex`. See [models of npm packages](run/ai-sdk.md).',
     optional: { text: 'none', fallback: null },
     read: (value) => {
       if (typeof value === 'string' && value.length <= 256 && PACKAGE.test(value)) return value;

@@ -44,6 +44,12 @@ export const BILLING = {
     meaning:
       'Whether every answer that is not streamed has a signed receipt, or only those to requests with `x-receipt: 1`.',
   }),
+  end_users: choice({
+    values: ['digest', 'plain', 'off'],
+    default: 'digest',
+    meaning:
+      'How the records of calls name the end users that requests name (`user`, `metadata.user_id`): by a digest, as the client wrote them, or not at all ([end users](use/tags.md#end-users)).',
+  }),
   run_cost_max: callCost(
     'Largest cost of a chat request whose model calls tools through the gateway, if the request has no `max_cost`. This amount is locked for all of its calls.',
     { text: '1', fallback: 1_000_000n },

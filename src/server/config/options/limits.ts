@@ -80,7 +80,7 @@ export const LIMITS = {
     max: 64 * 1024 * MIB,
     absent: 'a quarter of the memory that the process may use, 128 MiB to 1 GiB',
     meaning:
-      'Memory in bytes for the bodies of requests above 8 KiB, from their arrival to the end of their calls, and for slow smaller ones. Files that the gateway fetches for a request, and kept responses to which it refers, count, too. Parsed JSON counts four times. One account and one network (an IPv4 address, or the first 64 bits of an IPv6 address) get at most a quarter, but always one body of the largest size. A body that does not fit waits for its turn, see `limits.bodies_wait_ms`.',
+      'Memory in bytes for [large requests](run/memory.md): bodies above 8 KiB, until their calls end. Parsed JSON counts four times. One account and one network get at most a quarter, but always one body of the largest size. What does not fit waits, see `limits.bodies_wait_ms`.',
   }),
   bodies_wait_ms: whole({
     min: 0,
@@ -275,6 +275,6 @@ export const PACKAGES = {
     values: ['if_available', 'required'],
     default: 'if_available',
     meaning:
-      'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [ai-sdk-providers.md](ai-sdk-providers.md#security).',
+      'Whether the packages of `params.sdk` need a wall of the operating system beside that of Node. With `required`, the start is refused on a machine that has none: see [what a package may do](reference/packages.md).',
   }),
 };

@@ -125,6 +125,13 @@ export const PEOPLE = {
     default: 8 * HOUR_MS,
     meaning: 'How long a person stays signed in whose provider cannot be asked, since it last answered.',
   }),
+  keys_absent_ms: whole({
+    min: 0,
+    max: 365 * DAY_MS,
+    default: 30 * DAY_MS,
+    meaning:
+      'How long the memberships, keys and programs of such a person stay. Also those of a person for whom the provider gives no refresh token, since the last sign-in.',
+  }),
   groups: option<readonly GroupRule[]>({
     takes: TAKES,
     meaning:

@@ -1,6 +1,6 @@
 import { afterEach, expect, inject, test } from 'vitest';
 import { ENGINES } from '../../../support/engines.ts';
-import { freshDatabase } from '../../../support/postgres.ts';
+import { freshDatabase } from '../../../support/fresh-database.ts';
 import { startSpine, UNHURRIED } from '../../../support/spine.ts';
 import { type CallFacts, DAY_MS } from '../../../../src/billing/analytics/call-facts.ts';
 import { firstHour, rowsText, type SumRow, SumsOfCalls } from '../../../../src/billing/analytics/sums.ts';

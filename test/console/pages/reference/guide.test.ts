@@ -85,17 +85,17 @@ it('links nowhere that only the repository has', async () => {
 });
 
 it('has a strict policy, no script and no style in a document, and an answer for what has not changed', async () => {
-  const page = await get(`${GUIDE}/chat`);
+  const page = await get(`${GUIDE}/use/chat`);
   const policy = page.headers.get('content-security-policy')!;
   for (const rule of ["default-src 'none'", "script-src 'self'", "style-src 'self'", "trusted-types 'none'"])
     expect(policy).toContain(rule);
   expect(policy).not.toContain('unsafe');
   const text = await page.text();
   expect(text).not.toMatch(/<script(?![^>]* src=)|<style| style="| on\w+="/);
-  expect(text).toContain('<title>Chat · tollgate guide</title>');
+  expect(text).toContain('<title>Chat: call a model with any OpenAI client · tollgate guide</title>');
   expect(text).toContain('aria-current="page"');
   const etag = page.headers.get('etag')!;
-  expect((await get(`${GUIDE}/chat`, { 'if-none-match': etag })).status).toBe(304);
+  expect((await get(`${GUIDE}/use/chat`, { 'if-none-match': etag })).status).toBe(304);
 });
 
 it('shows markup of a page as text', async () => {
@@ -128,8 +128,10 @@ it('has each page as Markdown, and an index for the search', async () => {
     ).toEqual([]);
   }
   const index = (await (await get(`${GUIDE}/assets/search.json`)).json()) as readonly (readonly string[])[];
-  const found = index.filter(([, page, heading]) => page === 'Chat' && heading === 'Streams');
-  expect(found).toEqual([[`${GUIDE}/chat#streams`, 'Chat', 'Streams', expect.stringContaining('data: [DONE]')]]);
+  const found = index.filter(([address]) => address === `${GUIDE}/use/fallbacks#retries`);
+  expect(found).toEqual([
+    [`${GUIDE}/use/fallbacks#retries`, expect.any(String), 'Retries', expect.stringContaining('idle connection')],
+  ]);
   expect((await get(`${GUIDE}/search`)).status).toBe(404);
 });
 

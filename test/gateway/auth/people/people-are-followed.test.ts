@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { findFreePort } from '../../../support/free-port.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
+import { A_BUDGET } from '../../authorization/support/person.ts';
+import { registerRaw } from '../../authorization/support/raw-client.ts';
 import { type Company, peopleToml, startCompany } from './company.ts';
 import { openVisitor, START, type Visitor } from './visitor.ts';
 
@@ -25,7 +27,7 @@ beforeAll(async () => {
   const port = await findFreePort();
   const origin = `http://127.0.0.1:${port}`;
   company = await startCompany(origin);
-  const toml = `[server]\npublic_url = "${origin}"\n${UNHURRIED}${peopleToml(company.issuer, RULES)}`;
+  const toml = `[authorization]\nenabled = true\n[server]\npublic_url = "${origin}"\n${UNHURRIED}${peopleToml(company.issuer, RULES)}`;
   gateway = await startSpine({ port, toml, now: () => Date.now() + ahead, elapsed: () => performance.now() });
 });
 afterAll(async () => {
@@ -46,6 +48,44 @@ const makeKey = async (visitor: Visitor): Promise<string> => {
   expect(made.status).toBe(201);
   return ((await made.json()) as { readonly key: string }).key;
 };
+interface Credentials {
+  readonly [what: string]: string;
+}
+
+/** Every kind of credential that hangs on a person: API keys, and the token of a program that signed in. */
+async function credentialsOf(visitor: Visitor): Promise<Credentials> {
+  const { account } = (await (await visitor.ask('GET', '/api/v1/auth/session')).json()) as { readonly account: string };
+  const made = await gateway.post('/organisations', { label: `Guild of ${account.split(':').at(-1)}` });
+  const guild = { 'x-tollgate-account': ((await made.json()) as { data: { account: string } }).data.account };
+  expect((await gateway.post('/members', { account, role: 'owner' }, { ...own(), ...guild })).status).toBe(201);
+  const keyOf = async (headers: Readonly<Record<string, string>>) => {
+    const answer = await visitor.ask('POST', '/api/v1/keys', { label: 'mine' }, headers);
+    expect(answer.status).toBe(201);
+    return ((await answer.json()) as { readonly key: string }).key;
+  };
+  const client = await registerRaw(gateway.origin, { resource: `${gateway.origin}/api/v1` });
+  const page = await visitor.go(client.authorizeUrl());
+  const allowed = await visitor.ask('POST', `${page.pathname}/request`, limitsNow(), ACME);
+  expect(allowed.status, await allowed.clone().text()).toBe(200);
+  const answer = await visitor.step(((await allowed.json()) as { redirect_to: string }).redirect_to);
+  return {
+    'key of the membership by a group': await keyOf(ACME),
+    'key of a membership by hand': await keyOf(guild),
+    "key of the person's own account": await keyOf({}),
+    'token of a program': (await client.redeem(answer!)).body.access_token,
+  };
+}
+const own = () => ({ authorization: `Bearer ${gateway.key}` });
+const limitsNow = () => ({
+  ...A_BUDGET,
+  expires_at: new Date(Date.now() + ahead + 60 * 24 * 60 * MINUTE).toISOString(),
+});
+const statuses = async (credentials: Credentials) =>
+  Object.fromEntries(
+    await Promise.all(Object.entries(credentials).map(async ([what, key]) => [what, await statusOf(key)])),
+  );
+const all = (credentials: Credentials, status: number) =>
+  Object.fromEntries(Object.keys(credentials).map((what) => [what, status]));
 const statusOf = async (key: string) => (await gateway.get('/credits', { authorization: `Bearer ${key}` })).status;
 const session = async (visitor: Visitor) => (await visitor.ask('GET', '/api/v1/keys')).status;
 const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 15_000, interval: 100 });
@@ -60,6 +100,16 @@ test('back-channel logout ends all sessions of the person, and keys stay while t
   expect([await session(one), await session(two)]).toEqual([401, 401]);
   await soon(async () => expect(company.tokenRequests()).toBeGreaterThan(before));
   expect(await statusOf(key)).toBe(200);
+});
+
+test('a deleted person loses every session, key and program at once by back-channel logout', async () => {
+  const visitor = await signIn('dan', ['staff']);
+  const credentials = await credentialsOf(visitor);
+  expect(await statuses(credentials)).toEqual(all(credentials, 200));
+  company.groups.delete('dan');
+  await company.signOut('dan');
+  expect(await session(visitor)).toBe(401);
+  await soon(async () => expect(await statuses(credentials)).toEqual(all(credentials, 401)));
 });
 
 test('a person who leaves a group loses the membership with its keys, and stays signed in', async () => {
@@ -81,12 +131,13 @@ test('an administrator who leaves the group loses the right at the next refresh'
   await soon(async () => expect((await visitor.ask('GET', '/admin/v1/accounts')).status).toBe(401));
 });
 
-test('a deleted person loses sessions, membership and keys at the next refresh', async () => {
+test('a deleted person loses every session, key and program at the next refresh', async () => {
   const visitor = await signIn('del', ['staff']);
-  const key = await makeKey(visitor);
+  const credentials = await credentialsOf(visitor);
+  expect(await statuses(credentials)).toEqual(all(credentials, 200));
   company.groups.delete('del');
   ahead += 11 * MINUTE;
-  await soon(async () => expect(await statusOf(key)).toBe(401));
+  await soon(async () => expect(await statuses(credentials)).toEqual(all(credentials, 401)));
   await soon(async () => expect(await session(visitor)).toBe(401));
 });
 
@@ -105,11 +156,16 @@ test('a person whose provider cannot be asked stays signed in for the configured
   company.away = false;
 });
 
-test('nobody vouches for a person for 30 days: membership and keys go', async () => {
+test('nobody vouches for a person for 30 days: memberships, keys and programs go', async () => {
   const visitor = await signIn('old', ['staff']);
-  const key = await makeKey(visitor);
+  const credentials = await credentialsOf(visitor);
+  const { 'token of a program': _token, ...keys } = credentials;
   company.away = true;
-  ahead += 31 * 24 * 60 * MINUTE;
-  await soon(async () => expect(await statusOf(key)).toBe(401));
+  ahead += 30 * 24 * 60 * MINUTE;
+  await soon(async () => expect(await session(visitor)).toBe(401));
+  expect(await statuses(keys)).toEqual(all(keys, 200));
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(await statuses(credentials)).toEqual(all(credentials, 401)));
   company.away = false;
+  expect(await gateway.faults()).toEqual([]);
 });

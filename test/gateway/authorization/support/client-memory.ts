@@ -19,6 +19,8 @@ export interface ClientMemory {
     redirectToAuthorization(url: URL): void;
     saveCodeVerifier(verifier: string): void;
     codeVerifier(): string;
+    saveDiscoveryState(state: unknown): void;
+    discoveryState(): never;
     invalidateCredentials(scope: string): void;
   };
   readonly tokens: () => Tokens;
@@ -68,9 +70,12 @@ export function createClientMemory({
       redirectToAuthorization: (url) => void (kept['opened'] = url),
       saveCodeVerifier: (verifier) => void (kept['verifier'] = verifier),
       codeVerifier: () => kept['verifier'] as string,
+      saveDiscoveryState: (state) => void (kept['discovery'] = state),
+      discoveryState: () => kept['discovery'] as never,
       invalidateCredentials(scope) {
         if (scope === 'all' || scope === 'tokens') delete kept['tokens'];
         if (scope === 'all' || scope === 'client') delete kept['client'];
+        if (scope === 'all' || scope === 'discovery') delete kept['discovery'];
       },
     },
     tokens: () => kept['tokens'] as Tokens,

@@ -15,7 +15,7 @@ import { findFreePort } from '../../../support/free-port.ts';
 import { createKeeper, type Keeper } from '../../../support/server-process.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 
-// The examples of docs/operations.md, in a real nginx and a real Caddy with TLS before a gateway.
+// The examples of docs/run/reverse-proxy.md, in a real nginx and a real Caddy with TLS before a gateway.
 
 const NAME = 'gateway.example';
 const MIB = 1024 * 1024;
@@ -47,7 +47,7 @@ afterAll(async () => {
 
 /** The example in this language, before the gateway of this test. Every text of `replace` has to be in it. */
 function example(language: string, replace: Readonly<Record<string, string>>): string {
-  let { text } = snippetsOf('docs/operations.md').find((snippet) => snippet.language === language)!;
+  let { text } = snippetsOf('docs/run/reverse-proxy.md').find((snippet) => snippet.language === language)!;
   for (const [from, to] of Object.entries({ '127.0.0.1:8402': new URL(spine.origin).host, ...replace })) {
     expect(text).toContain(from);
     text = text.replaceAll(from, to);

@@ -11,7 +11,7 @@ const PROGRAMS = resolve(import.meta.dirname, '../languages');
 const CACHE = resolve(import.meta.dirname, '../../../../.cache');
 
 /** A program in another language, built and ready to run. */
-interface Built {
+export interface Built {
   readonly file: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
@@ -60,9 +60,12 @@ const cached = (language: string, packages: string): string =>
 const IS_FIT = 'import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))';
 
 function python(): Language {
-  // Google's SDK needs another version of a package than the others do.
-  const requirementsOf = (program: string) =>
-    join(PROGRAMS, 'python', program === 'google_genai.py' ? 'requirements-google.txt' : 'requirements.txt');
+  // They need other versions of packages than the others do.
+  const own: Readonly<Record<string, string>> = {
+    'google_genai.py': 'requirements-google.txt',
+    'fastmcp_oauth.py': 'requirements-fastmcp.txt',
+  };
+  const requirementsOf = (program: string) => join(PROGRAMS, 'python', own[program] ?? 'requirements.txt');
   const interpreter = found('python3');
   const isFit =
     interpreter !== null && spawnSync(interpreter, ['-c', IS_FIT], { env: environmentOfMachine() }).status === 0;

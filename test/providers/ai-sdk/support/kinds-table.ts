@@ -50,7 +50,7 @@ export function triedPackages(): readonly TriedPackage[] {
   return [...found.values()].toSorted((a, b) => a.name.localeCompare(b.name, 'en'));
 }
 
-/** The rows of the table of docs/ai-sdk-providers.md. */
+/** The rows of the table of docs/reference/ai-sdk.md. */
 export const tableRows = (): readonly string[] =>
   triedPackages().map(
     ({ name, kinds }) => `| \`@ai-sdk/${name}\` | ${MODEL_KINDS.map((kind) => kinds[kind] ?? '').join(' | ')} |`,

@@ -22,8 +22,8 @@ UPDATE people SET refresh_token = $3 WHERE account = $1 AND refresh_token = $2 R
 UPDATE people SET due_at = $2 WHERE account = $1
 
 -- name: listSilent
--- People about whom the provider has said nothing since $1, and who still have something.
-SELECT * FROM people WHERE answered_at <= $1 AND organisations <> '[]' ORDER BY answered_at LIMIT $2
+-- People about whom the provider has said nothing since $1.
+SELECT * FROM people WHERE answered_at <= $1 ORDER BY answered_at LIMIT $2
 
 -- name: listAbsent
 -- People about whom the provider has said nothing since $1, and who are still signed in.

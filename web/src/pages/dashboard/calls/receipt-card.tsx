@@ -62,6 +62,14 @@ function Judged({ text, call }: { readonly text: string; readonly call: CallDeta
           <Fact name="Account" value={<span className="font-mono break-all">{verdict.facts.account}</span>} />
           <Fact name="Locked" value={<Money micro={verdict.facts.lock} />} />
           <Fact name="Charged" value={<Money micro={verdict.facts.charged} />} />
+          {verdict.facts.tags !== undefined && (
+            <Fact
+              name="Tags"
+              value={Object.entries(verdict.facts.tags)
+                .map(([name, value]) => `${name}=${value}`)
+                .join(', ')}
+            />
+          )}
           <Fact name="Signed" value={<Time at={verdict.facts.time} exact />} />
           <Fact name="Key" value={<span className="font-mono break-all">{verdict.kid}</span>} />
         </dl>

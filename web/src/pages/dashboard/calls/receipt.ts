@@ -4,6 +4,8 @@ interface ReceiptFacts {
   readonly account: string;
   readonly provider: string;
   readonly primitive: string;
+  /** Absent without tags. */
+  readonly tags?: Readonly<Record<string, string>>;
   readonly lock: string;
   readonly charged: string;
   readonly fee: string;

@@ -15,9 +15,11 @@ interface KeyDraft {
   readonly services: string;
   /** USD for one call. Empty means that nobody is asked. */
   readonly askAbove: string;
+  /** `name=value` pairs with commas between. Empty means none. */
+  readonly tags: string;
 }
 
-export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '', askAbove: '' };
+export const NEW_KEY: KeyDraft = { label: '', limit: '', reset: '', expires: '', services: '', askAbove: '', tags: '' };
 
 /** The last day on which a key works. A key that stops at 00:00 does not work on that day. */
 const lastDay = (stops: string) => new Date(Date.parse(stops) - 1).toISOString().slice(0, 10);
@@ -29,7 +31,25 @@ export const draftOf = (key: ApiKey): KeyDraft => ({
   expires: key.expires_at === null ? '' : lastDay(key.expires_at),
   services: (key.allowed_services ?? []).join('\n'),
   askAbove: key.ask_above === null ? '' : String(key.ask_above),
+  tags: tagsText(key.tags),
 });
+
+export const tagsText = (tags: ApiKey['tags']): string =>
+  Object.entries(tags ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
+/** The tags of a field; null for none. A part without a value is sent as it is, so that the API says what is wrong. */
+export function tagsOf(text: string): Record<string, string> | null {
+  const parts = text.split(',').filter((part) => part.trim() !== '');
+  if (parts.length === 0) return null;
+  return Object.fromEntries(
+    parts.map((part) => {
+      const [name = '', ...value] = part.split('=');
+      return [name.trim(), value.join('=').trim()];
+    }),
+  );
+}
 
 /** The patterns of a field that has one on each line; null for none, which means everything. */
 export const patternsOf = (text: string): string[] | null => {
@@ -40,7 +60,7 @@ export const patternsOf = (text: string): string[] | null => {
 const linesOf = (text: string) => [...new Set(text.split(/[\s,]+/).filter((name) => name !== ''))];
 
 /** The body of the request that creates the key. `faultOf` reports a limit that isn't a number. */
-export const bodyOf = ({ label, limit, reset, expires, services, askAbove }: KeyDraft) => ({
+export const bodyOf = ({ label, limit, reset, expires, services, askAbove, tags }: KeyDraft) => ({
   label: label.trim(),
   limit: limit.trim() === '' ? null : Number(limit),
   limit_reset: limit.trim() === '' || reset === '' ? null : reset,
@@ -48,6 +68,7 @@ export const bodyOf = ({ label, limit, reset, expires, services, askAbove }: Key
   expires_at: expires === '' ? null : new Date(Date.parse(`${expires}T00:00:00Z`) + 86_400_000).toISOString(),
   allowed_services: patternsOf(services),
   ask_above: askAbove.trim() === '' ? null : Number(askAbove),
+  tags: tagsOf(tags),
 });
 
 export const limitFault = ({ limit }: KeyDraft): string | null =>
@@ -123,6 +144,14 @@ export function KeyFields({
         value={draft.askAbove}
         error={faults['ask_above'] ?? null}
         onChange={({ target }) => set({ askAbove: target.value })}
+      />
+      <Field
+        label="Tags of all its calls"
+        hint="They group your spending. No request changes them."
+        placeholder="team=search, feature=summary"
+        value={draft.tags}
+        error={faults['tags'] ?? null}
+        onChange={({ target }) => set({ tags: target.value })}
       />
       <ServiceNames
         value={draft.services}

@@ -12,7 +12,7 @@ import { Button } from '../../../ui/button.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
-import { Field } from '../../../ui/field.tsx';
+import { Field, TextArea } from '../../../ui/field.tsx';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { formatUsd } from '../../../ui/usd.ts';
@@ -63,10 +63,12 @@ function Shown({ of }: { readonly of: Found }): ReactNode {
       ) : (
         <p className="text-soft">No budget: all keys together may spend what the balance has.</p>
       )}
-      {operator.budgets.length > 0 && (
+      <TagBudgets budgets={of.tag_budgets} />
+      {(operator.budgets.length > 0 || operator.tag_budgets.length > 0) && (
         <div>
           <h3 className="mb-3 text-sm font-medium text-soft">Set by the operator</h3>
           <BudgetBars of="The operator’s" budgets={operator.budgets} />
+          <TagBudgets budgets={operator.tag_budgets} />
         </div>
       )}
       <p className="text-sm text-soft">
@@ -77,6 +79,32 @@ function Shown({ of }: { readonly of: Found }): ReactNode {
     </div>
   );
 }
+
+type TagBudget = Found['tag_budgets'][number];
+
+/** Budgets of calls with a tag, as bars. */
+function TagBudgets({ budgets }: { readonly budgets: readonly TagBudget[] }): ReactNode {
+  return budgets.map((budget) => (
+    <div key={`${budget.tag} ${budget.limit_reset}`} className="mt-3">
+      <h3 className="mb-1 text-sm break-words text-soft">Calls tagged {budget.tag}</h3>
+      <BudgetBars of={budget.tag} budgets={[{ ...budget, limit_soft: false, limit_notify: [] }]} />
+    </div>
+  ));
+}
+
+/** Budgets of tags as lines of text, such as `feature=search 50 monthly`. */
+const linesOf = (budgets: readonly TagBudget[]): string =>
+  budgets.map(({ tag, limit, limit_reset: reset }) => `${tag} ${limit} ${reset}`).join('\n');
+
+/** A line that is no budget is sent as it is, so that the API says what is wrong with it. */
+const tagBudgetsOf = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, tag, limit, reset] = /^\s*(.*\S)\s+([\d.]+)\s+(\w+)\s*$/.exec(line) ?? ['', line.trim(), '0', 'monthly'];
+      return { tag, limit: Number(limit), limit_reset: reset as TagBudget['limit_reset'] };
+    });
 
 function rateOf(what: string, own: number | null, operators: number | null): string {
   const least = Math.min(own ?? Infinity, operators ?? Infinity);
@@ -117,13 +145,18 @@ function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNo
   const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
   const [requests, setRequests] = useState(String(of.requests_per_minute ?? ''));
   const [tokens, setTokens] = useState(String(of.tokens_per_minute ?? ''));
+  const [ofTags, setOfTags] = useState(linesOf(of.tag_budgets));
   const change = useAct(onDone);
   const submit = (event: SyntheticEvent) => {
     event.preventDefault();
     if (hasFault(draft)) return;
     const rates = { requests_per_minute: numberOrNull(requests), tokens_per_minute: numberOrNull(tokens) };
     const changed = Object.entries(rates).filter(([name, rate]) => rate !== of[name as keyof typeof rates]);
-    const body = { ...budgetsBody(draft, of.budgets), ...Object.fromEntries(changed) };
+    const body = {
+      ...budgetsBody(draft, of.budgets),
+      ...(ofTags === linesOf(of.tag_budgets) ? {} : { tag_budgets: tagBudgetsOf(ofTags) }),
+      ...Object.fromEntries(changed),
+    };
     if (Object.keys(body).length === 0) return onDone();
     change.mutate({
       what: 'Change the budgets and rates of the account.',
@@ -133,6 +166,15 @@ function LimitsForm({ of, onDone }: FormProps & { readonly of: Found }): ReactNo
   return (
     <form onSubmit={submit} className="grid gap-5">
       <BudgetFields draft={draft} onChange={setDraft} />
+      <TextArea
+        label="Budgets of tags"
+        hint="One in each line: the tag, USD, and daily, weekly or monthly. Calls with the tag beyond it are refused."
+        rows={3}
+        spellCheck={false}
+        placeholder="feature=search 50 monthly"
+        value={ofTags}
+        onChange={({ target }) => setOfTags(target.value)}
+      />
       <div className="grid grid-cols-2 items-end gap-4">
         <Field
           label="Requests a minute"

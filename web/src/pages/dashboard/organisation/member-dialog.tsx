@@ -5,7 +5,7 @@ import { Button } from '../../../ui/button.tsx';
 import { Dialog } from '../../../ui/dialog.tsx';
 import { ErrorNote } from '../../../ui/error-note.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
-import { patternsOf } from '../keys/key-fields.tsx';
+import { patternsOf, tagsOf, tagsText } from '../keys/key-fields.tsx';
 import { ServiceNames } from '../keys/service-names.tsx';
 import { useAct } from './act.ts';
 import { budgetDraft, BudgetFields, budgetsBody, hasFault } from '../../../account/budget-fields.tsx';
@@ -92,6 +92,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
   const [draft, setDraft] = useState(() => budgetDraft(of.budgets));
   const [askAbove, setAskAbove] = useState(of.ask_above === null ? '' : String(of.ask_above));
   const [services, setServices] = useState((of.allowed_services ?? []).join('\n'));
+  const [tags, setTags] = useState(tagsText(of.tags));
   const [sure, setSure] = useState(false);
   const act = useAct(onDone);
   const params = { path: { member: of.account } };
@@ -105,6 +106,7 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
       ...(askAbove === (of.ask_above === null ? '' : String(of.ask_above))
         ? {}
         : { ask_above: askAbove.trim() === '' ? null : Number(askAbove) }),
+      ...(tags === tagsText(of.tags) ? {} : { tags: tagsOf(tags) }),
       ...(services === (of.allowed_services ?? []).join('\n') ? {} : { allowed_services: patternsOf(services) }),
     };
     if (Object.keys(body).length === 0) return onDone();
@@ -130,6 +132,12 @@ function Change({ of, role: own, onDone }: FormProps & { readonly of: Member }):
         placeholder="never"
         value={askAbove}
         onChange={({ target }) => setAskAbove(target.value)}
+      />
+      <Field
+        label="Tags of all calls of their keys"
+        placeholder="team=search"
+        value={tags}
+        onChange={({ target }) => setTags(target.value)}
       />
       <ServiceNames value={services} error={null} onChange={setServices} />
       {act.error !== null && <ErrorNote error={act.error} />}

@@ -1,0 +1,84 @@
+import { CliError, facts, type Paint } from '../terminal.ts';
+import { parseTag } from '#accounts/names';
+import { isUsd } from './admin-client.ts';
+import { type Key, type SettingFlags, tagsText } from './key.ts';
+
+/** Words that take a limit away. */
+const NO_LIMIT = ['none', 'never'];
+
+/** The fields of a key that the options name, as a body of the admin API. Throws CliError for one that cannot be right. */
+export function settingsBody(flags: SettingFlags): Readonly<Record<string, unknown>> {
+  const body = {
+    name: flags.name,
+    limit: usdOf('--limit', flags.limit),
+    limit_reset: orNull(flags.limitReset),
+    limit_soft: flags.limitSoft,
+    limit_notify: percentagesOf(flags.limitNotify),
+    requests_per_minute: countOf('--requests-per-minute', flags.requestsPerMinute),
+    tokens_per_minute: countOf('--tokens-per-minute', flags.tokensPerMinute),
+    expires_at: orNull(flags.expires),
+    allowed_services: flags.allowAll ? null : flags.allow,
+    ask_above: usdOf('--ask-above', flags.askAbove),
+    tags: tagsOf(flags.tag),
+  };
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+}
+
+const orNull = (text: string | undefined): string | null | undefined =>
+  text !== undefined && NO_LIMIT.includes(text) ? null : text;
+
+function usdOf(option: string, text: string | undefined): number | null | undefined {
+  const given = orNull(text);
+  if (typeof given !== 'string') return given;
+  if (isUsd(given)) return Number(given);
+  throw new CliError(
+    `${option} is an amount in USD with at most 6 decimal places, such as 5 or 0.25, or none, not "${given}"`,
+  );
+}
+
+function countOf(option: string, text: string | undefined): number | null | undefined {
+  const given = orNull(text);
+  if (typeof given !== 'string') return given;
+  if (/^\d{1,10}$/.test(given)) return Number(given);
+  throw new CliError(`${option} is a whole number, such as 60, or none, not "${given}"`);
+}
+
+function percentagesOf(texts: readonly string[] | undefined): readonly number[] | null | undefined {
+  if (texts === undefined) return undefined;
+  if (texts.length === 1 && orNull(texts[0]) === null) return null;
+  const wrong = texts.find((text) => !/^\d{1,4}$/.test(text));
+  if (wrong === undefined) return texts.map(Number);
+  throw new CliError(`--limit-notify has percentages of the limit, such as 50 80 100, or none, not "${wrong}"`);
+}
+
+function tagsOf(texts: readonly string[] | undefined): Readonly<Record<string, string>> | null | undefined {
+  if (texts === undefined) return undefined;
+  if (texts.length === 1 && orNull(texts[0]) === null) return null;
+  return Object.fromEntries(
+    texts.map((text) => {
+      const tag = parseTag(text);
+      if (tag === null) throw new CliError(`--tag is name=value, such as team=search, or none, not "${text}"`);
+      return tag;
+    }),
+  );
+}
+
+/** The settings of a key as lines of names and values. */
+export function settingsText(key: Key, paint: Paint): string {
+  const rate = (most: number | null) => (most === null ? "the gateway's" : `${most} a minute`);
+  return facts(
+    [
+      ['limit', key.limit === null ? 'none' : `${key.limit} USD ${key.limit_reset ?? 'for ever'}`],
+      ...(key.limit === null ? [] : [['beyond it', key.limit_soft ? 'notices alone' : 'calls are refused'] as const]),
+      ['notices at', key.limit_notify === null ? 'none' : `${key.limit_notify.join(', ')} percent`],
+      ['requests', rate(key.requests_per_minute)],
+      ['tokens', rate(key.tokens_per_minute)],
+      ['expires', key.expires_at ?? 'never'],
+      ['may call', key.allowed_services?.join(' ') ?? 'all'],
+      ['tags', tagsText(key.tags) || 'none'],
+      ['asks above', key.ask_above === null ? 'never' : `${key.ask_above} USD for one call`],
+    ],
+    paint,
+    '  ',
+  );
+}

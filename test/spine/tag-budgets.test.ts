@@ -1,0 +1,179 @@
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { ENGINES } from '../support/engines.ts';
+import { freshDatabase } from '../support/fresh-database.ts';
+import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
+
+// A budget of the calls with one tag: the account's, or the operator's.
+
+interface TagBudget {
+  readonly tag: string;
+  readonly usage: number;
+  readonly limit_remaining: number;
+  readonly resets_at: string;
+}
+type Limits = { readonly tag_budgets: readonly TagBudget[] };
+
+describe.each(ENGINES)('the budget of a tag, on %s', (engine) => {
+  let spine: Spine;
+  /** Another gateway of the same database; with the embedded one the same gateway. */
+  let other: Spine;
+  let drop = async () => {};
+  /** From noon of the 15th on: no test meets the end of a period by chance. */
+  const skew = Date.parse(`${new Date().toISOString().slice(0, 8)}15T12:00:00Z`) - Date.now();
+  let moved = 0;
+  const now = () => Date.now() + skew + moved;
+  beforeAll(async () => {
+    if (engine === 'postgres') {
+      const fresh = await freshDatabase(inject('postgresUrl'));
+      spine = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED, now });
+      other = await startSpine({ databaseUrl: fresh.url, toml: UNHURRIED, now });
+      drop = async () => {
+        await other.stop();
+        await fresh.drop();
+      };
+    } else other = spine = await startSpine({ toml: UNHURRIED, now });
+  });
+  afterAll(async () => {
+    await spine.stop();
+    await drop();
+  });
+  afterEach(async () => {
+    expect(await spine.faults()).toEqual([]);
+  });
+
+  const post = (at: Spine, key: string, tag: string | null, path: string, body: object) =>
+    at.post(path, body, {
+      authorization: `Bearer ${key}`,
+      ...(tag === null ? {} : { 'x-tollgate-tags': tag }),
+    });
+  const chat = async (at: Spine, key: string, tag: string | null, content = 'hello !tokens:50') => {
+    const answer = await post(at, key, tag, '/chat/completions', ask(content));
+    const text = await answer.text();
+    if (answer.status !== 200) return { status: answer.status, text, cost: 0 };
+    const call = await at.generation(answer.headers.get('x-generation-id'), key);
+    return { status: 200, text, cost: call.cost_micro_usdc };
+  };
+  const change = async (url: string, key: string, body: object) => {
+    const answer = await fetch(url, {
+      method: 'PATCH',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return { status: answer.status, body: (await answer.json()) as { data: Limits; error?: { message: string } } };
+  };
+  const limitsOf = async (key: string) =>
+    (
+      (await (await spine.get('/limits', { authorization: `Bearer ${key}` })).json()) as {
+        data: Limits & { operator: Limits };
+      }
+    ).data;
+  const usd = (micro: number) => micro / 1e6;
+
+  it('counts what such calls spent before it was set, and refuses those beyond it, by its name, with the remedy', async () => {
+    const { key, account } = await spine.tenant('acme', '5');
+    const first = await chat(spine, key, 'feature=search');
+    await chat(spine, key, 'feature=ads');
+    await chat(spine, key, null);
+    const set = await change(`${spine.url}/limits`, key, {
+      tag_budgets: [{ tag: 'feature=search', limit: usd(first.cost), limit_reset: 'monthly' }],
+    });
+    expect(set).toMatchObject({
+      status: 200,
+      body: {
+        data: {
+          budgets: [],
+          tag_budgets: [{ tag: 'feature=search', limit: usd(first.cost), usage: usd(first.cost), limit_remaining: 0 }],
+        },
+      },
+    });
+    const before = spine.provider.log.length;
+    const refused = await chat(spine, key, 'feature=search');
+    expect(refused.status).toBe(402);
+    expect(JSON.parse(refused.text)).toMatchObject({
+      error: {
+        type: 'insufficient_balance',
+        message: expect.stringMatching(
+          /Budget of the account for calls tagged feature=search is too low for estimated cost: .*An admin or owner of the account raises it/,
+        ) as string,
+      },
+      budget: { of: 'account', tag: 'feature=search', locked_usd: '0' },
+    });
+    expect(spine.provider.log.length).toBe(before);
+    for (const tag of ['feature=ads', 'feature=search2', 'team=search', null])
+      expect((await chat(spine, key, tag)).status).toBe(200);
+    const fixed = await spine.app.keys.create({
+      account: account,
+      label: 'fixed',
+      kind: 'live',
+      tags: { feature: 'search' },
+    });
+    expect((await chat(spine, fixed!.text, null)).status).toBe(402);
+  });
+
+  it('holds on every wire', async () => {
+    const { key, account } = await spine.tenant('wires', '5');
+    const put = await change(`${spine.origin}/admin/v1/accounts/${account}/limits`, spine.adminKey, {
+      tag_budgets: [{ tag: 'feature=a search!', limit: 0.000001, limit_reset: 'daily' }],
+    });
+    expect(put.status).toBe(200);
+    const model = ask('hello').model;
+    const wires: readonly (readonly [string, object])[] = [
+      ['/chat/completions', ask('hello')],
+      ['/chat/completions', ask('hello', { stream: true })],
+      ['/messages', { model, max_tokens: 20, messages: [{ role: 'user', content: 'hello' }] }],
+      ['/responses', { model, input: 'hello' }],
+      ['/completions', { model, prompt: 'hello' }],
+    ];
+    for (const [path, body] of wires) {
+      const refused = await post(spine, key, 'feature=a search!', path, body);
+      expect([path, refused.status]).toEqual([path, 402]);
+      expect(await refused.text()).toContain(
+        "The operator's budget for the account for calls tagged feature=a search!",
+      );
+      const passed = await post(spine, key, 'feature=other', path, body);
+      expect([path, passed.status]).toEqual([path, 200]);
+      await passed.text();
+    }
+    expect((await limitsOf(key)).operator.tag_budgets).toMatchObject([{ tag: 'feature=a search!', usage: 0 }]);
+  });
+
+  it('is exact for calls at once, at all gateways together, and starts again', async () => {
+    const { key } = await spine.tenant('many', '5');
+    const { cost } = await chat(spine, key, null);
+    const limit = cost * 5 + 40;
+    await change(`${spine.url}/limits`, key, {
+      tag_budgets: [{ tag: 'feature=search', limit: usd(limit), limit_reset: 'daily' }],
+    });
+    moved += 2_000;
+    const answers = await Promise.all(
+      Array.from({ length: 24 }, (_, index) => chat(index % 2 === 0 ? spine : other, key, 'feature=search')),
+    );
+    const spent = answers.reduce((sum, one) => sum + one.cost, 0);
+    expect(spent).toBeLessThanOrEqual(limit);
+    expect(answers.map(({ status }) => status)).toContain(402);
+    await Promise.all([spine.quiet(), other.quiet()]);
+    for (let status = 200; status === 200;) ({ status } = await chat(spine, key, 'feature=search'));
+    const [budget] = (await limitsOf(key)).tag_budgets;
+    expect(budget!.usage).toBeLessThanOrEqual(usd(limit));
+    expect(budget!.usage).toBeGreaterThan(0);
+    moved += 86_400_000;
+    expect((await chat(other, key, 'feature=search')).status).toBe(200);
+    expect((await change(`${spine.url}/limits`, key, { tag_budgets: [] })).body.data.tag_budgets).toEqual([]);
+    moved += 2_000;
+    for (let call = 0; call < 8; call += 1) expect((await chat(other, key, 'feature=search')).status).toBe(200);
+  });
+
+  it('is refused by name if it is none', async () => {
+    const { key } = await spine.tenant('wrong', '5');
+    const rule = { tag: 'a=b', limit: 1, limit_reset: 'daily' };
+    for (const [body, message] of [
+      [[{ ...rule, tag: 'a' }], 'tag_budgets[0].tag is name=value'],
+      [[rule, { ...rule, tag: ' a = b' }], 'Two daily budgets are of a=b'],
+      [[{ tag: 'a=b', limit: 1 }], 'limit_reset'],
+      [[{ ...rule, limit: 0.0000001 }], 'tag_budgets[0].limit'],
+    ] as const) {
+      const answer = await change(`${spine.url}/limits`, key, { tag_budgets: body });
+      expect([answer.status, answer.body.error?.message]).toEqual([400, expect.stringContaining(message)]);
+    }
+  });
+});
