@@ -18,6 +18,7 @@ export {
   type UsageRow,
   type UsageSums,
   added,
+  findTagNames,
   findUsage,
   periodOf,
 } from './own-usage.ts';

@@ -153,6 +153,8 @@ export interface LocksQuery {
   readonly holds?: string;
   /** Only locks whose `lockDetail` or `detail` contains this text, by the same rules. */
   readonly eitherHolds?: string;
+  /** Only locks of calls that failed, or that did not. The caller must check again, by `hasFailed`. */
+  readonly failed?: boolean;
 }
 
 export interface FoundLocks {
@@ -171,7 +173,7 @@ export async function findLocks(
   filter: LocksQuery,
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
-  const { account, before, from, limit, state = '', begins, holds, eitherHolds } = filter;
+  const { account, before, from, limit, state = '', begins, holds, eitherHolds, failed } = filter;
   const [end] = await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [
     account,
     before.at,
@@ -193,6 +195,7 @@ export async function findLocks(
     like(holds),
     like(eitherHolds),
     limit,
+    failed === undefined ? -1 : Number(failed),
   ]);
   const records = rows.map(toLock);
   const oldest = records.at(-1);

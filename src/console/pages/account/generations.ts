@@ -123,6 +123,7 @@ export async function findGenerations(
       from,
       limit: limit - data.length,
       ...(state === undefined ? {} : { state }),
+      ...(failed === undefined ? {} : { failed }),
       ...(primitive === undefined ? {} : { begins: `{${field('primitive', primitive)}` }),
       ...(key === undefined ? {} : { holds: field('key', key) }),
       ...(request === undefined ? {} : { holds: field('requestId', request) }),
