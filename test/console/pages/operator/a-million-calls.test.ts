@@ -127,6 +127,8 @@ async function fill(database: Spine['app']['database'], now: number): Promise<vo
   await add(SQL.addUsageDays, usage);
   await add(SQL.addTagDays, tags);
   await add(SQL.addListingDays, listings);
+  // PostgreSQL does so by itself a minute after rows have come.
+  await database.query(statement('analyze', 'ANALYZE'));
 }
 
 const ACCOUNT = `/accounts/${encodeURIComponent(MEASURED)}`;

@@ -105,7 +105,7 @@ const COLUMNS: readonly Column<Change>[] = [
 ];
 
 /** The log of changes by administrators. */
-export function Changes(): ReactNode {
+export default function Changes(): ReactNode {
   const changes = useInfiniteQuery({
     queryKey: ['admin', 'changes'],
     queryFn: ({ pageParam }) =>

@@ -81,7 +81,7 @@ export function AlertList({ alerts }: { readonly alerts: readonly Alert[] }): Re
 }
 
 /** The health of each gateway: what it checks, and what it warned of. */
-export function Gateways(): ReactNode {
+export default function Gateways(): ReactNode {
   const gateways = useQuery({
     queryKey: ['admin', 'gateways'],
     queryFn: () => data(api.GET('/admin/v1/gateways')),

@@ -145,7 +145,19 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
           since <Time at={since} />
         </span>
       )}
-      {reason !== null && <span className="block max-w-[28ch] text-sm break-words text-soft">{reason}</span>}
+      {reason !== null && (
+        <span className="block max-w-[28ch] text-sm break-words text-soft">
+          {reason}
+          {offer.status_call !== null && (
+            <>
+              {' '}
+              <Link href={callPage('', offer.status_call)} className="link whitespace-nowrap">
+                its call
+              </Link>
+            </>
+          )}
+        </span>
+      )}
     </>
   );
 }
@@ -184,7 +196,7 @@ function TestCall({ offer }: { readonly offer: Offer }): ReactNode {
   return (
     <div className="grid gap-4 text-left">
       <p className="text-soft">
-        A short question to {offer.service} of {offer.provider_name}, as any customer would send it. It costs at most{' '}
+        A short question to {offer.service} of {offer.provider_name}, as customers send it. It costs at most{' '}
         <Money micro={offer.test_micro_usdc ?? 0} />, from the account <code>tollgate:local:operator</code>.
       </p>
       {result !== null && (

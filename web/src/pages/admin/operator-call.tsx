@@ -42,6 +42,7 @@ export function OperatorCall({
 }: {
   /** Id of the call, or of its request. */
   readonly id: string;
+  /** Empty: unknown. Then `id` must be that of the call. */
   readonly account: string;
   readonly pageOf: (call: string) => string;
 }): ReactNode {
@@ -50,7 +51,7 @@ export function OperatorCall({
     queryKey: [...ACCOUNTS, 'call', account, id],
     queryFn: async () =>
       (await data(
-        api.GET('/admin/v1/calls/{id}', { params: { path: { id }, query: { account } } }),
+        api.GET('/admin/v1/calls/{id}', { params: { path: { id }, query: account === '' ? {} : { account } } }),
       )) as object as CallDetail,
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });

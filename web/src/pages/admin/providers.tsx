@@ -73,7 +73,7 @@ function Flags({ of }: { readonly of: Provider }): ReactNode {
 const START = { provider: '' };
 
 /** All providers of this gateway, or the one that the address names. */
-export function Providers(): ReactNode {
+export default function Providers(): ReactNode {
   const [{ provider }] = useSearchState(START);
   if (provider === '') return <AllProviders />;
   return (

@@ -29,7 +29,7 @@ const PASSES: Readonly<Record<Filter, (offer: Offer) => boolean>> = {
 };
 
 /** The offers of all services: health, price, cost and margin. */
-export function Services(): ReactNode {
+export default function Services(): ReactNode {
   const [search, set] = useSearchState(START);
   const range = rangeOf(search.range);
   const only = FILTERS.find(({ value }) => value === search.only)?.value ?? '';
