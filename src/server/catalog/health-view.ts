@@ -68,7 +68,7 @@ export const statusSchema = {
   type: 'string',
   enum: ['healthy', 'untried', 'failing', 'cooling_down', 'away'],
   description:
-    "`healthy`: it can be called, and a call of the last hour succeeded; `untried`: it can be called, and no call of the last hour shows whether it works; `failing`: it can be called, but more than half of its calls of the last hour failed, or the last that is known is that it could not be reached; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
+    "`healthy`: it can be called, and a call of the last hour succeeded; `untried`: it can be called, and no call of the last hour shows that it works; `failing`: it can be called, but more than half of its calls of the last hour failed, or the last that is known is that it could not be reached; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
 } as const;
 
 export const flagsSchema = {

@@ -30,7 +30,8 @@ const FAILING_BELOW = 0.5;
 /** As the gateway reports it, and failing if most of the few calls of the last hour failed. */
 function stateOf(status: Reported, uptime: number | null): keyof typeof WORDS {
   if (status === 'cooling_down') return 'down';
-  return status === 'healthy' && uptime !== null && uptime < FAILING_BELOW ? 'failing' : status;
+  const isCalled = status === 'healthy' || status === 'untried';
+  return isCalled && uptime !== null && uptime < FAILING_BELOW ? 'failing' : status;
 }
 
 /**

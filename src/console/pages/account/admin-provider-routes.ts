@@ -91,7 +91,7 @@ export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsyn
   };
 }
 
-export const providerStateSchema = titled(
+const providerStateSchema = titled(
   'ProviderState',
   objectOf({
     provider: { type: 'string', description: 'Public key' },

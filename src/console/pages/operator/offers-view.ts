@@ -77,7 +77,7 @@ export const offerSchema = titled(
 );
 
 /** The most that a test call uses: a short question, and an answer of a few words. */
-export const TEST_USE = { prompt: 200n, completion: 64n } as const;
+const TEST_USE = { prompt: 200n, completion: 64n } as const;
 
 /** The most that a test call costs at an offer. null for an offer that takes no chat. */
 export function testCostOf({ primitive, model, price }: Offer): MicroUsd | null {
@@ -175,7 +175,8 @@ function viewOffer(offer: Offer, deps: OffersDeps, { sums, attempts, priceSince 
 /** Why an offer is not healthy, and since when. */
 function reasonOf(offer: Offer, status: OfferStatus, { health, lastFailures }: OffersDeps) {
   const none = { status_since: null, status_reason: null, status_call: null };
-  if (status === 'healthy' || status === 'untried') return none;
+  const isUnproved = status === 'untried' && health.stats(offer).lastHour.failures === 0;
+  if (status === 'healthy' || isUnproved) return none;
   if (status === 'away') return { ...none, status_reason: "Its provider's proxy is not connected" };
   const [newest] = lastFailures.failuresOf(offer);
   return {

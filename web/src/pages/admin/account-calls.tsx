@@ -31,6 +31,7 @@ const OF_STATE: Readonly<Record<State, { readonly state?: 'held' | 'settled'; re
 
 const NO_FILTERS = { state: '', service: '', key: '', from: '', to: '' };
 const FIRST_PAGE: { readonly cursor?: string } = {};
+const PAGE = 15;
 const KEYS = 100;
 
 /** The calls of an account, with filters, and the search for one by its id. */
@@ -55,7 +56,7 @@ export function AccountCalls({
     queryFn: ({ pageParam }) =>
       call(
         api.GET('/admin/v1/accounts/{id}/calls', {
-          params: { path: { id }, query: { limit: 25, ...filters, ...pageParam } },
+          params: { path: { id }, query: { limit: PAGE, ...filters, ...pageParam } },
         }),
       ),
     initialPageParam: FIRST_PAGE,

@@ -28,7 +28,7 @@ const columnsOf = (pageOf: (call: string) => string): readonly Column<Movement>[
   {
     id: 'movement',
     head: 'Movement',
-    cell: ({ kind, reason, reference }) => (
+    cell: ({ kind, reason, reference, created_at: at }) => (
       <>
         <span className="font-medium">{KINDS[kind]}</span>
         {reason !== null && <span className="block break-words">{reason}</span>}
@@ -40,10 +40,13 @@ const columnsOf = (pageOf: (call: string) => string): readonly Column<Movement>[
           ) : (
             <span className="block text-sm break-words text-soft">{reference}</span>
           ))}
+        <span className="block text-sm text-soft sm:hidden">
+          <Time at={at} />
+        </span>
       </>
     ),
   },
-  { id: 'at', head: 'When', align: 'right', cell: (row) => <Time at={row.created_at} /> },
+  { id: 'at', head: 'When', align: 'right', from: 'sm', cell: (row) => <Time at={row.created_at} /> },
   {
     id: 'amount',
     head: 'Amount',

@@ -41,8 +41,10 @@ export function AccountPage({
           </div>
           <AccountUsage id={found.id} />
           <AccountCalls id={found.id} pageOf={pageOf} />
-          <AccountMovements id={found.id} pageOf={pageOf} />
-          <AccountPeople id={found.id} />
+          <div className="grid items-start gap-5 xl:grid-cols-2">
+            <AccountMovements id={found.id} pageOf={pageOf} />
+            <AccountPeople id={found.id} />
+          </div>
         </div>
       )}
     </QueryView>

@@ -16,18 +16,10 @@ export default function AccountPages(): ReactNode {
   const pageOf = (id: string) => callPage(account, id);
   return (
     <>
-      <p className="mb-4 flex flex-wrap gap-x-2">
+      <p className="mb-4">
         <Link href="/admin?tab=accounts" className="link">
           All accounts
         </Link>
-        {call !== '' && account !== '' && (
-          <>
-            <span aria-hidden>/</span>
-            <Link href={accountPage(account)} className="link break-all">
-              {account}
-            </Link>
-          </>
-        )}
       </p>
       <FromTop key={`${account} ${call}`}>
         {call === '' ? (

@@ -94,7 +94,7 @@ export function AccountPeople({ id }: { readonly id: string }): ReactNode {
     queryFn: () => data(api.GET('/admin/v1/accounts/{id}/members', { params: { path: { id } } })),
   });
   return (
-    <>
+    <div className="grid min-w-0 gap-5">
       <Card title="Keys" flush>
         <QueryView query={keys}>
           {(rows) => (
@@ -119,6 +119,6 @@ export function AccountPeople({ id }: { readonly id: string }): ReactNode {
           <Table caption="Members" columns={MEMBERS} rows={members.data} rowKey={({ account }) => account} />
         </Card>
       )}
-    </>
+    </div>
   );
 }

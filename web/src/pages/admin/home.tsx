@@ -62,7 +62,7 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
       <Warnings overview={overview} />
       <Totals overview={overview} />
       <Volume overview={overview} />
-      <div className="grid items-start gap-5 lg:grid-cols-2">
+      <div className="grid gap-5 lg:grid-cols-2">
         <Card title="Failed calls by cause">
           <Causes failures={overview.failures} />
         </Card>
@@ -75,7 +75,7 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
         rowKey={({ account }) => account}
         empty="No account called in this range."
       />
-      <div className="grid items-start gap-5 lg:grid-cols-2">
+      <div className="grid gap-5 lg:grid-cols-2">
         <Top
           title="Services"
           columns={SERVICES}

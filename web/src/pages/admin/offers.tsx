@@ -111,7 +111,7 @@ const figures: readonly Column<Offer>[] = [
       <>
         <MarginOf sums={row.sums} />
         {row.sums.cost_micro_usd > 0 && (
-          <span className="block text-xs text-soft">
+          <span className="block text-xs whitespace-nowrap text-soft">
             cost <Money micro={row.sums.cost_micro_usd} />
           </span>
         )}
@@ -141,7 +141,7 @@ function OfferState({ offer }: { readonly offer: Offer }): ReactNode {
     <>
       <Status status={status} uptime={uptime} />
       {since !== null && (
-        <span className="block text-xs text-soft">
+        <span className="block text-xs whitespace-nowrap text-soft">
           since <Time at={since} />
         </span>
       )}

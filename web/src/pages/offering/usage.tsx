@@ -13,7 +13,7 @@ export function Usage({ figures }: { readonly figures: ServiceFigures }): ReactN
   const series = useMemo(
     () => [
       { name: 'Charged calls', values: by_day.map((day) => day.requests) },
-      { name: 'Failed, free', values: by_day.map((day) => day.failed), color: '--bad' },
+      { name: 'Failed', values: by_day.map((day) => day.failed), color: '--bad' },
     ],
     [by_day],
   );
