@@ -183,11 +183,14 @@ describe('the operator’s', () => {
   });
   afterAll(() => visitor.close());
 
-  test.each(['home', 'accounts', 'services', 'providers', 'chains', 'audit', 'gateways', 'changes'])('%s', async (tab) => {
-    await visitor.page.goto(`/admin?tab=${tab}`);
-    await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
-    await pageHolds(visitor);
-  });
+  test.each(['home', 'accounts', 'services', 'providers', 'chains', 'audit', 'gateways', 'changes'])(
+    '%s',
+    async (tab) => {
+      await visitor.page.goto(`/admin?tab=${tab}`);
+      await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
+      await pageHolds(visitor);
+    },
+  );
 });
 
 test('a Solana wallet signs in, and out again', async () => {

@@ -35,7 +35,7 @@ export function AccountPage({
       {(found) => (
         <div className="grid gap-5">
           <Summary account={found} />
-          <div className="grid items-start gap-5 lg:grid-cols-2">
+          <div className="grid gap-5 lg:grid-cols-2">
             <AccountLimits account={found} />
             <AccountNotes account={found} />
           </div>
