@@ -43,8 +43,8 @@ type RecordFields = Readonly<Record<string, unknown>>;
 
 /**
  * The code of the error that the client of a call got: that of a cut, of an answer that reports a failure,
- * `client_gone` if the client left before its answer, else that of the error. null without an error. `call` and `run` are the parsed
- * `lock_detail` and `detail` of its lock.
+ * `client_gone` if the client left before its answer, else that of the error. null without an error. `call` and `run`
+ * are the parsed `lock_detail` and `detail` of its lock.
  */
 export function errorCodeOf(state: string, call: RecordFields, run: RecordFields): string | null {
   const cut = run['cut'] as { readonly code: string; readonly reason: string } | undefined;

@@ -18,7 +18,7 @@ export interface ConsoleSums {
   readonly failed: number;
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
-  /** The cost of the calls whose cost is known: the operator pays it to vendors. */
+  /** The operator pays vendors so much for the calls whose cost is known. */
   readonly cost: MicroUsd;
   /** The charges of these calls, without the fee. */
   readonly costBase: MicroUsd;
@@ -58,7 +58,7 @@ export function boundsOf(range: ConsoleRange, now: number) {
   return { span, first, last, unitMs, fromMs: first * unitMs };
 }
 
-/** The operator's earnings of calls: the fees, and of own offers whose cost is known what is left above that cost. */
+/** Earnings of the operator: the fees, and of own offers whose cost is known the rest above that cost. */
 export const marginOf = ({ fee, cost, costBase }: Pick<ConsoleSums, 'fee' | 'cost' | 'costBase'>): MicroUsd =>
   fee + costBase - cost;
 
@@ -136,9 +136,9 @@ export const findAsOf = async (query: Query): Promise<number> => (await findStat
 
 /** Whose the money in the ledger is, in micro-USD. */
 export interface RestingMoney {
-  /** Accounts can spend it. */
+  /** Accounts can spend so much. */
   readonly deposits: MicroUsd;
-  /** Calls of accounts have locked it. */
+  /** Locked by calls of accounts. */
   readonly locked: MicroUsd;
   /** Earnings of providers that are not the operator's own. */
   readonly owed: MicroUsd;

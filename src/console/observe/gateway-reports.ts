@@ -1,7 +1,7 @@
 import { loadStatements, type Database } from '#store';
 import type { RaisedAlert } from './raised-alerts.ts';
 
-/** The state of a process of a gateway, as it reports it. Times are epoch milliseconds. */
+/** A process of a gateway reports this of itself. Times are epoch milliseconds. */
 interface GatewayReport {
   readonly host: string;
   readonly pid: number;

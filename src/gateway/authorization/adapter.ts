@@ -3,11 +3,18 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { KeyStore } from '#auth';
 import type { StateStore } from './state-store.ts';
 
+/** Keys of 32 bytes that all gateways have, from which secrets of registered clients are derived. */
+export interface ClientSecretKeys {
+  /** Id of the key for new clients. It is stored with them. */
+  readonly id: string;
+  /** null: of clients that were registered without an id. */
+  key(id: string | null): Uint8Array;
+}
+
 interface AdapterDeps {
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  readonly clientSecrets: ClientSecretKeys;
   /** Stores a sign-in that begins. False if too many are open. */
   readonly begin: (row: Parameters<StateStore['begin']>[0]) => Promise<boolean>;
   /** Makes the error of the library for a sign-in beyond those that may be open. */
@@ -49,7 +56,7 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
     async find(id) {
       const row = await state.find(kind, id);
       if (row === null) return undefined;
-      if (kind === 'Client') return withSecret(row.payload, id, deps.clientSecret);
+      if (kind === 'Client') return withSecret(row.payload, id, deps.clientSecrets);
       if (kind === 'Grant' && !(await isUsable(keys, id, now()))) return undefined;
       return { ...row.payload, jti: id, ...(row.consumedAt === null ? {} : { consumed: row.consumedAt }) };
     },
@@ -83,11 +90,15 @@ async function isUsable(keys: Pick<KeyStore, 'find'>, hash: string, at: number):
   return key !== null && !key.disabled && (key.expiresAt === null || key.expiresAt > at);
 }
 
+/** The member of a stored client that has the id of the key of its secret. The library does not see it. */
+export const SECRET_KEY = 'secret_key';
+
 /** The secret of a client is not stored: it follows from its id. */
-function withSecret(payload: AdapterPayload, id: string, secret: Uint8Array): AdapterPayload {
+function withSecret(stored: AdapterPayload, id: string, keys: ClientSecretKeys): AdapterPayload {
+  const { [SECRET_KEY]: key, ...payload } = stored;
   const { token_endpoint_auth_method: method } = payload;
   return typeof method === 'string' && method.startsWith('client_secret_')
-    ? { ...payload, client_secret: clientSecretOf(id, secret) }
+    ? { ...payload, client_secret: clientSecretOf(id, keys.key(typeof key === 'string' ? key : null)) }
     : payload;
 }
 

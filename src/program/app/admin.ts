@@ -27,7 +27,13 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, operatorServicesRoutes, overviewRoutes, reconciliationRoutes } from '#pages/administration';
+import {
+  type Archives,
+  identityRoutes,
+  operatorServicesRoutes,
+  overviewRoutes,
+  reconciliationRoutes,
+} from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
@@ -37,6 +43,7 @@ import type { Analytics } from './figures.ts';
 import { mount } from './mount.ts';
 import { listedProviders, paidOfferOfCatalog } from './paid-offers.ts';
 import type { Protocols } from './protocols.ts';
+import { seedReport } from './seed-uses.ts';
 
 const ADMIN = { prefix: '/admin/v1' };
 
@@ -44,7 +51,7 @@ const ADMIN = { prefix: '/admin/v1' };
 export async function mountAdministration(
   phases: Phases,
   parts: AccountParts,
-  { endCall }: Protocols,
+  protocols: Protocols,
   { rollUp, gateways }: Analytics & { readonly gateways: GatewayReports },
 ): Promise<void> {
   const { config, database, identity, networks, options, logger, outages, now, elapsed } = phases.foundation;
@@ -63,7 +70,7 @@ export async function mountAdministration(
     cookies,
     adminKey,
     attempts,
-    secret: identity.secret('admin sessions'),
+    secret: identity.accepted('admin sessions'),
     ...(people && { rolesOf: people.rolesOf }),
     now,
   });
@@ -81,13 +88,13 @@ export async function mountAdministration(
     now,
   });
   const consumers = createConsumerStore(database, { now, states });
-  const usage = adminUsageRoutes({ ...parts, gate, consumers, database, catalog });
+  const usage = adminUsageRoutes({ ...parts, gate, consumers, database, catalog, publicUrl: config.publicUrl });
   const admin = adminRoutes({
     ...parts,
     gate,
     consumers,
     notes: createNoteStore(database, { now }),
-    endCall: endCall.anywhere,
+    endCall: protocols.endCall.anywhere,
   });
   const payouts = createPayouts(database, ledger);
   const providers = adminProviderRoutes({
@@ -142,6 +149,7 @@ export async function mountAdministration(
     gateways,
     now,
   });
+  const identityReport = identityRoutes({ gate, report: () => seedReport(phases, protocols) });
   const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
@@ -157,6 +165,7 @@ export async function mountAdministration(
     reconciliation,
     overview,
     services,
+    identity: identityReport,
   };
   const onError = (error: unknown) =>
     outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');

@@ -1,3 +1,4 @@
+import { KINDS, WITH_REASON } from './movement-kinds.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';

@@ -35,7 +35,7 @@ interface ServicesDeps extends OffersDeps {
   readonly lastFailures: Pick<LastFailures, 'failuresOf' | 'all'>;
   readonly payouts: Pick<Payouts, 'list'>;
   readonly findProvider: (provider: string) => Promise<KnownProvider | null>;
-  /** What the provider has left to be paid. */
+  /** The earnings that the provider has left to be paid. */
   readonly earnings: (provider: string) => Promise<MicroUsd>;
   /** Makes one small call of the operator's own account at this offer, which costs at most `most`. */
   readonly testCall: (offer: Offer, most: MicroUsd) => Promise<TestCallEnd>;

@@ -90,7 +90,7 @@ export const MARGIN_COLUMN: Column<MarginSums> = {
   cell: (row) => <MarginOf sums={row} />,
 };
 
-/** The meaning of causes of failed calls, for those that operators see often. */
+/** The causes of failed calls in words, for those that operators see often. */
 const CAUSES: Readonly<Record<string, string>> = {
   provider_unavailable: 'No provider answered',
   provider_error: 'The provider answered with an error',
