@@ -39,7 +39,17 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
     ),
   },
   { id: 'provider', head: 'Provider', from: 'md', cell: (row) => row.provider_name ?? '–' },
-  { id: 'outcome', head: 'Outcome', from: 'sm', cell: (row) => <Outcome of={row} /> },
+  {
+    id: 'outcome',
+    head: 'Outcome',
+    from: 'sm',
+    cell: (row) => (
+      <>
+        <Outcome of={row} />
+        {row.error_code !== null && <code className="block text-xs break-all text-soft">{row.error_code}</code>}
+      </>
+    ),
+  },
   {
     id: 'tokens',
     head: 'Tokens',

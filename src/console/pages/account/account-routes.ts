@@ -27,6 +27,7 @@ import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
 import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
+import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from './movements.ts';
 import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
 import { callSchema, viewCall, type CallView } from './generation-view.ts';
 import {
@@ -221,46 +222,15 @@ function refusePages(url: string): void {
       );
 }
 
-interface MovementsDeps {
-  readonly keys: Pick<KeyStore, 'find'>;
-  readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
-  readonly movements: (
-    account: string,
-    before: Pick<TransferRecord, 'id' | 'at'> | null,
-    limit: number,
-  ) => Promise<readonly TransferRecord[]>;
-}
-
-const movementSchema = titled(
-  'Movement',
-  objectOf({
-    id: { type: 'string' },
-    kind: {
-      type: 'string',
-      enum: [...new Set(Object.values(KINDS)), 'other'],
-      description:
-        '`credit` and `debit`: by the operator. `refund`: of a call that was charged, by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
-    },
-    amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
-    reference: {
-      type: ['string', 'null'],
-      description: "The operator's reference of a credit or debit. Of a refund: the id of the call.",
-    },
-    reason: { type: ['string', 'null'], description: 'Why the operator took the money or refunded it.' },
-    created_at: { type: 'string', description: 'RFC 3339' },
-  }),
-);
-
 /** Adds `/movements`, the movements of the caller's account besides calls. `app` must already admit callers. */
 function addMovementsRoute(
   app: FastifyInstance,
-  { keys, findTransfer, movements }: MovementsDeps,
+  { keys, ...deps }: MovementsDeps & { readonly keys: Pick<KeyStore, 'find'> },
   admissionOf: AdmissionOf,
 ): void {
   const schema = {
     summary: 'List the movements of your money',
-    description:
-      'What came into your account and what left it, the newest first: credits, debits and refunds by the operator, deposits, withdrawals. Calls are not in this list: `/generations` has them.',
+    description: MOVEMENTS,
     tags: ['Account'],
     querystring: fundPageSchema,
     response: { 200: pageOf(movementSchema) },
@@ -268,34 +238,8 @@ function addMovementsRoute(
   app.get<{ Querystring: FundPage }>('/movements', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(keys, key, 'see the movements of the account');
-    const own = escrowOf(account);
-    const entryOf = (transfer: TransferRecord) => ({ ...transfer, createdAt: transfer.at });
-    const { entries, next } = await readPage(
-      request.query,
-      async (id) => {
-        const transfer = await findTransfer(id);
-        return transfer?.from === own || transfer?.to === own ? entryOf(transfer) : null;
-      },
-      async (before, limit) => {
-        const place = before === null ? null : { id: before.id, at: before.createdAt };
-        return (await movements(account, place, limit)).map(entryOf);
-      },
-    );
-    return { data: entries.map((transfer) => viewMovement(transfer, own)), next };
+    return readMovements(deps, account, request.query);
   });
-}
-
-function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: string) {
-  const [prefix = ''] = id.split(':', 1);
-  const kind = KINDS[prefix] ?? 'other';
-  return {
-    id,
-    kind,
-    amount_micro_usdc: Number(from === own ? -amount : amount),
-    reference: ['credit', 'debit', 'refund', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
-    reason: WITH_REASON.has(kind) ? memo : null,
-    created_at: new Date(at).toISOString(),
-  };
 }
 
 /** Adds to each call whether it waits for its client: it is held, and its task asks for input. */

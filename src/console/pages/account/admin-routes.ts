@@ -24,6 +24,7 @@ import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './oper
 import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
+import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
 import { addAdminStatesRoutes } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
@@ -33,7 +34,14 @@ import { viewCall } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
 interface AdminDeps
-  extends AdminCallDeps, Pick<EndCallDeps, 'endCall'>, RefundDeps, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
+  extends
+    AdminCallDeps,
+    NotesDeps,
+    Pick<EndCallDeps, 'endCall'>,
+    RefundDeps,
+    AdminKeysDeps,
+    MembersDeps,
+    OperatorTransferDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
@@ -65,6 +73,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     addAdminKeyRoutes(app, deps);
     addAdminLimitsRoutes(app, deps);
     addAdminMembersRoutes(app, deps);
+    addNotesRoutes(app, deps);
   };
 }
 

@@ -21,6 +21,7 @@ export interface GenerationsQuery {
   readonly to?: string;
   readonly state?: LockRecord['state'];
   readonly outcome?: string;
+  readonly failed?: boolean;
   /** Id of the request that made the call. */
   readonly request?: string;
 }
@@ -63,6 +64,10 @@ export const generationsQuerySchema = {
       [DOCUMENTED]: documentedInstant,
     },
     state: { type: 'string', enum: STATES },
+    failed: {
+      type: 'boolean',
+      description: 'Only calls that failed, or only those that did not, whatever their state and outcome.',
+    },
     outcome: {
       type: 'string',
       enum: [
@@ -94,7 +99,7 @@ export async function findGenerations(
   account: string,
   query: GenerationsQuery,
 ): Promise<GenerationsPage> {
-  const { service, primitive, key, state, outcome, request, limit } = query;
+  const { service, primitive, key, state, outcome, failed, request, limit } = query;
   const from = query.from === undefined ? 0 : instant(query.from, 'from');
   const to = query.to === undefined ? LATEST : instant(query.to, 'to');
   if (from > to)
@@ -107,6 +112,7 @@ export async function findGenerations(
     (key === undefined || call.api_key === key) &&
     (service === undefined || call.model === service || call.service === service) &&
     (outcome === undefined || call.outcome === outcome) &&
+    (failed === undefined || call.failed === failed) &&
     (request === undefined || call.request_id === request);
   const data: CallView[] = [];
   let place: Place | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
@@ -117,6 +123,7 @@ export async function findGenerations(
       from,
       limit: limit - data.length,
       ...(state === undefined ? {} : { state }),
+      ...(failed === undefined ? {} : { failed }),
       ...(primitive === undefined ? {} : { begins: `{${field('primitive', primitive)}` }),
       ...(key === undefined ? {} : { holds: field('key', key) }),
       ...(request === undefined ? {} : { holds: field('requestId', request) }),

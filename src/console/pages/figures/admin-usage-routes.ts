@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
 import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
-import { ADMINISTRATION, objectOf } from '../route-schemas.ts';
+import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
 import { allAccounts, answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
 import {
@@ -15,9 +15,10 @@ import {
 import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
+import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from '../account/movements.ts';
 import { findGenerations, generationsQuerySchema, type GenerationsQuery } from '../account/generations.ts';
 
-interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps, Pick<FocusDeps, 'publicUrl'> {
+interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'> {
   readonly gate: AdminGate;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
 }
@@ -118,6 +119,24 @@ export const adminUsageRoutes =
       async ({ params, query }) => {
         const { account } = await findAccount(params.id, deps);
         return findGenerations(deps.findLocks, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+      },
+    );
+
+    const movements = {
+      ...ADMINISTRATION,
+      summary: "List the movements of an account's money",
+      operationId: 'movementsOfAnAccount',
+      description: MOVEMENTS.replace('`/generations`', '`/accounts/{id}/calls`'),
+      params: accountParams,
+      querystring: fundPageSchema,
+      response: { 200: pageOf(movementSchema) },
+    };
+    app.get<{ Params: AccountParams; Querystring: FundPage }>(
+      '/accounts/:id/movements',
+      { schema: movements },
+      async ({ params, query }) => {
+        const { account } = await findAccount(params.id, deps);
+        return readMovements(deps, account, query, true);
       },
     );
   };

@@ -10,6 +10,7 @@ import {
   dateOf,
   daysOf,
   type DayRange,
+  findTagNames,
   findUsage,
   findZonedUsage,
   periodOf,
@@ -105,6 +106,7 @@ export async function answerUsage(
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
     group_by: tag === undefined ? groups : [...groups, `${TAG}${tag}`],
+    tags: await deps.database.snapshot((ask) => findTagNames(ask, account, range)),
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
   };
@@ -203,6 +205,11 @@ export const usageSchema = titled(
     },
     totals: titled('UsageTotals', objectOf(sums)),
     group_by: { type: 'array', items: { type: 'string' } },
+    tags: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Names of the tags that calls of these days have: each can be grouped by.',
+    },
     date_range: dateRangeSchema,
     as_of: asOfSchema,
   }),
