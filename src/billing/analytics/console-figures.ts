@@ -18,9 +18,9 @@ export interface ConsoleSums {
   readonly failed: number;
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
-  /** What the operator pays vendors for the calls whose cost is known. */
+  /** The operator pays vendors so much for the calls whose cost is known. */
   readonly cost: MicroUsd;
-  /** What these calls were charged, without the fee. */
+  /** The charges of these calls, without the fee. */
   readonly costBase: MicroUsd;
   /** Of prompts and completions. */
   readonly tokens: number;
@@ -35,7 +35,7 @@ export interface OfferSums extends ConsoleSums {
   readonly cause: string;
 }
 
-export interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'tokens'> {
+interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'tokens'> {
   readonly account: string;
 }
 
@@ -57,7 +57,7 @@ export function boundsOf(range: ConsoleRange, now: number) {
   return { span, first, last, unitMs, fromMs: first * unitMs };
 }
 
-/** What the operator earns of calls: the fees, and of own offers whose cost is known what is left above that cost. */
+/** Earnings of the operator: the fees, and of own offers whose cost is known the rest above that cost. */
 export const marginOf = ({ fee, cost, costBase }: Pick<ConsoleSums, 'fee' | 'cost' | 'costBase'>): MicroUsd =>
   fee + costBase - cost;
 
@@ -129,9 +129,9 @@ export const findAsOf = async (query: Query): Promise<number> => (await findStat
 
 /** Whose the money in the ledger is, in micro-USD. */
 export interface RestingMoney {
-  /** What accounts can spend. */
+  /** Accounts can spend so much. */
   readonly deposits: MicroUsd;
-  /** What calls of accounts have locked. */
+  /** Locked by calls of accounts. */
   readonly locked: MicroUsd;
   /** Earnings of providers that are not the operator's own. */
   readonly owed: MicroUsd;

@@ -99,9 +99,12 @@ export async function findUsage(
       seconds: Number(row['seconds']),
     })),
   );
-  rows.sort((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
-  return { rows, asOf: (await findState(query)).asOf };
+  return { rows: sortUsage(rows), asOf: (await findState(query)).asOf };
 }
+
+/** By day and then by cost, the highest first. */
+export const sortUsage = (rows: UsageRow[]): readonly UsageRow[] =>
+  rows.sort((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
 
 const COLUMNS = ['model', 'key', 'provider', 'primitive'] as const;
 

@@ -46,6 +46,7 @@ const ACCOUNT_RECORDS_SQL = loadStatements(import.meta.url, '../sql/account-reco
   'listMovements',
   'listLocks',
   'listLocksSlice',
+  'listLocksOfProvider',
 ]);
 const LEDGER_SQL = loadStatements(import.meta.url, '../sql/ledger.sql', ['findTransfer']);
 
@@ -198,4 +199,16 @@ export async function findLocks(
   const oldest = records.at(-1);
   if (oldest && records.length === limit) return { records, next: { at: oldest.createdAt, id: oldest.id } };
   return { records, next: last };
+}
+
+/** The resolved locks of a provider after a position in the list, which begins with the call that ended last. */
+export async function listLocksOfProvider(
+  database: Pick<Database, 'query'>,
+  provider: string,
+  before: LockPlace,
+  limit: number,
+): Promise<readonly LockRecord[]> {
+  return (await database.query(ACCOUNT_RECORDS_SQL.listLocksOfProvider, [provider, before.at, before.id, limit])).map(
+    toLock,
+  );
 }

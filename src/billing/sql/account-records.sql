@@ -59,6 +59,14 @@ SELECT created_at, id FROM locks
 WHERE account = $1 AND created_at <= $2 AND (created_at < $2 OR id < $3) AND created_at >= $4
 ORDER BY created_at DESC, id DESC LIMIT 1 OFFSET $5
 
+-- name: listLocksOfProvider
+-- Resolved calls of provider $1 before position ($2, $3), the newest first.
+SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
+  created_at, expires_at, resolved_at, lock_detail, usage, detail
+FROM locks
+WHERE provider = $1 AND resolved_at <= $2 AND (resolved_at < $2 OR id < $3)
+ORDER BY resolved_at DESC, id DESC LIMIT $4
+
 -- name: listPayouts
 SELECT paid.id, paid.amount, paid.memo, paid.at, undone.at AS undone_at, undone.memo AS undone_memo
 FROM transfers paid LEFT JOIN transfers undone ON undone.id = 'payout-undone:' || SUBSTR(paid.id, 8)

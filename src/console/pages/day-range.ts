@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
-import { DAY_MS, dateOf, type DayRange } from '#analytics';
+import { DAY_MS, dateOf, type DayRange, type TimeZone, UTC } from '#analytics';
 import { objectOf, titled } from './route-schemas.ts';
 
 const DAYS_MAX = 366;
@@ -51,8 +51,9 @@ export const dayRangeSchema = {
 export function parseDayRange(
   query: { readonly start_date?: string; readonly end_date?: string },
   now: number,
+  zone: TimeZone = UTC,
 ): DayRange {
-  const last = query.end_date === undefined ? Math.floor(now / DAY_MS) : parseDay(query.end_date, 'end_date');
+  const last = query.end_date === undefined ? zone.dayAt(now) : parseDay(query.end_date, 'end_date');
   const first =
     query.start_date === undefined
       ? Math.max(last - DAYS_DEFAULT, FIRST_DAY)

@@ -23,5 +23,6 @@ export {
   redact,
   scrubNothing,
   scrubOf,
+  visible,
 } from './safe-text.ts';
 export { type SealSecret, type SealedTexts, type Seals, createSealedTexts, createSeals, secretsOf } from './seals.ts';

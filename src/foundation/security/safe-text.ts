@@ -16,6 +16,12 @@ export function printable(text: string, max = SERVICE_NAME_MAX): string {
     .slice(0, max);
 }
 
+/** Unprintable characters but lines and tabs as `\u{…}`, so that whoever decides about a text sees all of it. */
+export const visible = (text: string): string =>
+  text.replace(UNPRINTABLE_ALL, (one) =>
+    one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)!.toString(16)}}`,
+  );
+
 /** Untrusted text on one line: white space and unprintable characters become single spaces. */
 export function oneLine(text: string): string {
   return text.replace(/[\s\p{C}]+/gu, ' ').trim();

@@ -11,6 +11,7 @@ import type { Config } from '#config';
 import { type ClientSecretKeys, clientSecretOf, SECRET_KEY } from './adapter.ts';
 import type { AuthorizationServer } from './authorization-server.ts';
 import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
+import { describeError } from './error-descriptions.ts';
 import { authorizationUrl } from './library-request.ts';
 import type { StateStore } from './state-store.ts';
 
@@ -102,9 +103,16 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     return;
   }
   const { status, headers } = toHttpError(known);
-  const code =
-    status === 429 || status === 503 ? 'temporarily_unavailable' : status >= 500 ? 'server_error' : 'invalid_request';
-  void reply.code(status).headers(headers).send({ error: code, error_description: known.message });
+  void reply
+    .code(status)
+    .headers({ ...headers, 'access-control-allow-origin': '*', 'cache-control': 'no-store' })
+    .send({ error: codeOf(status, request.routeOptions.url), error_description: known.message });
+}
+
+function codeOf(status: number, path: string | undefined): string {
+  if (status === 429 || status === 503) return 'temporarily_unavailable';
+  if (status >= 500) return 'server_error';
+  return path === REGISTER ? 'invalid_client_metadata' : 'invalid_request';
 }
 
 function addMetadata(app: FastifyInstance, { authorization, config }: AuthorizationRoutesDeps): void {
@@ -159,17 +167,19 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
   );
   app.post(REGISTER, { schema: HIDDEN }, async (request, reply) => {
     await count(visitorAt(request, 'registers'), 1);
-    const described = isObject(request.body) ? request.body : {};
-    const metadata = readClientMetadata(described, true);
+    if (!isObject(request.body))
+      throw new GatewayError('invalid_request', 'The description of a client must be a JSON object');
+    const metadata = readClientMetadata(request.body, true);
     try {
       await authorization.judge({ ...metadata, ...(needsSecret(metadata) ? { client_secret: 'judged' } : {}) });
     } catch (error) {
-      const { error: code, error_description: why } = error as {
-        readonly error?: unknown;
-        readonly error_description?: unknown;
+      const { error: code, error_description: description } = error as {
+        readonly error?: string;
+        readonly error_description?: string;
       };
       if (code === undefined) throw error;
-      return open(reply).code(400).send({ error: code, error_description: why });
+      const described = describeError({ error: code, description, issuer: authorization.issuer() ?? '' });
+      return open(reply).code(400).send({ error: code, error_description: described });
     }
     const id = randomBytes(24).toString('base64url');
     const client = { client_id: id, client_id_issued_at: Math.floor(now() / 1_000), ...metadata };

@@ -1,10 +1,11 @@
 import type { Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { GuardedFetch } from '#network';
+import { isObject } from '#wire';
 import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
 import type { Config } from '#config';
-import { createAdapter } from './adapter.ts';
+import { type ClientSecretKeys, createAdapter } from './adapter.ts';
 import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
-import type { ClientSecretKeys } from './adapter.ts';
+import { describeError, describeInAddress } from './error-descriptions.ts';
 import type { StateStore } from './state-store.ts';
 
 export interface ProviderDeps {
@@ -46,6 +47,10 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   // Addresses of answers are those of the issuer, see requestFor.
   provider.proxy = true;
   provider.on('server_error', (_context, error) => onError(error));
+  provider.use(async (context, next) => {
+    await next();
+    describe(context as KoaContextWithOIDC, issuer);
+  });
   return provider;
 }
 
@@ -171,9 +176,29 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   };
 }
 
-/** An error that no client can be told, for example because its address is not known. Plain text cannot be markup. */
-function renderError(context: KoaContextWithOIDC, { error, error_description: why }: ErrorOut): void {
+/** Gives the errors of the library descriptions that a stranger understands. */
+function describe(context: KoaContextWithOIDC, issuer: string): void {
+  const { body, response, res } = context;
+  if (isObject(body) && typeof body['error'] === 'string') {
+    const { error, error_description: description, ...others } = body as { error: string; error_description?: string };
+    const grantType = String(context.oidc?.params?.['grant_type']);
+    context.body = { error, error_description: describeError({ error, description, grantType, issuer }), ...others };
+  }
+  if (res.hasHeader('location')) response.set('location', describeInAddress(response.get('location'), issuer));
+}
+
+/**
+ * An error that no client can be told, for example because its address is not known. Plain text cannot be markup.
+ * Programs get the form of RFC 6749, whatever they accept.
+ */
+function renderError(context: KoaContextWithOIDC, error: ErrorOut): void {
+  if (context.method === 'POST') {
+    context.body = error;
+    return;
+  }
+  const { error: code, error_description: description } = error;
+  const why = describeError({ error: code, description, issuer: context.oidc.issuer });
   context.set('x-content-type-options', 'nosniff');
   context.type = 'text/plain; charset=utf-8';
-  context.body = `This sign-in cannot go on (${error}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
+  context.body = `This sign-in cannot go on (${code}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
 }

@@ -193,6 +193,7 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
     limits,
     states,
     members,
+    playgroundKeys: keys,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,

@@ -80,7 +80,7 @@ export async function mountAdministration(
     now,
   });
   const consumers = createConsumerStore(database, { now, states });
-  const usage = adminUsageRoutes({ ...parts, gate, consumers, database, catalog });
+  const usage = adminUsageRoutes({ ...parts, gate, consumers, database, catalog, publicUrl: config.publicUrl });
   const admin = adminRoutes({
     ...parts,
     gate,

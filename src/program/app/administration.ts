@@ -85,7 +85,12 @@ export async function openAdministration(
   };
   const admin = adminRoutes({ ...accounts, endCall: null });
   // Names of providers are those of a running gateway.
-  const usage = adminUsageRoutes({ ...accounts, database, catalog: { offers: () => [] } });
+  const usage = adminUsageRoutes({
+    ...accounts,
+    database,
+    catalog: { offers: () => [] },
+    publicUrl: config.publicUrl,
+  });
   const bans = createBanStore(database, { now });
   const providers = adminProviderRoutes({
     // No gateway runs.

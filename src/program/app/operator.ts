@@ -1,4 +1,4 @@
-import { createPayouts, createRefunds } from '#billing/compose';
+import { createPayouts, createRefunds, listLocksOfProvider } from '#billing/compose';
 import { nonceRoutes } from '#auth';
 import { addKeySetRoute, createEarnings, marketRoutes, ownPages } from '#pages';
 import { modelsRoutes } from '#openai';
@@ -91,6 +91,7 @@ async function mountMarket({ foundation, observers, money, access, network, call
       listings,
       lastFailures: observers.lastFailures,
       earnings: createEarnings(database),
+      calls: (provider, before, limit) => listLocksOfProvider(database, provider, before, limit),
       payouts: createPayouts(database, money.ledger),
       refunds: createRefunds(database, money.ledger),
       payoutRules,

@@ -13,6 +13,7 @@ import { keyCommand } from './admin/key.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { modelsCommand } from './models/models.ts';
 import { OWN_NAME, START } from './command-line.ts';
+import { ownCommands } from './provider/own-commands.ts';
 import { provideCommand } from './provider/provide.ts';
 import { providerCommand } from './admin/provider.ts';
 import { reconcileCommand } from './admin/reconcile.ts';
@@ -22,6 +23,7 @@ import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
 import { statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
+import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
 
@@ -52,7 +54,7 @@ export function createProgram(): Command {
     .addCommand(configCommand())
     .addCommand(modelsCommand())
     .addCommand(reloadCommand())
-    .addCommand(provideCommand(NAME))
+    .addCommand(ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)))
     .addCommand(accountCommand())
     .addCommand(providerCommand())
     .addCommand(identityCommand())
@@ -60,6 +62,8 @@ export function createProgram(): Command {
     .addCommand(callCommand())
     .addCommand(callsCommand())
     .addCommand(usageCommand())
+    .addCommand(statementCommand())
+    .addCommand(focusCommand())
     .addCommand(statusCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())

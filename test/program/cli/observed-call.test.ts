@@ -109,9 +109,23 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     expect(listed.stdout).toMatch(/USD +ENDED +ERROR\n.*mine\/one +Mine +0\.000004 +200 complete\n/);
     expect(listed.stdout).toMatch(/mine\/one +0 +500 failed +Provider Mine failed/);
     expect(JSON.parse((await place.run(['calls', 'acme', '--limit', '1', '--json'], admin)).stdout)).toHaveLength(1);
+    const month = new Date().toISOString().slice(0, 7);
+    const statement = await place.run(['statement', 'acme', month], admin);
+    expect(statement).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/opening balance[^]*closing balance/) as string,
+    });
+    expect(await place.run(['statement', 'acme', '2026-13'], admin)).toMatchObject({ code: 1 });
+    const focus = await place.run(['focus', month, '--account', 'acme'], admin);
+    expect(focus.stdout).toMatch(/^BilledCost,[^]*\r\n0\.000003,tollgate:local:acme,[^]*mine\/one: Output tokens/);
+    expect(await place.run(['focus', '2026-13'], admin)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('such as 2026-10') as string,
+    });
     gateway.signal('SIGTERM');
     await gateway.exited;
     // Also on the database of a gateway that is stopped.
+    expect((await place.run(['focus', month])).stdout).toBe(focus.stdout);
     const shown = await place.run(['call', succeeded.headers.get('x-generation-id')!]);
     for (const [name, value] of [
       ['request', requestOf(succeeded)],

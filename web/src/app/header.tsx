@@ -5,6 +5,7 @@ import { useSession } from '../api/session.ts';
 import { Mark } from './mark.tsx';
 import { BOOT } from './boot.ts';
 import { Link } from './link.tsx';
+import { SearchButton } from './search-button.tsx';
 import { ThemeSwitch } from './theme-switch.tsx';
 
 const NAV = [
@@ -39,6 +40,7 @@ export function Header(): ReactNode {
           <NavLinks className="px-2.5 py-1.5" />
         </nav>
         <div className="ml-auto flex items-center gap-1.5">
+          <SearchButton />
           <div className="hidden lg:block">
             <ThemeSwitch />
           </div>

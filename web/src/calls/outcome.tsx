@@ -5,7 +5,7 @@ import { Badge } from '../ui/badge.tsx';
 const WORDS = {
   complete: ['Complete', 'plain'],
   cut: ['Cut', 'warn'],
-  free: ['Failed, free', 'plain'],
+  free: ['Failed', 'bad'],
   over_cap: ['Over its cap', 'warn'],
   failed: ['Failed', 'bad'],
   continued: ['Continued', 'plain'],

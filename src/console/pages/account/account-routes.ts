@@ -1,3 +1,4 @@
+import { KINDS, WITH_REASON } from './movement-kinds.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
@@ -229,21 +230,6 @@ interface MovementsDeps {
     limit: number,
   ) => Promise<readonly TransferRecord[]>;
 }
-
-/** The kind of a movement, by its id, or by the part of it before the first colon. */
-const KINDS: Readonly<Record<string, string>> = {
-  credit: 'credit',
-  debit: 'debit',
-  refund: 'refund',
-  close: 'closing',
-  deposit: 'deposit',
-  'deposit-given': 'deposit',
-  withdrawal: 'withdrawal',
-  'withdrawal-back': 'withdrawal_returned',
-  'development-play-money': 'play_money',
-};
-/** Of these kinds the operator wrote the text for the owner of the account. */
-const WITH_REASON = new Set(['debit', 'refund', 'closing']);
 
 const movementSchema = titled(
   'Movement',

@@ -56,7 +56,11 @@ const approvalSchema = titled(
     tool: { type: ['string', 'null'] },
     highest_cost_usd: { type: 'string', description: 'The most that the call can cost, at a price that is fixed.' },
     digest: { type: 'string', description: 'SHA-256 of the request: a repeat has the same.' },
-    preview: { type: 'string', description: 'The beginning of the request: at most 2,000 characters.' },
+    preview: {
+      type: 'string',
+      description:
+        'The first 2,000 characters of the request, with unprintable ones as `\\u{…}`, and how much more there is.',
+    },
     key: objectOf({
       hash: { type: 'string', description: 'The API key that asks.' },
       name: { type: ['string', 'null'], description: 'null if the key was deleted.' },

@@ -129,13 +129,14 @@ export async function findGenerations(
 }
 
 /** Later than every call, and small enough for both engines. */
-const LATEST = 8_640_000_000_000_000;
+export const LATEST = 8_640_000_000_000_000;
 
 type Place = LocksQuery['before'];
 
-const writeCursor = ({ at, id }: Place): string => Buffer.from(`${at} ${id}`).toString('base64url');
+export const writeCursor = ({ at, id }: Place): string => Buffer.from(`${at} ${id}`).toString('base64url');
 
-function readCursor(text: string): Place {
+/** Throws GatewayError `invalid_request` for a text that is not of `writeCursor`. */
+export function readCursor(text: string): Place {
   const [, at = '', id = ''] = /^(\d{1,16}) ([!-~]{0,128})$/.exec(Buffer.from(text, 'base64url').toString()) ?? [];
   if (at === '')
     throw new GatewayError('invalid_request', 'cursor must be the next_cursor of a page of this list', {

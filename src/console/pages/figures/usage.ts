@@ -11,9 +11,11 @@ import {
   daysOf,
   type DayRange,
   findUsage,
+  findZonedUsage,
   periodOf,
   PERIODS,
   USAGE_GROUPS,
+  UTC,
   USAGE_ROWS_MAX,
   type UsageGroup,
   type UsageQuery,
@@ -22,6 +24,7 @@ import {
 } from '#analytics';
 import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
+import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
 import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
@@ -30,7 +33,7 @@ import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
 export interface UsageDeps {
   readonly keys: Pick<KeyStore, 'list'>;
-  readonly database: Pick<Database, 'snapshot'>;
+  readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly catalog: Pick<Catalog, 'offers'>;
   readonly now: () => number;
 }
@@ -44,6 +47,7 @@ export interface UsageParams {
   readonly provider?: string;
   readonly primitive?: string;
   readonly format: 'json' | 'csv';
+  readonly time_zone?: string;
 }
 
 export const KEY_HASH = {
@@ -69,6 +73,7 @@ export const usageQuerySchema = {
     provider: { ...name, description: 'Only calls that this provider served, by its id.' },
     primitive: { type: 'string', enum: PRIMITIVES },
     format: formatSchema,
+    time_zone: timeZoneSchema,
   },
 } as const;
 
@@ -82,10 +87,13 @@ export async function answerUsage(
   { key, ...query }: UsageParams,
   reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
 ) {
-  const range = parseDayRange(query, deps.now());
+  const zone = parseTimeZone(query.time_zone);
+  const range = parseDayRange(query, deps.now(), zone);
+  if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { groups, tag } = readGroups(query.group_by);
   const { model, provider, primitive } = query;
-  const { rows, asOf } = await readUsage(deps, { account, range, groups, tag, model, provider, primitive, key });
+  const question = { account, range, groups, tag, model, provider, primitive, key };
+  const { rows, asOf } = await readUsage(deps, question, zone);
   const data = viewUsage(rows, range, { groups, tag }, await namesOf(deps, account, groups));
   if (query.format === 'csv')
     return reply
@@ -127,8 +135,16 @@ function readGroups(text: string): ReadGroups {
   return { groups, tag: tags[0]?.slice(TAG.length) };
 }
 
-export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery) {
-  const usage = await database.snapshot((query) => findUsage(query, usageQuery));
+export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery, zone = UTC) {
+  const usage = await database.snapshot((query) =>
+    zone === UTC ? findUsage(query, usageQuery) : findZonedUsage(query, usageQuery, zone),
+  );
+  if (usage === 'many')
+    throw new GatewayError(
+      'unprocessable',
+      `These days have too many calls to be added up in ${zone.name}. Request fewer days, or days of UTC`,
+      { param: 'time_zone' },
+    );
   if (usage !== null) return usage;
   throw new GatewayError(
     'invalid_request',

@@ -58,12 +58,14 @@ export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
 
 /**
  * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
- * are signed in there (`web/src/api/session.ts`).
+ * are signed in there (`web/src/api/session.ts`). On the front page Ctrl-K opens the search of the web pages.
  */
 const FIRST_SCRIPT =
   'const page = document.documentElement.dataset;' +
   "const theme = localStorage.getItem('tollgate.theme'); if (theme === 'light' || theme === 'dark') page.theme = theme;" +
-  "if (localStorage.getItem('tollgate.signed-in') !== null) page.signedIn = '';";
+  "if (localStorage.getItem('tollgate.signed-in') !== null) page.signedIn = '';" +
+  "if (location.pathname === '/') addEventListener('keydown', (event) => { if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;" +
+  " event.preventDefault(); location.assign('/marketplace#search'); });";
 
 /** The icon: a barrier on its post. */
 export const ICON =

@@ -51,7 +51,7 @@ const frame = (guide: Guide, { title, version, here, body }: PageFrame): string 
 <a class="to" href="/marketplace">Marketplace</a>
 <search class="search" hidden>
 <label class="seen-not" for="query">Search the guide</label>
-<input id="query" type="search" placeholder="Search the guide" autocomplete="off" spellcheck="false" aria-keyshortcuts="/">
+<input id="query" type="search" placeholder="Search the guide (Ctrl K)" autocomplete="off" spellcheck="false" aria-keyshortcuts="/ Control+K">
 <div class="found" hidden><p role="status"></p><ul></ul></div>
 </search>
 </div></header>

@@ -19,7 +19,7 @@ const STATES: Readonly<Record<Gateway['state'], readonly [text: string, tone: 'g
   silent: ['silent', 'bad'],
 };
 
-export function GatewayBadge({ of: { state } }: { readonly of: Gateway }): ReactNode {
+function GatewayBadge({ of: { state } }: { readonly of: Gateway }): ReactNode {
   const [text, tone] = STATES[state];
   return <Badge tone={tone}>{text}</Badge>;
 }

@@ -100,7 +100,7 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
 
 const SHOWN_ALERTS = 5;
 
-/** What somebody should look at. Nothing if all is well. */
+/** Alerts and gateways that somebody should look at. Nothing if all is well. */
 function Warnings({ overview: { alerts, gateways } }: { readonly overview: Overview }): ReactNode {
   const broken = gateways.filter(({ state }) => state === 'not_ready' || state === 'silent');
   if (alerts.length === 0 && broken.length === 0) return null;

@@ -41,7 +41,7 @@ export function Margin({ micro }: { readonly micro: number }): ReactNode {
 type MarginSums = Pick<Sums, 'margin_micro_usd' | 'cost_micro_usd' | 'unknown_cost_micro_usdc'>;
 
 /** The margin of sums; in words where no cost is known. */
-export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
+function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
   const { margin_micro_usd: margin, cost_micro_usd: cost, unknown_cost_micro_usdc: unknown } = sums;
   if (unknown > 0 && cost === 0) return <span className="text-sm text-soft">no cost set</span>;
   return <Margin micro={margin} />;
@@ -90,7 +90,7 @@ export const MARGIN_COLUMN: Column<MarginSums> = {
   cell: (row) => <MarginOf sums={row} />,
 };
 
-/** What the causes of failed calls mean, for those that operators see often. */
+/** The causes of failed calls in words, for those that operators see often. */
 const CAUSES: Readonly<Record<string, string>> = {
   provider_unavailable: 'No provider answered',
   provider_error: 'The provider answered with an error',
@@ -109,7 +109,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 /** A cause in words, with its code. */
-export function Cause({ code }: { readonly code: string }): ReactNode {
+function Cause({ code }: { readonly code: string }): ReactNode {
   const words = CAUSES[code];
   return (
     <>

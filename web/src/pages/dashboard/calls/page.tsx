@@ -87,7 +87,7 @@ const OUTCOME_OPTIONS = [
   { value: '', text: 'All' },
   { value: 'state:held', text: 'Not over yet' },
   { value: 'complete', text: 'Complete' },
-  { value: 'free', text: 'Failed, free' },
+  { value: 'free', text: 'Failed, as its service says' },
   { value: 'failed', text: 'Failed' },
   { value: 'cut', text: 'Cut' },
   { value: 'cancelled', text: 'Cancelled' },
