@@ -91,7 +91,8 @@ async function openWatch(
   const loss = remembered === null ? null : await lossOf(database, remembered);
   if (loss !== null) throw new JournalLost(`${loss}\nRestore the newest copy of the database.\n${ACCEPT}`);
   // The next start may know only one of two seeds.
-  if (remembered !== null && config.secondIdentitySeed !== null) await file.write(remembered, Date.parse(remembered.at));
+  if (remembered !== null && config.secondIdentitySeed !== null)
+    await file.write(remembered, Date.parse(remembered.at));
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },
