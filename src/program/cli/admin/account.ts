@@ -1,17 +1,15 @@
 import { Command, Option } from 'commander';
 import {
   accountPath,
-  usd,
   administer,
   listAll,
-  refuseBadAmount,
   RefusedRequest,
   withAdminOptions,
   type AdminClient,
   type AdminFlags,
   referenceOr,
 } from './admin-client.ts';
-import { CliError, painter, table, type Paint, facts } from '../terminal.ts';
+import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
 
 interface Credit {

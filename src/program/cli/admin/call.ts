@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { accountId, administer, refuseBadAmount, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { facts, painter, type Paint } from '../terminal.ts';
+import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { facts, painter, type Paint, refuseBadAmount, usd } from '../terminal.ts';
 
 /** A call in the form of the admin API. */
 interface Call {

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { painter, table } from '../terminal.ts';
+import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, usd } from '../terminal.ts';
 
 /** A call in the list of the admin API. */
 interface Call {
