@@ -228,7 +228,7 @@ async function findOfRequest(id: string, requestId: string | undefined, deps: Ad
     );
   const { account } = await findAccount(requestId, deps);
   const view = (record: LockRecord) => viewCall(record, deps.networks);
-  const { data, next_cursor: rest } = await findGenerations(deps.findLocks, view, account, { request: id, limit: 1 });
+  const { data, next_cursor: rest } = await findGenerations(deps, view, account, { request: id, limit: 1 });
   const record = data.length === 0 ? null : await deps.ledger.find(data[0]!.id);
   if (record !== null) return record;
   const where = rest === null ? 'No call of this account' : 'None of the last 10,000 calls of this account';

@@ -12,6 +12,8 @@ interface Call {
   readonly tool: string | null;
   readonly provider_name: string | null;
   readonly cost_micro_usdc: number;
+  /** Absent without a refund. */
+  readonly refunded_micro_usdc?: number;
   readonly status: number | null;
   readonly error: string | null;
 }
@@ -27,6 +29,11 @@ interface CallsFlags extends AdminFlags {
 /** The most calls of a page of the admin API. */
 const PAGE = 100;
 const ERROR_CHARS = 60;
+
+function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
+  const end = `${status ?? state} ${outcome ?? ''}`.trim();
+  return refunded === undefined ? end : `${end}, refunded ${usd(refunded)}`;
+}
 
 /** `tollgate calls`: what an account called, the newest first. */
 export function callsCommand(): Command {
@@ -68,7 +75,7 @@ export function callsCommand(): Command {
                 [call.service, call.tool].filter((part) => part !== null).join(' '),
                 call.provider_name ?? '',
                 usd(call.cost_micro_usdc),
-                call.state === 'held' ? 'runs' : `${call.status ?? call.state} ${call.outcome ?? ''}`.trim(),
+                call.state === 'held' ? 'runs' : endOf(call),
                 (call.error ?? '').slice(0, ERROR_CHARS),
               ]),
               paint,
