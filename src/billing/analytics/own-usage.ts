@@ -3,7 +3,7 @@ import { DAY_MS, dateOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
 /** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */
-export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'provider', 'primitive'] as const;
+export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'member', 'provider', 'primitive'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 const MONDAY = 4;
@@ -26,7 +26,7 @@ export interface UsageQuery {
   readonly account: string;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
-  /** Also grouped by the values of this tag. */
+  /** Also grouped by the values of this tag. MEMBER_TAG, if `member` is in the groups. */
   readonly tag?: string | undefined;
   /** Filters. A missing filter accepts all rows. */
   readonly model?: string | undefined;
@@ -56,7 +56,7 @@ export interface UsageRow extends UsageSums {
   readonly key: string;
   readonly provider: string;
   readonly primitive: string;
-  /** The value of the tag of the question; empty for calls without it. */
+  /** The value of the tag of the question, or the member; empty for calls without it. */
   readonly tag: string;
 }
 

@@ -33,6 +33,7 @@ export {
   type MinuteRates,
   anonymousAt,
   countedByTags,
+  memberOf,
   isDevelopment,
   letAct,
   mayAsk,
