@@ -67,6 +67,7 @@ export function randomOf(seed: number): () => number {
 }
 
 const HOUR_MS = 3_600_000;
+const PRIMITIVES = ['model', 'tool', 'agent', 'image', 'video'] as const;
 const DEEDS: readonly Deed[] = ['complete', 'complete', 'complete', 'over', 'error', 'no-usage', 'slow'];
 const [LOCKS, TRANSFERS] = [adHoc('SELECT * FROM locks'), adHoc('SELECT * FROM transfers')];
 const END = Date.parse('2026-11-30T20:00:00Z');
@@ -163,7 +164,8 @@ export async function liveThreeMonths(
   const peerCall = async (deed: Deed, leaves: boolean) => {
     count += 1;
     const text = `${deed} ${count}`;
-    const door = pick(ENDPOINTS);
+    const primitive = pick(PRIMITIVES);
+    const door = pick(ENDPOINTS.filter((each) => each.primitive === primitive));
     const leaving = new AbortController();
     const came = peers.came(text);
     const calling = door
