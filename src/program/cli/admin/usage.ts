@@ -112,7 +112,7 @@ export function usageCommand(): Command {
       .argument('<account>', 'its name or id')
       .option(
         '--group-by <groups>',
-        'day, week or month; model, key, provider, primitive, tag:<name>; with commas',
+        'day, week or month; model, key, member, provider, primitive, tag:<name>; with commas',
         'day',
       )
       .option('--from <date>', 'the first day, such as 2026-10-01')
