@@ -85,6 +85,7 @@ export async function mountAdministration(
     ...parts,
     gate,
     consumers,
+    log,
     endCall: protocols.endCall.anywhere,
   });
   const payouts = createPayouts(database, ledger);

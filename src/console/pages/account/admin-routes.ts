@@ -24,7 +24,7 @@ import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './oper
 import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
-import { addAdminStatesRoutes } from './admin-states-routes.ts';
+import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
 import { labelTaken, readLabel } from './label.ts';
@@ -33,7 +33,14 @@ import { viewCall } from './generation-view.ts';
 import { findGenerations } from './generations.ts';
 
 interface AdminDeps
-  extends AdminCallDeps, Pick<EndCallDeps, 'endCall'>, RefundDeps, AdminKeysDeps, MembersDeps, OperatorTransferDeps {
+  extends
+    AdminCallDeps,
+    Pick<EndCallDeps, 'endCall'>,
+    RefundDeps,
+    AdminKeysDeps,
+    MembersDeps,
+    OperatorTransferDeps,
+    LabelDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
