@@ -25,7 +25,7 @@ import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
-import { addAdminStatesRoutes } from './admin-states-routes.ts';
+import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
 import { labelTaken, readLabel } from './label.ts';
@@ -41,7 +41,8 @@ interface AdminDeps
     RefundDeps,
     AdminKeysDeps,
     MembersDeps,
-    OperatorTransferDeps {
+    OperatorTransferDeps,
+    LabelDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
