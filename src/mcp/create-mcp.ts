@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { createKeepAlive } from '#http';
-import { createSeals, printable } from '#security';
+import { createSeals, printable, type SealSecret } from '#security';
 import type { Access } from '#accounts';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
@@ -73,7 +73,7 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   /** The streams that each account listens on, over all protocols. Default: those of MCP alone. */
   readonly listeners?: Counter;
   /** Seals the states that clients carry. All gateways of one installation share it. */
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   readonly version: string;
   readonly now: () => number;
   /** Milliseconds of a monotonic clock. */
