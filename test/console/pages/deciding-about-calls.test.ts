@@ -72,7 +72,7 @@ test('a person sees who asks for what at which price, accepts one and refuses th
   // The link names one, and it comes first.
   const [first, second] = [page.locator('main li').first(), page.locator('main li').last()];
   await first.getByText('hello first \\u{202e} one').waitFor();
-  await first.getByText('a program on your machine', { exact: true }).waitFor();
+  await first.getByText('(a program on your machine)').waitFor();
   await first.locator('bdi').waitFor();
   await pageHolds(visitor);
 

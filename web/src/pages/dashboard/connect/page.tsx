@@ -17,7 +17,7 @@ export default function ConnectPage(): ReactNode {
   return (
     <Frame
       title="Connect"
-      lead="An assistant or an editor needs no key, only this address. Then it asks you on a page here."
+      lead="An assistant or an editor needs no key, only an address. It then asks you on a page of this gateway."
     >
       {() =>
         BOOT.authorization ? (
@@ -93,7 +93,7 @@ function SignedInPrograms(): ReactNode {
           {programs.map((program) => (
             <li key={program.hash} className="flex flex-wrap items-baseline gap-x-2.5">
               <bdi className="font-medium break-words">{program.label}</bdi>
-              <span className="text-sm break-all text-soft">{program.client}</span>
+              <span className="text-sm wrap-anywhere text-soft">{program.client}</span>
               <span className="text-sm text-soft sm:ml-auto">
                 <Time at={program.created_at} />
               </span>

@@ -78,7 +78,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
             {key.client !== null && (
               <>
                 {', '}
-                <span className="break-all">{key.client}</span>
+                <span className="wrap-anywhere">{key.client}</span>
               </>
             )}
           </p>
