@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { compare, type OwnRow } from '../../../../src/program/cli/reconcile/compare.ts';
+import { compare, type Comparison, type OwnRow } from '../../../../src/program/cli/reconcile/compare.ts';
 import { explain } from '../../../../src/program/cli/reconcile/explain.ts';
 import { readExport } from '../../../../src/program/cli/reconcile/read-export.ts';
 import { atThisLoad } from '../../../support/at-this-load.ts';
@@ -213,30 +213,34 @@ it.each(Array.from({ length: TRIALS }, (_, trial) => [trial]))(
     expect(Object.fromEntries(differences)).toEqual(Object.fromEntries([...planted].filter(isDifferent)));
 
     /* And every reason, and no other. */
-    const total = (name: keyof Figures) => [...planted.values()].reduce((sum, each) => sum + each[name], 0);
     const kinds = new Set(explain(comparison, null, dateOf(FIRST)).map(({ kind }) => kind));
-    const expected = new Set<string>();
-    if (broken > 0) expected.add('broken');
-    for (const fault of ['free', 'claims', 'cached', 'reasoning'] as const) if (faults.has(fault)) expected.add(fault);
-    if (faults.has('foreign')) expected.add('not_ours');
-    if (total('requests') !== 0) expected.add('requests');
-    const { requests, prompt, completion } = [...planted]
-      .filter(([key]) => key.endsWith(model))
-      .reduce(
-        (sum, [, each]) => ({
-          ...sum,
-          requests: sum.requests + each.requests,
-          prompt: sum.prompt + each.prompt,
-          completion: sum.completion + each.completion,
-        }),
-        NONE,
-      );
-    const agrees = requests === 0 && prompt === 0 && completion === 0;
-    const { billed, settled } = comparison.totals;
-    if (withCosts && billed!.cost !== settled!.cost) expected.add('rounding');
-    // With costs to compare, rounding makes a difference of the model, too.
-    const isEven = comparison.models.every((each) => each.billed?.cost === each.settled?.cost);
-    if (faults.has('midnight') && agrees && (!withCosts || isEven)) expected.add('neighbouring_days');
-    expect(kinds).toEqual(expected);
+    expect(kinds).toEqual(expectedKinds(comparison, { planted, faults, broken, model, withCosts }));
   },
 );
+
+interface Plan {
+  readonly planted: Book;
+  readonly faults: ReadonlySet<Fault>;
+  readonly broken: number;
+  readonly model: string;
+  readonly withCosts: boolean;
+}
+
+function expectedKinds(
+  { models, totals: { billed, settled } }: Comparison,
+  { planted, faults, broken, model, withCosts }: Plan,
+): ReadonlySet<string> {
+  const more = (name: keyof Figures, of = '') =>
+    [...planted].reduce((sum, [key, each]) => sum + (key.endsWith(of) ? each[name] : 0), 0);
+  const expected = new Set<string>();
+  if (broken > 0) expected.add('broken');
+  for (const fault of ['free', 'claims', 'cached', 'reasoning'] as const) if (faults.has(fault)) expected.add(fault);
+  if (faults.has('foreign')) expected.add('not_ours');
+  if (more('requests') !== 0) expected.add('requests');
+  if (withCosts && billed!.cost !== settled!.cost) expected.add('rounding');
+  const agrees = (['requests', 'prompt', 'completion'] as const).every((name) => more(name, model) === 0);
+  // With costs to compare, rounding makes a difference of the model, too.
+  const isEven = !withCosts || models.every((each) => each.billed?.cost === each.settled?.cost);
+  if (faults.has('midnight') && agrees && isEven) expected.add('neighbouring_days');
+  return expected;
+}
