@@ -23,6 +23,7 @@ interface CallsFlags extends AdminFlags {
   readonly from?: string;
   readonly to?: string;
   readonly state?: string;
+  readonly failed?: boolean;
   readonly limit?: string;
 }
 
@@ -49,15 +50,24 @@ export function callsCommand(): Command {
       .addOption(
         new Option('--state <state>', 'only calls in this state').choices(['held', 'settled', 'released', 'expired']),
       )
+      .option('--failed', 'only calls that failed, whatever their state')
       .option('--limit <calls>', 'at most so many', '50'),
-  ).action((name: string, { service, from, to, state, limit = '50', ...flags }: CallsFlags) =>
+  ).action((name: string, { service, from, to, state, failed, limit = '50', ...flags }: CallsFlags) =>
     administer(flags, {
       async run(admin) {
         const calls: Call[] = [];
         const most = Number(limit);
         let cursor: string | null | undefined;
         while (calls.length < most && cursor !== null) {
-          const query = queryOf({ service, from, to, state, cursor, limit: `${Math.min(PAGE, most - calls.length)}` });
+          const query = queryOf({
+            service,
+            from,
+            to,
+            state,
+            failed: failed === true ? 'true' : undefined,
+            cursor,
+            limit: `${Math.min(PAGE, most - calls.length)}`,
+          });
           const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
           calls.push(...(page.data as Call[]));
           cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
