@@ -32,7 +32,7 @@ interface ImageOptions {
 }
 
 /** What Node needs of a system, and a shell for people who look into a container. */
-const SYSTEM = ['libc6', 'libgcc-s1', 'libstdc++6', 'busybox-static'];
+const SYSTEM = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1', 'busybox-static'];
 const COMMANDS = ['sh', 'cat', 'env', 'find', 'id', 'ls', 'ps', 'wget'];
 const USER = 1000;
 const HEALTH =
@@ -132,7 +132,10 @@ function stageSystem(work: string): { readonly root: string; readonly packages: 
   const [debs, root] = [join(work, 'debs'), join(work, 'system')];
   for (const folder of [debs, root]) mkdirSync(folder);
   const download = (...names: readonly string[]) =>
-    execFileSync('apt-get', ['download', ...names], { cwd: debs, stdio: ['ignore', 'ignore', 'inherit'] });
+    execFileSync('apt-get', ['--option', 'APT::Sandbox::User=root', 'download', ...names], {
+      cwd: debs,
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
   download(...SYSTEM);
   const gcc = join(
     debs,
@@ -191,7 +194,7 @@ function systemLayer(root: string, work: string): string {
 }
 
 function programLayer({ program, work }: ImageOptions): string {
-  const [root, tar] = [join(work, 'program'), join(work, 'program.tar')];
+  const [root, tar] = [join(work, 'layer'), join(work, 'layer.tar')];
   const home = join(root, 'opt/tollgate/lib/node_modules/tollgate');
   cpSync(program, home, { recursive: true, verbatimSymlinks: true, filter: (path) => path !== join(program, 'node') });
   const bin = join(root, 'usr/local/bin');

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { constants, gzipSync } from 'node:zlib';
+import { gzipSync } from 'node:zlib';
 
 /** Owner and rights of the entries. Default: root, with the rights of the files. */
 interface Owner {
@@ -20,7 +20,7 @@ export function packTar(folder: string, names: readonly string[], file: string, 
   execFileSync('tar', [how, ...always, `--mode=${mode}`, `--file=${file}`, `--directory=${folder}`, '--', ...names]);
 }
 
-export const gzipped = (bytes: Uint8Array): Buffer => gzipSync(bytes, { level: constants.Z_BEST_COMPRESSION });
+export const gzipped = (bytes: Uint8Array): Buffer => gzipSync(bytes);
 
 export const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
