@@ -131,11 +131,7 @@ const json = (value: object): Buffer => Buffer.from(JSON.stringify(value));
 function stageSystem(work: string): { readonly root: string; readonly packages: readonly SystemPackage[] } {
   const [debs, root] = [join(work, 'debs'), join(work, 'system')];
   for (const folder of [debs, root]) mkdirSync(folder);
-  const download = (...names: readonly string[]) =>
-    execFileSync('apt-get', ['--option', 'APT::Sandbox::User=root', 'download', ...names], {
-      cwd: debs,
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
+  const download = downloader(work, debs);
   download(...SYSTEM);
   const gcc = join(
     debs,
@@ -164,6 +160,24 @@ function stageSystem(work: string): { readonly root: string; readonly packages: 
     writeFileSync(join(root, 'etc', name), text);
   }
   return { root, packages };
+}
+
+/** Downloads packages of Debian: by the lists of this machine, or by fresh ones if it has none, or old ones. */
+function downloader(work: string, debs: string): (...names: readonly string[]) => void {
+  const [lists, cache] = [join(work, 'lists'), join(work, 'cache')];
+  const own = [`--option=Dir::State::lists=${lists}`, `--option=Dir::Cache=${cache}`];
+  const apt = (options: readonly string[], ...args: readonly string[]) =>
+    execFileSync('apt-get', ['--option=APT::Sandbox::User=root', ...options, ...args], { cwd: debs, stdio: 'pipe' });
+  return (...names) => {
+    try {
+      apt([], 'download', ...names);
+    } catch {
+      mkdirSync(join(lists, 'partial'), { recursive: true });
+      mkdirSync(join(cache, 'archives/partial'), { recursive: true });
+      apt(own, 'update');
+      apt(own, 'download', ...names);
+    }
+  };
 }
 
 function copyLicence(root: string, name: string): void {
