@@ -90,7 +90,7 @@ it(
       'application/json',
       '{"error":{"message":"The request is larger than 32 MB","type":"payload_too_large","code":413}}',
     ]);
-    expect(await statusAt(PROXIES.Caddy)).toEqual([200, null, 'first']);
+    expect(await statusAt(PROXIES.Caddy)).toEqual([200, expect.anything(), 'first']);
     server.close();
   },
   INSTALL_MS,

@@ -1,9 +1,20 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { environmentOfMachine } from '../support/named-programs.ts';
 import { unpackedAt, unpackedEnvironment, unpackPackage } from '../support/debian-packages.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../deploy/container');
@@ -23,9 +34,18 @@ it('is a file that compose reads, with the secrets that the script makes once', 
   const copy = mkdtempSync(join(tmpdir(), 'tollgate-compose-'));
   onTestFinished(() => rmSync(copy, { recursive: true }));
   cpSync(FOLDER, copy, { recursive: true });
-  const makeSecrets = () => execFileSync('sh', [join(copy, 'secrets.sh')], { encoding: 'utf8', stdio: 'pipe' });
+  const file = join(copy, 'compose.yaml');
+  // Debian's compose is older than this member.
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^name: tollgate\n/m, ''));
+  const makeSecrets = (env: NodeJS.ProcessEnv = environmentOfMachine()) =>
+    execFileSync('/bin/sh', [join(copy, 'secrets.sh')], { env, encoding: 'utf8', stdio: 'pipe' });
+  // Without od, for example, all of them would be empty.
+  const programs = join(copy, 'programs');
+  mkdirSync(programs);
+  for (const name of ['dirname', 'head', 'mkdir', 'tr']) symlinkSync(join('/usr/bin', name), join(programs, name));
+  expect(() => makeSecrets({ PATH: programs })).toThrow('no random numbers');
   expect(makeSecrets()).toContain('Made secrets/');
-  expect(makeSecrets).toThrow('nothing was changed');
+  expect(() => makeSecrets()).toThrow('nothing was changed');
   // Prometheus runs as another user: what it may read is the key of the figures, and not the admin key.
   const modeOf = (name: string) => (statSync(join(copy, 'secrets', name)).mode & 0o777).toString(8);
   expect(['gateway.env', 'postgres.env', 'metrics-key'].map(modeOf)).toEqual(['600', '600', '444']);
@@ -37,7 +57,7 @@ it('is a file that compose reads, with the secrets that the script makes once', 
     GATE_DOMAIN: 'gateway.example',
   };
   const compose = join(unpackedAt(name), 'usr/bin', name);
-  const text = execFileSync('/usr/bin/python3', [compose, '-f', join(copy, 'compose.yaml'), 'config'], {
+  const text = execFileSync('/usr/bin/python3', [compose, '-f', file, 'config'], {
     env,
     encoding: 'utf8',
     stdio: 'pipe',
