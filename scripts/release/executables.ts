@@ -45,7 +45,7 @@ function headOf({ command, version, node }: Payload, digest: string): string {
 set -eu
 parent=\${TOLLGATE_UNPACK:-\${XDG_CACHE_HOME:-\${HOME:-}/.cache}/tollgate}
 case $parent in
-/.cache/tollgate)
+/.cache/tollgate | //.cache/tollgate)
   echo "${command}: set TOLLGATE_UNPACK to a folder of your own: this user has no home" >&2
   exit 1
   ;;
