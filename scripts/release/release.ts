@@ -7,9 +7,10 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Bundle, GATEWAY } from './bundle.ts';
 import { packageManifest, readManifest } from './manifest.ts';
-import { type Parts, partsOf } from './parts.ts';
+import { type Parts, partsOf, withoutChance } from './parts.ts';
 import { PROVIDER_NAME, stageProvider } from './provider-package.ts';
-import { installedIn, pruneModules, versioned, versionsOf } from './prune-modules.ts';
+import { installedIn, pruneFiles, pruneModules, versioned, versionsOf } from './prune-modules.ts';
+import { reachedFiles } from './reached-files.ts';
 import { COMMIT_FILE } from '../../src/foundation/version.ts';
 import { stageSources } from './stage-sources.ts';
 
@@ -52,7 +53,10 @@ step('web pages', () => {
   run(process.execPath, [join(CHECKOUT, 'web', 'build.mjs'), join(STAGE, 'dist', 'web')], CHECKOUT);
   return 'dist/web';
 });
-step('packages', () => `${(installPackages() / 1e6).toFixed(0)} MB, without what no program reads`);
+step('packages', installPackages);
+const reached = await reachedFiles(STAGE, bundle.loads);
+step('reached', () => `${(pruneFiles(join(STAGE, 'node_modules'), reached) / 1e6).toFixed(1)} MB of the packages`);
+step('loads', loadAll);
 step('tarball', () => pack(STAGE, manifest.name));
 step("provider's", () => pack(PROVIDER_STAGE, PROVIDER_NAME));
 step('lists of parts', writeParts);
@@ -110,19 +114,30 @@ function copyRest(): string {
 }
 
 /** Installs the production packages of the lock file, and keeps those that the bundle needs beside it. */
-function installPackages(): number {
+function installPackages(): string {
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     copyFileSync(join(CHECKOUT, name), join(STAGE, name));
   run('npm', ['ci', '--omit=dev', '--no-audit', '--no-fund'], STAGE);
   const modules = join(STAGE, 'node_modules');
-  const bytes = pruneModules(modules, bundle.external);
+  pruneModules(modules, bundle.external);
   rmSync(join(STAGE, 'package-lock.json'));
   rmSync(join(STAGE, '.npmrc'));
   writeFileSync(
     join(STAGE, 'package.json'),
     `${JSON.stringify(packageManifest(manifest, versionsOf(modules, bundle.external)), null, 2)}\n`,
   );
-  return bytes;
+  return `${installedIn(modules).length} packages`;
+}
+
+/** Loads all that the bundle may ever load, so a file that was deleted but is needed ends the release. */
+function loadAll(): string {
+  const loads = bundle.loads.filter(({ specifier }) => !specifier.includes('${'));
+  const program = `import { createRequire } from 'node:module';
+const require = createRequire(process.cwd() + '/');
+for (const { by, specifier } of ${JSON.stringify(loads)}) by === 'require' ? require(specifier) : await import(specifier);
+process.exit(0);`;
+  run(process.execPath, ['--input-type=module', '--eval', program], STAGE);
+  return `${loads.length} modules of packages load`;
 }
 
 function pack(folder: string, name: string): string {
@@ -135,7 +150,7 @@ function writeParts(): string {
   const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], CHECKOUT);
   const all = JSON.parse(told) as Parts;
   const write = (name: string, packages: readonly string[]) => {
-    const parts = partsOf(all, name, packages);
+    const parts = withoutChance(partsOf(all, name, packages));
     writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
     return parts.components.length;
   };

@@ -44,3 +44,10 @@ export const jsonOrCsv = (description: string, schema: object) => ({
     'text/csv': { schema: { type: 'string', description: 'RFC 4180, with a line of names.' } },
   },
 });
+
+/**
+ * A line of a file for programs: a text is as it is, also if a spreadsheet takes it for a formula. null is an empty
+ * cell.
+ */
+export const focusLine = (cells: readonly (string | null)[]): string =>
+  `${cells.map((cell) => (cell !== null && QUOTED.test(cell) ? `"${cell.replaceAll('"', '""')}"` : (cell ?? ''))).join(',')}\r\n`;

@@ -84,7 +84,7 @@ export async function mountFigures({ foundation, access, calls }: Phases, { roll
   const pages = createFigurePages(database, rollUp);
   const figures = {
     publicFigures: publicFiguresRoutes({ config, pages, database, catalog, now }),
-    ownFigures: ownFiguresRoutes({ admit, keys, database, catalog, now }),
+    ownFigures: ownFiguresRoutes({ admit, keys, database, catalog, now, publicUrl: config.publicUrl }),
   };
   await mount(server, figures, API);
 }

@@ -8,10 +8,12 @@ import { auditCommand } from './admin/audit.ts';
 import { callCommand } from './admin/call.ts';
 import { configCommand } from './config.ts';
 import { connectCommand } from './connect.ts';
+import { identityCommand } from './admin/identity.ts';
 import { keyCommand } from './admin/key.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { modelsCommand } from './models/models.ts';
 import { OWN_NAME, START } from './command-line.ts';
+import { ownCommands } from './provider/own-commands.ts';
 import { provideCommand } from './provider/provide.ts';
 import { providerCommand } from './admin/provider.ts';
 import { reconcileCommand } from './admin/reconcile.ts';
@@ -19,8 +21,9 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
-import { statusCommand } from './admin/status.ts';
+import { servicesCommand, statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
+import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
 import { readBuild } from '../../foundation/version.ts';
 
@@ -51,14 +54,18 @@ export function createProgram(): Command {
     .addCommand(configCommand())
     .addCommand(modelsCommand())
     .addCommand(reloadCommand())
-    .addCommand(provideCommand(NAME))
+    .addCommand(ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)))
     .addCommand(accountCommand())
     .addCommand(providerCommand())
+    .addCommand(identityCommand())
     .addCommand(keyCommand())
     .addCommand(callCommand())
     .addCommand(callsCommand())
     .addCommand(usageCommand())
+    .addCommand(statementCommand())
+    .addCommand(focusCommand())
     .addCommand(statusCommand())
+    .addCommand(servicesCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

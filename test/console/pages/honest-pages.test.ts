@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser } from '../../support/browser.ts';
 import { until } from '../../support/cluster.ts';
 import { ask, MODEL, modelBlock, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
-import { pageHolds } from './page-holds.ts';
+import { looksRight, pageHolds } from './page-holds.ts';
 
 // What the pages say must be true: about services that nobody has tried, about a gateway that is away, about addresses
 // that do not exist.
@@ -183,9 +183,13 @@ test('the services of a key are chosen from those of the gateway', async () => {
 test('nothing but the page itself is printed', async () => {
   const visitor = await browser.visit({ origin: spine.origin });
   const { page } = visitor;
-  await page.goto('/dashboard/activity');
+  await page.goto('/dashboard/statement');
   await page.getByRole('navigation', { name: 'Account' }).waitFor();
+  await page.getByRole('table').getByText(`× ${MODEL}`).first().waitFor();
+  await looksRight(visitor);
   await page.emulateMedia({ media: 'print' });
+  expect(await page.getByRole('combobox').count()).toBe(0);
+  expect(await page.getByRole('table').isVisible()).toBe(true);
   for (const name of ['Account', 'Main']) expect(await page.getByRole('navigation', { name }).count(), name).toBe(0);
   expect(await page.getByRole('heading', { level: 1 }).isVisible()).toBe(true);
   await visitor.close();

@@ -34,8 +34,16 @@ it.each(ENGINES)('old calls of a gateway on %s are archived, proved and found', 
   await call.text();
   const id = call.headers.get('x-generation-id')!;
   const receipt = call.headers.get('x-receipt');
+  const refunded = await old.post('/chat/completions', ask('hello'));
+  await refunded.text();
+  const refundedId = refunded.headers.get('x-generation-id')!;
   await old.quiet();
   await old.stop();
+  const refund = async (call: string, ...more: readonly string[]) => {
+    const { code, output, stdout } = await place.run(['call', 'refund', call, '--reason', 'late', ...more], env);
+    return { code, text: code === 0 ? stdout : output };
+  };
+  expect((await refund(refundedId, '--usd', '0.000001')).code).toBe(0);
 
   const dry = await place.run(['archive', '--before', dateOf(60), '--dry-run'], env);
   expect(dry).toMatchObject({ code: 0 });
@@ -61,7 +69,7 @@ it.each(ENGINES)('old calls of a gateway on %s are archived, proved and found', 
   const elsewhere = { TOLLGATE_DATA: join(place.dir, 'nothing') };
   const proved = await place.run(['archive', 'verify', file], elsewhere);
   expect(proved).toMatchObject({ code: 0 });
-  expect(proved.stdout).toMatch(/calls +1, each as the journal says/);
+  expect(proved.stdout).toMatch(/calls +2, each as the journal says/);
   const kid = /signed by +(\S+)/.exec(proved.stdout)![1]!;
   expect(await place.run(['archive', 'verify', file, '--kid', kid], elsewhere)).toMatchObject({ code: 0 });
   const other = await place.run(['archive', 'verify', file, '--kid', 'another'], elsewhere);
@@ -75,7 +83,21 @@ it.each(ENGINES)('old calls of a gateway on %s are archived, proved and found', 
   const missing = await place.run(['call', id], env);
   expect(missing.code).toBe(1);
   expect(missing.output).toContain(`The record of this one is in ${name!}`);
-  expect((await place.run(['audit'], env)).output).toContain('✓ archives');
+  // What had been refunded stays so, and nobody is told to credit it. What had not is credited.
+  expect(await refund(id)).toEqual({
+    code: 1,
+    text: expect.stringMatching(
+      /An archived call cannot be refunded: credit its account instead, with the id/,
+    ) as string,
+  });
+  expect(await refund(refundedId, '--usd', '0.000001')).toMatchObject({ code: 0 });
+  expect(await refund(refundedId)).toMatchObject({ code: 0 });
+  expect(await refund(refundedId, '--usd', '0.000002')).toEqual({
+    code: 1,
+    text: expect.stringContaining('already refunded, with 0.000001 USD') as string,
+  });
+  const audit = await place.run(['audit'], env);
+  expect([audit.code, audit.output]).toEqual([0, expect.stringContaining('✓ archives')]);
 
   const gateway = await startSpine({ dataDir, ...of });
   const found = await gateway.get(`/generation?id=${id}`);
@@ -90,6 +112,12 @@ it.each(ENGINES)('old calls of a gateway on %s are archived, proved and found', 
   });
   const list = (await (await gateway.get('/generations')).json()) as { data: unknown[]; archived_before: string };
   expect(list).toMatchObject({ data: [], archived_before: dateOf(60) });
+  for (const file_ of ['', '/focus']) {
+    const statement = await gateway.get(`/statements/${dateOf(100).slice(0, 7)}${file_}`);
+    expect(await statement.json()).toMatchObject({ error: { type: 'archived', param: 'month' } });
+  }
+  const focus = await (await gateway.get(`/statements/${new Date().toISOString().slice(0, 7)}/focus`)).text();
+  expect(focus).toMatch(/\r\n-0\.000001,.*,Credit,Correction,Refund: late,.*,Archived call,/);
   const csv = await gateway.get('/generations?format=csv');
   expect(csv.headers.get('x-tollgate-archived-before')).toBe(dateOf(60));
   await csv.text();

@@ -89,7 +89,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     await succeeded.text();
     const requestOf = (response: Response) => response.headers.get('x-request-id')!;
     const found = await place.run(['call', requestOf(failed), '--account', 'acme'], admin);
-    expect(found.stdout).toContain(`call     ${failed.headers.get('x-generation-id')}\n`);
+    expect(found.stdout).toContain(`call      ${failed.headers.get('x-generation-id')}\n`);
     expect(found.stdout).toMatch(
       /state +released, failed\nstatus +500 provider_unavailable\nerror +Provider Mine failed: it answered with status 401\nfailed +Mine \(mine\/one\) after [\d.]+ s: it answered with status 401\n/,
     );
@@ -109,9 +109,23 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     expect(listed.stdout).toMatch(/USD +ENDED +ERROR\n.*mine\/one +Mine +0\.000004 +200 complete\n/);
     expect(listed.stdout).toMatch(/mine\/one +0 +500 failed +Provider Mine failed/);
     expect(JSON.parse((await place.run(['calls', 'acme', '--limit', '1', '--json'], admin)).stdout)).toHaveLength(1);
+    const month = new Date().toISOString().slice(0, 7);
+    const statement = await place.run(['statement', 'acme', month], admin);
+    expect(statement).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/opening balance[^]*closing balance/) as string,
+    });
+    expect(await place.run(['statement', 'acme', '2026-13'], admin)).toMatchObject({ code: 1 });
+    const focus = await place.run(['focus', month, '--account', 'acme'], admin);
+    expect(focus.stdout).toMatch(/^BilledCost,[^]*\r\n0\.000003,tollgate:local:acme,[^]*mine\/one: Output tokens/);
+    expect(await place.run(['focus', '2026-13'], admin)).toMatchObject({
+      code: 1,
+      output: expect.stringContaining('such as 2026-10') as string,
+    });
     gateway.signal('SIGTERM');
     await gateway.exited;
     // Also on the database of a gateway that is stopped.
+    expect((await place.run(['focus', month])).stdout).toBe(focus.stdout);
     const shown = await place.run(['call', succeeded.headers.get('x-generation-id')!]);
     for (const [name, value] of [
       ['request', requestOf(succeeded)],

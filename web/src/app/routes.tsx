@@ -35,6 +35,7 @@ export const ROUTES: readonly Route[] = [
   { path: '/dashboard/keys', title: 'Keys', load: () => import('../pages/dashboard/keys/page.tsx') },
   { path: '/dashboard/approvals', title: 'Approvals', load: () => import('../pages/dashboard/approvals/page.tsx') },
   { path: '/dashboard/balance', title: 'Balance', load: () => import('../pages/dashboard/balance/page.tsx') },
+  { path: '/dashboard/statement', title: 'Statement', load: () => import('../pages/dashboard/statement/page.tsx') },
   { path: '/dashboard/provider', title: 'Provider', load: () => import('../pages/dashboard/provider/page.tsx') },
   {
     path: '/dashboard/organisation',

@@ -66,9 +66,16 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
     '/calls/:id/refund',
     { schema, config: { adminRole: 'credit' } },
     async ({ params: { id }, body }) => {
+      const hasAmount = body.amount_usd !== undefined || body.amount_micro_usdc !== undefined;
       const record = await ledger.find(id);
       if (record === null) {
-        refuseArchived(await findArchived(id, null));
+        // Its call may be in an archive since. Whoever repeats the refund must not be told to credit the account.
+        const refund = await refunds.find(id);
+        if (refund !== null) {
+          if (hasAmount && amountOf(body) !== refund.amount) refuseSecond(refund);
+          return { data: viewBooked(refund, true) };
+        }
+        refuseArchived(await findArchived(id, null), REFUND_OF_ARCHIVED);
         throw new GatewayError('not_found', 'There is no call with this id', { param: 'id' });
       }
       if (record.state === 'held')
@@ -77,7 +84,6 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
         });
       if (record.charged === 0n)
         throw new GatewayError('unprocessable', 'Nothing was charged for this call', { param: 'id' });
-      const hasAmount = body.amount_usd !== undefined || body.amount_micro_usdc !== undefined;
       const amount = hasAmount ? amountOf(body) : record.charged;
       if (amount > record.charged)
         throw new GatewayError(
@@ -86,16 +92,22 @@ export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
           { param: body.amount_usd === undefined ? 'amount_micro_usdc' : 'amount_usd' },
         );
       const result = await refunds.refund(record, amount, body.reason.trim());
-      if (!result.ok)
-        throw new GatewayError(
-          'idempotency_conflict',
-          `This call was already refunded, with ${formatUsd(result.refund.amount)} USD. A call is refunded once`,
-          { param: 'id' },
-        );
+      if (!result.ok) refuseSecond(result.refund);
       return { data: viewBooked(result.refund, result.duplicate) };
     },
   );
 }
+
+function refuseSecond({ amount }: Refund): never {
+  throw new GatewayError(
+    'idempotency_conflict',
+    `This call was already refunded, with ${formatUsd(amount)} USD. A call is refunded once`,
+    { param: 'id' },
+  );
+}
+
+const REFUND_OF_ARCHIVED =
+  '. An archived call cannot be refunded: credit its account instead, with the id of the call as the reference (POST /admin/v1/accounts/{id}/credit, or tollgate account credit)';
 
 const viewBooked = (refund: Refund, duplicate: boolean) => ({
   call: refund.call,

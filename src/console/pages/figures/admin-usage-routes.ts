@@ -1,16 +1,31 @@
+import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
-import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
-import { ADMINISTRATION, objectOf } from '../route-schemas.ts';
+import type { LockRecord } from '#billing';
+import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
+import { allAccounts, answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
+import {
+  answerStatement,
+  monthParam,
+  type StatementQuery,
+  statementQuerySchema,
+  statementSchema,
+} from './statement.ts';
 import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
-import { findGenerations, generationsQuerySchema, type GenerationsQuery } from '../account/generations.ts';
+import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from '../account/movements.ts';
+import {
+  findGenerations,
+  type GenerationsDeps,
+  generationsQuerySchema,
+  type GenerationsQuery,
+} from '../account/generations.ts';
 
-interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps {
+interface AdminUsageDeps
+  extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'>, GenerationsDeps {
   readonly gate: AdminGate;
-  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
 }
 
 /**
@@ -40,6 +55,54 @@ export const adminUsageRoutes =
       },
     );
 
+    const statement = {
+      ...ADMINISTRATION,
+      summary: 'Show the statement of a month of an account',
+      operationId: 'statementOfAnAccount',
+      description:
+        'Every movement of its money in a month, with the balance before and after it, as its owner gets it from `/statements/{month}`.',
+      params: objectOf({ ...accountParams.properties, month: monthParam }),
+      querystring: statementQuerySchema,
+      response: { 200: jsonOrCsv('The statement; with `format=csv` a file.', statementSchema) },
+    };
+    app.get<{ Params: AccountParams & { readonly month: string }; Querystring: StatementQuery }>(
+      '/accounts/:id/statements/:month',
+      { schema: statement },
+      async ({ params, query }, reply) => {
+        const { account } = await findAccount(params.id, deps);
+        return answerStatement(deps, account, params.month, query, reply);
+      },
+    );
+
+    const ofAccount = {
+      ...ADMINISTRATION,
+      summary: 'Export a month of an account as FOCUS',
+      operationId: 'focusOfAnAccount',
+      description: 'Usage and cost of the account in a UTC month in the columns of FOCUS 1.2.',
+      params: objectOf({ ...accountParams.properties, month: monthParam }),
+      response: { 200: focusAnswer },
+    };
+    app.get<{ Params: AccountParams & { readonly month: string } }>(
+      '/accounts/:id/statements/:month/focus',
+      { schema: ofAccount },
+      async ({ params }, reply) => {
+        const { account, label } = await findAccount(params.id, deps);
+        return answerFocus(deps, params.month, Readable.from([{ account, label }]), reply);
+      },
+    );
+    const ofAll = {
+      ...ADMINISTRATION,
+      summary: 'Export a month of all accounts as FOCUS',
+      operationId: 'focusOfAllAccounts',
+      description: 'Usage and cost of all accounts in a UTC month in the columns of FOCUS 1.2.',
+      params: objectOf({ month: monthParam }),
+      response: { 200: focusAnswer },
+    };
+    app.get<{ Params: { readonly month: string } }>('/focus/:month', { schema: ofAll }, async ({ params }, reply) => {
+      const labelOf = async (account: string) => (await deps.consumers.find(account))?.label ?? null;
+      return answerFocus(deps, params.month, allAccounts(deps.database.query, labelOf), reply);
+    });
+
     const calls = {
       ...ADMINISTRATION,
       summary: "List an account's calls",
@@ -60,7 +123,25 @@ export const adminUsageRoutes =
       { schema: calls },
       async ({ params, query }) => {
         const { account } = await findAccount(params.id, deps);
-        return findGenerations(deps.findLocks, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+        return findGenerations(deps, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+      },
+    );
+
+    const movements = {
+      ...ADMINISTRATION,
+      summary: "List the movements of an account's money",
+      operationId: 'movementsOfAnAccount',
+      description: MOVEMENTS.replace('`/generations`', '`/accounts/{id}/calls`'),
+      params: accountParams,
+      querystring: fundPageSchema,
+      response: { 200: pageOf(movementSchema) },
+    };
+    app.get<{ Params: AccountParams; Querystring: FundPage }>(
+      '/accounts/:id/movements',
+      { schema: movements },
+      async ({ params, query }) => {
+        const { account } = await findAccount(params.id, deps);
+        return readMovements(deps, account, query, true);
       },
     );
   };

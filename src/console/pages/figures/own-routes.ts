@@ -1,15 +1,24 @@
+import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { offerId, toUsdNumber } from '#billing';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#call';
-import { requireAdmission, type KeyStore, type AdmissionOf } from '#auth';
+import { refuseRestricted, requireAdmission, type KeyStore, type AdmissionOf } from '#auth';
 import { DAY_MS, dateOf, type UsageRow } from '#analytics';
 import { listOf, objectOf } from '../route-schemas.ts';
 import { ownKey } from '../account/generations.ts';
 import { documentedDay, parseDay } from '../day-range.ts';
 import { jsonOrCsv } from '../csv.ts';
+import { answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
+import {
+  answerStatement,
+  monthParam,
+  type StatementQuery,
+  statementQuerySchema,
+  statementSchema,
+} from './statement.ts';
 import {
   answerUsage,
   KEY_HASH,
@@ -21,7 +30,7 @@ import {
   usageSchema,
 } from './usage.ts';
 
-interface OwnFiguresDeps extends UsageDeps {
+interface OwnFiguresDeps extends UsageDeps, Pick<FocusDeps, 'publicUrl'> {
   readonly admit: Pipeline['admit'];
   readonly keys: Pick<KeyStore, 'find' | 'list'>;
 }
@@ -30,6 +39,8 @@ interface OwnFiguresDeps extends UsageDeps {
 export function ownFiguresRoutes(deps: OwnFiguresDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);
+    showStatement(app, deps, admissionOf);
+    exportFocus(app, deps, admissionOf);
     showUsage(app, deps, admissionOf);
     showActivity(app, deps, admissionOf);
   };
@@ -52,6 +63,49 @@ function showUsage(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: Admi
       const { caller } = admissionOf(request);
       const key = await ownKey(deps.keys, caller, request.query.key, 'key');
       return answerUsage(deps, caller.account, { ...request.query, key }, reply);
+    },
+  );
+}
+
+function showStatement(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
+  const schema = {
+    summary: 'Show the statement of a month',
+    operationId: 'ownStatement',
+    description:
+      'Every movement of your money in a month, with the balance before and after it: charged calls, credits, debits, refunds, deposits, withdrawals. The opening balance and all movements sum to the closing balance, exactly.',
+    tags: ['Analytics'],
+    params: objectOf({ month: monthParam }),
+    querystring: statementQuerySchema,
+    response: { 200: jsonOrCsv('The statement; with `format=csv` a file.', statementSchema) },
+  };
+  app.get<{ Params: { readonly month: string }; Querystring: StatementQuery }>(
+    '/statements/:month',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(deps.keys, key, 'see the statement of the account');
+      return answerStatement(deps, account, request.params.month, request.query, reply);
+    },
+  );
+}
+
+function exportFocus(app: FastifyInstance, deps: OwnFiguresDeps, admissionOf: AdmissionOf): void {
+  const schema = {
+    summary: 'Export a month as FOCUS',
+    operationId: 'ownFocus',
+    description:
+      'Usage and cost of a UTC month in the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification: a row for each meter of each charged call, and for each refund.',
+    tags: ['Analytics'],
+    params: objectOf({ month: monthParam }),
+    response: { 200: focusAnswer },
+  };
+  app.get<{ Params: { readonly month: string } }>(
+    '/statements/:month/focus',
+    { config: { actsAs: 'viewer' }, schema },
+    async (request, reply) => {
+      const { account, key } = admissionOf(request).caller;
+      await refuseRestricted(deps.keys, key, 'see the statement of the account');
+      return answerFocus(deps, request.params.month, Readable.from([{ account, label: null }]), reply);
     },
   );
 }

@@ -84,6 +84,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
   own('/dashboard/keys', 'Keys'),
   own('/dashboard/approvals', 'Approvals'),
   own('/dashboard/balance', 'Balance'),
+  own('/dashboard/statement', 'Statement'),
   own('/dashboard/provider', 'Provider'),
   own('/dashboard/organisation', 'Organisation'),
   own('/dashboard/sessions', 'Sessions'),

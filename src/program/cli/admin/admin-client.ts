@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { Readable, type Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { Option, type Command } from 'commander';
 import { localAccount } from '#accounts/names';
 import { CliError, say } from '../terminal.ts';
@@ -12,6 +14,8 @@ import type { TargetFlags } from './target.ts';
 export interface AdminClient {
   /** `path` is below `/admin/v1`. Resolves to the body of the answer, which has `data`. Rejects with CliError. */
   request(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<AdminAnswer>;
+  /** Writes the file that a path answers with, as it comes. Rejects with CliError. */
+  download(path: string, out: Writable): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,8 +44,11 @@ export interface AdminFlags extends TargetFlags {
 }
 
 /** Adds the options that every command for administering a gateway has. */
-export function withAdminOptions(command: Command): Command {
-  command.option('--json', 'print JSON instead of a table');
+export const withAdminOptions = (command: Command): Command =>
+  withGatewayOptions(command.option('--json', 'print JSON instead of a table'));
+
+/** Adds the options that name a gateway or its database. */
+export function withGatewayOptions(command: Command): Command {
   whichGateway(
     command,
     '--url <address>',
@@ -85,34 +92,57 @@ async function openAdmin(flags: AdminFlags, options: { readonly create?: boolean
       const { status, text } = await administration.request(method, path, body);
       return readAnswer(status, text, 'The database', path);
     },
+    async download(path, out) {
+      const { status, text } = await administration.request('GET', path);
+      if (status >= 400) readAnswer(status, text, 'The database', path);
+      await writeAll(Readable.from([text]), out);
+    },
     close: administration.close,
   };
 }
 
+/** Writes all of it, and leaves `out` open. */
+const writeAll = (from: Readable, out: Writable) => pipeline(from, out, { end: false });
+
 /** The admin API of a running gateway. */
 export function remote({ base, key }: { readonly base: string; readonly key: string }): AdminClient {
+  const send = async (method: string, path: string, body?: object): Promise<Response> => {
+    try {
+      return await fetch(`${base}/admin/v1${path}`, {
+        method,
+        redirect: 'error',
+        headers: {
+          authorization: `Bearer ${key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        },
+        signal: AbortSignal.timeout(REQUEST_MS),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+    } catch (error) {
+      throw noAnswer(error);
+    }
+  };
+  const noAnswer = (cause: unknown) =>
+    new CliError(
+      `${base} does not answer.\nIs the gateway running there? Start it with ${START} or tollgate serve, or give another --url.`,
+      { cause },
+    );
+  const textOf = (response: Response) =>
+    response.text().catch((error: unknown) => {
+      throw noAnswer(error);
+    });
   return {
     async request(method, path, body) {
-      let answer: { readonly status: number; readonly text: string };
-      try {
-        const response = await fetch(`${base}/admin/v1${path}`, {
-          method,
-          redirect: 'error',
-          headers: {
-            authorization: `Bearer ${key}`,
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          },
-          signal: AbortSignal.timeout(REQUEST_MS),
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      const response = await send(method, path, body);
+      return readAnswer(response.status, await textOf(response), base, path);
+    },
+    async download(path, out) {
+      const response = await send('GET', path);
+      if (!response.ok || response.body === null) readAnswer(response.status, await textOf(response), base, path);
+      else
+        await writeAll(Readable.fromWeb(response.body), out).catch((error: unknown) => {
+          throw new CliError(`${base} broke the file off, so it is not whole. Repeat the command`, { cause: error });
         });
-        answer = { status: response.status, text: await response.text() };
-      } catch (error) {
-        throw new CliError(
-          `${base} does not answer.\nIs the gateway running there? Start it with ${START} or tollgate serve, or give another --url.`,
-          { cause: error },
-        );
-      }
-      return readAnswer(answer.status, answer.text, base, path);
     },
     close: async () => {},
   };
@@ -147,6 +177,16 @@ function listFor(path: string): string {
   return path.endsWith('/payouts/undo') ? 'provider payouts <provider>' : 'provider list';
 }
 
+/** Prints the file that a path of the admin API answers with. */
+export async function printFile(flags: AdminFlags, path: string): Promise<void> {
+  const admin = await openAdmin(flags);
+  try {
+    await admin.download(path, process.stdout);
+  } finally {
+    await admin.close();
+  }
+}
+
 /**
  * Runs a command against the gateway that the flags name, and prints the result: as JSON, or in the words of `show`.
  */
@@ -165,27 +205,6 @@ export async function administer<T>(
   } finally {
     await admin.close();
   }
-}
-
-/** Micro-USD from an answer as USD, without trailing zeros. */
-export function usd(micro: number): string {
-  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
-}
-
-/** Whether a text is an amount in USD, with at most 6 decimal places. */
-export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
-
-/** The most that one amount of the ledger can be. */
-const USD_MAX = 1_000_000_000;
-
-/** Throws CliError for a text that is no amount above 0. `name` is how the command calls it. */
-export function refuseBadAmount(amount: string, name = '<usd>'): void {
-  const isAmount = /^\d+(?:\.\d{1,6})?$/.test(amount) && Number(amount) > 0;
-  if (isAmount && Number(amount) <= USD_MAX) return;
-  if (isAmount) throw new CliError(`${name} is ${amount}, which is too much: at most ${USD_MAX}`);
-  throw new CliError(
-    `${name} is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-  );
 }
 
 /** All entries of a paged list. */

@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import {
   ChartColumn,
   CircleUserRound,
+  FileText,
   Gauge,
   Hand,
   KeyRound,
@@ -31,6 +32,7 @@ const PAGES = [
   ['/dashboard/keys', 'Keys', KeyRound],
   ['/dashboard/approvals', 'Approvals', Hand],
   ['/dashboard/balance', 'Balance', Wallet],
+  ['/dashboard/statement', 'Statement', FileText],
   ['/dashboard/provider', 'Provider', Plug],
   ['/dashboard/organisation', 'Organisation', Users],
   ['/dashboard/sessions', 'Sessions', CircleUserRound],

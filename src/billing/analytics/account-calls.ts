@@ -1,0 +1,33 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { loadStatements, type Query, type Row } from '#store';
+
+const SQL = loadStatements(import.meta.url, '../sql/statement.sql', ['resolvedCalls']);
+
+/** Epoch milliseconds. `until` is exclusive. */
+export interface TimeRange {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** Rows that are read at once: a few milliseconds of the event loop. */
+const PAGE = 1_000;
+
+/**
+ * The calls of an account that ended in a time, in pages, in the order in which they began. No call of the time may be
+ * in an archive. All pages are of one moment if `query` reads from one snapshot.
+ */
+export async function* resolvedCalls(
+  query: Query,
+  account: string,
+  { from, until }: TimeRange,
+): AsyncGenerator<readonly Row[], void, undefined> {
+  for (let place: readonly [number | bigint, string] = [0, '']; ;) {
+    const rows = await query(SQL.resolvedCalls, [account, from, until, ...place, PAGE]);
+    yield rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    place = [last['created_at'] as bigint, last['id'] as string];
+    // Lets other work of the event loop run in between.
+    await nextTurn();
+  }
+}

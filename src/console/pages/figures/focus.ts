@@ -1,0 +1,74 @@
+import { Readable } from 'node:stream';
+import type { FastifyReply } from 'fastify';
+import { accountsAfter, FOCUS_COLUMNS, focusRows, UTC } from '#analytics';
+import type { KeyStore } from '#auth';
+import type { Database, Query } from '#store';
+import { CSV_TYPE, focusLine, savedAs } from '../csv.ts';
+import { monthDays, refuseArchivedTime } from './statement.ts';
+
+/* The export of usage in the columns of FOCUS 1.2, of one account or of all. */
+
+export interface FocusDeps {
+  readonly database: Pick<Database, 'query' | 'snapshot'>;
+  readonly keys: Pick<KeyStore, 'list'>;
+  /** Its host names the gateway, which issues the invoice. */
+  readonly publicUrl: string | null;
+}
+
+interface NamedAccount {
+  readonly account: string;
+  readonly label: string | null;
+}
+
+const KEYS_MAX = 1_000;
+const ACCOUNTS_PAGE = 100;
+
+export const focusAnswer = {
+  description: 'FOCUS 1.2 as CSV, with a line of names.',
+  content: { 'text/csv': { schema: { type: 'string' } } },
+};
+
+/** Answers with the rows of a UTC month. `accounts`: those with their labels. */
+export async function answerFocus(
+  deps: FocusDeps,
+  month: string,
+  accounts: AsyncIterable<NamedAccount>,
+  reply: Pick<FastifyReply, 'header' | 'type' | 'send'>,
+) {
+  const [first, next] = monthDays(month);
+  const time = { from: UTC.startOf(first), until: UTC.startOf(next) };
+  await refuseArchivedTime(deps, time.from, 'month');
+  return reply
+    .header('content-disposition', savedAs(`focus-${month}.csv`))
+    .type(CSV_TYPE)
+    .send(Readable.from(linesOf(deps, time, accounts), { objectMode: false }));
+}
+
+async function* linesOf(
+  { database, keys, publicUrl }: FocusDeps,
+  time: { readonly from: number; readonly until: number },
+  accounts: AsyncIterable<NamedAccount>,
+): AsyncGenerator<string> {
+  const issuer = publicUrl === null ? 'tollgate' : new URL(publicUrl).host;
+  yield focusLine(FOCUS_COLUMNS);
+  for await (const { account, label } of accounts) {
+    const own = await keys.list(account, { offset: 0, limit: KEYS_MAX });
+    const keyNames = new Map(own.map(({ hash, label: name }) => [hash, name]));
+    const query = { ...time, account, accountName: label || null, issuer, keyNames };
+    for await (const rows of focusRows(database.query, query))
+      yield rows.map((row) => focusLine(FOCUS_COLUMNS.map((column) => row[column]))).join('');
+  }
+}
+
+/** All accounts of consumers, with the labels of those that have one. */
+export async function* allAccounts(
+  query: Query,
+  labelOf: (account: string) => Promise<string | null>,
+): AsyncGenerator<NamedAccount> {
+  for (let last = ''; ;) {
+    const accounts = await accountsAfter(query, last, ACCOUNTS_PAGE);
+    for (const account of accounts) yield { account, label: await labelOf(account) };
+    if (accounts.length < ACCOUNTS_PAGE) return;
+    last = accounts.at(-1)!;
+  }
+}
