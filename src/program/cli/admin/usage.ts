@@ -133,7 +133,7 @@ export function usageCommand(): Command {
       .option('--from <date>', 'the first day, such as 2026-10-01')
       .option('--to <date>', 'the last day'),
   )
-    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01')
+    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01 --to 2026-06-30')
     .action((name: string, { groupBy = 'day', from, to, ...flags }: UsageFlags) =>
       administer(flags, {
         async run(admin) {
