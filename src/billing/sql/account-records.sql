@@ -53,7 +53,7 @@ WHERE account = $1 AND created_at <= $2 AND (created_at < $2 OR id < $3) AND cre
   AND (lock_detail LIKE $9 ESCAPE '\' OR COALESCE(detail, '') LIKE $9 ESCAPE '\')
   AND ($11 = -1
     OR ($11 = 1 AND (state IN ('released', 'expired') OR (state = 'settled' AND detail LIKE '%"outcome":"free"%')))
-    OR ($11 = 0 AND (state IN ('held', 'settled') OR detail LIKE '%"outcome":"continued"%')))
+    OR ($11 = 0 AND (state IN ('held', 'settled') OR detail LIKE '%"outcome":"continued"%' OR lock_detail LIKE '%"run":true%')))
 ORDER BY created_at DESC, id DESC LIMIT $10
 
 -- name: listLocksSlice

@@ -15,6 +15,7 @@ interface Line {
 interface Called {
   readonly id: string;
   readonly state: string;
+  readonly failed: boolean;
   readonly price: string | null;
   readonly cost_micro_usdc: number;
   readonly run_cost: number;
@@ -134,7 +135,7 @@ const total = ({ cost_micro_usdc: own, children }: Called): number =>
 /** Checks a settled call against the money that left the balance. */
 async function checkRecord(id: string, left: number): Promise<void> {
   const { data: call } = await read<{ data: Called }>(`/generation?id=${id}`);
-  expect([micro(call.run_cost), total(call)]).toEqual([left, left]);
+  expect([micro(call.run_cost), total(call), call.failed]).toEqual([left, left, false]);
   await checkLines(call);
 }
 
@@ -208,6 +209,10 @@ test('a video costs what was quoted, once its file is here', async () => {
   await checkRecord(queued.headers.get('x-generation-id')!, left);
 });
 
-test('the books agree with all of it', async () => {
+test('none of it is listed as failed, and the books agree with all of it', async () => {
+  const listed = async (failed: boolean) =>
+    (await read<{ data: Called[] }>(`/generations?limit=100&failed=${failed}`)).data;
+  expect(await listed(true)).toEqual([]);
+  expect((await listed(false)).map(({ state }) => state)).toContain('released');
   expect(await gateway.admin('GET', '/audit')).toMatchObject({ data: { ok: true } });
 });

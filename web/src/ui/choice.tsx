@@ -10,10 +10,11 @@ export function Choice<T extends string>({
 }: {
   readonly label: string;
   readonly options: readonly { readonly value: T; readonly text: ReactNode }[];
-  readonly chosen: T;
+  /** null if none of them is. */
+  readonly chosen: T | null;
   readonly onChoose: (value: T) => void;
 }): ReactNode {
-  const row = useCurrentInView<HTMLDivElement>(chosen);
+  const row = useCurrentInView<HTMLDivElement>(chosen ?? '');
   return (
     <div
       ref={row}

@@ -229,7 +229,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     object: 'generation',
     state: record.state,
     outcome: text(run['outcome']),
-    failed: hasFailed(record.state, run['outcome']),
+    failed: hasFailed(record.state, run['outcome'], call['run'] === true),
     account: accountOfCall(record.account, call, networks),
     api_key: text(call['key']),
     request_id: text(call['requestId']),

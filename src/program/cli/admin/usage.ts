@@ -23,6 +23,7 @@ interface CallsFlags extends AdminFlags {
   readonly from?: string;
   readonly to?: string;
   readonly state?: string;
+  readonly failed?: boolean;
   readonly limit?: string;
 }
 
@@ -49,15 +50,24 @@ export function callsCommand(): Command {
       .addOption(
         new Option('--state <state>', 'only calls in this state').choices(['held', 'settled', 'released', 'expired']),
       )
+      .option('--failed', 'only calls that failed, whatever their state')
       .option('--limit <calls>', 'at most so many', '50'),
-  ).action((name: string, { service, from, to, state, limit = '50', ...flags }: CallsFlags) =>
+  ).action((name: string, { service, from, to, state, failed, limit = '50', ...flags }: CallsFlags) =>
     administer(flags, {
       async run(admin) {
         const calls: Call[] = [];
         const most = Number(limit);
         let cursor: string | null | undefined;
         while (calls.length < most && cursor !== null) {
-          const query = queryOf({ service, from, to, state, cursor, limit: `${Math.min(PAGE, most - calls.length)}` });
+          const query = queryOf({
+            service,
+            from,
+            to,
+            state,
+            failed: failed === true ? 'true' : undefined,
+            cursor,
+            limit: `${Math.min(PAGE, most - calls.length)}`,
+          });
           const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
           calls.push(...(page.data as Call[]));
           cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
@@ -123,7 +133,7 @@ export function usageCommand(): Command {
       .option('--from <date>', 'the first day, such as 2026-10-01')
       .option('--to <date>', 'the last day'),
   )
-    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01')
+    .addHelpText('after', '\nExample:\n  tollgate usage acme --group-by month,model --from 2026-01-01 --to 2026-06-30')
     .action((name: string, { groupBy = 'day', from, to, ...flags }: UsageFlags) =>
       administer(flags, {
         async run(admin) {
