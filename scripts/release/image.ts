@@ -47,8 +47,8 @@ const HEALTHCHECK = {
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 /**
- * Writes the image as an archive of the OCI layout, for `docker load`, `podman load` and `skopeo copy oci-archive:…`. No
- * daemon is needed: the system's files are those of Debian's packages on this machine's list, unpacked.
+ * Writes the image as an archive of the OCI layout, for `docker load`, `podman load` and `skopeo copy oci-archive:…`.
+ * No daemon is needed: the system's files are those of Debian's packages on this machine's list, unpacked.
  */
 export function writeImage(options: ImageOptions): readonly SystemPackage[] {
   const { work, out, version, commit } = options;

@@ -10,8 +10,8 @@ interface Owner {
 }
 
 /**
- * Packs `names` of a folder into the archive `file`, or adds them to it: with GNU tar, in the order of their names, with
- * no time and no names of users, so that the same files give the same bytes.
+ * Packs `names` of a folder into the archive `file`, or adds them to it: with GNU tar, in the order of their names,
+ * with no time and no names of users, so that the same files give the same bytes.
  */
 export function packTar(folder: string, names: readonly string[], file: string, owner?: Owner): void {
   const { id, mode } = owner ?? { id: 0, mode: 'u=rwX,go=rX' };
