@@ -107,7 +107,7 @@ const sessionStatus = (visitor: Visitor) =>
 
 test(
   'each person ends where the company says, within the budget, and the books are right',
-  { timeout: 300_000 },
+  { timeout: 1_200_000 },
   async () => {
     const [, here, there] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
     const { killable } = cluster;
