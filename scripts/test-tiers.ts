@@ -63,7 +63,7 @@ const DEEP_ONLY = [
   'test/examples/paid-call.test.ts',
   'test/fairness/{bodies-in-a-gigabyte,connections,kept-replies,large-replies,subscriptions,tunnel-floods,unread-replies,videos}.test.ts',
   'test/console/pages/reference/{docs-in-a-browser,document-is-linted}.test.ts',
-  'test/gateway/auth/people/people-of-keycloak.test.ts',
+  'test/gateway/auth/people/{crowd-at-three-gateways,people-of-keycloak}.test.ts',
   'test/gateway/network/registry/flapping.test.ts',
   'test/ambiguous-keys/servers-in-go.test.ts',
   'test/gateway/authorization/{crowd-at-three-gateways,programs-sign-in}.test.ts',

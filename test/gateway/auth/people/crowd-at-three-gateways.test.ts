@@ -107,7 +107,7 @@ const sessionStatus = (visitor: Visitor) =>
 
 test(
   'each person ends where the company says, within the budget, and the books are right',
-  { timeout: 300_000 },
+  { timeout: 1_200_000 },
   async () => {
     const [, here, there] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
     const { killable } = cluster;
@@ -175,7 +175,7 @@ test(
         await until(everywhere(401), `the key of ${name} ends`, 60_000);
         return (await sessionStatus(visitor)) === 200 ? fate : 'signed out';
       }
-      // A provider with refresh tokens for one use forgets a person whose gateway dies before it has stored the next.
+      // A provider that gives a refresh token once forgets a person whose gateway dies before it has stored the next.
       await resumed;
       if (fate === 'signs out') {
         await persistently(() => company.signOut(name));
