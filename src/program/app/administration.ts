@@ -12,7 +12,7 @@ import {
   reconciliationRoutes,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { identityOf, knownSeeds } from './known-identity.ts';
 import { createBanStore, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
@@ -83,7 +83,8 @@ export async function openAdministration(
     },
     now,
   };
-  const admin = adminRoutes({ ...accounts, endCall: null });
+  const log = createAdminLog(database, { now });
+  const admin = adminRoutes({ ...accounts, log, notes: createNoteStore(database, { now }), endCall: null });
   // Names of providers are those of a running gateway.
   const usage = adminUsageRoutes({
     ...accounts,
@@ -109,7 +110,6 @@ export async function openAdministration(
     networks: config.chains.map(({ network }) => network),
   });
   const adminKeys = createAdminKeys(database, { now });
-  const log = createAdminLog(database, { now });
   const administrators = administratorRoutes({ gate, adminKeys, log, now });
   const networks = config.chains.map(({ network }) => network);
   const archives = createArchives({

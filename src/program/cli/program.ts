@@ -21,7 +21,7 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
-import { statusCommand } from './admin/status.ts';
+import { servicesCommand, statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
@@ -65,6 +65,7 @@ export function createProgram(): Command {
     .addCommand(statementCommand())
     .addCommand(focusCommand())
     .addCommand(statusCommand())
+    .addCommand(servicesCommand())
     .addCommand(adminKeyCommand())
     .addCommand(adminLogCommand())
     .addCommand(auditCommand())

@@ -39,7 +39,22 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
     ),
   },
   { id: 'provider', head: 'Provider', from: 'md', cell: (row) => row.provider_name ?? '–' },
-  { id: 'outcome', head: 'Outcome', from: 'sm', cell: (row) => <Outcome of={row} /> },
+  {
+    id: 'outcome',
+    head: 'Outcome',
+    from: 'sm',
+    cell: (row) => (
+      <>
+        <Outcome of={row} />
+        {row.refunded_micro_usdc !== undefined && (
+          <span className="block text-xs text-soft">
+            <Money micro={row.refunded_micro_usdc} /> refunded
+          </span>
+        )}
+        {row.error_code !== null && <code className="block text-xs break-all text-soft">{row.error_code}</code>}
+      </>
+    ),
+  },
   {
     id: 'tokens',
     head: 'Tokens',

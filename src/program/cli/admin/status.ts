@@ -1,11 +1,11 @@
 import { Command, Option } from 'commander';
-import { administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { painter, table } from '../terminal.ts';
+import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, usd } from '../terminal.ts';
 
-export const RANGES = ['24h', '7d', '30d'];
+const RANGES = ['24h', '7d', '30d'];
 
 /** Sums of calls in the admin API. */
-export interface CallSums {
+interface CallSums {
   readonly requests: number;
   readonly failed: number;
   readonly charged_micro_usdc: number;
@@ -149,3 +149,67 @@ const timeOf = (text: string): string => text.slice(0, 19).replace('T', ' ');
 
 const problemsOf = (checks: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(checks).flatMap(([part, state]) => (state === 'ok' ? [] : [`the ${part} ${state}`]));
+
+interface Offer {
+  readonly service: string;
+  readonly provider: string | null;
+  readonly provider_name: string | null;
+  readonly status: string | null;
+  readonly status_reason: string | null;
+  readonly price_since: string | null;
+  readonly sums: CallSums & { readonly unknown_cost_micro_usdc: number };
+}
+
+const SORTS = { charged: 'charged_micro_usdc', margin: 'margin_micro_usd', failed: 'failed' } as const;
+type Sort = keyof typeof SORTS;
+
+/** `tollgate services`: the offers with health, price and margin. */
+export function servicesCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('services')
+      .summary('the offers of services: health, price, cost and margin')
+      .description(
+        'The offers of all services: their health with its cause, and the calls, charges, costs and margin of a range. It needs a running gateway.',
+      )
+      .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h'))
+      .addOption(
+        new Option('--sort <figure>', 'margin: the lowest first, so what loses money; the others: the highest first')
+          .choices(Object.keys(SORTS))
+          .default('charged'),
+      ),
+  )
+    .addHelpText('after', '\nExample:\n  tollgate services --range 30d --sort margin')
+    .action(({ range, sort, ...flags }: AdminFlags & { readonly range: string; readonly sort: Sort }) =>
+      administer(flags, {
+        async run(admin) {
+          const offers = (await admin.request('GET', `/services?range=${range}`)).data as readonly Offer[];
+          const sign = sort === 'margin' ? 1 : -1;
+          return offers.toSorted((a, b) => sign * (a.sums[SORTS[sort]] - b.sums[SORTS[sort]]));
+        },
+        show: (offers) =>
+          offers.length === 0
+            ? 'No services.'
+            : table(
+                ['SERVICE', 'PROVIDER', 'STATE', 'CALLS', 'FAILED', 'USD', 'COST', 'MARGIN', 'PRICE SINCE', 'BECAUSE'],
+                offers.map((row) => [
+                  row.service,
+                  row.provider_name ?? row.provider?.slice(0, 8) ?? 'nobody served',
+                  row.status ?? 'not offered',
+                  `${row.sums.requests}`,
+                  `${row.sums.failed}`,
+                  usd(row.sums.charged_micro_usdc),
+                  isUnknown(row) ? 'unknown' : usd(row.sums.cost_micro_usd),
+                  isUnknown(row) ? 'unknown' : usd(row.sums.margin_micro_usd),
+                  row.price_since?.slice(0, 10) ?? '',
+                  (row.status_reason ?? '').slice(0, REASON_CHARS),
+                ]),
+                paint,
+                ['CALLS', 'FAILED', 'USD', 'COST', 'MARGIN'],
+              ),
+      }),
+    );
+}
+
+const REASON_CHARS = 60;
+const isUnknown = ({ sums }: Offer): boolean => sums.unknown_cost_micro_usdc > 0 && sums.cost_micro_usd === 0;
