@@ -6,4 +6,5 @@ export { adminUsageRoutes } from './figures/admin-usage-routes.ts';
 export { overviewRoutes } from './operator/overview-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';
 export { type FindKeyUsage, createKeyUsage } from './account/key-usage.ts';
+export { listReconciliations } from './account/reconciliation-results.ts';
 export { type PaidOffer, reconciliationRoutes } from './account/reconciliation-routes.ts';

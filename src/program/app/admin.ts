@@ -26,7 +26,7 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, overviewRoutes, reconciliationRoutes } from '#pages/administration';
+import { type Archives, listReconciliations, overviewRoutes, reconciliationRoutes } from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
@@ -114,6 +114,9 @@ export async function mountAdministration(
     listed: listedProviders(config),
     now,
   });
+  metrics.showReconciliations(async () =>
+    (await listReconciliations(database)).map(({ at, result }) => ({ at, ...result })),
+  );
   const overview = overviewRoutes({
     gate,
     database,

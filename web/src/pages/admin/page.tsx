@@ -21,12 +21,14 @@ import { Home } from './home.tsx';
 import { OperatorCall } from './operator-call.tsx';
 import { accountPage, callPage } from './paths.ts';
 import { Providers } from './providers.tsx';
+import { Reconciliations } from './reconciliations.tsx';
 
 const TABS = [
   { id: 'home', name: 'Home' },
   { id: 'accounts', name: 'Accounts' },
   { id: 'providers', name: 'Providers' },
   { id: 'chains', name: 'Chains and treasuries' },
+  { id: 'vendors', name: 'Bills of vendors' },
   { id: 'audit', name: 'Audit' },
   { id: 'gateways', name: 'Gateways' },
 ] as const;
@@ -35,6 +37,7 @@ const PANELS: Readonly<Record<string, () => ReactNode>> = {
   accounts: AccountPages,
   providers: Providers,
   chains: Chains,
+  vendors: Reconciliations,
   audit: Audit,
   gateways: Gateways,
 };
