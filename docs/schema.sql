@@ -610,6 +610,15 @@ CREATE INDEX files_expire ON files (expires_at);
 
 CREATE INDEX files_of_account ON files (account, created_at, id);
 
+CREATE TABLE former_seeds (
+  -- Id of the key that signed receipts.
+  receipt_key TEXT PRIMARY KEY,
+  sealed TEXT NOT NULL,
+  -- Epoch milliseconds: when it became the seed of the database, and when it was replaced.
+  since BIGINT NOT NULL,
+  until BIGINT NOT NULL
+);
+
 CREATE TABLE gateway_reports (
   id TEXT PRIMARY KEY,
   at BIGINT NOT NULL,

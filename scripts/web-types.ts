@@ -62,7 +62,7 @@ interface Document {
 
 /** Routes for programs: the protocols, the same calls in the shapes of other APIs, and what operators watch. */
 const OF_OTHERS =
-  /^\/api\/v1\/(?:images|videos|models?|rpc|quotes|credits|activity|key)(?:\/|$)|^\/(?:mcp|a2a|health|metrics|\.well-known)/;
+  /^\/api\/v1\/(?:images|videos|models?|rpc|credits|activity|key)(?:\/|$)|^\/(?:mcp|a2a|health|metrics|\.well-known)/;
 
 /**
  * The part of the document that the pages take types from. It lacks routes for programs, errors, which the pages read

@@ -47,6 +47,9 @@ export default defineConfig({
     // Few files before the first page. What every page needs is one file, and this file stays cached when only pages
     // change.
     rolldownOptions: {
+      // The guide isn't part of the app. It loads the search by itself, see `src/console/pages/guide/guide.js`.
+      input: { index: join(root, 'index.html'), search: join(root, 'src/search/guide.ts') },
+      preserveEntrySignatures: 'allow-extension',
       output: {
         codeSplitting: {
           groups: [

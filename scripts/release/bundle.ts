@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
 import { type OutputChunk, type Plugin, rolldown } from 'rolldown';
+import type { Load } from './reached-files.ts';
 
 /** A program that is bundled. */
 export interface Program {
@@ -82,6 +83,8 @@ export interface Bundle {
   readonly files: readonly string[];
   /** Packages that must be installed beside the bundle. Those that are optional and not installed are left out. */
   readonly external: readonly string[];
+  /** What it loads of them. */
+  readonly loads: readonly Load[];
   /** Folders of the packages of which the bundle has modules, relative to the checkout. */
   readonly bundled: readonly string[];
 }
@@ -93,16 +96,19 @@ export interface Bundle {
  * package, so it finds the files beside it.
  */
 export async function bundleSources(checkout: string, stage: string, program: Program): Promise<Bundle> {
-  const external = new Set<string>();
-  const plugin = asInPackage(checkout, program.packages, external);
+  const noted = new Map<string, Load>();
+  const plugin = asInPackage(checkout, program.packages, noted);
   const chunks = [...(await write({ checkout, stage, plugin, entries: [program.main], shared: program.folder }))];
   const entries = program.programs === 'all' ? threadsOf(checkout) : program.programs;
   chunks.push(...(await write({ checkout, stage, plugin, entries, shared: 'threads' })));
   const modules = chunks.flatMap(({ moduleIds }) => moduleIds).map((id) => posixPath(relative(checkout, id)));
   const folders = modules.flatMap((id) => PACKAGE_FOLDER.exec(id)?.[0] ?? []);
+  const isInstalled = (name: string) => existsSync(join(checkout, 'node_modules', name));
+  const loads = [...noted.values()].filter(({ specifier }) => isInstalled(packageOf(specifier)));
   return {
     files: chunks.map(({ fileName }) => fileName),
-    external: [...external].filter((name) => existsSync(join(checkout, 'node_modules', name))).toSorted(),
+    external: [...new Set(loads.map(({ specifier }) => packageOf(specifier)))].toSorted(),
+    loads,
     bundled: [...new Set(folders)].toSorted(),
   };
 }
@@ -162,31 +168,32 @@ async function write({ checkout, stage, plugin, entries, shared }: Written): Pro
 }
 
 /** Makes modules find in the package what they find in the checkout, and leaves out packages that stay installed. */
-function asInPackage(checkout: string, packages: Program['packages'], external: Set<string>): Plugin {
+function asInPackage(checkout: string, packages: Program['packages'], noted: Map<string, Load>): Plugin {
   const src = join(checkout, 'src', sep);
   const isOwn = (id: string) => id.startsWith(src);
   const isBundled = (name: string) => packages === 'all' || packages.has(name);
   const mustStay = (name: string, from: string) => (isOwn(from) ? !isBundled(name) : INSTALLED.has(name));
-  const noteInstalled = (name: string, from: string) => {
+  const noteInstalled = (load: Load, from: string) => {
+    const name = packageOf(load.specifier);
     const owner = PACKAGE_FOLDER.exec(posixPath(from))?.[0];
     if (owner && existsSync(join(owner, 'node_modules', name)))
       throw new Error(`${from} has its own version of ${name}, which the bundle would not find`);
-    external.add(name);
+    noted.set(`${load.by} ${load.specifier}`, load);
   };
   return {
     name: 'as-in-the-package',
-    resolveId(specifier, from) {
+    resolveId(specifier, from, { kind }) {
       if (from === undefined || /^[./#\0]/.test(specifier) || isBuiltin(specifier)) return null;
       const name = packageOf(specifier);
       if (!mustStay(name, from)) return null;
-      noteInstalled(name, from);
+      noteInstalled({ by: kind === 'require-call' ? 'require' : 'import', specifier }, from);
       return { id: specifier, external: true };
     },
     transform(code, id, { magicString }) {
       if (!isOwn(id)) return null;
       const edited = magicString!;
       for (const [, specifier] of code.matchAll(REQUIRED))
-        if (!isBundled(packageOf(specifier!))) noteInstalled(packageOf(specifier!), id);
+        if (!isBundled(packageOf(specifier!))) noteInstalled({ by: 'require', specifier: specifier! }, id);
       for (const [at, text] of editsOf(code, posixPath(relative(src, id)), isBundled)) edited.overwrite(...at, text);
       return edited.hasChanged() ? { code: edited } : null;
     },
@@ -226,6 +233,6 @@ function editsOf(code: string, path: string, isBundled: (name: string) => boolea
 const toSrc = (file: string): string =>
   `${posix.relative(posix.dirname(file), 'src') || '.'}/`.replace(/^(?!\.)/, './');
 
-const packageOf = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0];
+export const packageOf = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)![0];
 
 const posixPath = (path: string): string => path.split(sep).join('/');

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Reached } from './reached-files.ts';
 
-/** Files of installed packages that no program reads: types, source maps, tests and guides. Licences are kept. */
-const UNREAD = /\.(?:d\.[cm]?ts|ts|mts|cts|map|md|markdown|tsbuildinfo|flow)$/i;
+/** Files that no program reads: types, source maps, guides, sources of native code. Licences are kept. */
+const UNREAD = /\.(?:[cm]?ts|map|md|markdown|tsbuildinfo|flow|c|cc|h|s|sage|java|gyp|m4|ac|am)$/i;
 export const LICENCE = /^(?:licen[cs]e|notice|copying)/i;
 const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
   'test',
@@ -21,16 +22,39 @@ const UNREAD_FOLDERS: ReadonlySet<string> = new Set([
  */
 const UNUSED = ['typescript', '@typescript', '@types'];
 
-/**
- * Deletes what isn't read at run time from `node_modules`: packages that none of `wanted` needs, and files. Returns the
- * size of the rest in bytes.
- */
-export function pruneModules(modules: string, wanted: readonly string[]): number {
+/** Deletes packages from `node_modules` that none of `wanted` needs. */
+export function pruneModules(modules: string, wanted: readonly string[]): void {
   deleteUnneeded(modules, wanted);
   for (const name of UNUSED) rmSync(join(modules, name), { recursive: true, force: true });
   rmSync(join(modules, '.package-lock.json'), { force: true });
   rmSync(join(modules, '.bin'), { recursive: true, force: true });
-  return prune(modules);
+}
+
+/**
+ * Deletes the files that are not read at run time. What stays of a package is what the bundle reaches, or all of its
+ * code and data if it computes what it loads; its licences; and its `package.json`, without which npm would miss it and
+ * Node would not know the form of its modules. Returns the size of the rest in bytes.
+ */
+export function pruneFiles(modules: string, { files, whole }: Reached): number {
+  let bytes = 0;
+  const isNeeded = (path: string, name: string, owner: string) =>
+    LICENCE.test(name) || name === 'package.json' || files.has(path) || (whole.has(owner) && !UNREAD.test(name));
+  const prune = (folder: string, owner: string): void => {
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+      const path = join(folder, entry.name);
+      if (!entry.isDirectory()) {
+        if (isNeeded(path, entry.name, owner)) bytes += statSync(path).size;
+        else rmSync(path);
+        // Only a package's top-level folders are deleted by name, because `dist/test` may be code.
+      } else if (folder === owner && UNREAD_FOLDERS.has(entry.name)) rmSync(path, { recursive: true });
+      else {
+        prune(path, PACKAGE.test(path) ? path : owner);
+        if (readdirSync(path).length === 0) rmSync(path, { recursive: true });
+      }
+    }
+  };
+  prune(modules, '');
+  return bytes;
 }
 
 interface PackageFile {
@@ -87,18 +111,4 @@ const packagesOf = (modules: string): readonly string[] =>
       name.startsWith('@') ? readdirSync(join(modules, name)).map((one) => `${name}/${one}`) : [name],
     );
 
-function prune(folder: string): number {
-  let bytes = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name);
-    if (entry.isDirectory()) {
-      // Only a package's top-level folders are deleted by name, because `dist/test` may be code.
-      if (UNREAD_FOLDERS.has(entry.name) && TOP_OF_PACKAGE.test(folder)) rmSync(path, { recursive: true });
-      else bytes += prune(path);
-    } else if (UNREAD.test(entry.name) && !LICENCE.test(entry.name)) rmSync(path);
-    else bytes += statSync(path).size;
-  }
-  return bytes;
-}
-
-const TOP_OF_PACKAGE = /node_modules\/(?:@[^/]+\/)?[^/@]+$/;
+const PACKAGE = /node_modules\/(?:@[^/]+\/)?[^/@][^/]*$/;

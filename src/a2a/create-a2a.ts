@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { createKeepAlive } from '#http';
-import { createSeals } from '#security';
+import { createSeals, type SealSecret } from '#security';
 import { formatUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import { createStreamQuota, type Counter } from '#limits';
@@ -59,7 +59,7 @@ interface A2aOptions {
   /** The origin that the cards in a response name; null if no origin is known. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
   /** Seals the ids of tasks that wait for a payment. */
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   readonly version: string;
   readonly now: () => number;
   /** A monotonic clock in milliseconds: changes to the machine's clock do not affect it. */

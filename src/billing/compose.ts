@@ -1,6 +1,12 @@
 /** The parts that `src/program/app` makes the ledger and the billing middleware of. Other modules use `#billing`. */
 
-export { accountTotals, countHeldLocks, findLocks, listMovements } from './ledger/account-records.ts';
+export {
+  accountTotals,
+  countHeldLocks,
+  findLocks,
+  listLocksOfProvider,
+  listMovements,
+} from './ledger/account-records.ts';
 export { type AuditCheck, type AuditOptions, audit } from './audit/audit.ts';
 export { type BilledHandler, createBill } from './bill.ts';
 export { createSettlePendingCall } from './settle-call.ts';

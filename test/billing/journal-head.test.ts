@@ -13,7 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
-const place = () => ({ dataDir, databaseUrl: null, identitySeed: '07'.repeat(32) });
+const place = () => ({ dataDir, databaseUrl: null, identitySeed: '07'.repeat(32), secondIdentitySeed: null });
 const HEAD = { chain: 'embedded', n: 7, hash: 'ab'.repeat(32) };
 
 describe('the file', () => {

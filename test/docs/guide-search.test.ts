@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { addressOfPage, readGuide } from '../../src/console/pages/guide/guide-pages.ts';
 import { searchIndex } from '../../src/console/pages/guide/search-index.ts';
+import { createGuideSearch } from '../../web/src/search/guide.ts';
 import { ROOT } from '../architecture/source.ts';
 
 // Questions as people type them, each with the page that has to be among the first three results. Pages of one question
@@ -14,6 +15,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   invoice: 'use/spend',
   'spend by team': 'use/spend',
   'bill looks wrong': 'use/bill-looks-wrong',
+  'why did a call cost nothing': 'use/bill-looks-wrong',
   'refund a customer': 'run/refunds',
   refund: 'run/refunds',
   'give money back': 'run/refunds',
@@ -73,7 +75,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'generate images': 'use/images',
   'edit an image': 'use/edit-images',
   's3 for videos': 'run/video-files',
-  'price of cached tokens': 'reference/prices',
+  'price of cached tokens': 'use/prompt-caching',
   'service tier': 'reference/prices',
   video: 'use/videos',
   rerank: 'use/rerank',
@@ -202,20 +204,75 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   'count tokens': 'use/count-tokens',
   'chat completions': 'use/chat',
   'translation between apis': 'how/wires',
-};
-
-const { bestFirst, wordsOf } = (await import(join(ROOT, 'src/console/pages/guide/guide-search.js'))) as {
-  readonly wordsOf: (text: string) => readonly string[];
-  readonly bestFirst: <Entry>(entries: readonly Entry[], words: readonly string[]) => readonly Entry[];
+  'how do I get my money out': 'use/withdraw',
+  'pay with usdc': 'use/pay-in',
+  'pay without an account': 'use/pay-with-a-wallet',
+  x402: 'use/pay-with-a-wallet',
+  '402 payment required': 'use/more-money',
+  'insufficient balance': 'use/more-money',
+  'spending limit': 'use/budgets',
+  'what did this call cost': 'use/cost-of-a-call',
+  'verify receipt': 'use/receipts',
+  'invite a colleague': 'use/organisations',
+  'approve expensive calls': 'use/approvals',
+  'which models can a key call': 'use/allowed-services',
+  'text to speech': 'use/speech',
+  tts: 'use/speech',
+  'speech to text': 'use/transcription',
+  subtitles: 'use/transcription',
+  'vector of a text': 'use/embeddings',
+  'make a picture': 'use/images',
+  'make a movie': 'use/videos',
+  'openai sdk': 'clients/openai',
+  python: 'clients/openai',
+  langchain: 'clients/langchain',
+  'gemini cli': 'clients/gemini-cli',
+  cursor: 'clients/cursor',
+  'anthropic messages api': 'use/messages',
+  'tls certificate': 'run/reverse-proxy',
+  'become a provider': 'sell/provide',
+  byok: 'use/own-keys',
+  'single sign on': 'run/people',
+  'audit the ledger': 'how/ledger',
+  moderation: 'use/moderations',
+  'json rpc': 'use/json-rpc',
+  'csv export': 'use/spend',
+  october: 'use/spend',
+  'lost the admin key': 'run/admin-keys',
+  'restore a backup': 'run/backups',
+  'error codes': 'reference/errors',
+  'compare invoice of vendor': 'run/reconcile',
+  margin: 'run/reconcile',
+  'tag calls': 'use/tags',
+  'human in the loop confirmation': 'use/approvals',
+  'liveness readiness probe': 'run/watch',
+  commission: 'run/who-may-sell',
+  'restrict key to one tool': 'use/allowed-services',
+  'key only one tool': 'use/allowed-services',
+  'limit key to a tool': 'use/allowed-services',
+  'sell openai compatible server': 'sell/models',
+  'check openai invoice': 'run/reconcile',
+  'change port': 'run/start-a-gateway',
+  'stop a running call': 'run/calls-hang',
+  'set log_level': 'run/logs',
+  'log level': 'run/logs',
+  'which version is running': 'run/upgrades',
+  'move from sqlite to postgresql': 'run/databases',
+  'month by tag': 'use/spend',
+  'verify a receipt offline': 'use/receipts',
+  '500 provider_unavailable': 'run/calls-fail',
+  'rotate the admin key': 'run/admin-keys',
 };
 
 const guide = await readGuide(ROOT);
-const index = searchIndex(guide);
+const find = createGuideSearch(searchIndex(guide));
+
+test('a hundred questions', () => expect(Object.keys(QUESTIONS).length).toBeGreaterThanOrEqual(100));
 
 test.each(Object.entries(QUESTIONS))('%s finds %s', (question, path) => {
   const page = guide.pages.get(path);
   expect(page, join('docs', `${path}.md`)).toBeDefined();
-  const found = bestFirst(index, wordsOf(question))
+  const found = find(question)
     .slice(0, 3)
     .map(([address]) => address.split('#')[0]);
   expect(found).toContain(addressOfPage(page!));

@@ -20,7 +20,7 @@ const GOES_ON: readonly (readonly [line: RegExp, ready: string])[] = [
   [/\bcaddy run --config \S+$/, 'serving initial configuration'],
 ];
 /** What a reader has done before, and what other tests run. */
-const LEFT_OUT = /^(?:npm (?:ci|start|test|run)\b|git clone|cd )/;
+const LEFT_OUT = /^(?:npm (?:ci|install|start|test|run)\b|git clone|cd )/;
 const READY_S = 60;
 
 /**

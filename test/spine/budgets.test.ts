@@ -112,7 +112,7 @@ describe('a budget of an account', () => {
           type: 'insufficient_balance',
           message: expect.stringMatching(
             new RegExp(
-              `^Budget of the account is too low for .* of 0\\.0005 USDC are spent .* it is reset at ${resets}\\. An admin or owner of the account raises it$`,
+              `^Budget of the account is too low for .* of 0\\.0005 USDC are spent .* it is reset at ${resets}\\. An admin or owner of the account raises it, on the page /dashboard/organisation or with PATCH /api/v1/limits$`,
             ),
           ) as string,
         },

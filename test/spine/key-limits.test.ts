@@ -50,7 +50,7 @@ describe('a spending limit', () => {
     const { error } = (await response.json()) as { error: { message: string; type: string; code: number } };
     expect(error).toMatchObject({ type: 'insufficient_balance', code: 402 });
     expect(error.message).toMatch(
-      /^Spending limit of this API key is too low for estimated cost: 0\.00\d+ USDC, the most that this call may cost: a lower max_tokens, or a cheaper model, needs less\. 0\.000\d+ of 0\.0003 USDC are spent and 0 locked by running calls; it is never reset\. Whoever manages the keys of the account raises it$/,
+      /^Spending limit of this API key is too low for estimated cost: 0\.00\d+ USDC, the most that this call may cost: a lower max_tokens, or a cheaper model, needs less\. 0\.000\d+ of 0\.0003 USDC are spent and 0 locked by running calls; it is never reset\. Whoever manages the keys of the account raises it, on the page \/dashboard\/keys or with PATCH \/api\/v1\/keys\/\{hash\}$/,
     );
   });
 

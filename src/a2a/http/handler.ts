@@ -1,5 +1,5 @@
 import { mayAsk, withContent } from '#accounts';
-import { isObject } from '#wire';
+import { isObject, membersOf, splice, withMembers } from '#wire';
 import { authorise } from '#call';
 import type { Catalog } from '#catalog';
 import { ownerOf, type Tasks } from '#tasks';
@@ -51,8 +51,8 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
     try {
       const service = request.service === '' ? await agentIn(deps, request) : request.service;
       if (service === null) return await listTasks(deps.taskDeps, request, reply, gone);
-      const { caller: sender, params } = request;
-      const caller = mayAsk(sender) ? withContent(sender, service, saidIn(params)) : sender;
+      const { caller: sender } = request;
+      const caller = mayAsk(sender) ? withContent(sender, service, contentOf(request)) : sender;
       const ask = { ...request, service, caller };
       const bridged = await bridgedAt(deps, ask);
       if (bridged !== null && (ask.operation === 'send' || ask.operation === 'stream')) return await bridged(reply);
@@ -66,11 +66,11 @@ export function createHandler(deps: HandlerDeps): A2aHandler {
   };
 }
 
-/** The message of a request without the ids that a client makes anew for each repeat. */
-function saidIn({ message }: A2aRequest['params']): string {
-  if (!isObject(message)) return '';
-  const { messageId: _id, message_id: _legacy, ...members } = message;
-  return JSON.stringify(members);
+/** The parameters of a request as they are written, without the id of the message, which is another in each repeat. */
+function contentOf({ paramsText: text }: Pick<A2aRequest, 'paramsText'>): string {
+  const message = text === '' ? undefined : membersOf(text).get('message');
+  if (message === undefined || text[message.start] !== '{') return '';
+  return splice(text, [withMembers(text, message, { messageId: null, message_id: null })]);
 }
 
 /**

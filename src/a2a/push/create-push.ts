@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Offer, Catalog } from '#catalog';
+import type { SealSecret } from '#security';
 import type { TaskKey, TaskOwner, TaskPoll, Tasks } from '#tasks';
 import type { Webhooks } from '#webhooks';
 import type { JsonLimits } from '#wire';
@@ -31,7 +32,7 @@ interface CreatePushOptions {
   /** Asks an agent for the state of a task. */
   readonly poll: TaskPoll;
   /** 32 bytes, shared by all gateways of one database. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly limits: JsonLimits;
   readonly now: () => number;
   readonly onError: (error: unknown) => void;

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { isObject, readJson, type JsonLimits } from '#wire';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { PARSED_JSON, readBytes } from '#http';
 import { endOnly, runFree, type Pipeline, type ReplyEnd, type Send } from '#call';
 import { OWN_ACCOUNT } from '#accounts';
@@ -41,7 +41,7 @@ interface OwnAddresses {
 
 interface OwnAddressesOptions {
   /** 32 bytes, shared by all gateways of one database. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   /** The public origin of this gateway, without a trailing slash; null if it is not known. */
   readonly publicUrl: string | null;
   readonly now: () => number;

@@ -42,7 +42,7 @@ export interface CallFacts {
   readonly provider: string;
   /** Why the call failed, see causeOf; '' for a call that was served. */
   readonly cause: string;
-  /** What the operator pays its vendor for the call, micro-USD; null if unknown. */
+  /** The operator pays its vendor so much for the call, micro-USD; null if unknown. */
   readonly cost: MicroUsd | null;
   readonly charged: bigint;
   readonly fee: bigint;
@@ -126,7 +126,7 @@ export function toCostFinder(costs: readonly OfferCost[]): CostFinder {
   return (provider, service) => known.get(`${provider}\n${service}`) ?? null;
 }
 
-/** What the vendor of a served call bills; null if the cost of its offer is unknown, 0 for a consumer's own key. */
+/** The vendor of a served call bills so much: null if the cost of its offer is unknown, 0 for a consumer's own key. */
 export function costOfCall(usage: RecordFields, run: RecordFields, costOf: CostFinder): MicroUsd | null {
   if (run['ownKey'] === true) return 0n;
   const known = costOf(textOf(run['providerName']), textOf(run['service']));

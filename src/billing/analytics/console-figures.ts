@@ -18,9 +18,9 @@ export interface ConsoleSums {
   readonly failed: number;
   readonly charged: MicroUsd;
   readonly fee: MicroUsd;
-  /** What the operator pays vendors for the calls whose cost is known. */
+  /** The operator pays vendors so much for the calls whose cost is known. */
   readonly cost: MicroUsd;
-  /** What these calls were charged, without the fee. */
+  /** The charges of these calls, without the fee. */
   readonly costBase: MicroUsd;
   /** Of prompts and completions. */
   readonly tokens: number;
@@ -35,7 +35,7 @@ export interface OfferSums extends ConsoleSums {
   readonly cause: string;
 }
 
-export interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'tokens'> {
+interface AccountSums extends Omit<ConsoleSums, 'cost' | 'costBase' | 'tokens'> {
   readonly account: string;
 }
 
@@ -45,6 +45,7 @@ const SQL = loadStatements(import.meta.url, './sql/console.sql', [
   'accountsInSpan',
   'countAccountsInSpan',
   'attemptsInDays',
+  'priceTimes',
   'restingMoney',
 ]);
 
@@ -57,7 +58,7 @@ export function boundsOf(range: ConsoleRange, now: number) {
   return { span, first, last, unitMs, fromMs: first * unitMs };
 }
 
-/** What the operator earns of calls: the fees, and of own offers whose cost is known what is left above that cost. */
+/** Earnings of the operator: the fees, and of own offers whose cost is known the rest above that cost. */
 export const marginOf = ({ fee, cost, costBase }: Pick<ConsoleSums, 'fee' | 'cost' | 'costBase'>): MicroUsd =>
   fee + costBase - cost;
 
@@ -124,14 +125,20 @@ export async function findAttempts(
   );
 }
 
+/** The times at which prices were used first, in epoch milliseconds, by the ids of the prices. */
+export async function findPriceTimes(query: Query, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await query(SQL.priceTimes, [rowsText(ids.map((id) => [id]))]);
+  return new Map(rows.map((row) => [row['id'] as string, Number(row['created_at'])]));
+}
+
 /** When the newest counted call was resolved, in epoch milliseconds; 0 before the first. */
 export const findAsOf = async (query: Query): Promise<number> => (await findState(query)).asOf;
 
 /** Whose the money in the ledger is, in micro-USD. */
 export interface RestingMoney {
-  /** What accounts can spend. */
+  /** Accounts can spend so much. */
   readonly deposits: MicroUsd;
-  /** What calls of accounts have locked. */
+  /** Locked by calls of accounts. */
   readonly locked: MicroUsd;
   /** Earnings of providers that are not the operator's own. */
   readonly owed: MicroUsd;

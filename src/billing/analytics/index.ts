@@ -19,6 +19,7 @@ export {
   type UsageRow,
   type UsageSums,
   added,
+  findTagNames,
   findUsage,
   periodOf,
 } from './own-usage.ts';
@@ -35,6 +36,7 @@ export {
   findAsOf,
   findAttempts,
   findOfferSums,
+  findPriceTimes,
   findRestingMoney,
   findTimeSums,
   marginOf,

@@ -19,7 +19,7 @@ export interface RequestedPart {
   readonly most: number;
 }
 
-/** What the sums need beside the journal. Plain data, so that it can be sent to another thread. */
+/** The sums need this beside the journal. Plain data, so that it can be sent to another thread. */
 export interface SumsContext {
   /** See SumsOfCalls. */
   readonly hoursFrom: number;

@@ -29,7 +29,7 @@ interface Figures {
   fee: bigint;
   /** The cost of the calls whose cost is known, also of those that failed here and that the vendor bills. */
   cost: bigint;
-  /** What was charged for these, without the fee. */
+  /** The charges of these, without the fee. */
   costBase: bigint;
   prompt: number;
   completion: number;

@@ -1,8 +1,8 @@
 import { loadStatements, type Database } from '#store';
 import type { RaisedAlert } from './raised-alerts.ts';
 
-/** What a process of a gateway says of itself. Times are epoch milliseconds. */
-export interface GatewayReport {
+/** A process of a gateway reports this of itself. Times are epoch milliseconds. */
+interface GatewayReport {
   readonly host: string;
   readonly pid: number;
   readonly version: string;

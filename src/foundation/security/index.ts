@@ -23,5 +23,6 @@ export {
   redact,
   scrubNothing,
   scrubOf,
+  visible,
 } from './safe-text.ts';
-export { type SealedTexts, type Seals, createSealedTexts, createSeals } from './seals.ts';
+export { type SealSecret, type SealedTexts, type Seals, createSealedTexts, createSeals, secretsOf } from './seals.ts';

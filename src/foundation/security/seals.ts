@@ -12,9 +12,17 @@ export interface Seals {
   open(account: string, text: string): unknown;
 }
 
+/**
+ * Secrets that all gateways of one installation share. The first one seals, and each of them opens: those behind it are
+ * of former seeds of the identity. One alone has no list.
+ */
+export type SealSecret = Uint8Array | readonly Uint8Array[];
+
+export const secretsOf = (secret: SealSecret): readonly Uint8Array[] =>
+  secret instanceof Uint8Array ? [secret] : secret;
+
 interface SealsOptions {
-  /** Shared by all gateways of one installation. */
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   readonly ttlMs: number;
   readonly now: () => number;
 }
@@ -23,8 +31,9 @@ interface SealsOptions {
 const TEXT_MAX = 1024 * 1024;
 
 export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
-  const tagOf = (account: string, payload: string) =>
-    createHmac('sha256', secret).update(`${account}\n${payload}`).digest();
+  const secrets = secretsOf(secret);
+  const tagOf = (account: string, payload: string, key: Uint8Array = secrets[0]!) =>
+    createHmac('sha256', key).update(`${account}\n${payload}`).digest();
   return {
     seal(account, value) {
       const payload = Buffer.from(JSON.stringify([now() + ttlMs, value])).toString('base64url');
@@ -35,13 +44,14 @@ export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
       if (dot === -1 || text.length > TEXT_MAX) return null;
       const payload = text.slice(0, dot);
       const tag = Buffer.from(text.slice(dot + 1), 'base64url');
-      const right = tagOf(account, payload);
-      if (tag.length !== right.length || !timingSafeEqual(tag, right)) return null;
+      if (!secrets.some((key) => isSame(tag, tagOf(account, payload, key)))) return null;
       const [until, value] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [number, unknown];
       return until > now() ? value : null;
     },
   };
 }
+
+const isSame = (tag: Buffer, right: Buffer): boolean => tag.length === right.length && timingSafeEqual(tag, right);
 
 /** Encrypts texts that are stored where others may read them, such as the database and its backups. */
 export interface SealedTexts {
@@ -54,6 +64,8 @@ export interface SealedTexts {
   openBytes(owner: string, sealed: Uint8Array): Buffer | null;
   /** The same in pieces. `turn` is awaited before each, so that large bytes hold up no other work. */
   openInTurns(owner: string, sealed: Uint8Array, turn: () => Promise<void>): Promise<readonly Buffer[] | null>;
+  /** The text as the first secret seals it; null if it does already, or if none of them opens it. */
+  reseal(owner: string, sealed: string): string | null;
 }
 
 const IV_BYTES = 12;
@@ -88,8 +100,15 @@ function* opening(
   return pieces;
 }
 
-/** AES-256-GCM. `secret`: 32 bytes that all gateways of one database share. */
-export function createSealedTexts(secret: Uint8Array): SealedTexts {
+function finished(steps: ReturnType<typeof opening>): readonly Buffer[] | null {
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return step.value;
+}
+
+/** AES-256-GCM. Each secret has 32 bytes. */
+export function createSealedTexts(secret: SealSecret): SealedTexts {
+  const secrets = secretsOf(secret);
   let ivs = Buffer.alloc(0);
   /** Bytes that no other text has. */
   const nextIv = (): Buffer => {
@@ -100,24 +119,28 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
   };
   const sealBytes = (owner: string, bytes: Uint8Array): Buffer => {
     const iv = nextIv();
-    const cipher = createCipheriv('aes-256-gcm', secret, iv).setAAD(Buffer.from(owner));
+    const cipher = createCipheriv('aes-256-gcm', secrets[0]!, iv).setAAD(Buffer.from(owner));
     const sealed = Buffer.concat([cipher.update(bytes), cipher.final()]);
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
   };
   const openBytes = (owner: string, bytes: Uint8Array): Buffer | null => {
-    const steps = opening(secret, owner, bytes);
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done) return value === null ? null : Buffer.concat(value);
+    for (const key of secrets) {
+      const pieces = finished(opening(key, owner, bytes));
+      if (pieces !== null) return Buffer.concat(pieces);
     }
+    return null;
   };
   const openInTurns: SealedTexts['openInTurns'] = async (owner, bytes, turn) => {
-    const steps = opening(secret, owner, bytes);
-    for (;;) {
-      await turn();
-      const { done, value } = steps.next();
-      if (done) return value;
+    for (const key of secrets) {
+      const steps = opening(key, owner, bytes);
+      let step;
+      do {
+        await turn();
+        step = steps.next();
+      } while (!step.done);
+      if (step.value !== null) return step.value;
     }
+    return null;
   };
   return {
     seal: (owner, text) => sealBytes(owner, Buffer.from(text)).toString('base64url'),
@@ -125,5 +148,11 @@ export function createSealedTexts(secret: Uint8Array): SealedTexts {
     sealBytes,
     openBytes,
     openInTurns,
+    reseal(owner, sealed) {
+      const bytes = Buffer.from(sealed, 'base64url');
+      if (finished(opening(secrets[0]!, owner, bytes)) !== null) return null;
+      const plain = openBytes(owner, bytes);
+      return plain === null ? null : sealBytes(owner, plain).toString('base64url');
+    },
   };
 }

@@ -1,6 +1,6 @@
 import { isPromise } from '#wire';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { ACCOUNT_HEADER, type Caller, letAct, namesInHeaders } from '#accounts';
+import { ACCOUNT_HEADER, type Caller, letAct, letSpend, namesInHeaders } from '#accounts';
 import { addressOf, admissionOf, letCookieCount, noteAdmission } from '#http';
 import { type Admission, rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
@@ -21,12 +21,14 @@ export type CallerOf = (request: FastifyRequest) => Caller;
  * Puts every route of `app` behind authentication and the rate limit. Every response of an admitted request gets the
  * rate headers. Returns a function that finds the admission of a request. `calls`: see Pipeline.admit; true only for
  * routes that make calls. `cookies`: whether the routes accept session cookies; false for the protocols of programs.
+ * `spending`: whether the session of a member may call for its account, or see what it began so.
  */
 export function requireAdmission(
   app: FastifyInstance,
   admit: Pipeline['admit'],
   calls = false,
   cookies = true,
+  spending = calls && cookies,
 ): AdmissionOf {
   app.addHook('onRequest', (request, reply, done) => {
     const admitted = (admission: Admission) => {
@@ -46,6 +48,7 @@ export function requireAdmission(
       if (request.headers[ACCOUNT_HEADER] !== undefined) {
         const { actsAs } = request.routeOptions.config;
         if (actsAs !== undefined) letAct(request.headers, actsAs);
+        else if (spending) letSpend(request.headers);
       }
       noteAsked(request);
       admission = admit(request.headers, addressOf(request), calls);

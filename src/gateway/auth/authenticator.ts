@@ -9,6 +9,7 @@ import {
   nobodyActs,
   refuseStopped,
   roleToAct,
+  spends,
   stoppedAccount,
   type AccountState,
   type AccountStates,
@@ -40,6 +41,7 @@ import { readSignIn } from './siwx/header.ts';
 import type { SignIn } from './siwx/sign-in.ts';
 import { refuseRestricted } from './full-rights.ts';
 import type { KeyStore } from './key-store.ts';
+import { createPlaygroundKeys } from './playground-keys.ts';
 
 const ENDED_RUNS_MAX = 20_000;
 
@@ -49,6 +51,8 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   readonly states?: Pick<AccountStates, 'stateOf'>;
   /** Default: nobody acts for another account. */
   readonly members?: Pick<MemberStore, 'find'>;
+  /** Default: nobody calls for another account in a browser. */
+  readonly playgroundKeys?: Pick<KeyStore, 'create' | 'findOfClient'>;
   readonly signIn: SignIn;
   /** null or absent if no issuer is configured. */
   readonly accessTokens?: AccessTokens | null;
@@ -78,7 +82,10 @@ export interface Authenticator {
    * a key failed. Also with `permission_denied` for a closed account.
    */
   readonly authenticate: (headers: IncomingHttpHeaders, address: string, calls?: boolean) => Caller | Promise<Caller>;
-  /** The caller as a member that acts for the account in its header. See actFor. */
+  /**
+   * The caller as a member that acts for the account in its header. See actFor. Where the account pays for calls, it is
+   * the caller of a key, see PlaygroundKeys; only a session acts so.
+   */
   readonly act: (headers: IncomingHttpHeaders, own: Caller) => Promise<Caller>;
   /**
    * Adds the budgets of the account to a caller who pays in place, and who became the caller of its wallet's account by
@@ -113,6 +120,14 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       accounts.limited(unlessClosed(caller, state)),
     );
   const { members = { find: async () => null } } = options;
+  const playground = options.playgroundKeys
+    ? createPlaygroundKeys({ keys: options.playgroundKeys, callers: keys, now: options.now })
+    : null;
+  const spending = async ({ session, ...acting }: Caller, member: string): Promise<Caller> => {
+    const kind = isDevelopment(acting) ? 'development' : 'live';
+    const caller = await playground!.callerOf({ account: acting.account, member, kind });
+    return session === undefined ? caller : { ...caller, session };
+  };
   const ofKey = (account: string, key: string): Caller | Promise<Caller> =>
     after(keys.callerOfHash(key), (caller) => {
       if (caller.account !== account) throw invalidKey();
@@ -162,7 +177,9 @@ export function createAuthenticator(options: AuthenticatorOptions): Authenticato
       return served(apiKey === null ? { account, key: null, wallet: null } : await ofKey(account, apiKey));
     },
     async act(headers, own) {
-      const acting = await actFor(headers, own, options.keys, members);
+      if (spends(headers) && (own.session === undefined || playground === null)) throw nobodyActs();
+      const member = await actFor(headers, own, options.keys, members);
+      const acting = spends(headers) ? await spending(member, own.account) : member;
       return unlessClosed(acting, (await options.states?.stateOf(acting.account)) ?? 'open');
     },
     bySession,

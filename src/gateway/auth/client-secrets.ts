@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { bearerOf, CLIENT_SECRET_PREFIX, readCredential, unauthorized } from './credential.ts';
 
 /** A client secret opens realtime sessions of one model, in the name of the key that made it. */
@@ -37,7 +37,7 @@ export function createClientSecrets({
   secret,
   now,
 }: {
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   readonly now: () => number;
 }): ClientSecrets {
   const texts = createSealedTexts(secret);

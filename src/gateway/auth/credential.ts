@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import { createSealedTexts, CREDENTIAL_HEADERS, KEY_HEADERS } from '#security';
+import { createSealedTexts, CREDENTIAL_HEADERS, KEY_HEADERS, type SealSecret } from '#security';
 import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
@@ -109,7 +109,13 @@ const TEXT_MAX = 1_024;
 const PURPOSE = 'run token';
 
 /** `secret`: 32 bytes that all gateways of one installation share. */
-export function createRunTokens({ secret, now }: { readonly secret: Buffer; readonly now: () => number }): RunTokens {
+export function createRunTokens({
+  secret,
+  now,
+}: {
+  readonly secret: SealSecret;
+  readonly now: () => number;
+}): RunTokens {
   const texts = createSealedTexts(secret);
   return {
     issue: ({ parent, account, key }, expiresAt) =>

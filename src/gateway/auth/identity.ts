@@ -36,6 +36,17 @@ export interface Identity {
   providerId(providerName: string): string;
   /** A secret key of 32 bytes. The same purpose and seed always give the same key. */
   secret(purpose: string): Buffer;
+  /**
+   * For what is stored: `secret`, which seals, and behind it those of all other seeds, which still open. For
+   * credentials and cookies use `accepted`: a seed that somebody else has could make them.
+   */
+  secrets(purpose: string): readonly Buffer[];
+  /** `secret`, and behind it that of the second seed as long as it is configured. */
+  accepted(purpose: string): readonly Buffer[];
+  /** `secret` by the seed whose receipt key has an id; null: by the first seed that the database had. */
+  secretBy(purpose: string, receiptKey: string | null): Buffer;
+  /** Public keys of the other seeds, as `/.well-known/jwks.json` has them: what they sign can be checked. */
+  readonly otherKeys: readonly (ReceiptKey['jwk'] | CardKey['jwk'])[];
 }
 
 /** The Ed25519 key that receipts are signed with. */
@@ -67,25 +78,59 @@ const SEED_HEX = /^[0-9a-f]{64}$/;
 /** The PKCS #8 frame of an Ed25519 private key (RFC 8410), to which the 32 bytes of the key are appended. */
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex');
 
+/** A seed as 64 hex digits, or a data directory with its file. */
+type SeedSource = { readonly seed: string } | { readonly dataDir: string };
+
+/** Seeds beside the present one. */
+interface OtherSeeds {
+  /** The one that is configured for the time of a change. */
+  readonly second: SeedSource | null;
+  /** Those that the database had before, as 64 hex digits, the first one first. */
+  readonly former: readonly string[];
+}
+
+const NO_OTHERS: OtherSeeds = { second: null, former: [] };
+
 /**
  * The identity of a seed (64 hex digits), or of a data directory. The first start creates `identity.json` in the
  * directory, readable only by its owner. Throws IdentityError if the file is readable by others, unreadable or damaged,
- * or if the seed has another form.
+ * or if a seed has another form.
  */
-export function createIdentity(source: { readonly seed: string } | { readonly dataDir: string }): Identity {
-  const seed = 'seed' in source ? parseSeed(source.seed, 'the identity seed') : storedSeed(source.dataDir);
+export function createIdentity(source: SeedSource, others: OtherSeeds = NO_OTHERS): Identity {
+  const seed = readSource(source, 'the identity seed');
+  const second = others.second === null ? [] : [readSource(others.second, 'the second identity seed')];
+  const former = others.former.map((one) => parseSeed(one, 'a former identity seed'));
+  const all = [seed, ...former.toReversed(), ...second].filter(
+    (one, at, seeds) => seeds.findIndex((each) => each.equals(one)) === at,
+  );
+  const receiptKeys = all.map(receiptKey);
+  // Ids are names and not secrets. So they stay those of the first seed, and with them the earnings of providers.
+  const first = former[0] ?? seed;
   const ids = new Map<string, string>();
+  const secretOf = (one: Buffer, purpose: string) => deriveBytes(one, `secret:${purpose}`);
   return {
-    secret: (purpose) => deriveBytes(seed, `secret:${purpose}`),
-    receiptKey: receiptKey(seed),
+    secret: (purpose) => secretOf(seed, purpose),
+    secrets: (purpose) => all.map((one) => secretOf(one, purpose)),
+    accepted: (purpose) => [seed, ...second].map((one) => secretOf(one, purpose)),
+    secretBy: (purpose, id) => secretOf(all[receiptKeys.findIndex((key) => key.id === id)] ?? first, purpose),
+    receiptKey: receiptKeys[0]!,
+    otherKeys: all
+      .slice(1)
+      .flatMap((one, at) => [
+        receiptKeys[at + 1]!.jwk,
+        createCardKey({ secret: (purpose) => secretOf(one, purpose) }).jwk,
+      ]),
     providerId(providerName) {
       let id = ids.get(providerName);
       if (id === undefined)
-        ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(seed, `provider:${providerName}`)))));
+        ids.set(providerName, (id = bs58.encode(rawPublicKey(deriveKey(first, `provider:${providerName}`)))));
       return id;
     },
   };
 }
+
+const readSource = (source: SeedSource, what: string): Buffer =>
+  'seed' in source ? parseSeed(source.seed, what) : storedSeed(source.dataDir);
 
 function deriveKey(seed: Buffer, purpose: string): KeyObject {
   return createPrivateKey({

@@ -39,8 +39,8 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
    */
   readonly limitNotify: readonly number[] | null;
   /**
-   * The origin of the program that got this key by signing in through the gateway's authorization server. Nobody has
-   * the text of such a key. null for a key that somebody has.
+   * The origin of the program that got this key by signing in through the gateway's authorization server, or
+   * PLAYGROUND. Nobody has the text of such a key. null for a key that somebody has.
    */
   readonly client: string | null;
 }
@@ -74,6 +74,9 @@ export type NewKeyFields = {
   readonly limitBy?: LimitSetter;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
+/** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */
+export const PLAYGROUND = 'the playground of this gateway';
+
 /** Keys that an account may have at the same time. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
@@ -84,6 +87,8 @@ export interface KeyStore {
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
+  /** The key of a member that a program has, or the playground of the member. */
+  findOfClient(account: string, member: string, client: string, kind: NewKeyFields['kind']): Promise<KeyRecord | null>;
   /**
    * Also null for the key of a former member or of a viewer. `at` (epoch milliseconds, default now) selects the periods
    * whose carried sums are added to the limits.
@@ -115,6 +120,7 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'updateKey',
   'deleteKey',
   'deleteKeysOfPerson',
+  'findKeyOfClient',
 ]);
 
 /** API keys in the database. All methods reject with the database's error. */
@@ -183,6 +189,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
 
     async find(hash) {
       const [row] = await database.query(SQL.findKey, [hash]);
+      return row ? carrying(row) : null;
+    },
+
+    async findOfClient(account, member, client, kind) {
+      const params = [account, member, client, kind === 'development' ? 1 : 0];
+      const [row] = await database.query(SQL.findKeyOfClient, params);
       return row ? carrying(row) : null;
     },
 

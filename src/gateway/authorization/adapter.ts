@@ -3,11 +3,18 @@ import type { Adapter, AdapterPayload } from 'oidc-provider';
 import type { KeyStore } from '#auth';
 import type { StateStore } from './state-store.ts';
 
+/** Keys of 32 bytes that all gateways have, from which secrets of registered clients are derived. */
+export interface ClientSecretKeys {
+  /** Id of the key for new clients. It is stored with them. */
+  readonly id: string;
+  /** null: of clients that were registered without an id. */
+  key(id: string | null): Uint8Array;
+}
+
 interface AdapterDeps {
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  readonly clientSecrets: ClientSecretKeys;
   /** Stores a sign-in that begins. False if too many are open. */
   readonly begin: (row: Parameters<StateStore['begin']>[0]) => Promise<boolean>;
   /** Makes the error of the library for a sign-in beyond those that may be open. */
@@ -18,10 +25,12 @@ interface AdapterDeps {
 }
 
 /**
- * How long a used code or refresh token is kept, because its second use shows that somebody stole it. Then it is simply
- * unknown.
+ * How long a used code is kept, because its second use shows that somebody stole it. A refresh token is kept until it
+ * would have ended: a thief may use it long before its program, which is not used every week.
  */
-const USED_MS = 7 * 24 * 60 * 60_000;
+const USED_CODE_MS = 7 * 24 * 60 * 60_000;
+/** The library forgets a proof when it is as old as it may be, although it accepts one that is as much ahead. */
+const PROOF_AHEAD_MS = 5 * 60_000;
 const LONGEST_S = 400 * 24 * 60 * 60;
 
 /**
@@ -39,7 +48,8 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
     ...NO_SESSIONS,
     async upsert(id, { jti: _jti, ...payload }, expiresInS = LONGEST_S) {
       const grantKey = kind === 'Grant' ? id : (payload.grantId ?? null);
-      const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 };
+      const more = kind === 'ReplayDetection' ? PROOF_AHEAD_MS : 0;
+      const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 + more };
       // A sign-in that has its answer is there already.
       if (kind === 'Interaction' && payload.result === undefined) {
         if (!(await deps.begin(row))) throw deps.tooMany();
@@ -49,12 +59,13 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
     async find(id) {
       const row = await state.find(kind, id);
       if (row === null) return undefined;
-      if (kind === 'Client') return withSecret(row.payload, id, deps.clientSecret);
+      if (kind === 'Client') return withSecret(row.payload, id, deps.clientSecrets);
       if (kind === 'Grant' && !(await isUsable(keys, id, now()))) return undefined;
       return { ...row.payload, jti: id, ...(row.consumedAt === null ? {} : { consumed: row.consumedAt }) };
     },
     async consume(id) {
-      if (await state.consume(kind, id, now() + USED_MS)) return;
+      const keptMs = kind === 'RefreshToken' ? LONGEST_S * 1_000 : USED_CODE_MS;
+      if (await state.consume(kind, id, now() + keptMs)) return;
       // Two requests used it at the same time, so one of them may be a thief's.
       const grantKey = (await state.find(kind, id))?.grantKey ?? null;
       if (grantKey !== null) await endGrant(grantKey);
@@ -83,11 +94,15 @@ async function isUsable(keys: Pick<KeyStore, 'find'>, hash: string, at: number):
   return key !== null && !key.disabled && (key.expiresAt === null || key.expiresAt > at);
 }
 
+/** The member of a stored client that has the id of the key of its secret. The library does not see it. */
+export const SECRET_KEY = 'secret_key';
+
 /** The secret of a client is not stored: it follows from its id. */
-function withSecret(payload: AdapterPayload, id: string, secret: Uint8Array): AdapterPayload {
+function withSecret(stored: AdapterPayload, id: string, keys: ClientSecretKeys): AdapterPayload {
+  const { [SECRET_KEY]: key, ...payload } = stored;
   const { token_endpoint_auth_method: method } = payload;
   return typeof method === 'string' && method.startsWith('client_secret_')
-    ? { ...payload, client_secret: clientSecretOf(id, secret) }
+    ? { ...payload, client_secret: clientSecretOf(id, keys.key(typeof key === 'string' ? key : null)) }
     : payload;
 }
 

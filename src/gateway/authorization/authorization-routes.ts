@@ -8,9 +8,10 @@ import { addressOf, readBytes, toGatewayError, toHttpError } from '#http';
 import { type Attempts, DPOP_ALGORITHMS, OWN_SCOPE } from '#auth';
 import type { Pipeline } from '#call';
 import type { Config } from '#config';
-import { clientSecretOf } from './adapter.ts';
-import type { AuthorizationServer } from './authorization-server.ts';
+import { type ClientSecretKeys, clientSecretOf, SECRET_KEY } from './adapter.ts';
+import { type AuthorizationServer, over } from './authorization-server.ts';
 import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
+import { describeError } from './error-descriptions.ts';
 import { authorizationUrl } from './library-request.ts';
 import type { StateStore } from './state-store.ts';
 
@@ -18,7 +19,7 @@ interface AuthorizationRoutesDeps {
   readonly authorization: AuthorizationServer;
   readonly config: Config['authorization'];
   readonly state: Pick<StateStore, 'begin'>;
-  readonly clientSecret: Uint8Array;
+  readonly clientSecrets: ClientSecretKeys;
   /** Counts wrong codes and tokens by network. They are not those of API keys. */
   readonly attempts: Attempts;
   readonly count: Pipeline['count'];
@@ -51,7 +52,8 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
       await count(visitorAt(request, 'begins to sign in'), 1);
       await answer(request, reply, authorizationUrl(request.url));
     });
-    app.get('/oauth/authorize/:uid', { schema: HIDDEN }, async (request, reply) => {
+    app.get<GoingOn>('/oauth/authorize/:id', { schema: HIDDEN }, async (request, reply) => {
+      if (!authorization.hasAnswered(request.params.id, String(request.query.mark))) throw over();
       await answer(request, reply);
     });
     app.get('/oauth/jwks', { schema: HIDDEN }, async (request, reply) => {
@@ -81,6 +83,12 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
 /** Clients find these routes in the metadata, and their forms are those of the RFCs. */
 const HIDDEN = { hide: true };
 
+/** A browser that goes on after the answer of its person. */
+interface GoingOn {
+  readonly Params: { readonly id: string };
+  readonly Querystring: { readonly mark?: string };
+}
+
 /** Counts as a failed attempt, after the answer. */
 class WrongToken extends GatewayError {
   constructor() {
@@ -102,9 +110,16 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     return;
   }
   const { status, headers } = toHttpError(known);
-  const code =
-    status === 429 || status === 503 ? 'temporarily_unavailable' : status >= 500 ? 'server_error' : 'invalid_request';
-  void reply.code(status).headers(headers).send({ error: code, error_description: known.message });
+  void reply
+    .code(status)
+    .headers({ ...headers, 'access-control-allow-origin': '*', 'cache-control': 'no-store' })
+    .send({ error: codeOf(status, request.routeOptions.url), error_description: known.message });
+}
+
+function codeOf(status: number, path: string | undefined): string {
+  if (status === 429 || status === 503) return 'temporarily_unavailable';
+  if (status >= 500) return 'server_error';
+  return path === REGISTER ? 'invalid_client_metadata' : 'invalid_request';
 }
 
 function addMetadata(app: FastifyInstance, { authorization, config }: AuthorizationRoutesDeps): void {
@@ -145,7 +160,7 @@ const metadataOf = (issuer: string, { registration, clientDocuments }: Config['a
 
 /** Clients that have no document register themselves (RFC 7591). */
 function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): void {
-  const { authorization, state, clientSecret, count, now } = deps;
+  const { authorization, state, clientSecrets, count, now } = deps;
   // No credential and no cookie counts here, so pages of any origin may register.
   const open = (reply: FastifyReply) =>
     reply.header('access-control-allow-origin', '*').header('cache-control', 'no-store');
@@ -159,21 +174,24 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
   );
   app.post(REGISTER, { schema: HIDDEN }, async (request, reply) => {
     await count(visitorAt(request, 'registers'), 1);
-    const described = isObject(request.body) ? request.body : {};
-    const metadata = readClientMetadata(described, true);
+    if (!isObject(request.body))
+      throw new GatewayError('invalid_request', 'The description of a client must be a JSON object');
+    const metadata = readClientMetadata(request.body, { secrets: true, issuer: authorization.issuer() ?? '' });
     try {
       await authorization.judge({ ...metadata, ...(needsSecret(metadata) ? { client_secret: 'judged' } : {}) });
     } catch (error) {
-      const { error: code, error_description: why } = error as {
-        readonly error?: unknown;
-        readonly error_description?: unknown;
+      const { error: code, error_description: description } = error as {
+        readonly error?: string;
+        readonly error_description?: string;
       };
       if (code === undefined) throw error;
-      return open(reply).code(400).send({ error: code, error_description: why });
+      const described = describeError({ error: code, description, issuer: authorization.issuer() ?? '' });
+      return open(reply).code(400).send({ error: code, error_description: described });
     }
     const id = randomBytes(24).toString('base64url');
     const client = { client_id: id, client_id_issued_at: Math.floor(now() / 1_000), ...metadata };
-    const row = { kind: 'Client', id, payload: client, grantKey: null, expiresAt: now() + REGISTERED_MS };
+    const payload = { ...client, ...(needsSecret(metadata) ? { [SECRET_KEY]: clientSecrets.id } : {}) };
+    const row = { kind: 'Client', id, payload, grantKey: null, expiresAt: now() + REGISTERED_MS };
     if (!(await state.begin(row, placeOf(addressOf(request)))))
       throw new GatewayError(
         'rate_limit_exceeded',
@@ -181,7 +199,10 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
         { retryAfterS: 60 * 60 },
       );
     const secret = needsSecret(metadata)
-      ? { client_secret: clientSecretOf(id, clientSecret), client_secret_expires_at: 0 }
+      ? {
+          client_secret: clientSecretOf(id, clientSecrets.key(clientSecrets.id)),
+          client_secret_expires_at: 0,
+        }
       : {};
     return open(reply)
       .code(201)

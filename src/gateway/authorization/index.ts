@@ -1,3 +1,4 @@
+export { SECRET_KEY } from './adapter.ts';
 export {
   type AuthorizationServer,
   type SignInRequest,

@@ -1,17 +1,18 @@
 import type { Configuration, ErrorOut, KoaContextWithOIDC, Provider } from 'oidc-provider';
 import type { GuardedFetch } from '#network';
+import { isObject } from '#wire';
 import { DPOP_ALGORITHMS, type Identity, type KeyStore, OWN_SCOPE, type Resources, signingJwk } from '#auth';
 import type { Config } from '#config';
-import { createAdapter } from './adapter.ts';
+import { type ClientSecretKeys, createAdapter } from './adapter.ts';
 import { CLIENT_AUTH_METHODS, createClientFetch } from './clients.ts';
+import { describeError, describeInAddress } from './error-descriptions.ts';
 import type { StateStore } from './state-store.ts';
 
 export interface ProviderDeps {
   readonly issuer: string;
   readonly config: Config['authorization'];
-  readonly identity: Pick<Identity, 'secret'>;
-  /** 32 bytes that the gateways share, from which secrets of clients are derived. */
-  readonly clientSecret: Uint8Array;
+  readonly identity: Pick<Identity, 'secret' | 'accepted'>;
+  readonly clientSecrets: ClientSecretKeys;
   readonly resources: Pick<Resources, 'isAudience'>;
   readonly state: StateStore;
   readonly keys: Pick<KeyStore, 'find' | 'delete'>;
@@ -27,6 +28,7 @@ export interface ProviderDeps {
 /** Seconds. */
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
+const HOUR_MS = 60 * MINUTE * 1_000;
 const CODE_TTL = MINUTE;
 const SIGN_IN_TTL = 60 * MINUTE;
 const ACCESS_TTL = 60 * MINUTE;
@@ -34,6 +36,14 @@ const ACCESS_TTL = 60 * MINUTE;
 const REFRESH_TTL = 60 * DAY;
 /** The key that a grant is ends earlier. */
 export const GRANT_DAYS_MAX = 366;
+
+/** Of answers that a browser may show: one is a form (`form_post`), whose script the library adds to the policy. */
+const PAGE_HEADERS = {
+  'content-security-policy': "default-src 'none'; script-src; base-uri 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
 
 /** Loads the library, at the first request that needs it, and gives it the rules of this gateway. */
 export async function openProvider(deps: ProviderDeps): Promise<Provider> {
@@ -46,6 +56,11 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   // Addresses of answers are those of the issuer, see requestFor.
   provider.proxy = true;
   provider.on('server_error', (_context, error) => onError(error));
+  provider.use(async (context, next) => {
+    context.set(PAGE_HEADERS);
+    await next();
+    describe(context as KoaContextWithOIDC, issuer);
+  });
   return provider;
 }
 
@@ -81,7 +96,7 @@ function endpoints(issuer: string, identity: ProviderDeps['identity']): Configur
     },
     cookies: {
       names: { session: nameOf('oauth'), interaction: nameOf('asked'), resume: nameOf('resume') },
-      keys: [identity.secret('authorization cookies').toString('base64url')],
+      keys: identity.accepted('authorization cookies').map((key) => key.toString('base64url')),
       // Of sessions, which are not kept. The library sets it all the same.
       long: { ...cookie, path: '/oauth' },
       short: cookie,
@@ -98,6 +113,7 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   const consent = new Check('unanswered', 'Nobody has agreed to this', 'consent_required', isUnanswered);
   const fetching = new WeakSet<object>();
   const usedBefore = () => new library.errors.InvalidGrant('it was used before');
+  const badAssertion = (why: string) => new library.errors.InvalidClientAuth(why);
   const tooMany = () =>
     new library.errors.TemporarilyUnavailable(
       'too many sign-ins from your network are open and not finished, try again in some minutes',
@@ -130,7 +146,13 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
     revokeGrantPolicy: () => true,
     expiresWithSession: () => false,
     clientBasedCORS: () => true,
-    fetch: createClientFetch(fetch),
+    assertJwtClientAuthClaimsAndHeader: async (_context, { aud, exp }) => {
+      // Another server that it names could use it here.
+      if (Array.isArray(aud) && aud.length > 1) throw badAssertion('aud must name this server alone');
+      // Its id is remembered for as long.
+      if (Number(exp) * 1_000 > deps.now() + HOUR_MS) throw badAssertion('exp must be within an hour');
+    },
+    fetch: createClientFetch(fetch, deps.issuer),
     renderError,
     ttl: {
       AccessToken: ACCESS_TTL,
@@ -150,8 +172,10 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
       clientIdMetadataDocument: {
         enabled: config.clientDocuments,
         ack: 'draft-02',
-        // The library asks again when it writes the error of a document that is not right.
-        allowFetch: (context) => {
+        // The library asks again when it writes the error of a document that is not right. It has no context for the
+        // page, at a gateway that has not seen the document yet.
+        allowFetch: (context: object | undefined) => {
+          if (context === undefined) return true;
           const isFirst = !fetching.has(context);
           fetching.add(context);
           return isFirst;
@@ -171,9 +195,28 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   };
 }
 
-/** An error that no client can be told, for example because its address is not known. Plain text cannot be markup. */
-function renderError(context: KoaContextWithOIDC, { error, error_description: why }: ErrorOut): void {
-  context.set('x-content-type-options', 'nosniff');
+/** Gives the errors of the library descriptions that a stranger understands. */
+function describe(context: KoaContextWithOIDC, issuer: string): void {
+  const { body, response, res } = context;
+  if (isObject(body) && typeof body['error'] === 'string') {
+    const { error, error_description: description, ...others } = body as { error: string; error_description?: string };
+    const grantType = String(context.oidc?.params?.['grant_type']);
+    context.body = { error, error_description: describeError({ error, description, grantType, issuer }), ...others };
+  }
+  if (res.hasHeader('location')) response.set('location', describeInAddress(response.get('location'), issuer));
+}
+
+/**
+ * An error that no client can be told, for example because its address is not known. Plain text cannot be markup.
+ * Programs get the form of RFC 6749, whatever they accept.
+ */
+function renderError(context: KoaContextWithOIDC, error: ErrorOut): void {
+  if (context.method === 'POST') {
+    context.body = error;
+    return;
+  }
+  const { error: code, error_description: description } = error;
+  const why = describeError({ error: code, description, issuer: context.oidc.issuer });
   context.type = 'text/plain; charset=utf-8';
-  context.body = `This sign-in cannot go on (${error}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
+  context.body = `This sign-in cannot go on (${code}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
 }

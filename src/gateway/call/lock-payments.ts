@@ -247,10 +247,12 @@ const NAMES: Readonly<Record<CallerBudget['scope'], string>> = {
 
 /** Says who can raise each budget. A payment does not help here. */
 const RAISED_BY: Readonly<Record<CallerBudget['scope'], string>> = {
-  key: 'Whoever manages the keys of the account raises it',
-  member: 'An admin or owner of the organisation raises it',
-  account: 'An admin or owner of the account raises it',
-  operator: 'The operator alone raises it',
+  key: 'Whoever manages the keys of the account raises it, on the page /dashboard/keys or with PATCH /api/v1/keys/{hash}',
+  member:
+    'An admin or owner of the organisation raises it, on the page /dashboard/organisation or with PATCH /api/v1/members/{member}',
+  account:
+    'An admin or owner of the account raises it, on the page /dashboard/organisation or with PATCH /api/v1/limits',
+  operator: 'The operator alone raises it, with PATCH /admin/v1/accounts/{id}/limits',
 };
 
 /**

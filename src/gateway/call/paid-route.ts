@@ -29,6 +29,7 @@ import {
   keyedRequest,
   requestKey,
 } from '#payments';
+import { contentOfBody } from './request-content.ts';
 import { type GivenReply, parseIdempotencyKey, KEPT_BYTES_MAX, type StoredReply } from './idempotency.ts';
 import {
   handlePaidRequest,
@@ -109,7 +110,7 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
 
   async function handle(request: PaidHttpRequest, reply: FastifyReply): Promise<void> {
     const { caller: admitted, rate } = admissionOf(request);
-    const caller = mayAsk(admitted) ? withContent(admitted, path, contentOf(request)) : admitted;
+    const caller = mayAsk(admitted) ? withContent(admitted, ...contentOf(request)) : admitted;
     // Before it is decoded, which takes the body from the request.
     const isLarge = (request.body?.byteLength ?? 0) > TURN_FOR_EACH_STEP_BYTES;
     const decoding = decode(request, caller);
@@ -149,13 +150,9 @@ export function addPaidRoute<P extends Payer, O extends StartedCall>(
   );
 }
 
-/** The body of a request, the same for each repeat: clients choose another boundary of a form's parts each time. */
-function contentOf({ body = NO_BYTES, headers }: PaidHttpRequest): Buffer {
-  const boundary = /;\s*boundary="?([^";]+)/i.exec(headers['content-type'] ?? '')?.[1];
-  return boundary === undefined
-    ? body
-    : Buffer.from(body.toString('latin1').replaceAll(boundary, 'boundary'), 'latin1');
-}
+/** The address of a request, which may name its model, and its body. */
+const contentOf = ({ url, body = NO_BYTES, headers }: PaidHttpRequest) =>
+  [url.split('?', 1)[0]!, contentOfBody(body, headers['content-type'])] as const;
 
 /** Text for the description of each such route. */
 const PAYABLE =

@@ -7,6 +7,7 @@ import {
   type AccountStates,
   mayAsk,
   nobodyActs,
+  spends,
   type Authenticate,
   type Caller,
   anonymousAt,
@@ -105,12 +106,16 @@ export function createPipeline(options: PipelineOptions): Pipeline {
    * Runs after the rate limit, because it reads from the database for which accounts a caller may act, and anybody can
    * send such a request.
    */
-  const acting = (headers: IncomingHttpHeaders, admission: Admission | Promise<Admission>) => {
-    if (headers[ACCOUNT_HEADER] === undefined) return admission;
-    return Promise.resolve(admission).then(async ({ caller, rate }) => {
-      if (options.act === undefined) throw nobodyActs();
-      return { caller: await options.act(headers, caller), rate };
-    });
+  const acting = async (
+    headers: IncomingHttpHeaders,
+    admission: Admission | Promise<Admission>,
+    take: (caller: Caller) => Admission | Promise<Admission>,
+  ): Promise<Admission> => {
+    const { caller, rate } = await admission;
+    if (options.act === undefined) throw nobodyActs();
+    const acted = await options.act(headers, caller);
+    // A call counts for the account that pays too.
+    return spends(headers) ? take(acted) : { caller: acted, rate };
   };
 
   /** Refuses a member that acts for another account. After the rate limit, so that the refusals are limited too. */
@@ -130,14 +135,13 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     },
 
     admit(headers, address, calls) {
-      const caller = options.authenticate(headers, address, calls);
-      return acting(
-        headers,
-        after(caller, (one) => rates.take(one, calls)),
-      );
+      const take = (caller: Caller) => rates.take(caller, calls);
+      const admission = after(options.authenticate(headers, address, calls), take);
+      return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, take);
     },
     admitPoll(headers, address, calls) {
-      return acting(headers, after(options.authenticate(headers, address, calls), rates.takePoll));
+      const admission = after(options.authenticate(headers, address, calls), rates.takePoll);
+      return headers[ACCOUNT_HEADER] === undefined ? admission : acting(headers, admission, rates.takePoll);
     },
 
     admitCount(headers, address) {

@@ -14,19 +14,20 @@ import {
   END_CALL_HEADER,
   FILE_HEADER,
   keepAlive,
-  peerKey,
+  peerKeys,
   SESSION_OPTIONS,
   SILENCE_MS,
   TLS_OPTIONS,
   UNKNOWN_CONNECTION,
 } from './peers.ts';
+import type { SealSecret } from '#security';
 import type { Tunnels } from './tunnel/tunnels.ts';
 import type { CallSession } from './tunnel/tunnel.ts';
 import { PROXY_FAILURE_HEADER } from './tunnel-wire.ts';
 
 export interface PeerListenerOptions {
   /** Shared by the gateways of one database. */
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -78,7 +79,7 @@ const CONNECTIONS_MAX = 4_096;
  */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
   const { host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
-  const { identity, key } = peerKey(options.secret);
+  const keys = new Map(peerKeys(options.secret).map(({ identity, key }) => [identity, key]));
   const sessions = new Set<ServerHttp2Session>();
   const strangers = new Map<string, Socket>();
   let url: string | null = null;
@@ -90,7 +91,7 @@ export function createPeerListener(options: PeerListenerOptions): PeerListener {
     ...SESSION_OPTIONS,
     handshakeTimeout: handshakeMs,
     unknownProtocolTimeout: 100,
-    pskCallback: (_socket, claimed) => (claimed === identity ? key : null),
+    pskCallback: (_socket, claimed) => keys.get(claimed) ?? null,
   });
   server.maxConnections = CONNECTIONS_MAX;
 

@@ -6,11 +6,12 @@ import {
 } from 'node:http2';
 import { connect as connectTls } from 'node:tls';
 import { hkdfSync } from 'node:crypto';
+import { type SealSecret, secretsOf } from '#security';
 import type { Node } from './registry/presence.ts';
 
 export interface PeersOptions {
-  /** Shared by the gateways of one database. */
-  readonly secret: Buffer;
+  /** Shared by the gateways of one database. A connection proves the first one. */
+  readonly secret: SealSecret;
   /**
    * Called when a connection to another gateway failed or broke, and then not again until one succeeds. The streams of
    * the connection have failed. The next use opens a new one.
@@ -28,14 +29,14 @@ export interface PeersOptions {
  * that it is the intended gateway. A wrong gateway refuses the stream, because it does not have the tunnel.
  */
 export function createPeers({ secret, onError, connectMs = 5_000, silenceMs = SILENCE_MS }: PeersOptions): Peers {
-  const key = peerKey(secret);
+  const [key] = peerKeys(secret);
   const sessions = new Map<string, ClientHttp2Session>();
   /** Gateways whose failure was reported. Calls that wait for a missing gateway retry many times a second. */
   const failing = new Set<string>();
   let closing = false;
 
   const open = (node: Node): ClientHttp2Session => {
-    const session = connect(node.url, key);
+    const session = connect(node.url, key!);
     const late = setTimeout(() => session.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
     session.once('connect', () => {
       clearTimeout(late);
@@ -149,9 +150,20 @@ interface PeerKey {
   readonly key: Buffer;
 }
 
-/** Derives the key of the handshake from a secret of any length. */
-export function peerKey(secret: Buffer): PeerKey {
-  return { identity: PSK_IDENTITY, key: Buffer.from(hkdfSync('sha256', secret, '', PSK_IDENTITY, 32)) };
+/**
+ * Derives the keys of the handshake from secrets of any length. The name of a key tells which it is, while gateways
+ * have several. Of one alone every gateway knows which it is.
+ */
+export function peerKeys(secret: SealSecret): readonly PeerKey[] {
+  const keys = secretsOf(secret).map((each) => {
+    const derive = (length: number, info: string) => Buffer.from(hkdfSync('sha256', each, '', info, length));
+    return {
+      identity: `${PSK_IDENTITY} ${derive(8, `${PSK_IDENTITY} name`).toString('hex')}`,
+      key: derive(32, PSK_IDENTITY),
+    };
+  });
+  const alone = { identity: PSK_IDENTITY, key: keys[0]!.key };
+  return keys.length === 1 ? [alone, ...keys] : [...keys, alone];
 }
 
 /** HTTP/2 options of both ends. */

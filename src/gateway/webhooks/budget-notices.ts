@@ -1,5 +1,5 @@
 import { createDueWorker, listParam, loadStatements, type Database, type Row } from '#store';
-import { createSealedTexts, type SealedTexts } from '#security';
+import { createSealedTexts, type SealedTexts, type SealSecret } from '#security';
 import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from './webhook-relay.ts';
 import { createBudgetPolls } from './budget-polls.ts';
@@ -30,7 +30,7 @@ interface BudgetNoticesOptions {
   readonly database: Pick<Database, 'query' | 'snapshot' | 'engine'>;
   readonly fetch: GuardedFetch;
   /** 32 bytes that all gateways of one database share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly now: () => number;
   /** Milliseconds between two checks; null: only `run` checks. Default 10 s. */
   readonly everyMs?: number | null;
@@ -49,6 +49,8 @@ const SQL = loadStatements(import.meta.url, './sql/notices.sql', [
   'putWebhook',
   'findWebhook',
   'deleteWebhook',
+  'listAccountWebhooks',
+  'replaceSealedWebhook',
 ]);
 
 const EVERY_MS = 10_000;
@@ -168,6 +170,8 @@ interface AccountWebhooks {
   put(account: string, webhook: AccountWebhook): Promise<void>;
   /** False if there was none. */
   delete(account: string): Promise<boolean>;
+  /** Seals those anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 const sealOf = (account: string): string => `account webhook ${account}`;
@@ -185,5 +189,16 @@ function createAccountWebhooks(database: Pick<Database, 'query'>, texts: SealedT
       await database.query(SQL.putWebhook, [account, sealed]);
     },
     delete: async (account) => (await database.query(SQL.deleteWebhook, [account])).length > 0,
+    async reseal(mode) {
+      let count = 0;
+      for (const row of await database.query(SQL.listAccountWebhooks)) {
+        const [account, sealed] = [row['account'] as string, row['sealed'] as string];
+        const anew = texts.reseal(sealOf(account), sealed);
+        if (anew !== null)
+          count +=
+            mode === 'count' ? 1 : (await database.query(SQL.replaceSealedWebhook, [account, sealed, anew])).length;
+      }
+      return count;
+    },
   };
 }

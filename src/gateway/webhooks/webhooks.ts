@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createDueWorker, type Database, loadStatements, type Step } from '#store';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import type { GuardedFetch } from '#network';
 import type { TaskKey } from '#tasks';
 import { createWebhookRelay, type RelayLimits } from './webhook-relay.ts';
@@ -41,7 +41,7 @@ export interface WebhooksOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
   readonly fetch: GuardedFetch;
   /** 32 bytes that all gateways of one database share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly now: () => number;
   readonly random?: () => number;
   /** Milliseconds between two polls for due deliveries; 0: only `deliver` and `run` send. Default one second. */

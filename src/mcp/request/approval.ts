@@ -13,6 +13,13 @@ import { ERROR } from '../wire/revisions.ts';
 /** The name of the question among `inputRequests`. No server sees it or its answer. */
 const QUESTION = 'tollgate/approval';
 
+/** The capabilities of a client that opens URLs, and no others. */
+export const OPENS_URLS = { elicitation: { url: {} } } as const;
+
+/** Whether a client with these capabilities opens a URL that a server asks it to open. */
+export const opensUrls = ({ elicitation }: McpRequest['capabilities']): boolean =>
+  isObject(elicitation) && isObject(elicitation['url']);
+
 /** How long a request with an answer waits for the decision: a person needs longer than the client to open a URL. */
 export const DECISION_WAIT_MS = 25_000;
 
@@ -28,9 +35,8 @@ export function askToOpen(
     elicitationAction === 'decline'
   )
     return null;
-  const { elicitation } = capabilities;
   const approval = error.body?.['approval'] as { readonly id: string; readonly url: string | null };
-  if (!isObject(elicitation) || !isObject(elicitation['url']) || approval.url === null) return null;
+  if (!opensUrls(capabilities) || approval.url === null) return null;
   const question = { mode: 'url', message: error.message, url: approval.url };
   if (client === 'modern') {
     const inputRequests = { [QUESTION]: { method: 'elicitation/create', params: question } };

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { createInflateRaw, deflateRaw, inflateRaw } from 'node:zlib';
-import { createSealedTexts, type SealedTexts } from '#security';
+import { createSealedTexts, type SealedTexts, type SealSecret } from '#security';
 import { ownTurn } from '#wire';
 
 // In other threads, so that a large file does not hold up calls.
@@ -30,7 +30,7 @@ const PIECE_BYTES = 256 * 1024;
 const pieceBytesFor = (packed: number): number => Math.min(PIECE_BYTES, Math.max(16 * 1024, 4 * packed));
 
 /** `secret`: 32 bytes that all gateways of one database share. */
-export function createSealedContent(secret: Uint8Array): SealedContent {
+export function createSealedContent(secret: SealSecret): SealedContent {
   const texts = createSealedTexts(secret);
   const ownerOf = (account: string) => `files of ${account}`;
   return {

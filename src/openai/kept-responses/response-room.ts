@@ -1,4 +1,4 @@
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { loadStatements, type Database } from '#store';
 import { createKeptBytes } from '#call';
 
@@ -14,7 +14,7 @@ export interface KeptResponsesOptions {
   readonly database: Pick<Database, 'engine' | 'query' | 'batch'>;
   readonly limits: KeptLimits;
   /** 32 bytes that all gateways of one database share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly now: () => number;
 }
 

@@ -43,7 +43,7 @@ export async function openA2a(phases: Phases, parts: RouteParts): Promise<A2aPar
       listening: () => listeningOrigin(config, server),
       domains: [...config.signIn.domains, ...config.allowedHosts],
     }),
-    secret: identity.secret('unpaid tasks'),
+    secret: identity.accepted('unpaid tasks'),
     version: VERSION,
     now,
     elapsed,
@@ -69,7 +69,7 @@ function openPush({ foundation, access }: Phases, { work }: RouteParts, poll: Ta
     allowPrivate: config.webhooks.allowPrivate,
     publicUrl: config.publicUrl,
     poll,
-    secret: identity.secret('webhooks'),
+    secret: identity.accepted('webhooks'),
     limits: config.limits,
     now,
     onError: (error) =>

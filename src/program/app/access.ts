@@ -160,11 +160,11 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
   const states = createAccountStates(database, now);
-  const providerKeys = createProviderKeys({ database, secret: identity.secret('provider keys'), now });
+  const providerKeys = createProviderKeys({ database, secret: identity.secrets('provider keys'), now });
   const members = createMemberStore(database, { keys, limits, now });
   const attempts = createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed });
   const signIn = await createSignIn({ ...config.signIn, chains: config.chains, attempts, now, elapsed });
-  const nonces = createNonces({ secret: identity.secret('sign-in nonces'), database, now });
+  const nonces = createNonces({ secret: identity.accepted('sign-in nonces'), database, now });
   const onError = (error: unknown) =>
     outages.failed('OAuth issuer', { err: error }, 'the keys of the OAuth issuer could not be fetched');
   const authorizationState = config.authorization.enabled ? createStateStore(database, now) : null;
@@ -186,13 +186,14 @@ export async function openAccess(foundation: Foundation, observers: Observers, m
   if (oauth.warning !== null) logger.warn(oauth.warning);
   const sessions = createWebSessions(database, { times: config.sessions, now });
   const browsers = { sessions, cookies: createSessionCookies(config.publicUrl) };
-  const runTokens = createRunTokens({ secret: identity.secret('run tokens'), now });
-  const clientSecrets = createClientSecrets({ secret: identity.secret('client secrets'), now });
+  const runTokens = createRunTokens({ secret: identity.accepted('run tokens'), now });
+  const clientSecrets = createClientSecrets({ secret: identity.accepted('client secrets'), now });
   const authenticator = createAuthenticator({
     keys,
     limits,
     states,
     members,
+    playgroundKeys: keys,
     signIn,
     attempts,
     accessTokens: oauth.accessTokens,

@@ -1,3 +1,4 @@
+import { earningsOf } from '#billing';
 import { createPayouts } from '#billing/compose';
 import {
   adminSessionRoutes,
@@ -9,7 +10,7 @@ import {
   gateWithKey,
   logActs,
 } from '#auth';
-import { createConsumerStore } from '#accounts';
+import { createConsumerStore, createNoteStore } from '#accounts';
 import { listBooks } from '#chains';
 import { type Catalog, isOwn } from '#catalog';
 import { isSeenProvider, listProviders } from '#network';
@@ -26,15 +27,24 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, listReconciliations, overviewRoutes, reconciliationRoutes } from '#pages/administration';
+import {
+  type Archives,
+  identityRoutes,
+  listReconciliations,
+  operatorServicesRoutes,
+  overviewRoutes,
+  reconciliationRoutes,
+} from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
+import { createTestCall } from './test-call.ts';
 import type { Phases } from './calls.ts';
 import type { Analytics } from './figures.ts';
 import { mount } from './mount.ts';
 import { listedProviders, paidOfferOfCatalog } from './paid-offers.ts';
 import type { Protocols } from './protocols.ts';
+import { seedReport } from './seed-uses.ts';
 
 const ADMIN = { prefix: '/admin/v1' };
 
@@ -42,7 +52,7 @@ const ADMIN = { prefix: '/admin/v1' };
 export async function mountAdministration(
   phases: Phases,
   parts: AccountParts,
-  { endCall }: Protocols,
+  protocols: Protocols,
   { rollUp, gateways }: Analytics & { readonly gateways: GatewayReports },
 ): Promise<void> {
   const { config, database, identity, networks, options, logger, outages, now, elapsed } = phases.foundation;
@@ -61,7 +71,7 @@ export async function mountAdministration(
     cookies,
     adminKey,
     attempts,
-    secret: identity.secret('admin sessions'),
+    secret: identity.accepted('admin sessions'),
     ...(people && { rolesOf: people.rolesOf }),
     now,
   });
@@ -84,7 +94,9 @@ export async function mountAdministration(
     ...parts,
     gate,
     consumers,
-    endCall: endCall.anywhere,
+    notes: createNoteStore(database, { now }),
+    log,
+    endCall: protocols.endCall.anywhere,
   });
   const payouts = createPayouts(database, ledger);
   const providers = adminProviderRoutes({
@@ -117,6 +129,22 @@ export async function mountAdministration(
   metrics.showReconciliations(async () =>
     (await listReconciliations(database)).map(({ at, result }) => ({ at, ...result })),
   );
+  const services = operatorServicesRoutes({
+    gate,
+    identity,
+    catalog,
+    health: phases.network.routing.health,
+    registry,
+    lastFailures,
+    database,
+    payouts,
+    findProvider: async (provider) =>
+      (await listProviders(database, { limit: PROVIDERS_MAX, offset: 0 })).find((each) => each.provider === provider) ??
+      null,
+    earnings: async (provider) => (await ledger.balance(earningsOf(provider)))?.available ?? 0n,
+    testCall: createTestCall({ server, keys: parts.keys, ledger, now }),
+    now,
+  });
   const overview = overviewRoutes({
     gate,
     database,
@@ -126,6 +154,7 @@ export async function mountAdministration(
     gateways,
     now,
   });
+  const identityReport = identityRoutes({ gate, report: () => seedReport(phases, protocols) });
   const reload = reloadRoutes({ gate, reload: options.reloadAll ?? null });
   const routes = {
     session: adminSessionRoutes({ gate, networks: config.adminNetworks, adminSessions, cookies }),
@@ -140,6 +169,8 @@ export async function mountAdministration(
     reload,
     reconciliation,
     overview,
+    services,
+    identity: identityReport,
   };
   const onError = (error: unknown) =>
     outages.failed('log of changes', { err: error }, 'the outcome of a change could not be logged');

@@ -12,8 +12,8 @@ import {
   reconciliationRoutes,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
-import { identityOf } from './known-identity.ts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
+import { identityOf, knownSeeds } from './known-identity.ts';
 import { createBanStore, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
 import { createSharedClock, followDatabase } from '#store';
@@ -50,6 +50,9 @@ export async function openAdministration(
   const logger = { warn: (_fields: object, text: string) => warn(text) };
   const { database, journal } = await openJournaled({ config, logger, resources, now });
   await followDatabase(clock, database);
+  const seeds = await knownSeeds(database);
+  // Made where it is needed, because it may create the file of the identity.
+  const identity = () => identityOf(config, seeds);
   const ledger = await openLedger({ database, journal, resources, now, flushMs: null }, () => {});
   const keys = createKeyStore(database, { now });
   const limits = createLimitsStore(database, { now });
@@ -80,7 +83,8 @@ export async function openAdministration(
     },
     now,
   };
-  const admin = adminRoutes({ ...accounts, endCall: null });
+  const log = createAdminLog(database, { now });
+  const admin = adminRoutes({ ...accounts, log, notes: createNoteStore(database, { now }), endCall: null });
   // Names of providers are those of a running gateway.
   const usage = adminUsageRoutes({
     ...accounts,
@@ -94,27 +98,24 @@ export async function openAdministration(
     callsNow: async () => [],
     lastFailures: { all: () => [] },
     gate,
-    // Read only for the provider of an account without a wallet, because it may create the file of the identity.
-    identity: { providerId: (name) => identityOf(config).providerId(name) },
+    identity: { providerId: (name) => identity().providerId(name) },
     ledger,
     payouts: createPayouts(database, ledger),
     list: (page) => listProviders(database, page),
     isSeen: (provider) => isSeenProvider(database, provider),
-    // Also read only with services of the file, for the same reason.
     isOwn: (provider) =>
-      config.services.some(({ service }) => identityOf(config).providerId(service.providerName) === provider),
+      config.services.some(({ service }) => identity().providerId(service.providerName) === provider),
     ban: bans.put,
     unban: bans.remove,
     networks: config.chains.map(({ network }) => network),
   });
   const adminKeys = createAdminKeys(database, { now });
-  const log = createAdminLog(database, { now });
   const administrators = administratorRoutes({ gate, adminKeys, log, now });
   const networks = config.chains.map(({ network }) => network);
   const archives = createArchives({
     config,
     database,
-    signer: () => createReceiptSigner(identityOf(config).receiptKey.privateKey),
+    signer: () => createReceiptSigner(identity().receiptKey.privateKey),
     receiptOf: (record) => receiptOfRecord(record, networks),
     now,
     restTimes: 0,
@@ -136,11 +137,10 @@ export async function openAdministration(
       const own = config.services.map(({ service: { providerName } }) => providerName);
       return new Map([
         ...seen.flatMap(({ provider, name }) => (name === null ? [] : [[provider, name] as const])),
-        ...own.map((name) => [identityOf(config).providerId(name), name] as const),
+        ...own.map((name) => [identity().providerId(name), name] as const),
       ]);
     },
-    ownProviders: () =>
-      new Set(config.services.map(({ service }) => identityOf(config).providerId(service.providerName))),
+    ownProviders: () => new Set(config.services.map(({ service }) => identity().providerId(service.providerName))),
     // No gateway runs.
     gateways: { all: async () => [] },
     now,

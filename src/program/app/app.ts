@@ -18,6 +18,7 @@ import { openObservers } from './observers.ts';
 import { openOperator } from './operator.ts';
 import { openProtocols, type Protocols } from './protocols.ts';
 import { createReload, type Reload } from './reload.ts';
+import { resealStored } from './seed-uses.ts';
 
 export interface App {
   readonly server: FastifyInstance;
@@ -62,6 +63,7 @@ export async function createApp(config: Config, options: AppOptions = {}): Promi
   const calls = await openCalls(foundation, observers, money, access, network);
   const phases: Phases = { foundation, observers, money, access, network, calls };
   const protocols = await openProtocols(phases);
+  if (config.secondIdentitySeed !== null) await resealStored(phases, protocols);
   const analytics = await openOperator(phases, protocols);
   return appOf(phases, protocols, analytics, resources.move());
 }

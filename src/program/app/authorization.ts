@@ -13,12 +13,15 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
   const { http, authorizationState: state, oauth, keys, browsers, nonces } = access;
   if (state === null) return;
   const { admit, count, countNewKey } = calls.pipeline;
-  const clientSecret = identity.secret('client secrets of the authorization server');
+  const clientSecrets = {
+    id: identity.receiptKey.id,
+    key: (id: string | null) => identity.secretBy('client secrets of the authorization server', id),
+  };
   const authorization = createAuthorizationServer({
     issuer: () => originOf(ownUrlOf(config, http.server)),
     config: config.authorization,
     identity,
-    clientSecret,
+    clientSecrets,
     resources: oauth.resources,
     state,
     keys,
@@ -34,7 +37,7 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
       authorization,
       config: config.authorization,
       state,
-      clientSecret,
+      clientSecrets,
       attempts,
       count,
       now,
@@ -64,7 +67,7 @@ export async function mountPeople({ foundation, access, calls }: Phases): Promis
     attempts: createAttempts({ perMinute: config.signIn.failuresPerMinute, now: elapsed }),
     adminNetworks: config.adminNetworks,
     origin: () => originOf(ownUrlOf(config, http.server)),
-    secret: identity.secret('sign-ins of people'),
+    secret: identity.accepted('sign-ins of people'),
     onError: people.onError,
     now,
   });

@@ -39,7 +39,7 @@ export async function openBatches(
   const { authenticator, drain } = access;
   const { webhooks } = work;
   const alone = database.engine === 'sqlite';
-  const content = createSealedContent(identity.secret('batches'));
+  const content = createSealedContent(identity.secrets('batches'));
   const files = createFiles({ database, content, limits: config.batches, now });
   const { allowPrivate } = config.webhooks;
   const callbacks = createBatchCallbacks({ webhooks, secret: identity.secret('callbacks of batches'), allowPrivate });

@@ -62,7 +62,7 @@ export async function openCalls(
   const idempotency = createIdempotency(database, { ...config.limits, now, runningTtlMs: lockMs });
   if (database.engine === 'sqlite') await idempotency.endRunning();
   const quotes = createQuotes({ database, prices, ledger, validMs: config.quotes.validMs, now });
-  const approvals = createApprovalStore(database, { secret: identity.secret('approvals'), now });
+  const approvals = createApprovalStore(database, { secret: identity.secrets('approvals'), now });
   const runningCalls = new RunningCalls();
   const execute = createExecute({
     replyMemory: createReplyMemory(config.upstream),

@@ -73,7 +73,7 @@ interface Ground {
   readonly logger: Logger;
   /** Logs what fails again and again while something is away. */
   readonly outages: OutageLog;
-  /** What this process warned of. */
+  /** The warnings of this process. */
   readonly raised: RaisedAlerts;
   /** The number of log lines that never reached the log collector. */
   readonly logLinesLost: () => number;

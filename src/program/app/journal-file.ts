@@ -12,7 +12,7 @@ import { identityOf } from './known-identity.ts';
 /* The guard of the journal against loss: `journal-head.json` remembers how far the journal of a database went. */
 
 /** The database and the identity whose journal is guarded. */
-export type GuardedJournal = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed'>;
+export type GuardedJournal = Pick<Config, 'dataDir' | 'databaseUrl' | 'identitySeed' | 'secondIdentitySeed'>;
 
 const FILE = 'journal-head.json';
 const IDENTITY = 'identity.json';
@@ -43,14 +43,19 @@ export interface JournalFile {
   removeUnreadable(): void;
 }
 
-export function openJournalFile({ dataDir, databaseUrl, identitySeed }: GuardedJournal): JournalFile {
+export function openJournalFile(config: GuardedJournal): JournalFile {
+  const { dataDir, databaseUrl, identitySeed } = config;
   const name = databaseName(databaseUrl);
   const path = journalFile(dataDir);
-  const mac = ({ chain, n, hash, at }: RememberedHead): string => {
-    return createHmac('sha256', identityOf({ identitySeed, dataDir }).secret('journal head'))
-      .update(JSON.stringify([name, chain, n, hash, at]))
-      .digest('hex');
-  };
+  /** By the present seed, and by the previous one while it is configured. */
+  const macs = ({ chain, n, hash, at }: RememberedHead): readonly string[] =>
+    identityOf(config)
+      .accepted('journal head')
+      .map((key) =>
+        createHmac('sha256', key)
+          .update(JSON.stringify([name, chain, n, hash, at]))
+          .digest('hex'),
+      );
   const save = async (entries: Readonly<Record<string, unknown>>) => {
     await mkdir(dataDir, { recursive: true, mode: 0o700 });
     const draft = `${path}.${randomBytes(6).toString('hex')}`;
@@ -77,9 +82,10 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: GuardedJ
           `${path} exists, but ${IDENTITY}, which authenticates it, is missing.\nRestore ${IDENTITY}, or set TOLLGATE_IDENTITY_SEED.\n${ACCEPT}`,
         );
       const { mac: macText, ...head } = Object(entry) as RememberedHead & { readonly mac: unknown };
-      const expected = Buffer.from(mac(head));
       const macBytes = Buffer.from(typeof macText === 'string' ? macText : '');
-      if (macBytes.byteLength === expected.byteLength && timingSafeEqual(macBytes, expected)) return head;
+      const isOwn = (expected: Buffer) =>
+        macBytes.byteLength === expected.byteLength && timingSafeEqual(macBytes, expected);
+      if (macs(head).some((each) => isOwn(Buffer.from(each)))) return head;
       throw new JournalLost(
         `${path} was not written with the identity of this gateway, or was changed since.\n` +
           `Use the identity that the database belongs to: identity.json of its data directory, or TOLLGATE_IDENTITY_SEED as its gateway has it.\n${ACCEPT}`,
@@ -87,7 +93,7 @@ export function openJournalFile({ dataDir, databaseUrl, identitySeed }: GuardedJ
     },
     async write(head, at) {
       const entry = { chain: head.chain, n: head.n, hash: head.hash, at: new Date(at).toISOString() };
-      await save({ ...readEntries(path), [name]: { ...entry, mac: mac(entry) } });
+      await save({ ...readEntries(path), [name]: { ...entry, mac: macs(entry)[0]! } });
       return entry;
     },
     async remove() {

@@ -24,7 +24,7 @@ import {
   openJournalFile,
   refuseMissingDatabase,
 } from './journal-file.ts';
-import { identityOf, noteIdentity, refuseOtherIdentity } from './known-identity.ts';
+import { identityOf, knownSeeds, noteIdentity, refuseOtherIdentity, replaceSeed } from './known-identity.ts';
 // Not from `#auth`, because a command would then load a whole gateway to read one file.
 
 export { lossOf } from '#billing/compose';
@@ -62,13 +62,16 @@ export async function openOwnJournaled(
   options: JournaledOptions,
 ): Promise<Journaled & { readonly identity: Identity }> {
   const database = await openGuarded(options);
-  const identity = identityOf(options.config);
+  const { config, logger, now } = options;
+  const isNew = await replaceSeed(database, config, now());
+  const identity = identityOf(config, await knownSeeds(database));
+  if (isNew) logger.warn({ identity: identity.receiptKey.id }, 'the database has a new identity seed');
   // Before `journal-head.json` is written with it.
   await refuseOtherIdentity(database, identity);
   const journal = await openWatch(options, database);
   // After the journal was compared, which an identity of before has authenticated.
-  await noteIdentity(database, identity, options.now());
-  await auditOldBooks(database, options.logger);
+  await noteIdentity(database, identity, now());
+  await auditOldBooks(database, logger);
   return { database, journal, identity };
 }
 
@@ -87,6 +90,9 @@ async function openWatch(
   const remembered = file.read();
   const loss = remembered === null ? null : await lossOf(database, remembered);
   if (loss !== null) throw new JournalLost(`${loss}\nRestore the newest copy of the database.\n${ACCEPT}`);
+  // The next start may know only one of two seeds.
+  if (remembered !== null && config.secondIdentitySeed !== null)
+    await file.write(remembered, Date.parse(remembered.at));
   const onError = (error: unknown) =>
     logger.warn(
       { err: error },

@@ -43,7 +43,7 @@ export function openMcp({ foundation, observers, money, access, network, calls }
     config,
     targets: parts.targets.all,
     listeners: parts.listeners,
-    secret: identity.secret('mcp state'),
+    secret: identity.accepted('mcp state'),
     version: VERSION,
     now,
     elapsed,

@@ -118,7 +118,7 @@ export async function openNetwork(
       tunnels,
       peers: cluster.peers,
       registry,
-      consumerTag: createConsumerTag(identity.secret('consumers of tools')),
+      consumerTag: createConsumerTag(identity.secretBy('consumers of tools', null)),
       waitMs: config.tunnel.waitMs,
       ...config.upstream,
     }),
@@ -146,7 +146,7 @@ async function openCluster({
 }: Foundation): Promise<Cluster> {
   const url = database.engine === 'postgres' ? cluster.url : null;
   if (url === null) return { listener: null, peers: null };
-  const secret = cluster.secret === null ? identity.secret('cluster') : Buffer.from(cluster.secret);
+  const secret = cluster.secret === null ? identity.accepted('cluster') : Buffer.from(cluster.secret);
   const listener = createPeerListener({
     secret,
     host: cluster.host,

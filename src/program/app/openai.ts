@@ -42,7 +42,7 @@ export async function openOpenai(
   const { catalog } = http;
   const keptParts = await openKept(phases);
   parts.targets.add({ model: createModelTarget({ catalog, config, now }) });
-  const secret = identity.secret('thinking of models');
+  const secret = identity.secrets('thinking of models');
   const wires: ChatWireDeps = {
     pipeline: calls.pipeline,
     idempotency: calls.idempotency,
@@ -113,7 +113,7 @@ interface KeptParts {
 
 async function openKept({ foundation }: Phases): Promise<KeptParts> {
   const { config, database, identity, resources, outages, now } = foundation;
-  const secret = identity.secret('kept responses');
+  const secret = identity.secrets('kept responses');
   const responseStore = createKeptResponses({ database, limits: config.responses, secret, now });
   if (config.responses.keepMs === 0) return { responseStore, keptResponses: null, background: null };
   const background = createBackground({

@@ -1,4 +1,4 @@
-import { createPayouts, createRefunds } from '#billing/compose';
+import { createPayouts, createRefunds, listLocksOfProvider } from '#billing/compose';
 import { nonceRoutes } from '#auth';
 import { addKeySetRoute, createEarnings, marketRoutes, ownPages } from '#pages';
 import { modelsRoutes } from '#openai';
@@ -31,7 +31,11 @@ export async function openOperator(phases: Phases, protocols: Protocols): Promis
   const gateways = openGatewayReports(phases, ready);
   await mountAdministration(phases, parts, protocols, { ...analytics, gateways });
   await mountHealth(phases, ready);
-  addKeySetRoute(access.http.server, [...money.receipts.jwks().keys, protocols.agents.cardKey.jwk]);
+  addKeySetRoute(access.http.server, [
+    ...money.receipts.jwks().keys,
+    protocols.agents.cardKey.jwk,
+    ...foundation.identity.otherKeys,
+  ]);
   const sweeper = openSweeper({ ...foundation, ledger: money.ledger }, sweptOf(phases, protocols, analytics), {
     everyMs: config.billing.sweepMs,
     longestLockMs: calls.longestLockMs,
@@ -87,6 +91,7 @@ async function mountMarket({ foundation, observers, money, access, network, call
       listings,
       lastFailures: observers.lastFailures,
       earnings: createEarnings(database),
+      calls: (provider, before, limit) => listLocksOfProvider(database, provider, before, limit),
       payouts: createPayouts(database, money.ledger),
       refunds: createRefunds(database, money.ledger),
       payoutRules,

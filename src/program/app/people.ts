@@ -31,10 +31,11 @@ export function openPeople(foundation: Foundation, { sessions, keys, members, li
     outages.failed('provider of people', { err: error }, 'a sign-in at the provider of the company failed');
   const provider = createPeopleProvider({ config: own, elapsed, now, onError });
   const consumers: ConsumerStore = createConsumerStore(database, { now });
+  const store = createPeopleStore(database, { secret: identity.secrets('tokens of people'), now });
   const people: People = createPeople({
     config: own,
     provider,
-    store: createPeopleStore(database, { secret: identity.secret('tokens of people'), now }),
+    store,
     sessions,
     keys,
     members,
@@ -72,5 +73,5 @@ export function openPeople(foundation: Foundation, { sessions, keys, members, li
     await people.logout(token);
     soon();
   };
-  return { ...people, logout, provider, onError };
+  return { ...people, logout, provider, onError, reseal: store.reseal };
 }

@@ -41,7 +41,7 @@ export function openWork(
   const webhooks = createWebhooks({
     database,
     fetch: createGuardedFetch({ allowPrivate }),
-    secret: identity.secret('webhooks'),
+    secret: identity.secrets('webhooks'),
     now,
     random,
     onError,
@@ -51,7 +51,7 @@ export function openWork(
   const notices = createBudgetNotices({
     database,
     fetch: createGuardedFetch({ allowPrivate }),
-    secret: identity.secret('account webhooks'),
+    secret: identity.secrets('account webhooks'),
     now,
     onNotice: ({ event: _event, time: _time, ...facts }, isOperators) => {
       const { of: subject, account, percent } = facts;

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { readBuild } from '../../foundation/version.ts';
 import { keygenCommand, siwxCommand } from './wallet.ts';
 import { OWN_NAME } from './command-line.ts';
+import { ownCommands } from './provider/own-commands.ts';
 import { provideCommand } from './provider/provide.ts';
 import { runProgram } from './run-program.ts';
 
@@ -14,6 +15,7 @@ First steps:
   ${NAME} keygen --chain solana --out wallet.json     a wallet: it says who you are, and earns
   ${NAME} provide --config provider.toml --validate   check the file, and try each service
   ${NAME} provide --config provider.toml              dial in and serve
+  ${NAME} status --config provider.toml               how it goes; also: calls, earnings, withdraw
 
 Each command explains itself: ${NAME} <command> --help${OWN_NAME === NAME ? '' : `\n"${NAME}" stands for: ${OWN_NAME}`}`;
 
@@ -24,5 +26,7 @@ const program = new Command(NAME)
   .addCommand(provideCommand(NAME))
   .addCommand(keygenCommand(NAME))
   .addCommand(siwxCommand(NAME));
+
+for (const command of ownCommands(NAME)) program.addCommand(command);
 
 process.exitCode = await runProgram(program, process.argv);

@@ -37,8 +37,10 @@ function goOn(): void {}
 /** Makes usage errors exceptions. They end with a line about help, and have their own exit code. */
 function prepare(command: Command, path: string): void {
   command.exitOverride().showHelpAfterError(`\nHelp: ${path} --help`).helpOption('-h, --help', 'explain this command');
-  if (command.commands.length > 0)
-    command.usage('<command> [options]').helpCommand('help [command]', 'explain a command');
+  // A command with options of its own also runs without one of its commands.
+  const isGroup = command.options.every(({ long }) => long === '--version');
+  if (command.commands.length > 0) command.helpCommand('help [command]', 'explain a command');
+  if (command.commands.length > 0 && isGroup) command.usage('<command> [options]');
   for (const child of command.commands) prepare(child, `${path} ${child.name()}`);
 }
 

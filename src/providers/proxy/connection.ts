@@ -320,6 +320,7 @@ export async function credentialHeaders(
   { url, domain, apiKey }: RouterConfig,
   wallet: Wallet | null,
   now: number,
+  nonce?: string,
 ): Promise<Readonly<Record<string, string>>> {
   if (wallet === null) return { authorization: `Bearer ${apiKey ?? ''}` };
   // The sign-in names the router's own domain, even if the router is dialled by another name.
@@ -331,6 +332,7 @@ export async function credentialHeaders(
       statement: 'Provide services.',
       now,
       lifetimeMs: SIGN_IN_MS,
+      nonce,
     }),
   };
 }

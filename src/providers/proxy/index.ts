@@ -6,5 +6,6 @@ export { createReload, type ReloadReport } from './reload.ts';
 /** Loads the checks for `--validate`. They are loaded only then, so a running proxy doesn't load them. */
 export const loadChecks = () => import('./probe/checks.ts');
 
-/** Loads what asks the router for this provider's own failures. */
-export const loadOwnFailures = () => import('./probe/router.ts');
+export type { OwnPages } from './probe/own-pages.ts';
+/** Loads what reads the router's pages of this provider. A running proxy doesn't need it. */
+export const loadOwnPages = () => import('./probe/own-pages.ts');

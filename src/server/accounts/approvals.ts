@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { MicroUsd } from '#billing';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { loadStatements, type Database, type Row } from '#store';
 
 /** A call that a person accepts before it runs. Times are epoch milliseconds. */
@@ -77,7 +77,7 @@ const DAY_MS = 86_400_000;
 /** `secret`: 32 bytes that all gateways of one database share. */
 export function createApprovalStore(
   database: Pick<Database, 'query'>,
-  { secret, now }: { readonly secret: Uint8Array; readonly now: () => number },
+  { secret, now }: { readonly secret: SealSecret; readonly now: () => number },
 ): ApprovalStore {
   const texts = createSealedTexts(secret);
   const sealOf = (id: string) => `approval ${id}`;

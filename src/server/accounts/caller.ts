@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Budget, MicroUsd } from '#billing';
 import { GatewayError } from '#errors';
-import { networkOf } from '#security';
+import { networkOf, visible } from '#security';
 import type { Access } from './access.ts';
 import type { Tags } from './tags.ts';
 
@@ -59,7 +59,7 @@ export interface Caller {
 interface RequestContent {
   /** SHA-256 in hex. A repeat of the request has the same. */
   readonly digest: string;
-  /** The beginning of the request, at most PREVIEW_CHARS. */
+  /** The beginning of the request, at most PREVIEW_CHARS of it, and how much more there is. */
   readonly preview: string;
   /** How long the request waits for a decision, in milliseconds. */
   readonly waitMs: number;
@@ -74,8 +74,12 @@ export const mayAsk = ({ key, run }: Pick<Caller, 'key' | 'run'>): boolean =>
 /** The caller with the content of its request, for one that mayAsk. `of`: what the content is sent to. */
 export function withContent(caller: Caller, contentName: string, whole: string | Uint8Array, waitMs = 0): Caller {
   const digest = createHash('sha256').update(`${contentName}\n`).update(whole).digest('hex');
-  const previewText = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  return { ...caller, content: { digest, preview: previewText.slice(0, PREVIEW_CHARS).toWellFormed(), waitMs } };
+  const text = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
+  const shown = text.slice(0, PREVIEW_CHARS);
+  const rest = Buffer.byteLength(whole) - Buffer.byteLength(shown);
+  const preview =
+    visible(shown) + (text.length > PREVIEW_CHARS ? `\n… and ${rest} more bytes, which are not shown` : '');
+  return { ...caller, content: { digest, preview, waitMs } };
 }
 
 interface CallerSession {
@@ -215,6 +219,18 @@ type RoleHeaders = IncomingHttpHeaders & { [NEEDED]?: MemberRole };
 export function letAct(headers: IncomingHttpHeaders, needed: MemberRole): void {
   (headers as RoleHeaders)[NEEDED] = needed;
 }
+
+const SPENDS = Symbol('spends');
+type SpendingHeaders = IncomingHttpHeaders & { [SPENDS]?: true };
+
+/** Lets a session of a member call for an account in this request, and so spend its money. See letAct. */
+export function letSpend(headers: IncomingHttpHeaders): void {
+  letAct(headers, 'member');
+  (headers as SpendingHeaders)[SPENDS] = true;
+}
+
+/** Whether the account that a member acts for pays for calls of this request. */
+export const spends = (headers: IncomingHttpHeaders): boolean => (headers as SpendingHeaders)[SPENDS] === true;
 
 /** The error for a request that names an account to act for, where acting is not possible. */
 export const nobodyActs = (): GatewayError =>

@@ -19,6 +19,7 @@ export {
   tagBudgetName,
   patternsToText,
 } from './budgets.ts';
+export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
 export { type EndUsers, type Tags, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
 export {
@@ -38,7 +39,9 @@ export {
   letAct,
   mayAsk,
   needsCredential,
+  letSpend,
   nobodyActs,
+  spends,
   ownPartOf,
   roleToAct,
   withContent,

@@ -1,4 +1,4 @@
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { loadStatements, type Database, type Row } from '#store';
 import type { Caller } from './caller.ts';
 
@@ -31,6 +31,8 @@ export interface ProviderKeys {
    * if the keys are known.
    */
   keysOf(account: string): OwnKeys | null | Promise<OwnKeys | null>;
+  /** Seals the keys anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 /** How long keys are kept in memory, in milliseconds. So a call usually waits for no query. */
@@ -42,12 +44,14 @@ const SQL = loadStatements(import.meta.url, './sql/provider-keys.sql', [
   'putProviderKey',
   'listProviderKeys',
   'deleteProviderKeys',
+  'listAllProviderKeys',
+  'replaceSealedKey',
 ]);
 
 interface ProviderKeysOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
   /** 32 bytes that all gateways of the database share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly now: () => number;
 }
 
@@ -109,6 +113,22 @@ export function createProviderKeys({ database, secret, now }: ProviderKeysOption
       const rows = await database.query(SQL.deleteProviderKeys, [account, provider]);
       known.delete(account);
       return rows.length > 0;
+    },
+
+    async reseal(mode) {
+      let count = 0;
+      for (const row of await database.query(SQL.listAllProviderKeys)) {
+        const [account, provider, address, sealed] = ['account', 'provider', 'address', 'sealed'].map(
+          (name) => row[name] as string,
+        ) as [string, string, string, string];
+        const anew = texts.reseal(ownerOf(account, provider, address), sealed);
+        if (anew === null) continue;
+        count +=
+          mode === 'count'
+            ? 1
+            : (await database.query(SQL.replaceSealedKey, [account, provider, address, sealed, anew])).length;
+      }
+      return count;
     },
 
     keysOf(account) {

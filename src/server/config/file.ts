@@ -9,11 +9,12 @@ import { PROVIDER_OPTIONS, readProviders } from './blocks/provider-block.ts';
 import type { OfferedBlock } from './known-providers.ts';
 import { indexLines, parseToml, readTomlFile, type Table } from './toml.ts';
 import { SECTIONS, type OptionKey, type OptionValues } from './options.ts';
-import { ConfigError, nearest, show } from './problem.ts';
+import { ConfigError, nearest, show, WrongValue } from './problem.ts';
 import {
   complain,
   isTable,
   lookup,
+  lookupSecret,
   readOutside,
   type Environment,
   type ConfigReading,
@@ -139,10 +140,16 @@ function readSection(
   for (const [key, option] of Object.entries(table)) {
     if (options.mode === 'development' && option.inDevelopment !== undefined && !Object.hasOwn(written, key))
       values[key] = option.inDevelopment;
-    const { flag, variable } = givenOutside(section, key, option, options);
-    if (flag !== undefined) values[key] = readOutside(option, flag, flagOf(key), reading);
-    else if (variable !== undefined)
-      values[key] = readOutside(option, variable, `environment variable ${option.env}`, reading);
+    try {
+      const { flag, variable } = givenOutside(section, key, option, options);
+      if (flag !== undefined) values[key] = readOutside(option, flag, flagOf(key), reading);
+      else if (variable !== undefined)
+        values[key] = readOutside(option, variable, `environment variable ${option.env}`, reading);
+    } catch (error) {
+      if (!(error instanceof WrongValue)) throw error;
+      const from = `environment variable ${option.env}`;
+      reading.problems.push({ file: null, line: null, key: from, wrong: error.message, right: error.right });
+    }
   }
   return values;
 }
@@ -156,7 +163,7 @@ function givenOutside(
 ) {
   return {
     flag: overrides?.[`${section}.${key}` as OptionKey],
-    variable: option.env === null ? undefined : lookup(env, option.env),
+    variable: option.env === null ? undefined : (option.secret ? lookupSecret : lookup)(env, option.env),
   };
 }
 
@@ -214,7 +221,10 @@ export function explainConfig(options: LoadOptions): ExplainedConfig {
         flag !== undefined
           ? { source: 'flag', from: flagOf(key) }
           : variable !== undefined
-            ? { source: 'environment', from: `environment variable ${option.env}` }
+            ? {
+                source: 'environment',
+                from: `environment variable ${option.env}${lookup(options.env, option.env!) === undefined ? '_FILE' : ''}`,
+              }
             : Object.hasOwn(written, key)
               ? { source: 'file', from: placeIn(file, lineOf(path), written[key]) }
               : { source: 'default', from: null };

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { printable } from '#security';
 import { isExactNumber } from '#wire';
 import type { LineOf, Table } from './toml.ts';
@@ -31,7 +32,11 @@ export interface ConfigReading {
 class MissingVariable extends WrongValue {}
 
 /** Secrets without which a command cannot find the gateway, its data or its identity. */
-const OF_THE_PLACE: ReadonlySet<string> = new Set(['database.url', 'server.identity_seed']);
+const OF_THE_PLACE: ReadonlySet<string> = new Set([
+  'database.url',
+  'server.identity_seed',
+  'server.second_identity_seed',
+]);
 
 /**
  * Reads a value of the file. undefined if it is invalid, which adds a problem. null for a secret that is not needed and
@@ -83,11 +88,11 @@ function dereference(option: Option<unknown>, value: unknown, env: Environment):
   const name = value.slice(REFERENCE.length);
   if (!/^[A-Za-z_][A-Za-z0-9_]{0,127}$/.test(name))
     throw new WrongValue('names no environment variable', REFERENCE_RIGHT);
-  const envValue = lookup(env, name);
+  const envValue = lookupSecret(env, name);
   if (envValue === undefined)
     throw new MissingVariable(
       `reads the environment variable ${name}, which is not set`,
-      `set ${name}, or name another variable`,
+      `set ${name}, or ${name}${FILE_SUFFIX} to the file that has it, or name another variable`,
     );
   return envValue;
 }
@@ -96,6 +101,34 @@ function dereference(option: Option<unknown>, value: unknown, env: Environment):
 export function lookup(env: Environment, name: string): string | undefined {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
   return value === '' ? undefined : value;
+}
+
+const FILE_SUFFIX = '_FILE';
+const SECRET_BYTES_MAX = 64 * 1024;
+
+/**
+ * The value of an environment variable with a secret. If only the variable `NAME_FILE` is set, it is the text of this
+ * file, without the line end at its end. Throws WrongValue if the file cannot be read, or if both variables are set.
+ */
+export function lookupSecret(env: Environment, name: string): string | undefined {
+  const [value, file] = [lookup(env, name), lookup(env, name + FILE_SUFFIX)];
+  if (file === undefined) return value;
+  const variable = `${name}${FILE_SUFFIX}`;
+  if (value !== undefined) throw new WrongValue(`is set, and ${variable} too`, `one of ${name} and ${variable}`);
+  try {
+    const bytes = readFileSync(file);
+    if (bytes.byteLength > SECRET_BYTES_MAX)
+      throw new WrongValue(`has too much in the file of ${variable}`, `at most ${SECRET_BYTES_MAX} bytes`);
+    const text = bytes.toString('utf8').replace(/\r?\n$/, '');
+    return text === '' ? undefined : text;
+  } catch (error) {
+    if (error instanceof WrongValue) throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    throw new WrongValue(
+      `cannot be read from the file of ${variable} (${code})`,
+      `the path of a file that the gateway may read`,
+    );
+  }
 }
 
 /**

@@ -33,7 +33,7 @@ export function lacking(...programs: readonly (readonly [file: string, version: 
 }
 
 /** Fills a folder of the cache once. A folder that is there is complete. */
-function once(name: string, fill: (folder: string) => void): string {
+export function once(name: string, fill: (folder: string) => void): string {
   const folder = join(CACHE, name);
   if (existsSync(folder)) return folder;
   mkdirSync(CACHE, { recursive: true });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openBrowser, type TestBrowser } from '../../support/browser.ts';
 import { dialIn, offeredModel, type DialledIn } from '../../support/dial-in.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
+import { formatUsd } from '../../../web/src/ui/usd.ts';
 import { pageHolds } from './page-holds.ts';
 
 // The pages on which the operator books a payout and bans a provider, and on which a provider sees how it is paid.
@@ -10,6 +11,7 @@ let spine: Spine;
 let browser: TestBrowser;
 let seller: DialledIn;
 let key: string;
+let sold: string;
 beforeAll(async () => {
   [spine, browser] = await Promise.all([
     startSpine({ toml: `${UNHURRIED}\n[payments]\npayouts = "by bank transfer each month"\n` }),
@@ -24,6 +26,10 @@ beforeAll(async () => {
   const call = await spine.post('/chat/completions', ask('hello', { model: 'tunnel/model' }));
   await call.text();
   expect(call.status).toBe(200);
+  sold = call.headers.get('x-generation-id')!;
+  const failed = await spine.post('/chat/completions', ask('hello !status:401', { model: 'tunnel/model' }));
+  await failed.text();
+  await spine.quiet();
 });
 afterAll(async () => {
   seller.kill();
@@ -68,6 +74,12 @@ test('the operator books a payout and bans the provider, who sees both', async (
   await own.page.getByText('SEPA-117').waitFor();
   await own.page.getByText('The operator says about payouts: by bank transfer each month').first().waitFor();
   await pageHolds(own);
+
+  // Its calls, what each earned, and why one failed.
+  const listed = own.page.getByRole('row').filter({ hasText: sold });
+  const { cost_micro_usdc: charged, fee_micro_usdc: fee } = await spine.generation(sold);
+  expect(await listed.getByRole('cell').last().textContent()).toBe(formatUsd((charged - fee) / 1e6));
+  await own.page.getByText('it answered with status 401').first().waitFor();
   await own.page.goto('/dashboard/balance');
   await own.page.getByRole('heading', { name: 'Earned as a provider' }).waitFor();
   await pageHolds(own);

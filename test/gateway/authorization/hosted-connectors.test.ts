@@ -21,7 +21,7 @@ import { createPerson } from './support/person.ts';
 let fixture: McpFixture;
 let documents: DocumentServer;
 let spine: Spine;
-let keys: CryptoKeyPair;
+let keys: Awaited<ReturnType<typeof generateKeyPair>>;
 /** By how much the clock of the gateway is ahead. */
 let ahead = 0;
 beforeAll(async () => {
@@ -29,10 +29,10 @@ beforeAll(async () => {
   const jwk = { ...(await exportJWK(keys.publicKey)), kid: 'cimd-1', alg: 'RS256', use: 'sig' };
   fixture = await startMcpFixture();
   documents = await startDocumentServer((path, origin, response) => {
-    const found = { ...DOCUMENTS, '/oauth/jwks.json': () => ({ keys: [jwk] }) }[path];
+    const documentOf = path === '/oauth/jwks.json' ? () => ({ keys: [jwk] }) : DOCUMENTS[path];
     response
-      .writeHead(found === undefined ? 404 : 200, { 'content-type': 'application/json' })
-      .end(JSON.stringify(found?.(origin) ?? {}));
+      .writeHead(documentOf === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(documentOf?.(origin) ?? {}));
   });
   spine = await startSpine({
     mode: 'development',

@@ -5,12 +5,13 @@ import { escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billi
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies } from '#limits';
 import { createServer } from '#http';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { createKeyStore, type KeyStore, createKey } from '#auth';
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes, auditRoutes, createKeyUsage } from '#pages';
 import { auditFunds } from '#payments/on-chains';
 import { createAdminGuard } from '../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createAdminLog } from '#auth/keys';
 import { rateLimitError } from '../../../src/server/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../../gateway/auth/key-authenticator.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
@@ -132,7 +133,9 @@ export async function openWorld(): Promise<World> {
       networks: [],
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
+      notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
+      log: createAdminLog(database, { now }),
       keys,
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys, limits: createLimitsStore(database, { now }), now }),

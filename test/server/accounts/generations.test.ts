@@ -102,6 +102,7 @@ describe('the record of a call', () => {
       generation_time: 345,
       finish_reason: 'stop',
       estimated: false,
+      failed: false,
       cancelled: false,
       error: null,
       error_code: null,

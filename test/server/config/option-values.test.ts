@@ -15,6 +15,7 @@ const VALUES = {
   'server.admin_key': [`"${seed}"`, seed, '"only-31-characters-are-too-few-"'],
   'server.admin_networks': NETWORKS,
   'server.identity_seed': [`"${seed.toUpperCase()}"`, seed, '"00"'],
+  'server.second_identity_seed': [`"${seed.toUpperCase()}"`, seed, '"00"'],
   'server.trusted_proxies': NETWORKS,
   'server.public_url': ['"https://gate.example:8402/"', 'https://gate.example:8402', '"https://gate.example/path"'],
   'server.marketplace_url': ['"https://market.example/all"', 'https://market.example/all', '"market.example"'],

@@ -22,6 +22,7 @@ test('there are secrets to test', () => {
   expect(secretKeys).toEqual([
     'server.admin_key',
     'server.identity_seed',
+    'server.second_identity_seed',
     'people.client_secret',
     'cluster.secret',
     'database.url',

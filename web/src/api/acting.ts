@@ -7,8 +7,29 @@ const TAKES =
 export const actsFor = (path = '/api/v1/members'): string | null =>
   TAKES.test(path) ? sessionStorage.getItem(NAME) : null;
 
+const PAYER = 'tollgate.payer';
+/** Paths of the calls of the playground for which an organisation may pay. */
+const PAID = /^\/api\/v1\/(chat\/completions|image\/|audio\/|embeddings)/;
+
+/** The choice of the account that is signed in. */
+export const OWN = 'own';
+
+/** The payer of calls of the playground that was chosen in this tab: an organisation, or OWN. null before a choice. */
+export const chosenPayer = (): string | null => sessionStorage.getItem(PAYER);
+
+/** The organisation that pays for calls of the playground in this tab. null: the signed-in account. */
+export const payer = (): string | null => (chosenPayer() === OWN ? null : chosenPayer());
+
+/** The account that a request to this path is for. null: the signed-in account. */
+export const accountFor = (path: string): string | null => (PAID.test(path) ? payer() : actsFor(path));
+
+/** Sets who pays for the next calls of this tab: an organisation, or OWN. null takes the choice back. */
+export const payBy = (account: string | null): void => put(PAYER, account);
+
 /** Sets the account for the next requests of this tab. null is the signed-in account. */
-export function actFor(account: string | null): void {
-  if (account === null) sessionStorage.removeItem(NAME);
-  else sessionStorage.setItem(NAME, account);
+export const actFor = (account: string | null): void => put(NAME, account);
+
+function put(name: string, account: string | null): void {
+  if (account === null) sessionStorage.removeItem(name);
+  else sessionStorage.setItem(name, account);
 }

@@ -46,6 +46,19 @@ export const servicesQuery = queryOptions({
   queryFn: () => data(api.GET('/api/v1/services')),
 });
 
+/** The tools of all tool services, without their schemas. */
+export const toolsQuery = queryOptions({
+  queryKey: ['tools'],
+  staleTime: 60_000,
+  queryFn: () => data(api.GET('/api/v1/tools')),
+});
+
+/** Returns a function that gives the tools of a service by its name, as far as its server has listed them. */
+export function toolTable(services: readonly { readonly id: string; readonly tools?: readonly Tool[] | null }[] = []) {
+  const table = new Map(services.map(({ id, tools }) => [id, tools ?? []]));
+  return (name: string): readonly Tool[] => table.get(name) ?? [];
+}
+
 /** All services of all kinds. */
 export const useServices = (): UseQueryResult<readonly Service[]> => useQuery(servicesQuery);
 

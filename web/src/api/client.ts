@@ -1,5 +1,6 @@
 import createClient from 'openapi-fetch';
 import type { paths } from './schema.d.ts';
+import { payer } from './acting.ts';
 import { send } from './request.ts';
 
 export type { AnswerOf, BodyOf, Schemas } from './types.ts';
@@ -27,7 +28,9 @@ const clientOf = (fetch: (request: Request) => Promise<Response>) =>
 /** Requests to the gateway, with the types of its OpenAPI document. They reject with ApiError. */
 export const api = clientOf((request) => send(request));
 /** The same for the signed-in account, even if this tab acts for an organisation. */
-export const ownApi = clientOf((request) => send(request, true));
+export const ownApi = clientOf((request) => send(request, null));
+/** The same for the account that pays for calls of the playground. */
+export const payerApi = clientOf((request) => send(request, payer()));
 
 /** Reads the JSON of an answer. null if the answer has no body. */
 export async function call<T>(asked: Promise<{ readonly data?: T }>): Promise<T> {

@@ -20,10 +20,11 @@ export const useOrganisations = (enabled = true) =>
     enabled,
   });
 /** The same for the signed-in account, even if this tab acts for one of them. */
-export const useOwnOrganisations = () =>
+export const useOwnOrganisations = (enabled = true) =>
   useQuery({
     queryKey: ['own-organisations'],
     queryFn: () => data(ownApi.GET('/api/v1/organisations', { params: { query: { limit: 100 } } })),
+    enabled,
   });
 export const organisationName = ({ label, account }: Organisation): string =>
   label === '' ? (account.split(':').at(-1) ?? account) : label;

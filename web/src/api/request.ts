@@ -1,4 +1,4 @@
-import { actsFor } from './acting.ts';
+import { accountFor } from './acting.ts';
 import { ApiError } from './api-error.ts';
 
 declare global {
@@ -32,13 +32,13 @@ export const request = (
 
 /**
  * Sends a request to the gateway. The request has the session's cookie, and the header that proves that it comes from
- * the gateway's own page. `own` makes it for the signed-in account, even if this tab acts for an organisation. Rejects
- * with ApiError if the answer is an error. Resolves before the body is read, so that streams can be read as they
- * arrive.
+ * the gateway's own page. `account` is whom it is for: null is the signed-in account; undefined the organisation that
+ * this tab acts for, or that pays. Rejects with ApiError if the answer is an error. Resolves before the body is read,
+ * so that streams can be read as they arrive.
  */
-export async function send(asked: Request, own = false): Promise<Response> {
+export async function send(asked: Request, account?: string | null): Promise<Response> {
   const { pathname, search } = new URL(asked.url);
-  const acting = own ? null : actsFor(pathname);
+  const acting = account === undefined ? accountFor(pathname) : account;
   asked.headers.set('x-tollgate-web', '1');
   if (acting !== null) asked.headers.set('x-tollgate-account', acting);
   const early = asked.method === 'GET' && acting === null ? takeEarly(pathname + search) : null;

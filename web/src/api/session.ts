@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback } from 'react';
-import { actFor } from './acting.ts';
+import { actFor, payBy } from './acting.ts';
 import { passIfSignedOut } from './api-error.ts';
 import { api, call, type BodyOf, type Schemas } from './client.ts';
 
@@ -44,6 +44,7 @@ export function useSession(): {
       if (session) localStorage.setItem(MARK, '1');
       else localStorage.removeItem(MARK);
       actFor(null);
+      payBy(null);
       // The cached data belongs to the previous user.
       queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
       queries.setQueryData(SESSION_KEY, session);

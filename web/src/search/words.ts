@@ -1,6 +1,6 @@
 /** Words of a question that say nothing about its subject. */
 const EMPTY_WORDS = new Set(
-  'a about am an and any are at be by can do does for from get has have how i if in is it its me my need of on or our should so some something that the their there this to us use want was we what when where which who why will with you your'.split(
+  'a about am an and any are at be become by can do does for from get has have how i if in is it its may me much my need of on or our should so some something that the their there this to us use want was we what when where which who why will with work working you your'.split(
     ' ',
   ),
 );
@@ -8,24 +8,39 @@ const EMPTY_WORDS = new Set(
 /** Other words for the same: a reader types one, and the texts may use the other. */
 const SAME: readonly (readonly string[])[] = [
   ['spend', 'spent', 'cost', 'charge', 'bill', 'invoice', 'statement'],
-  ['monthly', 'month'],
+  [
+    'month',
+    'monthly',
+    'january',
+    'february',
+    'march',
+    'april',
+    'june',
+    'july',
+    'august',
+    'september',
+    'october',
+    'november',
+    'december',
+  ],
   ['picture', 'image', 'photo', 'drawing', 'draw', 'paint', 'art'],
-  ['vision', 'picture', 'image', 'see'],
+  ['vision', 'picture', 'image'],
   ['gdpr', 'privacy', 'stored', 'delete'],
-  ['login', 'sign', 'sso'],
+  ['login', 'sign'],
+  ['sso', 'oidc', 'single', 'people', 'saml', 'okta'],
   ['docker', 'container', 'compose'],
   ['k8s', 'kubernetes', 'helm', 'chart'],
   ['balancing', 'balance', 'providers', 'proxy'],
   ['caching', 'cache', 'stay'],
   ['schema', 'json', 'structured'],
-  ['refund', 'credit', 'debit', 'correct'],
+  ['refund', 'credit', 'debit', 'correct', 'back'],
   ['block', 'ban', 'freeze', 'refuse'],
   ['rotate', 'replace', 'renew'],
   ['raise', 'increase'],
   ['customer', 'account', 'user'],
   ['receipt', 'proof'],
   ['remove', 'delete'],
-  ['payout', 'withdraw', 'earning'],
+  ['withdraw', 'payout', 'earning', 'cash', 'out'],
   ['quota', 'limit'],
   ['movie', 'video', 'clip', 'film', 'animation'],
   ['speech', 'voice', 'tts', 'speak', 'talk'],
@@ -39,12 +54,23 @@ const SAME: readonly (readonly string[])[] = [
   ['mcp', 'tool', 'function', 'plugin'],
   ['a2a', 'agent', 'assistant', 'bot'],
   ['key', 'token', 'credential', 'secret'],
-  ['buy', 'pay', 'topup', 'deposit'],
+  ['pay', 'buy', 'top', 'topup', 'deposit', 'fund'],
   ['error', 'failure', 'fail', 'problem', 'broken'],
   ['estimate', 'quote', 'price'],
   ['stop', 'cancel', 'abort', 'end'],
   ['setting', 'option', 'configuration', 'config'],
   ['install', 'setup', 'deploy', 'start'],
+  ['invite', 'add', 'member'],
+  ['colleague', 'member', 'team', 'employee', 'people'],
+  ['sell', 'provide', 'provider', 'offer', 'seller'],
+  ['insufficient', '402', 'more', 'low'],
+  ['python', 'javascript', 'typescript', 'sdk'],
+  ['audit', 'prove', 'books'],
+  ['make', 'generate', 'create'],
+  ['rollback', 'downgrade', 'roll'],
+  ['down', 'away', 'unavailable'],
+  ['give', 'refund'],
+  ['malicious', 'stranger', 'untrusted', 'rogue'],
 ];
 
 const VOWEL = /[aeiouy]/;
@@ -75,13 +101,22 @@ const OTHERS: ReadonlyMap<string, readonly string[]> = (() => {
 /** The stems of words with the same meaning. */
 export const synonymsOf = (root: string): readonly string[] => OTHERS.get(root) ?? [];
 
-/** The parts of a text in lower case: `createApiKey`, `create-api-key` and `create api key` have the same three. */
+/** The words of a text in lower case. */
 export const wordsOf = (text: string): readonly string[] =>
   text
-    .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '');
+
+const CAPITAL_INSIDE = /(?<=[a-z\d])(?=[A-Z][a-z])/;
+
+/** The words under which a text is found. `createApiKey` is also its three parts, and `PostgreSQL` is also one word. */
+export const termsOf = (text: string): readonly string[] =>
+  text
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((word) => word !== '')
+    .flatMap((word) => (CAPITAL_INSIDE.test(word) ? [word, ...word.split(CAPITAL_INSIDE)] : [word]))
+    .map((word) => word.toLowerCase());
 
 /** The words of a question. Words without a subject are left out if others remain. */
 export function wordsOfQuestion(question: string): readonly string[] {

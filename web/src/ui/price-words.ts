@@ -27,14 +27,19 @@ export function shortPrice(kind: Kind, pricing: Pricing): PriceLine {
       const { generation = 0, resolutions = {} } = pricing;
       return { amount: range([generation, ...Object.values(resolutions)]), unit: 'per image' };
     }
-    case 'video':
-      return { amount: range(Object.values(secondsOf(pricing))), unit: 'per second' };
+    case 'video': {
+      const base = pricing.base ?? 0;
+      const amount = range(Object.values(secondsOf(pricing)));
+      return { amount, unit: base === 0 ? 'per second' : `per second, and ${formatUsd(base)} per video` };
+    }
   }
 }
 
 /** The unit of a model's price in a row. */
 export const IN_AND_OUT = 'per 1M tokens in / out';
 const FREE: PriceLine = { amount: 'Free', unit: '' };
+const hasOtherUnit = ({ character, per_minute, per_call }: Pricing) =>
+  [character, per_minute, per_call].some((usd) => !isFree(usd));
 const isFree = (usd: number | null | undefined) => (usd ?? 0) === 0;
 
 function callPrice(kind: Kind, pricing: Pricing): PriceLine {
@@ -113,7 +118,10 @@ export function priceLines(kind: Kind, pricing: Pricing): readonly PriceLine[] {
   const lines: [number | null | undefined, string][] = [];
   switch (kind) {
     case 'model':
-      lines.push([pricing.prompt ?? 0, TOKEN_UNITS.prompt], ...tokenPrices({ ...pricing, prompt: null }));
+      // What is priced by another unit alone has no price by token.
+      if (hasOtherUnit(pricing) && isFree(pricing.prompt) && isFree(pricing.completion))
+        lines.push(...tokenPrices({ ...pricing, prompt: null, completion: null }));
+      else lines.push([pricing.prompt ?? 0, TOKEN_UNITS.prompt], ...tokenPrices({ ...pricing, prompt: null }));
       break;
     case 'tool':
       lines.push(

@@ -56,10 +56,19 @@ const approvalSchema = titled(
     tool: { type: ['string', 'null'] },
     highest_cost_usd: { type: 'string', description: 'The most that the call can cost, at a price that is fixed.' },
     digest: { type: 'string', description: 'SHA-256 of the request: a repeat has the same.' },
-    preview: { type: 'string', description: 'The beginning of the request: at most 2,000 characters.' },
+    preview: {
+      type: 'string',
+      description:
+        'The first 2,000 characters of the request, with unprintable ones as `\\u{…}`, and how much more there is.',
+    },
     key: objectOf({
       hash: { type: 'string', description: 'The API key that asks.' },
       name: { type: ['string', 'null'], description: 'null if the key was deleted.' },
+      client: {
+        type: ['string', 'null'],
+        description:
+          'The origin of the program that signed in, of which the name is its own word; null for other keys.',
+      },
       member: { type: ['string', 'null'], description: 'The account of the member whose key it is.' },
     }),
     created_at: { type: 'string' },
@@ -88,7 +97,12 @@ async function viewApproval(approval: ApprovalUse, { keys, now }: Pick<Approvals
     highest_cost_usd: formatUsd(approval.amount),
     digest: approval.digest,
     preview: approval.preview,
-    key: { hash: approval.key, name: key?.label ?? null, member: key?.member ?? null },
+    key: {
+      hash: approval.key,
+      name: key?.label ?? null,
+      client: key?.client ?? null,
+      member: key?.member ?? null,
+    },
     created_at: timeOf(approval.createdAt),
     expires_at: timeOf(approval.expiresAt),
     decided_at: timeOf(approval.decidedAt),

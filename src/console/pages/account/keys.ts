@@ -158,7 +158,7 @@ export const keySchema = titled(
       client: {
         type: ['string', 'null'],
         description:
-          'The origin of the program that signed in and has this as its limits; null for a key that was created. Deleting the key signs the program out.',
+          'The origin of the program that signed in and has this as its limits, or the playground of a member; null for a key that was created. Deleting the key signs the program out.',
       },
       disabled: { type: 'boolean' },
       limit: { type: ['number', 'null'], description: 'USD for each reset period.' },

@@ -10,6 +10,7 @@ import {
   dateOf,
   daysOf,
   type DayRange,
+  findTagNames,
   findUsage,
   findZonedUsage,
   MEMBER_TAG,
@@ -26,7 +27,7 @@ import {
 import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
 import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
-import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
@@ -39,9 +40,7 @@ export interface UsageDeps {
   readonly now: () => number;
 }
 
-export interface UsageParams {
-  readonly start_date?: string;
-  readonly end_date?: string;
+export interface UsageParams extends DayRangeQuery {
   readonly group_by: string;
   readonly model?: string;
   readonly key?: string | undefined;
@@ -62,6 +61,11 @@ export const usageQuerySchema = {
   type: 'object',
   properties: {
     ...dayRangeSchema.properties,
+    start_date: {
+      ...dayRangeSchema.properties.start_date,
+      description:
+        'First day, `YYYY-MM-DD` or an ISO 8601 time within it. Default: 7 days before the last. Grouped by week or month, the week or month of that day is whole.',
+    },
     group_by: {
       type: 'string',
       maxLength: 128,
@@ -89,9 +93,9 @@ export async function answerUsage(
   reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
 ) {
   const zone = parseTimeZone(query.time_zone);
-  const range = parseDayRange(query, deps.now(), zone);
-  if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { groups, tag } = readGroups(query.group_by);
+  const range = parseDayRange(query, deps.now(), { zone, period: periodOf(groups) });
+  if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { model, provider, primitive } = query;
   const question = { account, range, groups, tag, model, provider, primitive, key };
   const { rows, asOf } = await readUsage(deps, question, zone);
@@ -106,6 +110,7 @@ export async function answerUsage(
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
     group_by: tag === undefined || tag === MEMBER_TAG ? groups : [...groups, `${TAG}${tag}`],
+    tags: await deps.database.snapshot((ask) => findTagNames(ask, account, range)),
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
   };
@@ -211,6 +216,11 @@ export const usageSchema = titled(
     },
     totals: titled('UsageTotals', objectOf(sums)),
     group_by: { type: 'array', items: { type: 'string' } },
+    tags: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Names of the tags that calls of these days have: each can be grouped by.',
+    },
     date_range: dateRangeSchema,
     as_of: asOfSchema,
   }),

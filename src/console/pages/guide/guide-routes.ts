@@ -90,10 +90,9 @@ export async function guideRoutes(app: FastifyInstance, { version, publicUrl }: 
     return send(request, reply, path, make);
   });
   app.get('/docs/guide/assets/guide.css', HIDDEN, (request, reply) => send(request, reply, 'assets/guide.css', styles));
-  for (const name of ['guide.js', 'guide-search.js'])
-    app.get(`/docs/guide/assets/${name}`, HIDDEN, (request, reply) =>
-      send(request, reply, `assets/${name}`, () => script(name)),
-    );
+  app.get('/docs/guide/assets/guide.js', HIDDEN, (request, reply) =>
+    send(request, reply, 'assets/guide.js', () => script('guide.js')),
+  );
   app.get('/docs/guide/assets/search.json', HIDDEN, (request, reply) =>
     send(request, reply, 'assets/search.json', async () => {
       const { searchIndex } = await import('./search-index.ts');

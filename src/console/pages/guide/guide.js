@@ -1,9 +1,13 @@
 // The guide's search, a copy button at each code block, and the address of this gateway in the code. All requests go to
 // this host.
 
-import { bestFirst, wordsOf } from './guide-search.js';
-
-/** @typedef {import('./guide-search.js').Entry} Entry */
+/** @typedef {readonly [address: string, page: string, heading: string, text: string]} Entry */
+/**
+ * @typedef {{
+ *   readonly createGuideSearch: (entries: readonly Entry[]) => (question: string) => readonly Entry[],
+ *   readonly wordsOfQuestion: (question: string) => readonly string[],
+ * }} SearchModule
+ */
 
 const MOST_FOUND = 12;
 const AROUND = 70;
@@ -15,18 +19,33 @@ const found = /** @type {HTMLElement} */ (box.querySelector('.found'));
 const list = /** @type {HTMLElement} */ (found.querySelector('ul'));
 const told = /** @type {HTMLElement} */ (found.querySelector('[role=status]'));
 
-/** @type {Promise<readonly Entry[]> | null} */
+/** @type {Promise<Found | null> | null} */
 let index = null;
 
-/** Fetches the parts of all pages, once. After a failure the next search tries again. */
+/**
+ * @typedef {{
+ *   readonly find: (question: string) => readonly Entry[],
+ *   readonly wordsOf: (question: string) => readonly string[],
+ * }} Found
+ */
+
+/**
+ * Fetches the parts of all pages and the ranking that all searches of this gateway have (`web/src/search`), once. After
+ * a failure the next search tries again.
+ * @type {() => Promise<Found | null>}
+ */
 async function fetchIndex() {
   try {
-    const answer = await fetch('/docs/guide/assets/search.json');
+    const [answer, ranking] = await Promise.all([
+      fetch('/docs/guide/assets/search.json'),
+      /** @type {Promise<SearchModule>} */ (import(new URL('/docs/static/search.js', location.origin).href)),
+    ]);
     if (!answer.ok) throw new Error(`the index is not to be had: ${answer.status}`);
-    return /** @type {readonly Entry[]} */ (await answer.json());
+    const entries = /** @type {readonly Entry[]} */ (await answer.json());
+    return { find: ranking.createGuideSearch(entries), wordsOf: ranking.wordsOfQuestion };
   } catch {
     index = null;
-    return [];
+    return null;
   }
 }
 const load = () => (index ??= fetchIndex());
@@ -78,16 +97,18 @@ function lineOf([address, page, heading, text], words) {
 
 async function search() {
   const asked = input.value;
-  const words = wordsOf(asked);
-  if (words.length === 0) return close();
-  const entries = await load();
+  if (asked.trim() === '') return close();
+  const search = await load();
   if (input.value !== asked) return;
-  const best = bestFirst(entries, words);
+  const words = search?.wordsOf(asked) ?? [];
+  const best = search?.find(asked) ?? [];
   list.replaceChildren(...best.slice(0, MOST_FOUND).map((entry) => lineOf(entry, words)));
   told.textContent =
-    best.length === 0
-      ? `Nothing about “${asked.trim()}”. Try fewer words.`
-      : `${best.length} ${best.length === 1 ? 'place' : 'places'}`;
+    search === null
+      ? 'The search could not be loaded. Type on to try again.'
+      : best.length === 0
+        ? `Nothing about “${asked.trim()}”. Try fewer words.`
+        : `${best.length} ${best.length === 1 ? 'place' : 'places'}`;
   found.hidden = false;
 }
 
@@ -122,8 +143,9 @@ box.addEventListener('keydown', (event) => {
   } else if (event.key === 'Enter' && event.target === input) list.querySelector('a')?.click();
 });
 document.addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (isIn(event, 'input, textarea, select, [contenteditable]')) return;
+  const finds = event.key === 'k' && (event.ctrlKey || event.metaKey);
+  if (!finds && (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey)) return;
+  if (!finds && isIn(event, 'input, textarea, select, [contenteditable]')) return;
   event.preventDefault();
   input.focus();
 });

@@ -22,7 +22,8 @@ import { offerOfTunnel, type PayoutRules, payoutTerms, type RegisteredService, t
 import type { LastFailures } from '#observe';
 import { dateOf, type DayRange } from '#analytics';
 import type { Payouts, Refunds } from '#billing';
-import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { type CallsQuery, type ListProviderCalls, providerCalls, providerCallsSchema } from './provider-calls.ts';
+import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { pageSchema, type PageRange, listOf, objectOf, titled } from '../route-schemas.ts';
 import { refundProperties, viewRefund } from '../account/call-tree.ts';
@@ -36,6 +37,7 @@ interface OwnPagesDeps extends HealthSources {
   readonly listings: Pick<ToolListings, 'leftOutOf'>;
   readonly lastFailures: Pick<LastFailures, 'failuresOf'>;
   readonly earnings: FindEarnings;
+  readonly calls: ListProviderCalls;
   readonly payouts: Pick<Payouts, 'list'>;
   readonly refunds: Pick<Refunds, 'list'>;
   /** The chains over which this gateway pays, and what its operator says about payouts. */
@@ -171,7 +173,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       account: callerCaip10(caller, deps.networks),
     });
 
-    app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
+    app.get<{ Querystring: DayRangeQuery }>(
       '/provider/earnings',
       {
         schema: {
@@ -191,6 +193,12 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
         return { ...you, ...termsOf(caller), ...viewEarnings(await deps.earnings(you.provider, range), range) };
       },
     );
+
+    app.get<{ Querystring: CallsQuery }>('/provider/calls', { schema: providerCallsSchema }, async (request) => {
+      const { caller } = admissionOf(request);
+      await refuseRestricted(deps.keys, caller.key, 'see calls of its services');
+      return providerCalls(deps.calls, pageOf(caller).provider, request.query);
+    });
 
     app.get<{ Querystring: PageRange }>(
       '/provider/payouts',

@@ -31,7 +31,7 @@ import {
   withOwn,
 } from './sums-view.ts';
 
-export interface OverviewDeps {
+interface OverviewDeps {
   readonly gate: AdminGate;
   readonly database: Pick<Database, 'snapshot' | 'query'>;
   readonly consumers: Pick<ConsumerStore, 'find'>;

@@ -26,6 +26,8 @@ export interface PageFiles {
   readonly document: string;
   /** Returns the additional scripts that the page in a folder of `web/src/pages/` needs. */
   scriptsOf(page: string): readonly string[];
+  /** The module with the search of the guide. null if the build has none. */
+  readonly search: string | null;
   /**
    * The script that draws the top of a service's page before the other scripts are loaded. null if the build has none.
    */
@@ -63,10 +65,12 @@ export async function readPages(folder: string): Promise<PageFiles> {
   const [firstPaint = null] = Object.values(manifest).flatMap(({ name, file }) =>
     name === FIRST_PAINT ? [`/${file}`] : [],
   );
+  const search = manifest['src/search/guide.ts']?.file;
   return {
     document,
     files,
     firstPaint,
+    search: search === undefined ? null : `/${search}`,
     packed: pack(files),
     scriptsOf: (page) =>
       [...chunksOf(manifest, `src/pages/${page}/page.tsx`)]

@@ -111,6 +111,13 @@ export function addWebPages(server: FastifyInstance, options: WebPagesOptions): 
         reply.redirect(`/marketplace?kind=${service}`),
       );
 
+  // The guide imports it at this address, because its pages don't know the name with the hash.
+  server.get('/docs/static/search.js', HIDDEN, async (_request, reply) => {
+    const built = await pages();
+    if (!built?.search) throw new GatewayError('not_found', 'This gateway has no built search');
+    return reply.header('cache-control', 'no-cache').redirect(built.search);
+  });
+
   server.get<{ Params: { readonly file: string } }>('/assets/:file', HIDDEN, async (request, reply) => {
     const built = await pages();
     const path = `/assets/${request.params.file}`;

@@ -144,7 +144,7 @@ async function refuseOther(
     throw new BackupError(
       manifest.engine === 'postgres'
         ? `${file} is of a gateway on PostgreSQL: name an empty database in DATABASE_URL`
-        : `${file} is of a gateway with the embedded database: leave DATABASE_URL and database.url out`,
+        : `${file} is of a gateway with the embedded database, and cannot become books of PostgreSQL: leave DATABASE_URL and database.url out`,
     );
   if (!filesOnly && databaseUrl !== null && manifest.files.every(({ name }) => name !== DUMP))
     throw new BackupError(`${file} has no database: it was made with --files-only, and is restored with --files-only.`);

@@ -194,18 +194,27 @@ function createChallenge({ resources, scopes, dpop }: ChallengeOptions): Challen
     if (error.code !== 'unauthorized' && !insufficient) return null;
 
     const had = CREDENTIAL_HEADERS.some((name) => request.headers[name] !== undefined);
+    // RFC 9449 section 7.1: the error belongs to the scheme that the client used.
+    const proven = had && /^dpop /i.test(request.headers.authorization ?? '');
     const parameters = ['realm="tollgate"'];
     if (insufficient) parameters.push('error="insufficient_scope"');
-    else if (had) parameters.push('error="invalid_token"');
+    else if (had && !proven) parameters.push('error="invalid_token"');
     if (resources !== null && resourcePathOf(pathOf(request)) !== null) {
       const metadataUrl = resources.metadataUrlOf(request);
       if (scopes.length > 0) parameters.push(`scope="${scopes.join(' ')}"`);
       if (metadataUrl !== null) parameters.push(`resource_metadata="${metadataUrl}"`);
     }
     const others = [
-      ...(dpop && resources !== null ? [`DPoP algs="${DPOP_ALGORITHMS.join(' ')}"`] : []),
+      ...(dpop && resources !== null ? [dpopChallenge(proven ? original : null)] : []),
       ...(original.includes('SIWx') ? ['SIWx'] : []),
     ];
     return [`Bearer ${parameters.join(', ')}`, ...others].join(', ');
   };
+}
+
+/** `original`: the header of the error of a request with this scheme; null for another request. */
+function dpopChallenge(original: string | null): string {
+  const algorithms = `algs="${DPOP_ALGORITHMS.join(' ')}"`;
+  if (original === null) return `DPoP ${algorithms}`;
+  return `DPoP error="${original.includes('invalid_dpop_proof') ? 'invalid_dpop_proof' : 'invalid_token'}", ${algorithms}`;
 }

@@ -113,6 +113,8 @@ export function createResources({
     const url = URL.parse(text);
     if (!url || !isOrigin(url.origin) || url.username !== '' || url.password !== '') return null;
     const { pathname, search, hash } = url;
+    // A text such as /mcp/acme/tools/../../.. would be read as one thing by a person and as another one here.
+    if (pathname !== writtenPath(text)) return null;
     const isResource = pathname === '/' || pathname === API_PATH || isProtocolPath(pathname);
     return search === '' && hash === '' && isResource ? pathname : null;
   };
@@ -147,6 +149,12 @@ export function createResources({
       return placeOf(one) === placeOf(place) || (ALL.has(one) && place.startsWith(`${one}/`));
     },
   };
+}
+
+/** The path of an address as it is written, without a query and a fragment. */
+function writtenPath(address: string): string {
+  const start = address.indexOf('/', address.indexOf('//') + 2);
+  return start === -1 ? '/' : address.slice(start).replace(/[?#].*/s, '');
 }
 
 /** Whether two origins are one port of this machine, by any of its names. */

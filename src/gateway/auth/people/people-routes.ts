@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { createSealedTexts, placeOf } from '#security';
+import { createSealedTexts, placeOf, type SealSecret } from '#security';
 import { anonymousAt, type Caller } from '#accounts';
 import { addressOf, cookieValues, readBytes } from '#http';
 import type { Pipeline } from '#call';
@@ -25,7 +25,7 @@ interface PeopleRoutesDeps {
   /** The gateway's own origin. null before it is known. */
   readonly origin: () => string | null;
   /** 32 bytes that the gateways share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly onError: (error: unknown) => void;
   readonly now: () => number;
 }

@@ -1,5 +1,5 @@
 import { loadStatements, type Database, type Row } from '#store';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import { ADMIN_ROLES, type AdminRole } from '../administrators/admin-keys.ts';
 
 /** A person of the company, as the provider last described the person. Times are epoch milliseconds. */
@@ -29,6 +29,8 @@ export interface PeopleStore {
   /** Accounts with open sessions. */
   absentSince(at: number, limit: number): Promise<readonly string[]>;
   delete(account: string): Promise<void>;
+  /** Seals the tokens anew that a former secret has sealed, or only counts them. Resolves with their number. */
+  reseal(mode: 'write' | 'count'): Promise<number>;
 }
 
 export interface ClaimedPerson extends Person {
@@ -44,12 +46,13 @@ const SQL = loadStatements(import.meta.url, './sql/people.sql', [
   'askSoon',
   'listSilent',
   'listAbsent',
+  'listTokens',
   'deletePerson',
 ]);
 
 interface PeopleStoreOptions {
   /** 32 bytes that the gateways share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly now: () => number;
 }
 
@@ -96,6 +99,16 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
       (await database.query(SQL.listAbsent, [at, limit])).map((row) => row['account'] as string),
     async delete(account) {
       await database.query(SQL.deletePerson, [account]);
+    },
+    async reseal(mode) {
+      let count = 0;
+      for (const row of await database.query(SQL.listTokens)) {
+        const [account, sealed] = [row['account'] as string, row['refresh_token'] as string];
+        const anew = seals.reseal(account, sealed);
+        if (anew !== null)
+          count += mode === 'count' ? 1 : (await database.query(SQL.renewToken, [account, sealed, anew])).length;
+      }
+      return count;
     },
   };
 }

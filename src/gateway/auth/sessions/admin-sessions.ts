@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
+import { type SealSecret, secretsOf } from '#security';
 import type { WebRequest } from '#http';
 import { findGuarded, isFresh, type LookupDeps, ADMIN, type WebSession, type WebSessions } from './web-sessions.ts';
 import { unauthorized } from '../credential.ts';
@@ -45,19 +46,21 @@ interface AdminSessionsOptions extends LookupDeps {
    * The HMAC key for the digest of the admin key in each row. Without it, a reader of the database cannot test guesses
    * of the admin key.
    */
-  readonly secret: Buffer;
+  readonly secret: SealSecret;
   /** The rights of a person of the company by the account. null without any. Default: no person signs in. */
   readonly rolesOf?: (person: string) => Promise<readonly AdminRole[] | null>;
   readonly now: () => number;
 }
 
 export function createAdminSessions(options: AdminSessionsOptions): AdminSessions {
-  const { sessions, cookies, adminKey, secret: seed, rolesOf = async () => null, now } = options;
+  const { sessions, cookies, adminKey, secret, rolesOf = async () => null, now } = options;
   // A new admin key ends all sessions of the old one.
-  const keyHash = adminKey === null ? null : createHmac('sha256', seed).update(adminKey).digest('hex');
+  const keyHashes =
+    adminKey === null ? [] : secretsOf(secret).map((key) => createHmac('sha256', key).update(adminKey).digest('hex'));
   const ofThisKey = (session: WebSession | null): WebSession => {
     if (session?.signedInBy === 'person' && session.account === ADMIN) return session;
-    if (session?.signedInBy === 'admin_key' && keyHash !== null && session.keyHash === keyHash) return session;
+    if (session?.signedInBy === 'admin_key' && session.keyHash !== null && keyHashes.includes(session.keyHash))
+      return session;
     throw unauthorized('This session is over: sign in with the admin key again');
   };
   const find = async (request: FromAddress): Promise<WebSession> => {
@@ -73,7 +76,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       sessions.begin({
         account: ADMIN,
         signedInBy: 'admin_key',
-        keyHash,
+        keyHash: keyHashes[0] ?? null,
         wallet: null,
         client: headers['user-agent'] ?? '',
       }),

@@ -1,3 +1,4 @@
+import { secretsOf, type SealSecret } from '#security';
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import bs58 from 'bs58';
 import type { FastifyPluginAsync } from 'fastify';
@@ -32,7 +33,7 @@ export interface Nonces {
 
 interface NoncesOptions {
   /** 32 bytes that the gateways share. */
-  readonly secret: Uint8Array;
+  readonly secret: SealSecret;
   readonly database: Pick<Database, 'query'>;
   readonly now: () => number;
   readonly random?: (bytes: number) => Uint8Array;
@@ -56,7 +57,9 @@ const DIGITS_MAX = 44;
 const SQL = loadStatements(import.meta.url, './sql/nonces.sql', ['useNonce', 'sweepNonces']);
 
 export function createNonces({ secret, database, now, random = randomBytes }: NoncesOptions): Nonces {
-  const codeOf = (claim: Uint8Array) => createHmac('sha256', secret).update(claim).digest().subarray(0, CODE_BYTES);
+  const secrets = secretsOf(secret);
+  const codeOf = (claim: Uint8Array, key = secrets[0]!) =>
+    createHmac('sha256', key).update(claim).digest().subarray(0, CODE_BYTES);
 
   /** The time at which a nonce was issued. null for a text that is not a nonce of this installation. */
   const issuedAt = (nonce: string): number | null => {
@@ -64,7 +67,9 @@ export function createNonces({ secret, database, now, random = randomBytes }: No
     const bytes = bs58.decodeUnsafe(nonce);
     if (bytes?.length !== CLAIM_BYTES + CODE_BYTES) return null;
     const claim = Buffer.from(bytes.subarray(0, CLAIM_BYTES));
-    return timingSafeEqual(codeOf(claim), bytes.subarray(CLAIM_BYTES)) ? claim.readUIntBE(0, TIME_BYTES) : null;
+    return secrets.some((key) => timingSafeEqual(codeOf(claim, key), bytes.subarray(CLAIM_BYTES)))
+      ? claim.readUIntBE(0, TIME_BYTES)
+      : null;
   };
 
   return {

@@ -50,6 +50,11 @@ RETURNING *
 -- name: deleteKey
 DELETE FROM api_keys WHERE hash = $1 AND account = $2 RETURNING hash
 
+-- name: findKeyOfClient
+-- The oldest, should two gateways have made one at the same time.
+SELECT * FROM api_keys WHERE account = $1 AND member = $2 AND client = $3 AND development = $4
+ORDER BY created_at, hash LIMIT 1
+
 -- name: deleteKeysOfPerson
 DELETE FROM api_keys WHERE account = $1 OR member = $1 RETURNING hash
 

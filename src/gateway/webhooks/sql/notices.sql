@@ -18,6 +18,9 @@ UPDATE budget_notices SET due_at = $4 WHERE budget = $1 AND spend_limit = $2 AND
 -- name: findWebhook
 SELECT sealed FROM account_webhooks WHERE account = $1
 
+-- name: listAccountWebhooks
+SELECT account, sealed FROM account_webhooks
+
 -- name: listNotices
 SELECT body, due_at FROM budget_notices WHERE account = $1 AND budget NOT LIKE 'apr_%' ORDER BY at DESC, budget, percent DESC LIMIT $2
 
@@ -30,6 +33,10 @@ ON CONFLICT (budget, spend_limit, percent) DO NOTHING RETURNING percent
 -- name: putWebhook
 INSERT INTO account_webhooks (account, sealed) VALUES ($1, $2)
 ON CONFLICT (account) DO UPDATE SET sealed = excluded.sealed
+
+-- name: replaceSealedWebhook
+-- Only while the account has not stored another one.
+UPDATE account_webhooks SET sealed = $3 WHERE account = $1 AND sealed = $2 RETURNING account
 
 -- name: sweepNotices
 -- Notices of budgets without an end (`:all`) stay, so that they are not sent again.

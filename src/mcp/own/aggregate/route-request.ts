@@ -30,7 +30,7 @@ export function createAggregateStateless({ aggregate, toService, listen, answerA
     context: RequestContext,
     answer: ClientAnswer,
   ): Promise<void> => {
-    const { message, client, events } = request;
+    const { message, client, capabilities, events } = request;
     const { method, params } = message;
     const modern = client === 'modern';
     const scope = aggregate.scope(context.caller, selection);
@@ -38,7 +38,9 @@ export function createAggregateStateless({ aggregate, toService, listen, answerA
     if (method === 'ping') return endOwn(answer, message, { result: '{}' }, modern);
     if (method === 'subscriptions/listen')
       return events ? listen(message, scope, context, answer) : endOwn(answer, message, NO_EVENTS, modern);
-    const one = await routeRequest(aggregate, request, scope, answer, (ask) => answerAsk(ask, context, answer));
+    const one = await routeRequest(aggregate, request, scope, answer, (ask) =>
+      answerAsk({ ...ask, capabilities }, context, answer),
+    );
     if (one === null) return;
     const unwrapped = method === 'tools/call' && params?.['name'] === OWN.call;
     await toService(one.service, { ...request, message: one.message, unwrapped }, context, answer, (text) =>
@@ -63,7 +65,7 @@ export async function routeRequest(
   { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
   scope: Scope,
   answer: ClientAnswer,
-  ask: (request: AskRequest) => Promise<void>,
+  ask: (request: Omit<AskRequest, 'capabilities'>) => Promise<void>,
 ): Promise<{ readonly service: string; readonly message: RequestMessage } | null> {
   const { method, params } = message;
   const modern = client === 'modern';
@@ -84,7 +86,8 @@ export async function routeRequest(
     case 'ask': {
       const { bridgedKind: kind, arguments: args } = resolved;
       const { info } = aggregate;
-      await ask({ kind, name: null, arguments: args, message, client, events, info, selects: scope.selects });
+      const { selects } = scope;
+      await ask({ kind, name: null, arguments: args, message, client, events, info, selects });
       return null;
     }
     case 'service':

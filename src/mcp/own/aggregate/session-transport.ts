@@ -10,6 +10,7 @@ import {
   createSessionTransport,
 } from '../../http/session-transport.ts';
 import type { ClientRequests } from '../../request/client-requests.ts';
+import { capabilitiesOf } from '../../sessions/legacy-session.ts';
 import { type Sessions, refuseTooLong, refuseTooMany, openedWith } from '../../sessions/sessions.ts';
 import { createParts, type Parts } from './parts.ts';
 import { createSessionStreams, type SessionStreamsDeps } from './session-streams.ts';
@@ -82,11 +83,12 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   ): Promise<void> {
     if (message.method === 'logging/setLevel') return setLevel(session, message, context, answer);
     const route = { message, client: 'legacy', events } as const;
-    const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) =>
-      runCancellable(running, session.id, null, message, answer, (cancelled) =>
-        answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
-      ),
-    );
+    const one = await routeRequest(aggregate, route, scopeOf(session, context), answer, (ask) => {
+      const capabilities = capabilitiesOf(session.initialize);
+      return runCancellable(running, session.id, null, message, answer, (cancelled) =>
+        answerAsk({ ...ask, capabilities }, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
+      );
+    });
     if (one !== null) await toPart(session, one.service, one.message, events, context, answer);
   }
 

@@ -29,6 +29,8 @@ export interface AskRequest {
   /** The `tools/call` message. */
   readonly message: RequestMessage;
   readonly client: McpRequest['client'];
+  /** The capabilities that the client declares. */
+  readonly capabilities: McpRequest['capabilities'];
   /** The client accepts events. */
   readonly events: boolean;
   /** The gateway's name and version at this address. */
@@ -63,7 +65,7 @@ const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
   return async (ask, { caller: sender, requestId, headers, gone: clientGone }, answer, gone = clientGone) => {
-    const { kind, client, events, info, selects = () => true } = ask;
+    const { kind, client, capabilities, events, info, selects = () => true } = ask;
     const own = ownMeta(ask.message, headers, receipts);
     const { message } = own;
     const modern = client === 'modern';
@@ -99,9 +101,9 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
       cap: own.cap,
       quote: own.quote,
       payment,
-      elicitationAction: null,
+      elicitationAction: own.elicitationAction,
       events,
-      capabilities: {},
+      capabilities,
       paramHeaders: null,
       session: null,
       continued: null,

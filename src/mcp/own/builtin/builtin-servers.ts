@@ -26,6 +26,8 @@ import type { AnswerAsk, AskRequest } from './answer-ask.ts';
 import { bridgedService, fullName, offersOf, priceOf, type BridgedService, WORD } from './bridged-services.ts';
 import { quote } from '../../wire/errors-mcp.ts';
 import { endOwn, ownResult, type ServerInfo } from '../own-answer.ts';
+import { OPENS_URLS, opensUrls } from '../../request/approval.ts';
+import { capabilitiesOf } from '../../sessions/legacy-session.ts';
 import { openedWith, refuseTooMany } from '../../sessions/sessions.ts';
 import { type McpRequest, noSession } from '../../request/mcp-request.ts';
 import { ERROR, agreedRevision, MODERN } from '../../wire/revisions.ts';
@@ -57,6 +59,8 @@ interface BuiltinServers {
 interface BuiltinSession extends KeptSession {
   /** The full name of the agent or model, such as `a2a/weather`. */
   readonly service: string;
+  /** Whether its client opens URLs that a server asks it to open. */
+  readonly opensUrls: boolean;
 }
 
 export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
@@ -66,10 +70,13 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
     ...deps,
     kind: 'mcp-front',
     // The name alone is what older gateways store and read.
-    toState: ({ service, within = null }) => (within === null ? service : JSON.stringify([service, within])),
+    toState: ({ service, within = null, opensUrls }) =>
+      within === null && !opensUrls ? service : JSON.stringify([service, within, ...(opensUrls ? [true] : [])]),
     fromState({ id, account, state }) {
-      const [service, within] = state.startsWith('[') ? (JSON.parse(state) as [string, string]) : [state, null];
-      return { id, account, within, service };
+      const [service, within, opensUrls = false] = state.startsWith('[')
+        ? (JSON.parse(state) as [string, string | null, boolean?])
+        : [state, null];
+      return { id, account, within, service, opensUrls };
     },
   });
   const isWith = (service: string | null) => (session: BuiltinSession) => session.service === service;
@@ -94,7 +101,8 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
         async open(service, message, { caller }) {
           const server = primitiveServer(deps, service!, caller);
           if (server === null) return { session: null, response: noSession(message.idText) };
-          const session = await sessions.add({ ...ownerOf(caller), service: service! });
+          const opens = opensUrls(capabilitiesOf(message.text));
+          const session = await sessions.add({ ...ownerOf(caller), service: service!, opensUrls: opens });
           if (session === null) return refuseTooMany(message, config.sessionsMax);
           return openedWith(session, message, server.initializeResult(message.params?.['protocolVersion']));
         },
@@ -105,7 +113,8 @@ export function createBuiltinServers(deps: BuiltinServersDeps): BuiltinServers {
             const { text, status } = noSession(message.idText);
             return answer.end(text, status);
           }
-          await answerTools(server, { message, client: 'legacy', events }, answer, (ask) =>
+          const capabilities = session.opensUrls ? OPENS_URLS : {};
+          await answerTools(server, { message, client: 'legacy', capabilities, events }, answer, (ask) =>
             runCancellable(running, session.id, null, message, answer, (cancelled) =>
               answerAsk(ask, context, answer, eitherOf(eitherOf(context.gone, ended), cancelled)),
             ),
@@ -135,7 +144,7 @@ const NO_STREAM = {
 /** Answers `tools/list`, passes a `tools/call` to `ask`, and refuses every other method. */
 async function answerTools(
   server: PrimitiveServer,
-  { message, client, events }: Pick<McpRequest, 'message' | 'client' | 'events'>,
+  { message, client, capabilities, events }: Pick<McpRequest, 'message' | 'client' | 'capabilities' | 'events'>,
   answer: ClientAnswer,
   ask: (request: AskRequest) => Promise<void>,
 ): Promise<void> {
@@ -146,7 +155,7 @@ async function answerTools(
   const fault = server.toolFault(message);
   if (fault) return endOwn(answer, message, { error: fault }, modern);
   const { kind, name, info } = server;
-  await ask({ kind, name, arguments: params?.['arguments'], message, client, events, info });
+  await ask({ kind, name, arguments: params?.['arguments'], message, client, capabilities, events, info });
 }
 
 /** The error for a method that an agent or a model does not have. */

@@ -143,7 +143,7 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   }
 
   return async (app) => {
-    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll);
+    const admissionOf = requireAdmission(app, deps.pipeline.admitPoll, false, true, true);
     const callerOf = (request: FastifyRequest) => admissionOf(request).caller;
     const send = createSendFiles(deps, admissionOf);
     addOwnRoutes(app, callerOf, send);

@@ -218,8 +218,9 @@ export function tierOf(beside: unknown, claim: unknown): string | null {
 }
 
 /**
- * The parts of a charge that are for tokens. With what is charged for anything else they are exactly the whole charge:
- * a micro-USD by which that is rounded up belongs to the part with the largest fraction.
+ * The parts of a charge that are for tokens, for the answer and the record alone: `cost` of `#billing` makes the
+ * charge. With what is charged for anything else they are exactly the whole charge: a micro-USD by which that is
+ * rounded up belongs to the part with the largest fraction.
  */
 export function costOfParts(
   { rates: requestedRates, serviceTiers }: Pick<ReplyContext, 'rates' | 'serviceTiers'>,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { isObject, type JsonObject } from '#wire';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, type SealSecret } from '#security';
 import type { ThinkingOf } from './sealed-thinking.ts';
 
 /*
@@ -144,7 +144,7 @@ export const ID_MAX = 16 * 1024;
 const DIGEST_CHARS = 24;
 
 /** `secret`: 32 bytes that all gateways of one database share. */
-export function createSealedCalls(secret: Uint8Array): SealedCalls {
+export function createSealedCalls(secret: SealSecret): SealedCalls {
   const texts = createSealedTexts(secret);
   return ({ account, model }) => {
     // It differs from every owner of thinking, which is JSON.

@@ -1,6 +1,6 @@
 import type { JsonObject } from '#wire';
 import { createHmac, hkdfSync, type Hmac, timingSafeEqual } from 'node:crypto';
-import { createSealedTexts } from '#security';
+import { createSealedTexts, secretsOf, type SealSecret } from '#security';
 
 /** The owner of the thinking. It goes back only to the same account and the same model. */
 export interface ThinkingOf {
@@ -48,12 +48,16 @@ interface Sealed {
 }
 
 /** `secret`: 32 bytes that all gateways of one database share. */
-export function createSealedThinking(secret: Uint8Array): SealedThinking {
+export function createSealedThinking(secret: SealSecret): SealedThinking {
   const texts = createSealedTexts(secret);
-  const key = Buffer.from(hkdfSync('sha256', secret, '', 'signatures of thinking', 32));
+  const keys = secretsOf(secret).map((one) => Buffer.from(hkdfSync('sha256', one, '', 'signatures of thinking', 32)));
   const ownerName = ({ account, model }: ThinkingOf) => JSON.stringify([account, model]);
-  const signer = (owner: ThinkingOf): Hmac => createHmac('sha256', key).update(ownerName(owner)).update('\0');
-  const digestOf = (owner: ThinkingOf, text: string): string => signer(owner).update(text, UNITS).digest('base64url');
+  const signer = (owner: ThinkingOf, key = keys[0]!): Hmac =>
+    createHmac('sha256', key).update(ownerName(owner)).update('\0');
+  const digestOf = (owner: ThinkingOf, text: string, key = keys[0]!): string =>
+    signer(owner, key).update(text, UNITS).digest('base64url');
+  const isOf = (owner: ThinkingOf, text: string, digest: string): boolean =>
+    keys.some((key) => isSame(digest, digestOf(owner, text, key)));
   const sealed = (owner: ThinkingOf, inside: Sealed): string =>
     SEALED + texts.seal(ownerName(owner), MEMBERS + JSON.stringify(inside));
 
@@ -80,15 +84,13 @@ export function createSealedThinking(secret: Uint8Array): SealedThinking {
     seal: (owner, members) => sealed(owner, { members }),
     open(owner, shownText, signature) {
       if (signature.startsWith(SIGNED))
-        return isSame(signature.slice(SIGNED.length), digestOf(owner, shownText))
-          ? { reasoning_content: shownText }
-          : null;
+        return isOf(owner, shownText, signature.slice(SIGNED.length)) ? { reasoning_content: shownText } : null;
       const text = signature.startsWith(SEALED) ? texts.open(ownerName(owner), signature.slice(SEALED.length)) : null;
       if (text === null) return null;
       if (!text.startsWith(MEMBERS)) return { reasoning_content: text };
       const { members, digest } = JSON.parse(text.slice(MEMBERS.length)) as Sealed;
       if (digest === undefined) return members;
-      return isSame(digest, digestOf(owner, shownText))
+      return isOf(owner, shownText, digest)
         ? replaced(members, (value) => (value === SHOWN ? shownText : value))
         : null;
     },

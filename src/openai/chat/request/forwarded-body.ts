@@ -25,9 +25,9 @@ export interface ForwardedCap {
 }
 
 /**
- * The body for `offer`. It has the published fields, and the further fields that the model lists (`params.forward`).
- * No field asks for more output than the cap, which is at most what the lock was computed with. `reasoningRefused`: the
- * offer has refused the field `reasoning` in this call.
+ * The body for `offer`. It has the published fields, and the further fields that the model lists (`params.forward`);
+ * the operator's own models get all. No field asks for more output than the cap, which is at most what the lock was
+ * computed with. `reasoningRefused`: the offer has refused the field `reasoning` in this call.
  */
 export function forwardedBody(
   chatBody: ChatBody,

@@ -353,8 +353,8 @@ async function compareIdentity(config: Config, database: OpenDatabase, isAdoptin
       throw new CliError(`No identity is given: set TOLLGATE_IDENTITY_SEED, or put identity.json into ${dataDir}.`);
     return;
   }
-  const { adoptIdentity, identityFault, identityOf } = await import('#app/known-identity');
-  const identity = identityOf(config);
+  const { adoptIdentity, identityFault, identityOf, knownSeeds } = await import('#app/known-identity');
+  const identity = identityOf(config, await knownSeeds(database));
   const fault = await identityFault(database, identity);
   if (fault === null) return;
   if (!isAdopting)

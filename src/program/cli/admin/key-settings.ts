@@ -1,12 +1,11 @@
-import { CliError, facts, type Paint } from '../terminal.ts';
+import { CliError, facts, type Paint, isUsd } from '../terminal.ts';
 import { parseTag } from '#accounts/names';
-import { isUsd } from './admin-client.ts';
 import { type Key, type SettingFlags, tagsText } from './key.ts';
 
 /** Words that take a limit away. */
 const NO_LIMIT = ['none', 'never'];
 
-/** The fields of a key that the options name, as a body of the admin API. Throws CliError for one that cannot be right. */
+/** The fields of a key that the options name, as a body of the admin API. Throws CliError for a wrong one. */
 export function settingsBody(flags: SettingFlags): Readonly<Record<string, unknown>> {
   const body = {
     name: flags.name,
@@ -28,19 +27,19 @@ const orNull = (text: string | undefined): string | null | undefined =>
   text !== undefined && NO_LIMIT.includes(text) ? null : text;
 
 function usdOf(option: string, text: string | undefined): number | null | undefined {
-  const given = orNull(text);
-  if (typeof given !== 'string') return given;
-  if (isUsd(given)) return Number(given);
+  const value = orNull(text);
+  if (typeof value !== 'string') return value;
+  if (isUsd(value)) return Number(value);
   throw new CliError(
-    `${option} is an amount in USD with at most 6 decimal places, such as 5 or 0.25, or none, not "${given}"`,
+    `${option} is an amount in USD with at most 6 decimal places, such as 5 or 0.25, or none, not "${value}"`,
   );
 }
 
 function countOf(option: string, text: string | undefined): number | null | undefined {
-  const given = orNull(text);
-  if (typeof given !== 'string') return given;
-  if (/^\d{1,10}$/.test(given)) return Number(given);
-  throw new CliError(`${option} is a whole number, such as 60, or none, not "${given}"`);
+  const value = orNull(text);
+  if (typeof value !== 'string') return value;
+  if (/^\d{1,10}$/.test(value)) return Number(value);
+  throw new CliError(`${option} is a whole number, such as 60, or none, not "${value}"`);
 }
 
 function percentagesOf(texts: readonly string[] | undefined): readonly number[] | null | undefined {

@@ -34,7 +34,7 @@ router and the wallet need a restart.
 
 Exit codes:
   0   stopped as asked; with --validate: all is well; with --reload: the file is in force
-  1   the file is wrong, a probe failed, the router refused the services or did not answer --failures, or there is no proxy to reload
+  1   the file is wrong, a probe failed, the router refused the services, or there is no proxy to reload
   2   the command line is wrong, or the router does not let this provider in: it is not on its list, or the API key
       is wrong (refused three times, and never accepted)
   3   another proxy of the same provider took over
@@ -42,22 +42,17 @@ Exit codes:
 Examples:
   ${program} provide --config provider.toml --validate
   ${program} provide --config provider.toml --reload
-  ${program} provide --config provider.toml --failures
   CONFIG_FILE_PATH=provider.toml ${program} provide`;
 
 /** `tollgate provide`: runs a provider's proxy. `program` is the name that its help shows. */
 export function provideCommand(program: string): Command {
   return new Command('provide')
     .summary('sell calls: connect your own models, tools and agents to a gateway')
-    .usage('--config <file> [options]')
+    .usage('[command] --config <file> [options]')
     .description("Run a provider's proxy.")
     .option('-c, --config <file>', 'TOML file of this provider (CONFIG_FILE_PATH, or TOLLGATE_CONFIG)')
     .option('--validate', 'check the file, say everything that is wrong with it, try out what it names, and exit')
     .option('--reload', 'have the proxy that runs with this file read it again, print what changed, and exit')
-    .option(
-      '--failures',
-      'show the newest calls that failed at each of your services, as the router saw them, and exit',
-    )
     .option('--no-probe', 'with --validate: the file alone, without asking the router, the upstreams and the tools')
     .addOption(
       new Option('--log-level <level>', 'how much is logged')

@@ -1,41 +1,30 @@
 import { createScrubber } from '#security';
 import { writeLogLine } from '#wire/text-line';
 import { ConfigError, readTomlFile } from '#config';
-import {
-  createLog,
-  createProxy,
-  createReload,
-  loadChecks,
-  loadOwnFailures,
-  loadProvider,
-  type ProviderConfig,
-  secretsOf,
-} from '#proxy';
+import { createLog, createProxy, createReload, loadChecks, loadProvider, type ProviderConfig, secretsOf } from '#proxy';
 import type { Wallet } from '#proxy/wallet';
 import { VERSION } from '../../../foundation/version.ts';
 import { OWN_NAME } from '../command-line.ts';
 import { createListedConfig, keepListed, offersInWords } from '../gateway/listed-config.ts';
 import { type FileFlag, listenForReload, providerFile } from './provider-reload.ts';
 import { catchReload, catchSignals, isTerminalGone } from '../gateway/signals.ts';
-import { CliError, failureTable, painter, wantsColor } from '../terminal.ts';
+import { painter, wantsColor } from '../terminal.ts';
 
 export interface ProvideFlags extends FileFlag {
   readonly validate?: boolean;
   readonly reload?: boolean;
-  readonly failures?: boolean;
   readonly probe: boolean;
   readonly logLevel: 'debug' | 'info' | 'warn' | 'error' | 'silent';
 }
 
 /**
  * Runs a provider's proxy until a signal or the router ends it. With `--validate` it checks the file, and tries the
- * services in the file. With `--failures` it asks the router which calls failed.
+ * services in the file.
  */
 export async function runProvider(flags: ProvideFlags): Promise<void> {
   const { env } = process;
   const file = providerFile(flags);
   if (flags.validate) return validate(file, flags.probe);
-  if (flags.failures) return showFailures(file);
 
   const listed = createListedConfig({
     load: (text, offered) => loadProvider({ file, text, offered, env, program: OWN_NAME }),
@@ -120,16 +109,4 @@ async function validate(file: string, probe: boolean): Promise<void> {
     Date.now,
   );
   await printChecks(checks, runChecks, scrub);
-}
-
-/** Prints the newest failures at this provider's services. Nothing but the router is asked. */
-async function showFailures(file: string): Promise<void> {
-  const { config, wallet } = await loadProvider({ file, env: process.env, program: OWN_NAME });
-  const { ownFailures } = await loadOwnFailures();
-  const failures = await ownFailures(config.router, wallet, Date.now).catch((error: Error) => {
-    throw new CliError(`${config.router.url} ${createScrubber(secretsOf(config))(error.message)}`, { cause: error });
-  });
-  const text =
-    failures.length === 0 ? 'No call has failed since the gateway started.' : failureTable(failures, painter());
-  process.stdout.write(`${text}\n`);
 }

@@ -5,7 +5,8 @@ import { oneLine } from '#security';
 import { credentialHeaders, describeFault, dial, tunnelUrl } from '../connection.ts';
 import type { RouterConfig } from '../provider-file.ts';
 import type { Wallet } from '../wallet/wallet.ts';
-import { ask, jsonObject, mustSucceed, wordsOf, ProbeFailure, type Check } from './ask.ts';
+import { createOwnPages } from './own-pages.ts';
+import { ask, mustSucceed, wordsOf, ProbeFailure, type Check } from './ask.ts';
 
 /** Checks that the router can be reached and accepts the credential. Shows who the provider is there. */
 export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: () => number): readonly Check[] {
@@ -26,52 +27,11 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
         mustSucceed(answer);
         if (!answer.text.includes('pong'))
           throw new ProbeFailure('answers, but is not a tollgate router. Check router.url');
-        return `answers, and accepts the ${credential}. ${payoutsIn(await ownPage(router, wallet, now))}`;
+        return `answers, and accepts the ${credential}. ${payoutsIn(await createOwnPages(router, wallet, now).get('/provider/services'))}`;
       },
     },
     tunnelCheck(router, wallet, now),
   ];
-}
-
-/** The page of this provider at the router. Reading it changes nothing and doesn't disturb running proxies. */
-async function ownPage(router: RouterConfig, wallet: Wallet | null, now: () => number): Promise<JsonObject> {
-  const own = await ask({
-    method: 'GET',
-    url: `${router.url}/api/v1/provider/services`,
-    headers: await credentialHeaders(router, wallet, now()),
-  });
-  if (own.status === 401 || own.status === 403)
-    throw new ProbeFailure(
-      `answers, but does not accept the ${wallet === null ? 'API key' : 'wallet'}: ${wordsOf(own.text)}`,
-    );
-  mustSucceed(own);
-  return jsonObject(own.text, 'the page of this provider');
-}
-
-/** A call that failed at a service of this provider, as the router saw it. */
-interface OwnFailure {
-  readonly service: string;
-  /** ISO 8601. */
-  readonly at: string;
-  readonly request_id: string;
-  /** The HTTP status of the service; null if there was none. */
-  readonly status: number | null;
-  readonly reason: string;
-  readonly said: string | null;
-}
-
-/** The newest failures at all services of this provider, the newest first. Rejects with ProbeFailure. */
-export async function ownFailures(
-  router: RouterConfig,
-  wallet: Wallet | null,
-  now: () => number,
-): Promise<readonly OwnFailure[]> {
-  const { services } = (await ownPage(router, wallet, now)) as {
-    readonly services?: readonly { readonly name: string; readonly last_failures?: readonly OwnFailure[] }[];
-  };
-  return (services ?? [])
-    .flatMap(({ name, last_failures: failures = [] }) => failures.map((failure) => ({ ...failure, service: name })))
-    .toSorted((one, other) => other.at.localeCompare(one.at));
 }
 
 const PAYOUTS_MAX = 1_000;

@@ -8,3 +8,11 @@ SELECT provider, address, sealed, last_four, created_at FROM provider_keys WHERE
 
 -- name: deleteProviderKeys
 DELETE FROM provider_keys WHERE account = $1 AND provider = $2 RETURNING address
+
+-- name: listAllProviderKeys
+SELECT account, provider, address, sealed FROM provider_keys
+
+-- name: replaceSealedKey
+-- Only while nobody has stored another key.
+UPDATE provider_keys SET sealed = $5 WHERE account = $1 AND provider = $2 AND address = $3 AND sealed = $4
+RETURNING account

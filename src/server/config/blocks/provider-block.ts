@@ -8,7 +8,16 @@ import {
 import { claimedNameFault, providerNameFault, serviceNameFault } from '../names.ts';
 import { option, optionalText, textList, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
-import { complain, isTable, lookup, readTable, REFERENCE, valuesOf, type ConfigReading } from '../reading.ts';
+import {
+  complain,
+  isTable,
+  lookup,
+  lookupSecret,
+  readTable,
+  REFERENCE,
+  valuesOf,
+  type ConfigReading,
+} from '../reading.ts';
 import type { Table } from '../toml.ts';
 import { apiOrSdkOptions } from './sdk-options.ts';
 import { bearerKey, readUrl } from './block.ts';
@@ -243,7 +252,7 @@ const EXAMPLES_OF_MODELS: Readonly<Record<string, string>> = {
 
 /** The first of the provider's usual variables that is set. */
 const usualVariable = ({ keyVariables }: KnownProvider, { env }: ConfigReading): string | null =>
-  keyVariables.find((one) => lookup(env, one) !== undefined) ?? null;
+  keyVariables.find((one) => lookup(env, one) !== undefined || lookup(env, `${one}_FILE`) !== undefined) ?? null;
 
 function usualKey(known: KnownProvider, path: string, reading: ConfigReading): string | null {
   const name = usualVariable(known, reading);
@@ -253,7 +262,7 @@ function usualKey(known: KnownProvider, path: string, reading: ConfigReading): s
 /** The value of a variable that is not named in the file. undefined if it is wrong, which adds a problem. */
 function readVariable<T>({ read }: Option<T>, name: string, key: string, reading: ConfigReading): T | undefined {
   try {
-    return read(lookup(reading.env, name));
+    return read(lookupSecret(reading.env, name));
   } catch (error) {
     if (!(error instanceof WrongValue)) throw error;
     complain(reading, key, `from the variable ${name} ${error.message}`, error.right);

@@ -16,10 +16,11 @@ import {
   requireAdmission,
   createKey,
 } from '#auth';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createAdminLog } from '#auth/keys';
 import { createAdmission, createProviderList } from '../../../../src/gateway/network/tunnel/admission.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
@@ -118,7 +119,9 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       networks: [],
+      notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
+      log: createAdminLog(database, { now }),
       keys: store,
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),

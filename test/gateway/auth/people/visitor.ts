@@ -4,6 +4,8 @@ export interface Visitor {
   go(url: string): Promise<URL>;
   /** Goes one step. Resolves with the address of the redirect. */
   step(url: string, headers?: Readonly<Record<string, string>>): Promise<URL | null>;
+  /** A request of the browser itself, with its cookies. A redirect is not followed. */
+  send(url: string, options: RequestInit): Promise<Response>;
   /** A request of a page of the gateway. */
   ask(method: string, path: string, body?: object, headers?: Readonly<Record<string, string>>): Promise<Response>;
   cookies(origin: string): Map<string, string>;
@@ -36,6 +38,7 @@ export function openVisitor(gateway: string): Visitor {
     return response;
   };
   const visitor: Visitor = {
+    send,
     async step(url, headers = {}) {
       const response = await send(url, { headers });
       const next = response.headers.get('location');

@@ -4,7 +4,7 @@ import { connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
-import { peerKey } from '../../../../src/gateway/network/peers.ts';
+import { peerKeys } from '../../../../src/gateway/network/peers.ts';
 import { createScene, open, reply, SECRET, type FarGateway, type OnStream } from './far-gateway.ts';
 
 const scene = createScene();
@@ -57,7 +57,7 @@ describe('the listener for gateways', () => {
     expect(await tls({})).toMatch(/handshake failure|protocol version|no ciphers/i);
     expect(await tls({ maxVersion: 'TLSv1.2', ciphers: 'ALL' })).toMatch(/handshake failure/i);
     const psk = { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-PSK-CHACHA20-POLY1305', checkServerIdentity: () => undefined };
-    expect(await tls({ ...psk, pskCallback: () => ({ identity: 'another', psk: peerKey(SECRET).key }) })).toMatch(
+    expect(await tls({ ...psk, pskCallback: () => ({ identity: 'another', psk: peerKeys(SECRET)[0]!.key }) })).toMatch(
       /unknown psk identity/i,
     );
     const plain = connectHttp2(`http://127.0.0.1:${far.port}`);

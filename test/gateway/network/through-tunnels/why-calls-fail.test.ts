@@ -134,7 +134,7 @@ test.each([401, 403, 407])(
   },
 );
 
-test('`provide --failures` prints its own failures, and none of another provider', async () => {
+test('`provide calls --failed` prints its own failures, and none of another provider', async () => {
   const world = await startTunnelSpine();
   const { spine } = world;
   const folder = await mkdtemp(join(tmpdir(), 'tollgate-failures-'));
@@ -151,7 +151,7 @@ test('`provide --failures` prints its own failures, and none of another provider
         offeredModel({ url: upstream.url, provider: 'Mine' }),
     );
   const run = () =>
-    promisify(execFile)(process.execPath, ['bin/tollgate.mjs', 'provide', '--config', config, '--failures'], {
+    promisify(execFile)(process.execPath, ['bin/tollgate.mjs', 'provide', 'calls', '--config', config, '--failed'], {
       env: { ...process.env, TEST_UPSTREAM_KEY: 'upstream-secret-canary' },
     });
   await write(spine.origin);

@@ -33,7 +33,7 @@ const COLUMNS: readonly Column<Model>[] = [
 ];
 
 /** The last kept comparison with the bill of each vendor. */
-export function Reconciliations(): ReactNode {
+export default function Reconciliations(): ReactNode {
   const results = useQuery({
     queryKey: ['admin', 'reconciliations'],
     queryFn: () => data(api.GET('/admin/v1/reconciliation/results')),

@@ -90,7 +90,7 @@ export const MARGIN_COLUMN: Column<MarginSums> = {
   cell: (row) => <MarginOf sums={row} />,
 };
 
-/** What the causes of failed calls mean, for those that operators see often. */
+/** The causes of failed calls in words, for those that operators see often. */
 const CAUSES: Readonly<Record<string, string>> = {
   provider_unavailable: 'No provider answered',
   provider_error: 'The provider answered with an error',
@@ -109,7 +109,7 @@ const CAUSES: Readonly<Record<string, string>> = {
 };
 
 /** A cause in words, with its code. */
-export function Cause({ code }: { readonly code: string }): ReactNode {
+function Cause({ code }: { readonly code: string }): ReactNode {
   const words = CAUSES[code];
   return (
     <>

@@ -43,8 +43,8 @@ export function FilterBar({ services, filters, onChange, counts }: Props): React
           />
           <input
             type="search"
-            aria-label="Search by name, provider or description"
-            placeholder="Search by name, provider or description"
+            aria-label="Search by name, kind, ability, tool or provider"
+            placeholder="Search: vision, text to speech, cheap, …"
             value={filters.q}
             onChange={(event) => onChange({ q: event.target.value })}
             className="h-10 w-full rounded-md border border-edge bg-card pl-10 pr-3 text-base placeholder:text-soft"

@@ -39,8 +39,6 @@ export const ORDERS = [
 /** A service as a row, with its calls of the last 30 days. null if they are unknown. */
 export interface Row extends Service {
   readonly calls: number | null;
-  /** Searchable text in lower case. It is made once, not at every search. */
-  readonly words: string;
 }
 
 /** Makes the rows: what can be called first, then the most used, then by name. */
@@ -49,9 +47,6 @@ export const index = (services: readonly Service[], calls: ReadonlyMap<string, n
     .map((service) => ({
       ...service,
       calls: calls?.get(`${service.primitive}/${service.name}`) ?? null,
-      words: [service.name, service.display_name, service.description, ...service.providers.map(({ name }) => name)]
-        .join('\n')
-        .toLowerCase(),
     }))
     .sort(
       (a, b) =>
@@ -61,13 +56,11 @@ export const index = (services: readonly Service[], calls: ReadonlyMap<string, n
         (a.name < b.name ? -1 : 1),
     );
 
-/** Returns the services that match all filters except the kind, so that the number for each kind can be shown. */
-export function filter(services: readonly Row[], filters: Filters): readonly Row[] {
-  const words = filters.q.toLowerCase().split(/\s+/).filter(Boolean);
+/** Returns the services that match all filters but the search and the kind, which has a number for each kind. */
+export function filter(services: readonly Row[], filters: Omit<Filters, 'q'>): readonly Row[] {
   const most = filters.price === '' ? Infinity : Number(filters.price);
   return services.filter(
     (service) =>
-      words.every((word) => service.words.includes(word)) &&
       service.typical_usd <= most &&
       (filters.provider === '' || service.providers.some(({ id }) => id === filters.provider)) &&
       (filters.takes === '' || service.input_modalities.includes(filters.takes)) &&

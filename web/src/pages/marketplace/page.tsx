@@ -1,7 +1,9 @@
+import { useQuery } from '@tanstack/react-query';
 import { useCallback, useDeferredValue, useEffect, useMemo, useState, type ReactNode } from 'react';
 import { useCallCounts } from '../../api/analytics.ts';
-import { useServices, type Service } from '../../api/catalogue.ts';
+import { toolsQuery, toolTable, useServices, type Service } from '../../api/catalogue.ts';
 import { useSearchState } from '../../app/search.ts';
+import { createServiceSearch } from '../../search/services.ts';
 import { Button } from '../../ui/button.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -48,9 +50,22 @@ function Market({ services }: { readonly services: readonly Service[] }): ReactN
   const { data: calls } = useCallCounts();
   const indexed = useMemo(() => index(services, calls), [services, calls]);
   const { kind, provider, takes, gives, param, price, healthy, sort, down } = others;
+  const { data: tools } = useQuery({ ...toolsQuery, enabled: search !== '' });
+  const find = useMemo(() => createServiceSearch(indexed, toolTable(tools)), [indexed, tools]);
   const matches = useMemo(
-    () => filter(indexed, { q: search, kind, provider, takes, gives, param, price, healthy, sort, down }),
-    [indexed, search, kind, provider, takes, gives, param, price, healthy, sort, down],
+    () =>
+      filter(search.trim() === '' ? indexed : find(search), {
+        kind,
+        provider,
+        takes,
+        gives,
+        param,
+        price,
+        healthy,
+        sort,
+        down,
+      }),
+    [indexed, find, search, kind, provider, takes, gives, param, price, healthy, sort, down],
   );
   const counts = useMemo(() => {
     const counted: Record<string, number> = { all: matches.length };

@@ -16,7 +16,16 @@ export const priceTitle = ({ providers }: ServiceDetail): string => (providers.l
 
 /** Says what a typical call costs, and how many of them a dollar pays for. */
 export function priceSentence(service: ServiceDetail): readonly Piece[] {
-  const { typical_usd } = service;
+  const { typical_usd, pricing } = service;
+  const nested = service.primitive === 'agent' ? (pricing.nested_max ?? 0) : 0;
+  if (nested > 0)
+    return [
+      'One message costs ',
+      { strong: formatUsd(typical_usd) },
+      ', and what the calls cost that the agent makes for it: together at most ',
+      { strong: formatUsd(typical_usd + nested) },
+      '. The most is locked before it runs, and what it does not use comes back.',
+    ];
   const example = exampleOf(service);
   return [
     `${example} costs `,
@@ -31,6 +40,7 @@ function exampleOf({ primitive, typical_seconds, output_modalities: outputs, pri
   if (outputs.includes('speech')) return 'A minute of speech';
   if (outputs.includes('transcription')) return 'A transcript of a minute';
   if ((pricing.per_call ?? 0) > 0 && primitive === 'model') return EXAMPLES.tool;
+  if (outputs.includes('embeddings')) return 'The vector of a text of 1,000 tokens';
   return EXAMPLES[primitive];
 }
 

@@ -12,8 +12,8 @@ export function Usage({ figures }: { readonly figures: ServiceFigures }): ReactN
   const days = useMemo(() => by_day.map(({ date }) => date), [by_day]);
   const series = useMemo(
     () => [
-      { name: 'Charged calls', values: by_day.map((day) => day.requests) },
-      { name: 'Failed, free', values: by_day.map((day) => day.failed), color: '--bad' },
+      { name: 'Served', values: by_day.map((day) => day.requests) },
+      { name: 'Failed', values: by_day.map((day) => day.failed), color: '--bad' },
     ],
     [by_day],
   );

@@ -15,13 +15,14 @@ export const useSignedIn = (): boolean => useSession().session !== null;
 /** The address of the sign-in page, which leads back to this page. */
 const signInHref = () => `/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`;
 
-/** The balance of the caller, with a link to add money. */
-export function Balance(): ReactNode {
+/** The balance of the account that pays, with a link to add money. null: the signed-in account. */
+export function Balance({ of }: { readonly of: string | null }): ReactNode {
   const signedIn = useSignedIn();
   const balance = useQuery({
-    queryKey: BALANCE_KEY,
+    queryKey: [...BALANCE_KEY, of],
     enabled: signedIn,
-    queryFn: () => call(ownApi.GET('/api/v1/session/balance')),
+    queryFn: () =>
+      call(ownApi.GET('/api/v1/session/balance', of === null ? {} : { headers: { 'x-tollgate-account': of } })),
   });
   if (!signedIn) return null;
   return (

@@ -1,6 +1,5 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
-import { isCallable, type Service as Listed, servicesQuery, type Tool } from '../../api/catalogue.ts';
-import { api, data } from '../../api/client.ts';
+import { isCallable, type Service as Listed, servicesQuery, type Tool, toolsQuery } from '../../api/catalogue.ts';
 import { KINDS, type Kind } from '../../ui/kind.tsx';
 import { formatUsd } from '../../ui/usd.ts';
 import { shortPrice, toolPrice } from '../../ui/price-words.ts';
@@ -19,6 +18,8 @@ export interface Service {
   readonly requests: number;
   /** The price in one line: `$0.50 / $1.50 per 1M tokens in / out`. */
   readonly price: string;
+  /** As the gateway lists it, for the search. */
+  readonly listed: Listed;
   readonly model?: ModelFacts;
   readonly tools?: readonly ToolFacts[];
   readonly agent?: { readonly perMessage: number; readonly nestedMax: number };
@@ -70,7 +71,7 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
     queryKey: CATALOGUE_KEY,
     staleTime: 60_000,
     queryFn: async () => {
-      const [listed, tools] = await Promise.all([queries.query(servicesQuery), data(api.GET('/api/v1/tools'))]);
+      const [listed, tools] = await Promise.all([queries.query(servicesQuery), queries.query(toolsQuery)]);
       const toolsOf = new Map(tools.map((each) => [each.id, each.tools ?? []]));
       return listed
         .filter(hasPanel)
@@ -104,6 +105,7 @@ function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>
     callable: isCallable(listed),
     requests: listed.requests,
     price: `${amount} ${unit}${nested > 0 ? `, up to ${formatUsd(nested)} for calls of its own` : ''}`.trim(),
+    listed,
     ...factsOf(listed, toolsOf.get(name) ?? []),
   };
 }

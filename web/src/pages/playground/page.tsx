@@ -1,5 +1,6 @@
-import { lazy, Suspense, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useLayoutEffect, useState, type ReactNode } from 'react';
 import { useArrival } from '../../account/signed-in.tsx';
+import { OWN, payBy } from '../../api/acting.ts';
 import { useSearchState } from '../../app/search.ts';
 import { useTitle } from '../../app/title.ts';
 import { Empty } from '../../ui/empty.tsx';
@@ -11,6 +12,7 @@ import { type Service, useCatalogue } from './catalogue.ts';
 import { usePollAgain } from './use-look-again.ts';
 import { findService, firstService } from './picker/search.ts';
 import { ServicePicker } from './picker/picker.tsx';
+import { usePayers, WhoPays } from './who-pays.tsx';
 
 const ChatPanel = lazy(() => import('./chat/chat-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
@@ -29,26 +31,38 @@ const DEFAULTS = { m: '', kind: '', tool: '' };
 export default function PlaygroundPage(): ReactNode {
   const catalogue = useCatalogue();
   const { session, waiting } = useArrival();
+  const payers = usePayers(session);
   return (
     <>
       <h1 className="sr-only">Playground</h1>
-      {waiting ? (
+      {waiting || payers.waiting ? (
         <Loading />
       ) : (
         <QueryView query={catalogue} loading={<Loading />}>
-          {(services) => <Playground key={session?.account} services={services} />}
+          {(services) => (
+            <Playground key={`${session?.account} ${payers.chosen}`} services={services} payers={payers} />
+          )}
         </QueryView>
       )}
     </>
   );
 }
 
-function Playground({ services }: { readonly services: readonly Service[] }): ReactNode {
+function Playground({
+  services,
+  payers,
+}: {
+  readonly services: readonly Service[];
+  readonly payers: ReturnType<typeof usePayers>;
+}): ReactNode {
   const [{ m, kind, tool }, set] = useSearchState(DEFAULTS);
   const [place, setPlace] = useState<HTMLElement | null>(null);
   const first = firstService(services);
   const found = m === '' ? (first === null ? null : { service: first, tool: null }) : findService(services, m, kind);
   const service = found?.service ?? null;
+  // Files of videos are fetched by the browser itself, which names no organisation.
+  const paying = service?.kind === 'video' ? null : payers.chosen;
+  useLayoutEffect(() => payBy(paying), [paying]);
   usePollAgain(service === null || (service.kind === 'tool' && service.tools?.length === 0));
   useTitle(service === null ? null : `${service.name} · Playground`);
   const choose = (chosen: Service) => {
@@ -61,9 +75,10 @@ function Playground({ services }: { readonly services: readonly Service[] }): Re
         <ServicePicker services={services} chosen={service} onChoose={choose} />
         <div className="flex grow items-center gap-2 sm:grow-0">
           <div ref={setPlace} className="flex flex-wrap items-center gap-2" />
-          <Balance />
+          <Balance of={paying === OWN ? null : paying} />
         </div>
       </div>
+      {service !== null && service.kind !== 'video' && <WhoPays of={payers} />}
       {service === null ? (
         <Empty
           heading="h2"

@@ -16,7 +16,7 @@ const createEndpointSearch = (document: ApiDocument) =>
       { name: 'text', weight: 1, text: ({ description = '' }) => description },
     ],
     // Most readers are no operators. A question that only the admin API answers still finds it.
-    ({ chapter }) => (chapter === 'Administration' ? 0.6 : 1),
+    { weightOf: ({ chapter }) => (chapter === 'Administration' ? 0.6 : 1) },
   );
 
 /** The search box and the list of all endpoints. `/` and Ctrl-K focus the box. */
@@ -41,8 +41,9 @@ export function Contents({
       event.preventDefault();
       box.current?.querySelector('input')?.focus();
     };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
+    // Before the search over everything, which the frame opens with the same keys.
+    addEventListener('keydown', onKey, { capture: true });
+    return () => removeEventListener('keydown', onKey, { capture: true });
   }, []);
   const close = () => {
     setOpen(false);

@@ -25,6 +25,9 @@ UPDATE people SET due_at = $2 WHERE account = $1
 -- People about whom the provider has said nothing since $1.
 SELECT * FROM people WHERE answered_at <= $1 ORDER BY answered_at LIMIT $2
 
+-- name: listTokens
+SELECT account, refresh_token FROM people WHERE refresh_token IS NOT NULL
+
 -- name: listAbsent
 -- People about whom the provider has said nothing since $1, and who are still signed in.
 SELECT account FROM people WHERE answered_at <= $1

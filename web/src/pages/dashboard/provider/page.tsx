@@ -23,6 +23,7 @@ import { Status } from '../../../ui/status.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
+import { OwnCalls } from './own-calls.tsx';
 import { Payouts, Refunds } from './payouts.tsx';
 
 type OwnService = AnswerOf<'showYourServices'>['services'][number];
@@ -95,6 +96,7 @@ function Offers(): ReactNode {
             </>
           )}
           <Earned />
+          {mine.services.length > 0 && <OwnCalls />}
           <Payouts />
           <Refunds />
         </div>
@@ -265,17 +267,46 @@ function Earned(): ReactNode {
             {total_earned_micro_usdc === 0 ? (
               <p className="text-soft">Nothing was earned yet. Each call of your services is listed here by its day.</p>
             ) : (
-              <Chart
-                title="Earnings by day, after the fee"
-                days={by_day.map(({ date }) => date)}
-                series={[{ name: 'Earned', values: by_day.map((day) => day.earned_micro_usdc), color: '--accent' }]}
-                format={formatMicroUsd}
-                stacked
-              />
+              <>
+                <Chart
+                  title="Earnings by day, after the fee"
+                  days={by_day.map(({ date }) => date)}
+                  series={[{ name: 'Earned', values: by_day.map((day) => day.earned_micro_usdc), color: '--accent' }]}
+                  format={formatMicroUsd}
+                  stacked
+                />
+                <ByService days={by_day} />
+              </>
             )}
           </>
         )}
       </QueryView>
     </Card>
+  );
+}
+
+type Day = AnswerOf<'showWhatYouEarned'>['by_day'][number];
+
+/** The earnings of the days by service, the highest first. */
+function ByService({ days }: { readonly days: readonly Day[] }): ReactNode {
+  const sums = new Map<string, { readonly calls: number; readonly micro: number }>();
+  for (const { services } of days)
+    for (const { service, requests, earned_micro_usdc: micro } of services) {
+      const sum = sums.get(service) ?? { calls: 0, micro: 0 };
+      sums.set(service, { calls: sum.calls + requests, micro: sum.micro + micro });
+    }
+  return (
+    <dl className="figures mt-5 grid gap-x-8 gap-y-1 text-sm sm:max-w-xl">
+      {[...sums]
+        .toSorted(([, one], [, other]) => other.micro - one.micro)
+        .map(([service, { calls, micro }]) => (
+          <div key={service} className="flex justify-between gap-4">
+            <dt className="min-w-0 break-all">{service}</dt>
+            <dd className="whitespace-nowrap text-soft">
+              {formatCalls(calls)} · <Money micro={micro} />
+            </dd>
+          </div>
+        ))}
+    </dl>
   );
 }

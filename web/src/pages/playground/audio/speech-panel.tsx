@@ -11,6 +11,7 @@ import { BarActions } from '../bar-actions.tsx';
 import { CallFacts } from '../calls/call-facts.tsx';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import type { Service } from '../catalogue.ts';
+import { MostCost } from '../most-cost.tsx';
 import { asCurl, asSent } from '../code/as-sent.ts';
 import { CodeDialog } from '../code/code-dialog.tsx';
 import { useBlobUrl } from '../parts/object-url.ts';
@@ -86,7 +87,7 @@ export default function SpeechPanel({ service }: { readonly service: Service }):
             onChange={(event) => setFormat(event.target.value)}
           />
         </div>
-        <div>
+        <div className="flex flex-wrap items-center gap-3">
           {signedIn ? (
             <Button tone="primary" type="submit" busy={busy} disabled={!ready}>
               Speak
@@ -94,6 +95,9 @@ export default function SpeechPanel({ service }: { readonly service: Service }):
           ) : (
             <SignInToRun what="to run it" />
           )}
+          <span className="figures text-sm text-soft">
+            <MostCost body={ready ? { primitive: 'model', ...body } : null} />
+          </span>
         </div>
       </form>
       {fault !== null && <CallFaultNote fault={fault} onAgain={speak} />}

@@ -12,6 +12,7 @@ import { BarActions } from '../bar-actions.tsx';
 import { CallFacts } from '../calls/call-facts.tsx';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import type { Service } from '../catalogue.ts';
+import { MostCost } from '../most-cost.tsx';
 import { CodeDialog } from '../code/code-dialog.tsx';
 import { useBlobUrl } from '../parts/object-url.ts';
 import { useAudioCall } from './use-audio-call.ts';
@@ -23,6 +24,8 @@ const TYPES = 'audio/*,video/mp4,video/webm,.mp3,.m4a,.wav,.ogg,.opus,.flac,.web
 export default function TranscriptionPanel({ service }: { readonly service: Service }): ReactNode {
   const signedIn = useSignedIn();
   const [file, setFile] = useState<File | null>(null);
+  /** The length of the file; null until the browser has read it. */
+  const [seconds, setSeconds] = useState<number | null>(null);
   const [language, setLanguage] = useState('');
   const [code, setCode] = useState(false);
   const { busy, answer, fault, run } = useAudioCall(async (reply) => (await reply.json()) as Schemas['Transcript']);
@@ -49,7 +52,14 @@ export default function TranscriptionPanel({ service }: { readonly service: Serv
           transcribe();
         }}
       >
-        <SoundFile file={file} onChange={setFile} />
+        <SoundFile
+          file={file}
+          onChange={(next) => {
+            setFile(next);
+            setSeconds(null);
+          }}
+          onLength={setSeconds}
+        />
         <Field
           label="Language"
           hint="Such as en. Without it, the model listens for it."
@@ -57,7 +67,7 @@ export default function TranscriptionPanel({ service }: { readonly service: Serv
           maxLength={32}
           onChange={(event) => setLanguage(event.target.value)}
         />
-        <div>
+        <div className="flex flex-wrap items-center gap-3">
           {signedIn ? (
             <Button tone="primary" type="submit" busy={busy} disabled={file === null}>
               Transcribe
@@ -65,6 +75,9 @@ export default function TranscriptionPanel({ service }: { readonly service: Serv
           ) : (
             <SignInToRun what="to run it" />
           )}
+          <span className="figures text-sm text-soft">
+            <MostCost body={seconds === null ? null : { primitive: 'model', model: service.name, seconds }} />
+          </span>
         </div>
       </form>
       {fault !== null && <CallFaultNote fault={fault} onAgain={transcribe} />}
@@ -98,9 +111,11 @@ export default function TranscriptionPanel({ service }: { readonly service: Serv
 function SoundFile({
   file,
   onChange,
+  onLength,
 }: {
   readonly file: File | null;
   readonly onChange: (file: File | null) => void;
+  readonly onLength: (seconds: number | null) => void;
 }): ReactNode {
   const input = useRef<HTMLInputElement>(null);
   const url = useBlobUrl(file);
@@ -127,7 +142,12 @@ function SoundFile({
       </div>
       {url !== null && (
         // oxlint-disable-next-line jsx-a11y/media-has-caption -- its words are what is asked for
-        <audio controls src={url} className="w-full" />
+        <audio
+          controls
+          src={url}
+          onLoadedMetadata={({ currentTarget: { duration } }) => onLength(Number.isFinite(duration) ? duration : null)}
+          className="w-full"
+        />
       )}
     </div>
   );

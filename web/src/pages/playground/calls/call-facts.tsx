@@ -1,7 +1,7 @@
 import { ChevronDown } from 'lucide-react';
 import { useEffect, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { actsFor } from '../../../api/acting.ts';
+import { actsFor, payer } from '../../../api/acting.ts';
 import type { CallDetail } from '../../../api/own.ts';
 import { CallTree } from '../../../calls/call-tree.tsx';
 import { exactUsd } from '../../../ui/exact-usd.ts';
@@ -103,8 +103,8 @@ export function CallFacts({
 }
 
 function RecordView({ record }: { readonly record: CallDetail }): ReactNode {
-  // If this tab acts for an organisation, the pages of calls show the organisation's calls. This call isn't among them.
-  const linked = actsFor() === null;
+  // The pages of calls show those of the account that this tab acts for.
+  const linked = actsFor() === payer();
   return (
     <div className="grid gap-4">
       <MoneyLines call={record} />

@@ -1,7 +1,7 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
 import { ApiError } from '../../../api/api-error.ts';
 import { type CallDetail, findCall } from '../../../api/own.ts';
-import { ownApi } from '../../../api/client.ts';
+import { payerApi } from '../../../api/client.ts';
 
 export const RECORD_KEY = ['playground', 'record'] as const;
 const POLL_MS = 1_000;
@@ -20,7 +20,7 @@ export function useCallRecord(id: string | null, enabled = true): UseQueryResult
   return useQuery({
     queryKey: [...RECORD_KEY, id],
     enabled: enabled && id !== null,
-    queryFn: () => findCall(id!, ownApi),
+    queryFn: () => findCall(id!, payerApi),
     staleTime: ({ state }) => (state.data === undefined || state.data.state === 'held' ? 0 : Infinity),
     // A gateway that does not answer now may answer later.
     refetchInterval: ({ state }) =>

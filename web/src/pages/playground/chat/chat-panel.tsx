@@ -11,7 +11,8 @@ import { Composer } from './composer.tsx';
 import { SettingsDrawer } from './settings-drawer.tsx';
 import { countSettings, isRight } from './settings.ts';
 import { Suggestions } from './suggestions.tsx';
-import { bodyOf, costSoFar, type Said, type Turn } from './turn.ts';
+import { MostCost } from '../most-cost.tsx';
+import { bodyOf, costSoFar, quoteBodyOf, type Said, type Turn } from './turn.ts';
 import { useChat } from './use-chat.ts';
 
 /** The page scrolls with a growing answer if the reader is within this distance of its end. */
@@ -83,6 +84,14 @@ export default function ChatPanel({
           ready={isRight(settings)}
           pictures={service.model?.seesImages ?? false}
           spent={spentIn(turns)}
+          most={(said) => (
+            <MostCost
+              body={said === null ? null : quoteBodyOf(service, settings, turns, said)}
+              cap={settings.maxCost.trim() === '' ? null : Number(settings.maxCost)}
+              {...(settings.tools.length > 0 ? { more: 'a round, and the price of its tools' } : {})}
+              otherwise="Enter sends it"
+            />
+          )}
           onSay={say}
           stopWord={service.kind === 'agent' ? 'Cancel' : 'Stop'}
           onStop={chat.stop}

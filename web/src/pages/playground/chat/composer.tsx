@@ -13,6 +13,7 @@ export function Composer({
   ready,
   pictures,
   spent,
+  most,
   stopWord,
   onSay,
   onStop,
@@ -26,6 +27,8 @@ export function Composer({
   readonly pictures: boolean;
   /** USD for the conversation so far. */
   readonly spent: number;
+  /** Shows what a message would cost at most. null: nothing is written yet. */
+  readonly most: (said: Said | null) => ReactNode;
   readonly stopWord: 'Stop' | 'Cancel';
   readonly onSay: (said: Said) => void;
   readonly onStop: () => void;
@@ -88,12 +91,12 @@ export function Composer({
       <div className="flex items-center gap-2 pt-1">
         {pictures && <AttachButton onFiles={(files) => void add(files)} />}
         <span className="figures min-w-0 grow pl-1.5 text-sm text-soft">
-          {spent > 0 ? (
+          {most(can ? { text: text.trim(), images } : null)}
+          {spent > 0 && (
             <>
-              This conversation: <span className="whitespace-nowrap">{exactUsd(spent)}</span>
+              {' '}
+              <span className="whitespace-nowrap">This conversation: {exactUsd(spent)}</span>
             </>
-          ) : (
-            'Enter sends it'
           )}
         </span>
         {!signedIn ? (

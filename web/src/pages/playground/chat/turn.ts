@@ -1,6 +1,7 @@
 import type { CallBody } from '../calls/run-call.ts';
 import type { Answer } from '../calls/answer.ts';
 import type { Service } from '../catalogue.ts';
+import type { QuoteBody } from '../most-cost.tsx';
 import type { Settings } from './settings.ts';
 
 /** A message and its answer. */
@@ -66,6 +67,13 @@ export function bodyOf(service: Service, settings: Settings, turns: readonly Tur
     ...(settings.tools.length === 0 ? {} : { tools: settings.tools.map((name) => ({ type: 'mcp', service: name })) }),
     ...cap,
   };
+}
+
+/** The body of a quote for a message. */
+export function quoteBodyOf(service: Service, settings: Settings, turns: readonly Turn[], said: Said): QuoteBody {
+  if (service.kind === 'agent') return { primitive: 'agent', agent: service.name };
+  const { max_cost: _cap, ...body } = bodyOf(service, settings, turns, said);
+  return { primitive: 'model', ...body };
 }
 
 /**

@@ -15,6 +15,7 @@ import { type CallFault, faultOf } from '../calls/answer.ts';
 import { CallFacts } from '../calls/call-facts.tsx';
 import { CallFaultNote } from '../calls/call-fault-note.tsx';
 import type { Service } from '../catalogue.ts';
+import { MostCost } from '../most-cost.tsx';
 import { asCurl, asSent } from '../code/as-sent.ts';
 import { CodeDialog } from '../code/code-dialog.tsx';
 
@@ -85,7 +86,7 @@ export default function EmbedPanel({ service }: { readonly service: Service }): 
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <div>
+        <div className="flex flex-wrap items-center gap-3">
           {signedIn ? (
             <Button tone="primary" type="submit" busy={busy} disabled={text.trim() === ''}>
               Make the vector
@@ -93,6 +94,9 @@ export default function EmbedPanel({ service }: { readonly service: Service }): 
           ) : (
             <SignInToRun what="to run it" />
           )}
+          <span className="figures text-sm text-soft">
+            <MostCost body={text.trim() === '' ? null : { primitive: 'model', ...body }} />
+          </span>
         </div>
       </form>
       {fault !== null && <CallFaultNote fault={fault} onAgain={() => void embed()} />}

@@ -39,18 +39,3 @@ export function firstService(services: readonly Service[]): Service | null {
   const [first] = services.toSorted((a, b) => points(b) - points(a) || b.requests - a.requests);
   return first ?? null;
 }
-
-/**
- * Returns the services of a kind that contain all words: in their kind, name, title, description, tools or providers.
- * Keeps their order. An empty `kind` means all kinds.
- */
-export function matchServices(services: readonly Service[], words: string, kind: string): readonly Service[] {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  return services.filter((service) => {
-    if (kind !== '' && service.kind !== kind) return false;
-    const tools = service.tools?.map(({ name }) => name).join(' ') ?? '';
-    const text =
-      `${service.kind} ${service.name} ${service.displayName} ${service.description} ${tools} ${service.providers.join(' ')}`.toLowerCase();
-    return wanted.every((word) => text.includes(word));
-  });
-}
