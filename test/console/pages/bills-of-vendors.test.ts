@@ -61,7 +61,7 @@ test('says what to do before the first comparison, and then which bill differs a
   await page.getByText('agrees', { exact: true }).waitFor();
   const row = page.getByRole('row', { name: /gpt-4\.1-mini/ });
   expect((await row.innerText()).split(/\s+/)).toEqual(
-    expect.arrayContaining(['gpt-4.1-mini', '3', '4', '$0.000504', '–', '$0.000555', '$0.000051', '25%']),
+    expect.arrayContaining(['gpt-4.1-mini', '3', '4', '$0.000504', '–', '$0.000555', '$0.000051', '25.0%']),
   );
   await page.getByText('The vendor has 1 request more than calls were served here.').waitFor();
   await pageHolds(visitor);
