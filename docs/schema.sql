@@ -1023,6 +1023,12 @@ CREATE INDEX quotes_account ON quotes (account, valid_until);
 
 CREATE INDEX quotes_valid_until ON quotes (valid_until);
 
+CREATE TABLE reconciliations (
+  vendor TEXT PRIMARY KEY,
+  at BIGINT NOT NULL,
+  result TEXT NOT NULL
+);
+
 CREATE TABLE registry_clock (
   id BIGINT PRIMARY KEY,
   version BIGINT NOT NULL,

@@ -3,6 +3,7 @@ import type * as prom from 'prom-client';
 import type { RequestBodies } from '#http';
 import type { TaskSink, Task } from '#tasks';
 import { getOrInsert } from '#wire';
+import { addReconciliationMetrics, type ReconciliationFigure } from './reconciliation-metrics.ts';
 import { createFundMetrics, type FundFigures, type FundMetrics } from './fund-metrics.ts';
 import { createMcpMetrics, type McpCounts, type McpMetrics } from './mcp-metrics.ts';
 import { asSnapshot, type MetricSnapshot, textOf } from './scrape.ts';
@@ -86,6 +87,8 @@ export interface Metrics {
   show(figures: Partial<ShownFigures>): void;
   /** Shows money over chains. A gateway without chains has no such figures. */
   showFunds(figures: () => Promise<FundFigures>): void;
+  /** Called once: the last comparisons with vendors, read at each scrape. */
+  showReconciliations(figures: () => Promise<readonly ReconciliationFigure[]>): void;
   /** Counts calls. It takes about 2 µs for a call, 3 µs for a tool call. */
   readonly sink: CallSink;
   /** Counts tasks, and calls that are settled with them. */
@@ -130,6 +133,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     showFunds(figures) {
       funds = createFundMetrics({ registry, figures, now });
     },
+    showReconciliations: (figures) => addReconciliationMetrics({ registry, figures, now }),
     sink: createCallMetrics(registry, offers, mcp, options.locksHeld),
     tasks: createTaskMetrics(registry, offers, options.tasksLive ?? (() => 0)),
     mcpSessionEnded: mcp.sessionEnded,

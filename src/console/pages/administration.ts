@@ -8,4 +8,5 @@ export { identityRoutes } from './operator/identity-routes.ts';
 export { overviewRoutes } from './operator/overview-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';
 export { type FindKeyUsage, createKeyUsage } from './account/key-usage.ts';
+export { listReconciliations } from './account/reconciliation-results.ts';
 export { type PaidOffer, reconciliationRoutes } from './account/reconciliation-routes.ts';

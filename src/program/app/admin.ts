@@ -30,6 +30,7 @@ import {
 import {
   type Archives,
   identityRoutes,
+  listReconciliations,
   operatorServicesRoutes,
   overviewRoutes,
   reconciliationRoutes,
@@ -125,6 +126,9 @@ export async function mountAdministration(
     listed: listedProviders(config),
     now,
   });
+  metrics.showReconciliations(async () =>
+    (await listReconciliations(database)).map(({ at, result }) => ({ at, ...result })),
+  );
   const services = operatorServicesRoutes({
     gate,
     identity,

@@ -8,6 +8,7 @@ import { DOCUMENTED } from '#http';
 import type { Database } from '#store';
 import { dateRangeSchema, documentedDay, parseDayRange } from '../day-range.ts';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
+import { addResultRoutes } from './reconciliation-results.ts';
 
 /** An offer of a model that the operator pays a vendor for. */
 export interface PaidOffer {
@@ -70,10 +71,11 @@ const rowSchema = objectOf({
   },
 });
 
-/** The operator's route for the comparison with a vendor. Register it under `/admin/v1`. */
+/** The operator's routes for the comparison with a vendor. Register it under `/admin/v1`. */
 export function reconciliationRoutes(deps: ReconciliationDeps): FastifyPluginAsync {
   return async (app) => {
     app.addHook('onRequest', deps.gate);
+    addResultRoutes(app, deps);
     const day = (which: string) => ({
       type: 'string',
       maxLength: 40,

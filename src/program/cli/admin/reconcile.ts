@@ -1,12 +1,13 @@
 import { Command, Option } from 'commander';
 import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { CliError, painter, USAGE_EXIT } from '../terminal.ts';
-import type { OwnRow } from '../reconcile/compare.ts';
+import type { Compared, OwnRow } from '../reconcile/compare.ts';
 import type { Vendor } from '../reconcile/csv-formats.ts';
 
 interface ReconcileFlags extends AdminFlags {
   readonly provider?: string;
   readonly bound: string;
+  readonly keep?: boolean;
 }
 
 /** The answer of `GET /admin/v1/reconciliation`. */
@@ -35,7 +36,7 @@ Exit codes: 0 the difference is within the bound · 1 it is beyond · 2 nothing 
 
 Examples:
   tollgate reconcile openai usage.csv costs.csv
-  tollgate reconcile anthropic usage.json --bound 2%
+  tollgate reconcile anthropic usage.json --bound 2% --keep
   tollgate reconcile csv invoice.csv --provider mistral --json | jq .totals`;
 
 /** `tollgate reconcile`: compares exports of a vendor with the calls that were settled here. */
@@ -52,7 +53,8 @@ export function reconcileCommand(): Command {
       )
       .addOption(
         new Option('--bound <percent>', 'the difference of a model, or of all, that is too much').default('1%'),
-      ),
+      )
+      .option('--keep', 'keep the result for the console and the metrics of the gateway'),
   )
     .addHelpText('after', HELP)
     .action(async (vendor: string, files: readonly string[], flags: ReconcileFlags) => {
@@ -99,12 +101,37 @@ async function reconcile(name: string, files: readonly string[], flags: Reconcil
       const comparison = compare(vendorRows, own.rows, bound);
       const reasons = explain(comparison, own.archived_before, firstDay);
       if (comparison.isBeyond) process.exitCode = DIFFERENCES_EXIT;
+      if (flags.keep)
+        await admin.request('POST', '/reconciliation/results', {
+          vendor: flags.provider ?? vendor,
+          first_day: firstDay,
+          last_day: lastDay,
+          bound,
+          difference: Math.max(...[comparison.totals, ...comparison.models].map(({ difference }) => difference)),
+          beyond: comparison.isBeyond,
+          models: [...comparison.models.slice(0, MODELS_KEPT), comparison.totals].map(resultOf),
+          reasons,
+        });
       const formats = exports.map(({ format }) => format);
       return { vendor, formats, providers: own.providers, firstDay, lastDay, ...comparison, reasons };
     },
     show: ({ reasons, ...result }) => showComparison(result, result, reasons, painter()),
   });
 }
+
+const MODELS_KEPT = 500;
+
+const resultOf = ({ model, difference, isBeyond, settled, billed, margin }: Compared) => ({
+  model,
+  difference,
+  beyond: isBeyond,
+  requests: settled?.requests ?? 0,
+  billed_requests: billed === null ? 0 : billed.requests,
+  cost_micro_usd: settled === null ? 0 : settled.cost,
+  billed_micro_usd: billed === null ? 0 : billed.cost,
+  charged_micro_usdc: settled?.charged ?? 0,
+  margin_micro_usd: margin,
+});
 
 async function readText(
   file: string,

@@ -139,6 +139,37 @@ it('what the vendor has beyond the calls here is beyond the bound, and is explai
   expect(stdout).toContain('No call here was of gpt-5.');
 });
 
+it('a result that is kept is in the console and the metrics, in place of the one before', async () => {
+  const { base_url, admin_key } = (await place.read('gateway.json')) as { base_url: string; admin_key: string };
+  const get = async (path: string) =>
+    (await fetch(base_url + path, { headers: { authorization: `Bearer ${admin_key}` } })).text();
+  const kept = async () => (JSON.parse(await get('/admin/v1/reconciliation/results')) as { data: object[] }).data;
+  expect(await kept()).toEqual([]);
+  expect((await run('openai', 'usage.csv', 'costs.csv', '--keep')).code).toBe(0);
+  expect(await kept()).toMatchObject([{ vendor: 'openai', beyond: false, difference: 0, reasons: [] }]);
+  expect((await run('openai', 'more.csv', '--keep')).code).toBe(1);
+  expect(await kept()).toMatchObject([
+    {
+      vendor: 'openai',
+      first_day: day,
+      last_day: day,
+      bound: 0.01,
+      beyond: true,
+      difference: 1,
+      models: [
+        { model: 'gpt-4.1-mini', requests: CALLS, billed_requests: CALLS + 1, difference: 0.25, beyond: true },
+        { model: 'gpt-5', requests: 0, billed_requests: 2, difference: 1 },
+        { model: null, requests: CALLS, billed_requests: CALLS + 3 },
+      ],
+      reasons: [{ kind: 'not_ours' }, { kind: 'requests' }, { kind: 'cached' }, { kind: 'reasoning' }],
+    },
+  ]);
+  const metrics = await get('/metrics');
+  expect(metrics).toContain('tollgate_reconciliation_difference_ratio{vendor="openai"} 1\n');
+  expect(metrics).toContain('tollgate_reconciliation_beyond{vendor="openai"} 1\n');
+  expect(metrics).toMatch(/tollgate_reconciliation_age_seconds\{vendor="openai"\} \d/);
+});
+
 it('a call that broke off here may be billed there, and another provider is compared by its name', async () => {
   await put(
     'vendor.csv',
