@@ -1,4 +1,3 @@
-import { KINDS, WITH_REASON } from './movement-kinds.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
@@ -12,7 +11,6 @@ import {
   type LockRecord,
   type LocksQuery,
   type Refunds,
-  type TransferRecord,
 } from '#billing';
 import type { Pipeline } from '#call';
 import {
@@ -25,7 +23,7 @@ import {
 } from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
-import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
 import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from './movements.ts';
 import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
