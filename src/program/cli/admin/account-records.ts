@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { painter, table } from '../terminal.ts';
-import { accountPath, administer, listAll, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, usd } from '../terminal.ts';
+import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
 
 interface Movement {
   readonly id: string;

@@ -1,10 +1,8 @@
 import { Command, Option } from 'commander';
 import {
   accountPath,
-  usd,
   administer,
   listAll,
-  refuseBadAmount,
   RefusedRequest,
   withAdminOptions,
   type AdminClient,
@@ -12,7 +10,7 @@ import {
   referenceOr,
 } from './admin-client.ts';
 import { movementsCommand, notesCommand } from './account-records.ts';
-import { CliError, painter, table, type Paint, facts } from '../terminal.ts';
+import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
 
 interface Credit {
@@ -206,7 +204,7 @@ function renameCommand(paint: Paint): Command {
       .summary('change the label of an account')
       .description('Change the label of an account. Its id stays, because keys, receipts and the books refer to it.')
       .argument('<account>', 'its name or id')
-      .argument('<label>', 'what to call it'),
+      .argument('<label>', 'what to call it; "" takes its label away, also out of admin-log'),
   ).action((name: string, label: string, flags: AdminFlags) =>
     administer(flags, {
       run: async (admin) => (await admin.request('PATCH', accountPath(name), { label })).data as Account,

@@ -1,16 +1,9 @@
 import { Command, Option } from 'commander';
 import { localAccount } from '#accounts/names';
-import {
-  administer,
-  listAll,
-  refuseBadAmount,
-  withAdminOptions,
-  type AdminFlags,
-  referenceOr,
-} from './admin-client.ts';
+import { administer, listAll, withAdminOptions, type AdminFlags, referenceOr } from './admin-client.ts';
 import { OWN_NAME } from '../command-line.ts';
 import { type Offer, offerTable, RANGES } from './status.ts';
-import { type FailedCall, failureTable, painter, table, type Paint } from '../terminal.ts';
+import { type FailedCall, failureTable, painter, table, type Paint, refuseBadAmount } from '../terminal.ts';
 
 interface Provider {
   readonly provider: string;

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { painter, table, type Paint } from '../terminal.ts';
+import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, type Paint, usd } from '../terminal.ts';
 
 export const RANGES = ['24h', '7d', '30d'];
 

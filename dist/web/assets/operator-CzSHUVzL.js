@@ -1,1 +1,0 @@
-import{Ct as e,Q as t,Z as n}from"./parts-C1q1BBoT.js";var r=`/admin/v1/session`,i=e=>e===``?{}:{authorization:`Bearer ${e}`},a=()=>t(n.GET(r)),o=e=>t(n.POST(r,{headers:i(e)})),s=()=>t(n.DELETE(r)).catch(e);export{i,o as n,s as r,a as t};
