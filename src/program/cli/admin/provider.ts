@@ -127,20 +127,20 @@ function showCommand(paint: Paint): Command {
   ).action((name: string, { range, ...flags }: AdminFlags & { readonly range: string }) =>
     administer(flags, {
       run: async (admin) => (await admin.request('GET', `${providerPath(name)}?range=${range}`)).data as ShownProvider,
-      show(shown) {
+      show(seller) {
         const state =
-          shown.banned !== null
-            ? `banned: ${shown.banned.reason}`
-            : shown.own
+          seller.banned !== null
+            ? `banned: ${seller.banned.reason}`
+            : seller.own
               ? 'in the configuration'
-              : shown.connected === true
+              : seller.connected === true
                 ? 'connected'
                 : 'away';
         const parts = [
-          `${shown.name ?? shown.provider} (${shown.provider}), ${state}. To be paid: ${shown.earnings_usd} USD`,
+          `${seller.name ?? seller.provider} (${seller.provider}), ${state}. To be paid: ${seller.earnings_usd} USD`,
         ];
-        if (shown.offers.length > 0) parts.push(offerTable(shown.offers, paint));
-        if (shown.failures.length > 0) parts.push(failureTable(shown.failures, paint));
+        if (seller.offers.length > 0) parts.push(offerTable(seller.offers, paint));
+        if (seller.failures.length > 0) parts.push(failureTable(seller.failures, paint));
         return parts.join('\n\n');
       },
     }),
