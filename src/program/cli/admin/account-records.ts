@@ -59,12 +59,7 @@ export function movementsCommand(): Command {
   );
 }
 
-interface Note {
-  readonly id: string;
-  readonly by: string;
-  readonly text: string;
-  readonly at: string;
-}
+type Note = Readonly<Record<'id' | 'by' | 'text' | 'at', string>>;
 
 interface NotesFlags extends AdminFlags {
   readonly add?: string;
@@ -94,7 +89,7 @@ export function notesCommand(): Command {
           ? 'No notes.'
           : table(
               ['WHEN', 'BY', 'ID', 'NOTE'],
-              notes.map((note) => [note.at.slice(0, 16).replace('T', ' '), note.by, note.id, note.text]),
+              notes.map(({ id, text, at, ...note }) => [at.slice(0, 16).replace('T', ' '), note.by, id, text]),
               paint,
             ),
     }),

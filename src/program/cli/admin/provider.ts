@@ -127,20 +127,20 @@ function showCommand(paint: Paint): Command {
   ).action((name: string, { range, ...flags }: AdminFlags & { readonly range: string }) =>
     administer(flags, {
       run: async (admin) => (await admin.request('GET', `${providerPath(name)}?range=${range}`)).data as ShownProvider,
-      show(provider) {
+      show(seller) {
         const state =
-          provider.banned !== null
-            ? `banned: ${provider.banned.reason}`
-            : provider.own
+          seller.banned !== null
+            ? `banned: ${seller.banned.reason}`
+            : seller.own
               ? 'in the configuration'
-              : provider.connected === true
+              : seller.connected === true
                 ? 'connected'
                 : 'away';
         const parts = [
-          `${provider.name ?? provider.provider} (${provider.provider}), ${state}. To be paid: ${provider.earnings_usd} USD`,
+          `${seller.name ?? seller.provider} (${seller.provider}), ${state}. To be paid: ${seller.earnings_usd} USD`,
         ];
-        if (provider.offers.length > 0) parts.push(offerTable(provider.offers, paint));
-        if (provider.failures.length > 0) parts.push(failureTable(provider.failures, paint));
+        if (seller.offers.length > 0) parts.push(offerTable(seller.offers, paint));
+        if (seller.failures.length > 0) parts.push(failureTable(seller.failures, paint));
         return parts.join('\n\n');
       },
     }),

@@ -32,10 +32,10 @@ test('a note has its author and is seen by operators alone', async () => {
   expect(status).toBe(201);
   await admin('POST', `${ACME}/notes`, { text: 'raised' });
   const notes = (await admin('GET', `${ACME}/notes`)).data as readonly { id: string; by: string; text: string }[];
-  expect(notes.map(({ by, text }) => [by, text]).toSorted(([, a], [, b]) => a!.localeCompare(b!))).toEqual([
-    ['root', 'raised'],
-    ['support', 'asked for a higher rate'],
-  ]);
+  expect(Object.fromEntries(notes.map(({ by, text }) => [by, text]))).toEqual({
+    root: 'raised',
+    support: 'asked for a higher rate',
+  });
   expect((await admin('GET', `${ACME}/notes`, undefined, key)).status).toBe(401);
   expect((await admin('POST', `${ACME}/notes`, { text: ' ' })).status).toBe(400);
   expect((await admin('DELETE', `${ACME}/notes/${notes[0]!.id}`)).status).toBe(200);
@@ -54,5 +54,6 @@ test('calls can be listed by whether they failed, whatever their state is', asyn
     );
   expect(await failedOf('?failed=true')).toEqual([true]);
   expect(await failedOf('?failed=false')).toEqual([false]);
-  expect(new Set(await failedOf(''))).toEqual(new Set([false, true]));
+  const all = await failedOf('');
+  expect([all.length, new Set(all).size]).toEqual([2, 2]);
 });

@@ -97,6 +97,12 @@ const OUTCOME_OPTIONS = [
   { value: 'expired', text: 'Batch: expired' },
 ];
 
+/** The filters of an outcome: a name and a value of its own, or an outcome of the API. */
+function outcomeOf(option: string): Partial<typeof NO_FILTERS> {
+  const [name = '', value] = option.split(':');
+  return { state: '', failed: '', outcome: '', ...(value === undefined ? { outcome: name } : { [name]: value }) };
+}
+
 function Filters({
   filters,
   onChange,
@@ -138,15 +144,7 @@ function Filters({
         label="Outcome"
         options={OUTCOME_OPTIONS}
         value={outcome}
-        onChange={({ target }) => {
-          const [name = '', value] = target.value.split(':');
-          onChange({
-            state: '',
-            outcome: '',
-            failed: '',
-            ...(value === undefined ? { outcome: name } : { [name]: value }),
-          });
-        }}
+        onChange={({ target: { value } }) => onChange(outcomeOf(value))}
       />
       <Select
         label="Key"
