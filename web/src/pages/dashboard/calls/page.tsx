@@ -143,7 +143,9 @@ function Filters({
             state: '',
             outcome: '',
             failed: '',
-            ...(value.includes(':') ? Object.fromEntries([value.split(':')]) : { outcome: value }),
+            ...(value.includes(':')
+              ? (Object.fromEntries([value.split(':')]) as Readonly<Record<string, string>>)
+              : { outcome: value }),
           })
         }
       />
