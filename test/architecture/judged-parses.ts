@@ -80,6 +80,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'foundation/store/log/record': 1,
   },
   'lines and answers of this program itself': {
+    'program/app/test-call': 1,
     'gateway/network/end-call': 1,
     'providers/ai-sdk/wall/find-wall': 1,
     'providers/ai-sdk/wall/probe': 1,

@@ -100,6 +100,11 @@ describe.each(ENGINES)('a refund of a call by the operator, on %s', (engine) => 
     expect(await own(`/generation?id=${id}`, key)).toMatchObject({
       body: { data: { cost_micro_usdc: cost, refund: { amount_micro_usdc: cost, reason: REASON } } },
     });
+    const listed = { body: { data: [{ id, cost_micro_usdc: cost, refunded_micro_usdc: cost }] } };
+    expect(await own('/generations', key)).toMatchObject(listed);
+    expect(await admin('GET', `/accounts/${encodeURIComponent(account)}/calls`)).toMatchObject(listed);
+    const file = await spine.get('/generations?format=csv', { authorization: `Bearer ${key}` });
+    expect(await file.text()).toMatch(new RegExp(`${id}.*,${cost}\r\n$`));
     expect((await own('/movements', key)).body.data).toMatchObject([
       { kind: 'refund', amount_micro_usdc: cost, reason: REASON, reference: id },
       {},

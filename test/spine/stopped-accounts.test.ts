@@ -186,4 +186,24 @@ describe.each(ENGINES)('on %s', (engine) => {
     expect(await admin('POST', '/accounts', { name: 'first', label: 'Other Ltd' })).toMatchObject({ status: 200 });
     expect((await admin('GET', '/accounts/tollgate:local:first')).body.data).toMatchObject({ label: 'Premier Ltd' });
   });
+
+  it('the names of any number of accounts are taken away, also out of the log of changes', async () => {
+    const people = { 'p-1': 'Alice Example', 'p-2': 'Bob Example', 'p-3': 'Carol "C%" Example' };
+    for (const [name, label] of Object.entries(people)) {
+      await admin('POST', '/accounts', { label, name });
+      await admin('PATCH', `/accounts/tollgate:local:${name}`, { label: `${label} Two` });
+    }
+    const logged = async () => JSON.stringify((await admin('GET', '/audit-log?limit=100')).body.data);
+    const named = async (label: string) => (await logged()).includes(label);
+    expect(await named('Alice Example Two')).toBe(true);
+    for (const name of ['p-1', 'p-2'])
+      expect(
+        await admin('PATCH', `/accounts/${encodeURIComponent(`tollgate:local:${name}`)}`, { label: '' }),
+      ).toMatchObject({ status: 200, body: { data: { label: '' } } });
+    expect([await named('Alice'), await named('Bob'), await named('Carol')]).toEqual([false, false, true]);
+    expect(await logged()).toContain(String.raw`{\"account\":\"tollgate:local:p-1\",\"label\":\"[removed]\"}`);
+    // The label is free again.
+    expect(await admin('POST', '/accounts', { name: 'p-4', label: 'Alice Example' })).toMatchObject({ status: 201 });
+    expect(await admin('PATCH', '/accounts/tollgate:local:p-3', { label: ' ' })).toMatchObject({ status: 400 });
+  });
 });

@@ -26,7 +26,7 @@ export {
 export { type AccountStatement, readStatement } from './statement.ts';
 export { type TimeZone, UTC, timeZoneOf } from './time-zone.ts';
 export { findZonedUsage } from './zoned-usage.ts';
-export type { CostOfOffer, OfferCost } from './call-facts.ts';
+export { type CostOfOffer, MEMBER_TAG, type OfferCost } from './call-facts.ts';
 export {
   boundsOf,
   CONSOLE_RANGES,

@@ -1,6 +1,6 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
-import { DAY_MS, dateOf, type DayRange, type TimeZone, UTC } from '#analytics';
+import { DAY_MS, dateOf, type DayRange, PERIODS, type TimeZone, UTC } from '#analytics';
 import { objectOf, titled } from './route-schemas.ts';
 
 const DAYS_MAX = 366;
@@ -26,6 +26,9 @@ export const documentedInstant = { pattern: `^${DAY}(?:T${TIME}${ZONE})?$` } as 
 /** The same, but the time needs no time zone. */
 const documentedTime = { pattern: `^${DAY}(?:T${TIME}${ZONE}?)?$` } as const;
 
+/** The names that lists of calls have for the same. */
+const alias = { type: 'string', maxLength: 40, [DOCUMENTED]: documentedTime } as const;
+
 export const dayRangeSchema = {
   type: 'object',
   properties: {
@@ -41,28 +44,49 @@ export const dayRangeSchema = {
       description: `Last UTC day, the same forms. Default: today. At most ${DAYS_MAX} days in all.`,
       [DOCUMENTED]: documentedTime,
     },
+    from: { ...alias, description: 'The same as `start_date`.' },
+    to: { ...alias, description: 'The same as `end_date`.' },
   },
 } as const;
 
+export interface DayRangeQuery {
+  readonly start_date?: string;
+  readonly end_date?: string;
+  readonly from?: string;
+  readonly to?: string;
+}
+
 /**
  * Reads the days of a query string. Throws GatewayError `invalid_request` for an invalid date, a start after the end,
- * or too many days.
+ * or too many days. A range without a start begins with a whole `period`.
  */
 export function parseDayRange(
-  query: { readonly start_date?: string; readonly end_date?: string },
+  query: DayRangeQuery,
   now: number,
-  zone: TimeZone = UTC,
+  { zone = UTC, period = 'day' }: { readonly zone?: TimeZone; readonly period?: keyof typeof PERIODS | undefined } = {},
 ): DayRange {
-  const last = query.end_date === undefined ? zone.dayAt(now) : parseDay(query.end_date, 'end_date');
-  const first =
-    query.start_date === undefined
-      ? Math.max(last - DAYS_DEFAULT, FIRST_DAY)
-      : parseDay(query.start_date, 'start_date');
+  const last = dayOf(query, 'end_date', 'to') ?? zone.dayAt(now);
+  const first = dayOf(query, 'start_date', 'from') ?? Math.max(PERIODS[period](last - DAYS_DEFAULT), FIRST_DAY);
   if (first > last)
     throw new GatewayError('invalid_request', `start_date is after end_date, ${dateOf(last)}`, { param: 'start_date' });
   if (last - first + 1 > DAYS_MAX)
-    throw new GatewayError('invalid_request', `Request at most ${DAYS_MAX} days at once`, { param: 'start_date' });
+    throw new GatewayError(
+      'invalid_request',
+      `Request at most ${DAYS_MAX} days at once: start_date can be ${dateOf(last - DAYS_MAX + 1)}, or end_date earlier`,
+      { param: 'start_date' },
+    );
   return { first, last };
+}
+
+function dayOf(query: DayRangeQuery, name: keyof DayRangeQuery, other: keyof DayRangeQuery): number | undefined {
+  const text = query[name];
+  const same = query[other];
+  if (text !== undefined && same !== undefined)
+    throw new GatewayError('invalid_request', `${other} is another name of ${name}: send one of them`, {
+      param: other,
+    });
+  if (text !== undefined) return parseDay(text, name);
+  return same === undefined ? undefined : parseDay(same, other);
 }
 
 /** Reads a day or a time within it, as days since 1970. Throws GatewayError `invalid_request` that names `param`. */

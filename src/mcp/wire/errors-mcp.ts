@@ -53,7 +53,8 @@ function dataOf(error: GatewayError): Record<string, unknown> {
   return {
     type: code,
     ...dataInBody(error),
-    ...(param === undefined ? {} : { param }),
+    // A call is made the same way for all protocols. In a message of MCP, `name` is what chat calls `model`.
+    ...(param === undefined ? {} : { param: param === 'model' ? 'name' : param }),
     ...(retryAfterS === undefined ? {} : retryIn(Math.max(1, Math.ceil(retryAfterS)))),
   };
 }

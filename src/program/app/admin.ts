@@ -94,6 +94,7 @@ export async function mountAdministration(
     gate,
     consumers,
     notes: createNoteStore(database, { now }),
+    log,
     endCall: protocols.endCall.anywhere,
   });
   const payouts = createPayouts(database, ledger);

@@ -83,7 +83,8 @@ export async function openAdministration(
     },
     now,
   };
-  const admin = adminRoutes({ ...accounts, notes: createNoteStore(database, { now }), endCall: null });
+  const log = createAdminLog(database, { now });
+  const admin = adminRoutes({ ...accounts, log, notes: createNoteStore(database, { now }), endCall: null });
   // Names of providers are those of a running gateway.
   const usage = adminUsageRoutes({
     ...accounts,
@@ -109,7 +110,6 @@ export async function openAdministration(
     networks: config.chains.map(({ network }) => network),
   });
   const adminKeys = createAdminKeys(database, { now });
-  const log = createAdminLog(database, { now });
   const administrators = administratorRoutes({ gate, adminKeys, log, now });
   const networks = config.chains.map(({ network }) => network);
   const archives = createArchives({

@@ -48,6 +48,8 @@ export function createProgram(): Command {
     .description('A gateway for AI calls that are paid by use.')
     .version(readBuild(), '-V, --version', 'print the version and the commit')
     .addHelpText('after', HELP)
+    // Else options after `call end` or `services test` would be those of `call` or `services`.
+    .enablePositionalOptions()
     .addCommand(startCommand())
     .addCommand(connectCommand())
     .addCommand(serveCommand())

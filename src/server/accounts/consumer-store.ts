@@ -106,7 +106,7 @@ export function createConsumerStore(
       return (await database.query(SQL.listConsumers, [limit, offset, state ?? '', label ?? ''])).map(consumerOf);
     },
     async rename(account, label) {
-      if (await isLabelTaken(database, account, label)) return null;
+      if (label !== '' && (await isLabelTaken(database, account, label))) return null;
       const params = [account, label, nameOf(label)];
       const [row] = await inTurn(database, LABELS_TURN, [{ statement: SQL.renameConsumer, params }]);
       return row ? consumerOf(row) : null;

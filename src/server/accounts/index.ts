@@ -34,6 +34,7 @@ export {
   type MinuteRates,
   anonymousAt,
   countedByTags,
+  memberOf,
   isDevelopment,
   letAct,
   mayAsk,

@@ -168,6 +168,9 @@ describe.each(ENGINES)('an account sees its own figures, %s', (engine) => {
     ]);
     for (const { totals } of [months, weeks]) expect(totals).toMatchObject({ requests: 4 });
     expect(months.totals).toEqual(days.totals);
+    // Today is the 21st of November.
+    const { body: month } = await own('group_by=month,model');
+    expect(month['date_range']).toEqual({ start_date: '2026-11-01', end_date: '2026-11-21' });
     const file = await world.spine.get('/analytics/own?group_by=month&format=csv', bearer(whole.key));
     expect((await file.text()).split(',', 1)).toEqual(['month']);
   });

@@ -76,8 +76,31 @@ test('a person sees who asks, says yes with a budget, and the program calls', as
   const row = page.getByRole('row', { name: /My assistant/ });
   await row.getByText('a program on your machine').waitFor();
   expect(await row.textContent()).toContain('of $2.50');
-  // The page says how the next one is connected.
-  await page.getByText(`${spine.origin}/mcp`, { exact: true }).waitFor();
+  await pageHolds(visitor);
+});
+
+test('the page "Connect" has the address for each client, and shows a program once it has signed in', async () => {
+  const own = await browser.visit({ origin: spine.origin });
+  const { page } = own;
+  await page.goto('/dashboard/keys');
+  await page.getByRole('link', { name: 'connect it' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Connect' }).waitFor();
+  await page.getByText('Claude calls from the internet and cannot reach this address.', { exact: false }).waitFor();
+  await pageHolds(own);
+  await page.getByRole('tab', { name: 'Claude Code' }).click();
+  const command = page.getByRole('region', { name: 'What to run' });
+  expect(await command.textContent()).toContain(`claude mcp add --transport http tollgate ${spine.origin}/mcp\n`);
+  await pageHolds(own);
+
+  const memory = await aProgram('A newcomer');
+  const other = await page.context().newPage();
+  await other.goto(memory.opened().href);
+  await other.getByRole('button', { name: 'Allow' }).click();
+  await other.waitForURL((url) => url.href.startsWith(callback));
+  // It appears by itself.
+  await page.getByText('A newcomer').waitFor();
+  await pageHolds(own);
+  await own.close();
 });
 
 test('a person says no, and the program is told', async () => {

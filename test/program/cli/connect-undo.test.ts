@@ -1,8 +1,10 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { connectClient } from '../../../src/program/cli/connect/run.ts';
+import { CLIENTS, connectClient } from '../../../src/program/cli/connect/run.ts';
+import { ROOT } from '../../architecture/source.ts';
 import { makePlace, type Place } from './tollgate.ts';
 
 // What `connect` writes into the files of other programs is shown first, agreed to, and can be taken back.
@@ -85,11 +87,16 @@ test.each([
   expect(asked).toEqual([`Change ${path}, for every project of Claude Code?`]);
   expect((await readFile(path, 'utf8')) === CLAUDE).toBe(!agreed);
   expect(printed.includes('Nothing was written.')).toBe(!agreed);
+  expect(printed.includes('Then:\n\nclaude\n')).toBe(agreed);
 });
 
 test('a model of the demo is told to be one before it is written', async () => {
   expect((await connect('claude-code')).output).toContain('demo/chat belongs to the demo');
   expect((await connect('claude-code', '--mcp')).output).not.toContain('belongs to the demo');
+  // An agent is asked, and uses tools of its own.
+  const agent = (await connect('a2a', '--model', 'a2a/demo/agent')).output;
+  expect(agent).toContain('a2a/demo/agent belongs to the demo');
+  expect(agent).not.toContain('Name a real model');
 });
 
 test.each([
@@ -230,6 +237,18 @@ test.each([
     expect(existsSync(path)).toBe(false);
   },
 );
+
+test('a file of a project that gets the key is one that git leaves out in a checkout', () => {
+  const machine = { home, cwd: ROOT, env: {}, platform: process.platform };
+  const connection = { base, key, balance: '1', model: 'demo/chat', models: [] };
+  const files = CLIENTS.flatMap(({ models, tools, inProject }) => [models, tools, inProject?.models, inProject?.tools])
+    .flatMap((recipe) => recipe?.(connection, machine).files ?? [])
+    .filter((file) => file.path.startsWith(ROOT) && JSON.stringify(file.settings).includes(key));
+  const paths = [...new Set(files.map(({ path }) => path))];
+  expect(paths.length).toBeGreaterThan(2);
+  const { stdout } = spawnSync('git', ['-C', ROOT, 'check-ignore', ...paths], { encoding: 'utf8' });
+  expect(stdout.trim().split('\n')).toEqual(paths);
+});
 
 test.each([
   ['codex', /takes its models from no file of a project, only its tools: --mcp --project/],

@@ -209,7 +209,12 @@ describe('tollgate serve', () => {
       DATABASE_URL: database.url,
       ...ofGateway,
     });
-    expect(await validate(ofGateway)).not.toContain('taken by another program');
+    expect(await validate(ofGateway)).not.toMatch(/taken by another program|another file/);
+    // A reader who tries a file beside a gateway of another one.
+    await writeFile(join(place.dir, 'beside.toml'), await readFile(join(place.dir, 'tollgate.toml'), 'utf8'));
+    expect(await validate(ofGateway, '--config', 'beside.toml')).toMatch(
+      /^! A gateway with another file runs on .*\(process \d+\)\.\n {2}End it .*: --data \.\/gateway --port \d+$/m,
+    );
     gateway.signal('SIGTERM');
     await gateway.exited;
     // Free ports are closed again, so the gateway can have them.

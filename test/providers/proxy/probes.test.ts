@@ -161,8 +161,18 @@ describe('a model', () => {
     answer = (_request, response) => json(response, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
     expect(await details(declared(url))).toEqual([
       '✓ answers, usage 1 + 1 tokens',
-      '✗ streaming: the content type is application/json; right is text/event-stream',
+      '✓ works, without streaming, usage 1 + 1 tokens',
     ]);
+    expect((await probe([declared(url)])).results.at(-1)!.advice).toEqual([
+      expect.stringContaining('who asks for a stream gets the whole answer at once') as string,
+    ]);
+    answer = (_request, response, body) =>
+      body.includes('"stream":true')
+        ? response.writeHead(200, { 'content-type': 'text/plain' }).end('hello')
+        : json(response, { choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } });
+    expect((await details(declared(url))).at(-1)).toBe(
+      '✗ streaming: the content type is text/plain; right is text/event-stream',
+    );
   });
 });
 

@@ -11,6 +11,7 @@ import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes, auditRoutes, createKeyUsage } from '#pages';
 import { auditFunds } from '#payments/on-chains';
 import { createAdminGuard } from '../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createAdminLog } from '#auth/keys';
 import { rateLimitError } from '../../../src/server/limits/caller-rates.ts';
 import { createKeyAuthenticator } from '../../gateway/auth/key-authenticator.ts';
 import { openTestDatabase } from '../../gateway/test-database.ts';
@@ -134,6 +135,7 @@ export async function openWorld(): Promise<World> {
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
+      log: createAdminLog(database, { now }),
       keys,
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys, limits: createLimitsStore(database, { now }), now }),

@@ -66,7 +66,9 @@ export const useCall = (id: string) =>
   });
 
 /** All keys of the account, up to 1,000. */
-export const useKeys = () => useQuery({ queryKey: ['keys'], queryFn: findKeys });
+/** `refetchInterval`: milliseconds after which they are read again, for a page that waits for a new one. */
+export const useKeys = (refetchInterval?: number) =>
+  useQuery({ queryKey: ['keys'], queryFn: findKeys, ...(refetchInterval === undefined ? {} : { refetchInterval }) });
 
 const KEYS_PAGE = 100;
 const KEYS_MAX = 1_000;

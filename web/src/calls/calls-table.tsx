@@ -51,6 +51,11 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
     cell: (row) => (
       <>
         <Outcome of={row} />
+        {row.refunded_micro_usdc !== undefined && (
+          <span className="block text-xs text-soft">
+            <Money micro={row.refunded_micro_usdc} /> refunded
+          </span>
+        )}
         {row.error_code !== null && <code className="block text-xs break-all text-soft">{row.error_code}</code>}
       </>
     ),

@@ -1,4 +1,3 @@
-import { KINDS, WITH_REASON } from './movement-kinds.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
@@ -12,7 +11,6 @@ import {
   type LockRecord,
   type LocksQuery,
   type Refunds,
-  type TransferRecord,
 } from '#billing';
 import type { Pipeline } from '#call';
 import {
@@ -25,7 +23,7 @@ import {
 } from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
-import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
 import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from './movements.ts';
 import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
@@ -44,7 +42,7 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps, Pick<GenerationDeps, '
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
-  readonly refunds: Pick<Refunds, 'find'>;
+  readonly refunds: Pick<Refunds, 'find' | 'amounts'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
   /** The end of the newest archive in epoch milliseconds; 0 without one. */
@@ -188,7 +186,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       const query = key === undefined ? request.query : { ...request.query, key };
       const view = (record: LockRecord) => viewCall(record, deps.networks);
       if (query.format === 'json') {
-        const page = await findGenerations(deps.findLocks, view, account, query);
+        const page = await findGenerations(deps, view, account, query);
         return {
           ...page,
           data: await withWaiting(page.data, account, deps.tasks),
@@ -198,7 +196,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       refusePages(request.url);
       const day = await archivedBefore();
       if (day !== null) reply.header('x-tollgate-archived-before', day);
-      const file = await generationsCsv(deps.findLocks, view, account, query);
+      const file = await generationsCsv(deps, view, account, query);
       // For HEAD the server would read the whole stream and discard it.
       const sent = request.method === 'HEAD' ? Readable.from([]) : file;
       return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);

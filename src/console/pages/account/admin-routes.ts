@@ -25,7 +25,7 @@ import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
 import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
-import { addAdminStatesRoutes } from './admin-states-routes.ts';
+import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
 import { labelTaken, readLabel } from './label.ts';
@@ -41,7 +41,8 @@ interface AdminDeps
     RefundDeps,
     AdminKeysDeps,
     MembersDeps,
-    OperatorTransferDeps {
+    OperatorTransferDeps,
+    LabelDeps {
   readonly keys: KeysDeps['keys'];
   readonly members: MembersDeps['members'];
   readonly gate: AdminGate;
@@ -228,7 +229,7 @@ async function findOfRequest(id: string, requestId: string | undefined, deps: Ad
     );
   const { account } = await findAccount(requestId, deps);
   const view = (record: LockRecord) => viewCall(record, deps.networks);
-  const { data, next_cursor: rest } = await findGenerations(deps.findLocks, view, account, { request: id, limit: 1 });
+  const { data, next_cursor: rest } = await findGenerations(deps, view, account, { request: id, limit: 1 });
   const record = data.length === 0 ? null : await deps.ledger.find(data[0]!.id);
   if (record !== null) return record;
   const where = rest === null ? 'No call of this account' : 'None of the last 10,000 calls of this account';

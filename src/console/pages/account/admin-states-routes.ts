@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
 import type { AccountState } from '#accounts';
+import type { AdminLog } from '#auth/keys';
 import { ADMINISTRATION, dataOf } from '../route-schemas.ts';
 import {
   accountParams,
@@ -15,7 +16,10 @@ import { amountOf, amountProperties, type AmountBody } from './body-fields.ts';
 import { labelTaken, readLabel } from './label.ts';
 import { transferOnce, type OperatorTransfer, type OperatorTransferDeps } from './operator-transfers.ts';
 
-type Deps = AdminAccountsDeps & OperatorTransferDeps;
+export interface LabelDeps {
+  readonly log: Pick<AdminLog, 'forgetLabels'>;
+}
+type Deps = AdminAccountsDeps & OperatorTransferDeps & LabelDeps;
 interface Params {
   readonly id: string;
 }
@@ -79,12 +83,12 @@ export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps): void {
 }
 
 function renameAccount(app: FastifyInstance, deps: Deps): void {
-  const label = { type: 'string', minLength: 1, maxLength: 128, pattern: '\\S', description: 'A name for people.' };
+  const label = { type: 'string', maxLength: 128, pattern: '^$|\\S', description: 'A name for people; empty: none.' };
   const schema = {
     ...ADMINISTRATION,
     summary: 'Rename an account',
     description:
-      'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422. So is a label with invisible characters, or with a word of letters of two scripts that look alike.',
+      'Changes the label. The id stays: keys, receipts and the books refer to it. A label that another account has as its label or name, in any case of letters, is refused with 422. So is a label with invisible characters, or with a word of letters of two scripts that look alike. An empty label takes the name away, also out of the log of changes.',
     params: accountParams,
     body: {
       type: 'object',
@@ -103,6 +107,7 @@ function renameAccount(app: FastifyInstance, deps: Deps): void {
       const newLabel = readLabel(body.label, account);
       const renamed = await deps.consumers.rename(account, newLabel);
       if (renamed === null) throw labelTaken(newLabel);
+      if (newLabel === '') await deps.log.forgetLabels(account);
       return { data: await viewAccount(renamed, deps) };
     },
   );

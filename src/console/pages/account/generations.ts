@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from '#errors';
-import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
+import type { FoundLocks, LocksQuery, LockRecord, Refunds } from '#billing';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Caller } from '#accounts';
@@ -26,8 +26,16 @@ export interface GenerationsQuery {
   readonly request?: string;
 }
 
+export interface GenerationsDeps {
+  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
+  readonly refunds: Pick<Refunds, 'amounts'>;
+}
+
+/** A call of a list. `refunded_micro_usdc`: absent without a refund. */
+type ListedCall = CallView & { readonly refunded_micro_usdc?: number };
+
 interface GenerationsPage {
-  readonly data: readonly CallView[];
+  readonly data: readonly ListedCall[];
   /** null on the last page. */
   readonly next_cursor: string | null;
 }
@@ -94,7 +102,7 @@ const SLICES_MAX = 5;
  * requested, or empty, and still have a next page. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
-  find: (query: LocksQuery) => Promise<FoundLocks>,
+  { findLocks, refunds }: GenerationsDeps,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
@@ -117,7 +125,7 @@ export async function findGenerations(
   const data: CallView[] = [];
   let place: Place | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
-    const page: FoundLocks = await find({
+    const page: FoundLocks = await findLocks({
       account,
       before: place,
       from,
@@ -132,7 +140,12 @@ export async function findGenerations(
     data.push(...page.records.map(view).filter(matches));
     place = page.next;
   }
-  return { data, next_cursor: place === null ? null : writeCursor(place) };
+  const refunded = await refunds.amounts(data.filter(({ usage }) => usage > 0).map(({ id }) => id));
+  const whole = data.map((call) => {
+    const amount = refunded.get(call.id);
+    return amount === undefined ? call : { ...call, refunded_micro_usdc: Number(amount) };
+  });
+  return { data: whole, next_cursor: place === null ? null : writeCursor(place) };
 }
 
 /** Later than every call, and small enough for both engines. */
@@ -196,9 +209,10 @@ const COLUMNS = [
   'error',
   'parent',
   'tags',
+  'refunded_micro_usdc',
 ];
 
-const lineOf = (call: CallView): string =>
+const lineOf = (call: ListedCall): string =>
   csvLine([
     call.id,
     call.created_at,
@@ -223,6 +237,7 @@ const lineOf = (call: CallView): string =>
     Object.entries(call.tags)
       .map(([name, value]) => `${name}=${value}`)
       .join('; '),
+    call.refunded_micro_usdc ?? 0,
   ]);
 
 /**
@@ -230,13 +245,13 @@ const lineOf = (call: CallView): string =>
  * downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  find: (query: LocksQuery) => Promise<FoundLocks>,
+  deps: GenerationsDeps,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
 ): Promise<Readable> {
   const pageAt = (cursor?: string) =>
-    findGenerations(find, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    findGenerations(deps, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
   const first = await pageAt();
   return Readable.from(linesFrom(first, pageAt), { objectMode: false });
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
-import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
+import type { LockRecord } from '#billing';
 import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
 import { allAccounts, answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
@@ -16,11 +16,16 @@ import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageS
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
 import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from '../account/movements.ts';
-import { findGenerations, generationsQuerySchema, type GenerationsQuery } from '../account/generations.ts';
+import {
+  findGenerations,
+  type GenerationsDeps,
+  generationsQuerySchema,
+  type GenerationsQuery,
+} from '../account/generations.ts';
 
-interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'> {
+interface AdminUsageDeps
+  extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'>, GenerationsDeps {
   readonly gate: AdminGate;
-  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
 }
 
 /**
@@ -118,7 +123,7 @@ export const adminUsageRoutes =
       { schema: calls },
       async ({ params, query }) => {
         const { account } = await findAccount(params.id, deps);
-        return findGenerations(deps.findLocks, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+        return findGenerations(deps, (record: LockRecord) => viewCall(record, deps.networks), account, query);
       },
     );
 

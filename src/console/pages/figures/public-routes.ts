@@ -16,7 +16,7 @@ import {
   findState,
   type RollUp,
 } from '#analytics';
-import { dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { listingSchema, listingsSchema, viewListing, viewListings, marketSchema, viewMarket } from './public-view.ts';
 
 interface PublicFiguresDeps {
@@ -52,19 +52,15 @@ function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
     querystring: dayRangeSchema,
     response: { 200: { description: 'The figures', ...marketSchema } },
   };
-  app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
-    '/analytics/public',
-    { schema },
-    async (request, reply) => {
-      const publicRange = shownNow(deps);
-      const range = parseDayRange(request.query, deps.now());
-      const name = `market ${range.first} ${range.last} ${publicRange.until}`;
-      const page = await deps.pages.page(clientNetworkOf(request), name, isClosed(range.last, deps), async (query) =>
-        viewMarket(await findMarket(query, range, publicRange), range),
-      );
-      return sendPage(request, reply, page!, CACHE_CONTROL);
-    },
-  );
+  app.get<{ Querystring: DayRangeQuery }>('/analytics/public', { schema }, async (request, reply) => {
+    const publicRange = shownNow(deps);
+    const range = parseDayRange(request.query, deps.now());
+    const name = `market ${range.first} ${range.last} ${publicRange.until}`;
+    const page = await deps.pages.page(clientNetworkOf(request), name, isClosed(range.last, deps), async (query) =>
+      viewMarket(await findMarket(query, range, publicRange), range),
+    );
+    return sendPage(request, reply, page!, CACHE_CONTROL);
+  });
 }
 
 /** Days in the figures of a service. */

@@ -13,6 +13,7 @@ import {
   findTagNames,
   findUsage,
   findZonedUsage,
+  MEMBER_TAG,
   periodOf,
   PERIODS,
   USAGE_GROUPS,
@@ -26,7 +27,7 @@ import {
 import type { Database } from '#store';
 import { objectOf, titled } from '../route-schemas.ts';
 import { parseTimeZone, refuseArchivedTime, timeZoneSchema } from './statement.ts';
-import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs, type Cell } from '../csv.ts';
 import { asOfSchema, viewAsOf, viewRange } from './public-view.ts';
 
@@ -39,9 +40,7 @@ export interface UsageDeps {
   readonly now: () => number;
 }
 
-export interface UsageParams {
-  readonly start_date?: string;
-  readonly end_date?: string;
+export interface UsageParams extends DayRangeQuery {
   readonly group_by: string;
   readonly model?: string;
   readonly key?: string | undefined;
@@ -62,11 +61,16 @@ export const usageQuerySchema = {
   type: 'object',
   properties: {
     ...dayRangeSchema.properties,
+    start_date: {
+      ...dayRangeSchema.properties.start_date,
+      description:
+        'First day, `YYYY-MM-DD` or an ISO 8601 time within it. Default: 7 days before the last. Grouped by week or month, the week or month of that day is whole.',
+    },
     group_by: {
       type: 'string',
       maxLength: 128,
       default: 'day',
-      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group.`,
+      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group; it cannot be combined with member.`,
       [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*(?:,tag:[a-z]{1,32})?$` },
     },
     model: { ...name, description: 'Only calls of this service, of any primitive.' },
@@ -89,9 +93,9 @@ export async function answerUsage(
   reply: Pick<FastifyReply, 'header' | 'type' | 'serializer' | 'send'>,
 ) {
   const zone = parseTimeZone(query.time_zone);
-  const range = parseDayRange(query, deps.now(), zone);
-  if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { groups, tag } = readGroups(query.group_by);
+  const range = parseDayRange(query, deps.now(), { zone, period: periodOf(groups) });
+  if (zone !== UTC) await refuseArchivedTime(deps, zone.startOf(range.first), 'start_date');
   const { model, provider, primitive } = query;
   const question = { account, range, groups, tag, model, provider, primitive, key };
   const { rows, asOf } = await readUsage(deps, question, zone);
@@ -105,7 +109,7 @@ export async function answerUsage(
   return {
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
-    group_by: tag === undefined ? groups : [...groups, `${TAG}${tag}`],
+    group_by: tag === undefined || tag === MEMBER_TAG ? groups : [...groups, `${TAG}${tag}`],
     tags: await deps.database.snapshot((ask) => findTagNames(ask, account, range)),
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
@@ -134,7 +138,10 @@ function readGroups(text: string): ReadGroups {
       },
     );
   const groups = USAGE_GROUPS.filter((group) => names.includes(group));
-  return { groups, tag: tags[0]?.slice(TAG.length) };
+  if (!groups.includes('member')) return { groups, tag: tags[0]?.slice(TAG.length) };
+  if (tags.length > 0)
+    throw new GatewayError('invalid_request', 'group_by accepts either member or a tag', { param: 'group_by' });
+  return { groups, tag: MEMBER_TAG };
 }
 
 export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery, zone = UTC) {
@@ -189,6 +196,10 @@ const groups = {
   model: { type: 'string', description: 'The service that served, of any primitive.' },
   key: { type: ['string', 'null'], description: 'Hash of the key; null where no key was used.' },
   key_label: { type: ['string', 'null'] },
+  member: {
+    type: ['string', 'null'],
+    description: 'The account of the member with whose key it was called; null for keys of the account itself.',
+  },
   provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
   provider_name: { type: ['string', 'null'] },
   primitive: { type: 'string', enum: PRIMITIVES },
@@ -264,11 +275,12 @@ function groupsOf(row: UsageRow, { groups, tag }: ReadGroups, { keys, providers 
     if (group === 'day') cells['date'] = dateOf(row.day);
     else if (group === 'week') cells['week'] = dateOf(row.day);
     else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);
+    else if (group === 'member') cells['member'] = row.tag || null;
     else if (group === 'model' || group === 'primitive') cells[group] = row[group];
     else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
     else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
   }
-  if (tag !== undefined) cells['tag'] = row.tag || null;
+  if (tag !== undefined && tag !== MEMBER_TAG) cells['tag'] = row.tag || null;
   return cells;
 }
 

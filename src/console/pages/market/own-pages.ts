@@ -23,7 +23,7 @@ import type { LastFailures } from '#observe';
 import { dateOf, type DayRange } from '#analytics';
 import type { Payouts, Refunds } from '#billing';
 import { type CallsQuery, type ListProviderCalls, providerCalls, providerCallsSchema } from './provider-calls.ts';
-import { dateRangeSchema, dayRangeSchema, parseDayRange } from '../day-range.ts';
+import { dateRangeSchema, type DayRangeQuery, dayRangeSchema, parseDayRange } from '../day-range.ts';
 import type { Earnings, EarningsEntry, FindEarnings } from './earnings.ts';
 import { pageSchema, type PageRange, listOf, objectOf, titled } from '../route-schemas.ts';
 import { refundProperties, viewRefund } from '../account/call-tree.ts';
@@ -173,7 +173,7 @@ export function ownPages(deps: OwnPagesDeps): FastifyPluginAsync {
       account: callerCaip10(caller, deps.networks),
     });
 
-    app.get<{ Querystring: { readonly start_date?: string; readonly end_date?: string } }>(
+    app.get<{ Querystring: DayRangeQuery }>(
       '/provider/earnings',
       {
         schema: {

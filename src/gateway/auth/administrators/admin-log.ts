@@ -27,17 +27,29 @@ export interface AdminLog {
   /** Resolves with the id of the act, once the act is durable. */
   note(act: Omit<AdminAct, 'id' | 'at' | 'label'>): Promise<string>;
   end(id: string, status: number): Promise<void>;
+  /** Removes the labels of an account from the acts that gave them. The acts stay. */
+  forgetLabels(account: string): Promise<void>;
   /** Newest first. `before`: only acts before this id. */
   list(page: { readonly before: string | null; readonly limit: number }): Promise<readonly AdminAct[]>;
 }
 
-const SQL = loadStatements(import.meta.url, './sql/admin-log.sql', ['noteAct', 'endAct', 'listActs']);
+const SQL = loadStatements(import.meta.url, './sql/admin-log.sql', [
+  'noteAct',
+  'endAct',
+  'forgetRenames',
+  'forgetCreation',
+  'listActs',
+]);
 /** Twelve hex digits of milliseconds last until the year 10,889. */
 const TIME_DIGITS = 12;
 /** Acts of one millisecond are counted in four hex digits. */
 const ORDER_DIGITS = 4;
 /** Sorts after every id, because ids are hex. */
 const AFTER_ALL = 'g';
+/** Where accounts are created, and below it renamed. */
+const ACCOUNTS = '/admin/v1/accounts';
+/** Before the names of accounts that have no wallet. */
+const LOCAL = 'tollgate:local:';
 
 export function createAdminLog(database: Pick<Database, 'query'>, { now }: { readonly now: () => number }): AdminLog {
   let newest = 0;
@@ -54,6 +66,14 @@ export function createAdminLog(database: Pick<Database, 'query'>, { now }: { rea
     },
     async end(id, status) {
       await database.query(SQL.endAct, [id, status]);
+    },
+    async forgetLabels(account) {
+      const member = (name: string, value: string) => `%"${name}":${JSON.stringify(value).replace(/[\\%_]/g, '\\$&')}%`;
+      const label = '[removed]';
+      const paths = [account, encodeURIComponent(account)].map((id) => `${ACCOUNTS}/${id}`);
+      await database.query(SQL.forgetRenames, [...paths, JSON.stringify({ label })]);
+      const bodies = [member('account', account), member('name', account.replace(LOCAL, ''))];
+      await database.query(SQL.forgetCreation, [ACCOUNTS, ...bodies, JSON.stringify({ account, label })]);
     },
     async list({ before, limit }) {
       const rows = await database.query(SQL.listActs, [before ?? AFTER_ALL, limit]);

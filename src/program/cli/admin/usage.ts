@@ -12,6 +12,8 @@ interface Call {
   readonly tool: string | null;
   readonly provider_name: string | null;
   readonly cost_micro_usdc: number;
+  /** Absent without a refund. */
+  readonly refunded_micro_usdc?: number;
   readonly status: number | null;
   readonly error: string | null;
 }
@@ -21,12 +23,18 @@ interface CallsFlags extends AdminFlags {
   readonly from?: string;
   readonly to?: string;
   readonly state?: string;
+  readonly failed?: boolean;
   readonly limit?: string;
 }
 
 /** The most calls of a page of the admin API. */
 const PAGE = 100;
 const ERROR_CHARS = 60;
+
+function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
+  const end = `${status ?? state} ${outcome ?? ''}`.trim();
+  return refunded === undefined ? end : `${end}, refunded ${usd(refunded)}`;
+}
 
 /** `tollgate calls`: what an account called, the newest first. */
 export function callsCommand(): Command {
@@ -42,15 +50,24 @@ export function callsCommand(): Command {
       .addOption(
         new Option('--state <state>', 'only calls in this state').choices(['held', 'settled', 'released', 'expired']),
       )
+      .option('--failed', 'only calls that failed, whatever their state')
       .option('--limit <calls>', 'at most so many', '50'),
-  ).action((name: string, { service, from, to, state, limit = '50', ...flags }: CallsFlags) =>
+  ).action((name: string, { service, from, to, state, failed, limit = '50', ...flags }: CallsFlags) =>
     administer(flags, {
       async run(admin) {
         const calls: Call[] = [];
         const most = Number(limit);
         let cursor: string | null | undefined;
         while (calls.length < most && cursor !== null) {
-          const query = queryOf({ service, from, to, state, cursor, limit: `${Math.min(PAGE, most - calls.length)}` });
+          const query = queryOf({
+            service,
+            from,
+            to,
+            state,
+            failed: failed === true ? 'true' : undefined,
+            cursor,
+            limit: `${Math.min(PAGE, most - calls.length)}`,
+          });
           const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
           calls.push(...(page.data as Call[]));
           cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
@@ -68,7 +85,7 @@ export function callsCommand(): Command {
                 [call.service, call.tool].filter((part) => part !== null).join(' '),
                 call.provider_name ?? '',
                 usd(call.cost_micro_usdc),
-                call.state === 'held' ? 'runs' : `${call.status ?? call.state} ${call.outcome ?? ''}`.trim(),
+                call.state === 'held' ? 'runs' : endOf(call),
                 (call.error ?? '').slice(0, ERROR_CHARS),
               ]),
               paint,
@@ -83,6 +100,9 @@ interface Usage {
   readonly data: readonly Row[];
   readonly totals: Row;
   readonly group_by: readonly string[];
+  readonly date_range: { readonly start_date: string; readonly end_date: string };
+  /** The figures have all calls up to this time. null before the first call. */
+  readonly as_of: string | null;
 }
 
 interface UsageFlags extends AdminFlags {
@@ -101,11 +121,13 @@ export function usageCommand(): Command {
   return withAdminOptions(
     new Command('usage')
       .summary('what an account used and spent, by month, model, key')
-      .description('What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before.')
+      .description(
+        'What an account used and spent, in sums of UTC days. Without dates: today and the 7 days before; by week or month, from the first day of that week or month on.',
+      )
       .argument('<account>', 'its name or id')
       .option(
         '--group-by <groups>',
-        'day, week or month; model, key, provider, primitive, tag:<name>; with commas',
+        'day, week or month; model, key, member, provider, primitive, tag:<name>; with commas',
         'day',
       )
       .option('--from <date>', 'the first day, such as 2026-10-01')
@@ -116,14 +138,15 @@ export function usageCommand(): Command {
       administer(flags, {
         async run(admin) {
           const query = queryOf({ group_by: groupBy, start_date: from, end_date: to });
-          const { data, totals, group_by } = (await admin.request(
+          const { data, totals, group_by, date_range, as_of } = (await admin.request(
             'GET',
             `${accountPath(name)}/usage?${query}`,
           )) as object as Usage;
-          return { data, totals, group_by };
+          return { data, totals, group_by, date_range, as_of };
         },
-        show: ({ data, totals }) => {
-          if (data.length === 0) return 'No calls.';
+        show: ({ data, totals, date_range: { start_date, end_date }, as_of }) => {
+          const days = `Days from ${start_date} to ${end_date}, in UTC. ${as_of === null ? 'No call is counted yet.' : `Calls until ${as_of} are counted.`}`;
+          if (data.length === 0) return `No calls. ${days}`;
           const groups = GROUPS.filter((group) => group in data[0]!);
           const cells = (row: Row) => [
             ...Object.keys(SUMS).map((sum) => `${row[sum]}`),
@@ -134,15 +157,11 @@ export function usageCommand(): Command {
             ...Object.values(SUMS),
             'USD',
           ];
-          return table(
-            headings,
-            [
-              ...data.map((row) => [...groups.map((group) => `${row[group] ?? '–'}`), ...cells(row)]),
-              [...groups.map((_, index) => (index === 0 ? 'all' : '')), ...cells(totals)],
-            ],
-            paint,
-            [...Object.values(SUMS), 'USD'],
-          );
+          const rows = [
+            ...data.map((row) => [...groups.map((group) => `${row[group] ?? '–'}`), ...cells(row)]),
+            [...groups.map((_, index) => (index === 0 ? 'all' : '')), ...cells(totals)],
+          ];
+          return `${table(headings, rows, paint, [...Object.values(SUMS), 'USD'])}\n${paint('dim', days)}`;
         },
       }),
     );

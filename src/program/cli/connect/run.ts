@@ -95,12 +95,13 @@ export async function connectClient(name: string, connectFlags: ConnectFlags, co
     process.stdout.write(`${setup.byHand}\n\n`);
   }
   const again = againOf(name, connectFlags);
+  let isSetUp = setup.files.length === 0;
   if (write) {
     const isAgreed = async (paths: readonly string[]) => yes || (await agrees(client, paths, consent, again));
-    await writeSetup(client, setup, { tools, machine, secret: connection.key, isAgreed });
-  } else if (setup.files.length > 0)
-    process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${again}`)}\n\n`);
-  if (setup.tryIt !== undefined) process.stdout.write(`${paint('dim', 'Then:')}\n\n${setup.tryIt}\n\n`);
+    isSetUp = await writeSetup(client, setup, { tools, machine, secret: connection.key, isAgreed });
+  } else if (!isSetUp) process.stdout.write(`${paint('dim', `Nothing was written. To write it: ${again}`)}\n\n`);
+  if (setup.tryIt !== undefined && (isSetUp || !write))
+    process.stdout.write(`${paint('dim', isSetUp ? 'Then:' : 'Once it is written:')}\n\n${setup.tryIt}\n\n`);
   for (const note of setup.notes ?? []) process.stdout.write(`${paint('yellow', '•')} ${note}\n`);
   process.stdout.write(`${paint('dim', `More: ${base}/docs/guide/clients/${client.name}`)}\n`);
 }
@@ -108,7 +109,7 @@ export async function connectClient(name: string, connectFlags: ConnectFlags, co
 const isDemo = (model: string): boolean => /^(?:(?:a2a|mcp)\/)?demo\//.test(model);
 const demoWarning = ({ title, speaks }: GatewayClient, model: string): string =>
   `${model} belongs to the demo: it shows that the connection works, and answers with prepared sentences.` +
-  (speaks === null
+  (speaks === null || /^(?:a2a|mcp)\//.test(model)
     ? ''
     : `\nIt cannot use tools, which programs with ${title} may want. Name a real model: --model <name>`);
 
@@ -155,7 +156,8 @@ const inShell = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text 
 
 /**
  * Writes the files of a setup, each with a copy of the old file and a record for `--undo`. `secret` is the key in them.
- * `isAgreed` tells whether files that hold for all projects may be changed.
+ * `isAgreed` tells whether files that hold for all projects may be changed. Resolves with whether the files have the
+ * settings now.
  */
 async function writeSetup(
   client: GatewayClient,
@@ -171,15 +173,15 @@ async function writeSetup(
     readonly secret: string;
     readonly isAgreed: (paths: readonly string[]) => Promise<boolean>;
   },
-): Promise<void> {
-  if (setup.files.length === 0) return;
+): Promise<boolean> {
+  if (setup.files.length === 0) return true;
   const paint = painter();
   // All files are checked before the first one is written.
   const changes = setup.files.map((file) => ({ file, change: changeOf(file) }));
   for (const { change } of changes) if (change.after === null) process.stdout.write(`${change.path} has it already.\n`);
   const needed = changes.filter(({ change }) => change.after !== null);
   const ofUser = needed.filter(({ file }) => !file.ofProject).map(({ change }) => change.path);
-  if (ofUser.length > 0 && !(await isAgreed(ofUser))) return;
+  if (ofUser.length > 0 && !(await isAgreed(ofUser))) return false;
   for (const { file, change } of needed) {
     const backup = backUp(change, new Date());
     const project = file.ofProject ? machine.cwd : null;
@@ -194,6 +196,7 @@ async function writeSetup(
     process.stdout.write(`${paint('dim', `To undo it: ${OWN_NAME} connect ${client.name}${more} --undo`)}\n`);
   }
   process.stdout.write('\n');
+  return true;
 }
 
 /** Asks whether files may be changed that hold for all projects. Rejects with CliError if nobody can be asked. */

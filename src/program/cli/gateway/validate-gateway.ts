@@ -5,6 +5,7 @@ import { VERSION } from '../../../foundation/version.ts';
 import { checkTreasuries, listenFaults } from './start-checks.ts';
 import { admitsProviders, agentsLackAddress, NO_AGENT_ADDRESS, NO_PROVIDERS, NO_SIGN_IN } from './start-notices.ts';
 import { describeService, printChecks, silentLog } from './service-report.ts';
+import { findGateway, realPath } from '../discovery.ts';
 import { painter, type Paint } from '../terminal.ts';
 
 /**
@@ -22,6 +23,7 @@ export async function validate(
       ...summarise(config, file, paint),
       ...(await chainLines(config, paint)),
       ...(await portLines(config, workers, paint)),
+      ...otherGatewayLines(config, file, paint),
     ];
     process.stdout.write(`${lines.join('\n')}\n`);
     if (config.providers.length > 0)
@@ -141,6 +143,16 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
 async function portLines(config: Config, workers: number, paint: Paint): Promise<readonly string[]> {
   const faults = await listenFaults(config, workers);
   return faults.map((fault) => `${paint('yellow', '!')} ${fault.replaceAll('\n', '\n  ')}`);
+}
+
+/** Lines about a gateway that runs on the same data directory with another file, which this one could not start beside. */
+function otherGatewayLines({ dataDir, port }: Config, file: string | null, paint: Paint): readonly string[] {
+  const { gateway } = findGateway(dataDir);
+  if (gateway === null || gateway.config === (file === null ? null : realPath(file))) return [];
+  return [
+    `${paint('yellow', '!')} A gateway with another file runs on the data directory ${dataDir}, at ${gateway.base_url} (process ${gateway.pid}).\n` +
+      `  End it before you start this one, or give this one its own: --data ./gateway --port ${port + 1}`,
+  ];
 }
 
 function hostOf(url: string): string {

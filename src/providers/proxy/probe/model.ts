@@ -52,6 +52,10 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
         mustSucceed(answer);
         const { headers, text } = answer;
         const type = String(headers['content-type'] ?? 'none');
+        if (type.startsWith('application/json')) {
+          const usage = chatUsage(jsonObject(text, 'the answer'), 'the answer');
+          return { detail: `works, without streaming, ${usage}`, advice: [UNSTREAMED] };
+        }
         if (!type.startsWith('text/event-stream'))
           throw new ProbeFailure(`streaming: the content type is ${type}; right is text/event-stream`);
         return `streams, ${chatUsage(lastChunk(text), 'streaming: the last chunk before [DONE]')}`;
@@ -61,6 +65,9 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
     ...sessions,
   ];
 }
+
+const UNSTREAMED =
+  'it answers "stream": true with application/json: who asks for a stream gets the whole answer at once, at its end';
 
 /** Returns the last event before `[DONE]`. */
 function lastChunk(text: string): JsonObject {

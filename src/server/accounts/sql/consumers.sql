@@ -40,9 +40,10 @@ ORDER BY created_at, account LIMIT $1 OFFSET $2
 
 -- name: renameConsumer
 -- Gives account $1 the label $2, unless another account has this label or is named so ($3), whatever the case of letters.
-UPDATE consumers SET label = $2 WHERE account = $1 AND NOT EXISTS (
+-- Any number of accounts may have no label.
+UPDATE consumers SET label = $2 WHERE account = $1 AND ($2 = '' OR NOT EXISTS (
   SELECT 1 FROM consumers AS others WHERE others.account <> $1 AND (LOWER(others.label) = LOWER($2) OR others.account = $3)
-) RETURNING *
+)) RETURNING *
 
 -- name: listLabelsLike
 -- Labels of accounts other than $1 that may be the same as the folded label $2: those that are it without spaces, and

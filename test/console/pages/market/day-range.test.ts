@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest';
 import { dateOf } from '#analytics';
-import { parseDayRange } from '../../../../src/console/pages/day-range.ts';
+import { type DayRangeQuery, parseDayRange } from '../../../../src/console/pages/day-range.ts';
 
 const NOW = Date.parse('2026-03-10T23:59:59.999Z');
-const days = (query: { start_date?: string; end_date?: string }) => {
-  const { first, last } = parseDayRange(query, NOW);
+const days = (query: DayRangeQuery, period?: 'week' | 'month') => {
+  const { first, last } = parseDayRange(query, NOW, { period });
   return [dateOf(first), dateOf(last)];
 };
 
@@ -25,6 +25,24 @@ it.each([
   expect(days(query)).toEqual(expected);
 });
 
+it.each([
+  // Ten days after the first, the month of a week before is whole too.
+  [{}, 'month', ['2026-03-01', '2026-03-10']],
+  [{ end_date: '2026-03-05' }, 'month', ['2026-02-01', '2026-03-05']],
+  // The 2nd of March 2026 was a Monday.
+  [{}, 'week', ['2026-03-02', '2026-03-10']],
+  [{ start_date: '2026-03-04' }, 'month', ['2026-03-04', '2026-03-10']],
+  [{ end_date: '0000-01-03' }, 'week', ['0000-01-01', '0000-01-03']],
+] as const)('%j by %s are the days %j', (query, period, expected) => {
+  expect(days(query, period)).toEqual(expected);
+});
+
+it('takes from and to for start_date and end_date, but not both names', () => {
+  expect(days({ from: '2026-02-01', to: '2026-02-02' })).toEqual(['2026-02-01', '2026-02-02']);
+  expect(() => days({ from: '2026-02-01', start_date: '2026-02-01' })).toThrow('from is another name of start_date');
+  expect(() => days({ to: 'x' })).toThrow('to must be a date');
+});
+
 const NO_DATES = [
   '',
   'today',
@@ -38,7 +56,7 @@ const NO_DATES = [
 ];
 const NOR_THESE = ['1e3', '0', 'NaN', '2026-01-01T00:00:00+99:99', '+002026-01-01'];
 
-it.each<readonly [{ start_date?: string; end_date?: string }, string]>([
+it.each<readonly [DayRangeQuery, string]>([
   [{ start_date: '2026-03-11' }, 'start_date is after end_date'],
   [{ start_date: '2026-03-09', end_date: '2026-03-08' }, 'start_date is after end_date'],
   [{ start_date: '2025-03-09', end_date: '2026-03-10' }, 'at most 366 days'],

@@ -6,8 +6,8 @@ import { type CallFacts, DAY_MS } from '../../../../src/billing/analytics/call-f
 import { firstHour, rowsText, type SumRow, SumsOfCalls } from '../../../../src/billing/analytics/sums.ts';
 import { loadStatements, type Statement } from '#store';
 
-// The operator's pages read sums, and calls only of one account and in bounded parts. The deep run has a million calls of
-// 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms there.
+// The operator's pages read sums, and calls only of one account and in bounded parts. The deep run has a million calls
+// of 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms there.
 
 const isDeep = process.env['TOLLGATE_DEEP'] === '1';
 const CALLS = isDeep ? 1_000_000 : 20_000;

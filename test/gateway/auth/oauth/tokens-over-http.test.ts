@@ -20,6 +20,7 @@ import { createConsumerStore, createLimitsStore, createMemberStore, createNoteSt
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/gateway/auth/administrators/admin-gate.ts';
+import { createAdminLog } from '#auth/keys';
 import { createAdmission, createProviderList } from '../../../../src/gateway/network/tunnel/admission.ts';
 import { TUNNEL_PROTOCOL } from '../../../../src/gateway/network/tunnel-wire.ts';
 import { sendRaw } from '../../../support/raw-http.ts';
@@ -120,6 +121,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       networks: [],
       notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
+      log: createAdminLog(database, { now }),
       keys: store,
       limits: createLimitsStore(database, { now }),
       members: createMemberStore(database, { keys: store, limits: createLimitsStore(database, { now }), now }),

@@ -77,7 +77,8 @@ function Who({ asked }: { readonly asked: Asked }): ReactNode {
             'nobody: it registered itself at this gateway'
           ) : (
             <>
-              whoever wrote this document: <span className="font-mono text-sm break-all">{document}</span>
+              <span className="block">whoever wrote this document:</span>
+              <span className="font-mono text-sm break-all">{document}</span>
             </>
           )}
         </Fact>
@@ -111,7 +112,7 @@ function What({ asked }: { readonly asked: Asked }): ReactNode {
       <ul className="grid gap-1.5">
         {asked.resources.map((resource) => (
           <li key={resource}>
-            <span className="font-medium">{addressName(resource)}</span>{' '}
+            <span className="block font-medium">{addressName(resource)}</span>
             <span className="font-mono text-sm break-all text-soft">{resource}</span>
           </li>
         ))}

@@ -83,11 +83,11 @@ function OneApproval({ of, mayDecide }: { readonly of: Approval; readonly mayDec
         </p>
         <p className="text-sm text-soft">
           asked by {of.key.client === null ? 'the key' : 'the program'}{' '}
-          <bdi className="font-medium break-words text-ink">{of.key.name ?? of.key.hash.slice(0, 12)}</bdi>
+          <bdi className="font-medium wrap-anywhere text-ink">{of.key.name ?? of.key.hash.slice(0, 12)}</bdi>
           {of.key.client !== null && (
             <>
               {' '}
-              of <span className="break-all">{of.key.client}</span>
+              (<span className="wrap-anywhere">{of.key.client}</span>)
             </>
           )}{' '}
           <Time at={of.created_at} />, until <Time at={of.expires_at} />
