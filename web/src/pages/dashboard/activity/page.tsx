@@ -152,7 +152,7 @@ function Figures({
   readonly by: Group;
   readonly groups: string;
   readonly period: Period;
-  /** What is shown above them, by the names of the tags in these days. */
+  /** The controls above them, by the names of the tags in these days. */
   readonly controls: (tags: readonly string[]) => ReactNode;
 }): ReactNode {
   const figures = useOwnAnalytics(groups, period.first, period.last);

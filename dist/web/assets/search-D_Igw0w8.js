@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-CeriRcQ5.js";import{t}from"./guide-CUuDZEsc.js";export{t as createGuideSearch,e as wordsOfQuestion};
