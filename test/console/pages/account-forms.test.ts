@@ -56,7 +56,7 @@ test('the charge of a call can be computed from what its page says', async () =>
   expect(sums).toHaveLength(2);
   expect(Math.ceil(sums.reduce((all, one) => all + one, 0))).toBe(charged);
   await page.getByText('team=search', { exact: true }).first().waitFor();
-  const price = await page.getByRole('link', { name: 'The price' }).getAttribute('href');
+  const price = await page.getByRole('link', { name: 'The price that was agreed' }).getAttribute('href');
   const { data } = (await (await fetch(`${spine.origin}${price}`)).json()) as {
     data: { rates: Record<string, string> };
   };

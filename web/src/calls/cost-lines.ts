@@ -21,6 +21,13 @@ export function costLine({ meter, units, usd_per_unit: usd }: CostLine): string 
   return `${formatNumber(units)} ${meter.replaceAll('_', ' ')} × ${price}`;
 }
 
-/** Whether the lines come to more than was charged, in micro-USD: then the charge was cut to what was locked. */
-export const isCut = (lines: readonly CostLine[], charged: number): boolean =>
-  lines.reduce((sum, { amount_usd: usd }) => sum + Number(usd) * 1e6, 0) > charged + 0.5;
+const MICRO = 1e6;
+/** Below this, a difference is of the float and not of the money. */
+const NOTHING = 1e-3;
+
+/** How the lines became the charge of so many micro-USD: they are exact, or rounded up, or cut to what was locked. */
+export function endOfLines(lines: readonly CostLine[], charged: number): string {
+  const more = charged - lines.reduce((sum, { amount_usd: usd }) => sum + Number(usd) * MICRO, 0);
+  if (more < -NOTHING) return ', cut to what was locked.';
+  return more > NOTHING ? ', rounded up to a millionth of a dollar.' : '.';
+}

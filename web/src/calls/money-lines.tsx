@@ -2,7 +2,7 @@ import type { ReactNode } from 'react';
 import type { CallDetail } from '../api/own.ts';
 import { Time } from '../ui/time.tsx';
 import { alignedMicroUsd, exactMicroUsd } from '../ui/exact-usd.ts';
-import { costLine, isCut } from './cost-lines.ts';
+import { costLine, endOfLines } from './cost-lines.ts';
 
 interface Meaning {
   readonly name: string;
@@ -70,14 +70,10 @@ export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
       {call.cost_lines !== undefined && call.cost_lines.length > 0 && (
         <p className="figures mt-3 text-sm break-words text-soft">
           {call.cost_lines.map(costLine).join(' + ')}
-          {isCut(call.cost_lines, call.cost_micro_usdc)
-            ? ', cut to what was locked'
-            : ', rounded up to a millionth of a dollar'}
-          {'. '}
+          {endOfLines(call.cost_lines, call.cost_micro_usdc)}{' '}
           <a href={`/api/v1/prices/${call.price}`} className="link">
-            The price
+            The price that was agreed
           </a>
-          {' of this call never changes.'}
         </p>
       )}
       {call.fee_micro_usdc > 0 && (

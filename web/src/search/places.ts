@@ -27,20 +27,23 @@ const PUBLIC_PAGES: readonly Place[] = [
 const OWN_PAGES: readonly Place[] = [
   page('/dashboard', 'Overview', 'Balance, spending of today and of the week'),
   page('/dashboard/calls', 'Calls', 'Each call with its cost, receipt and failure; find a call by its id'),
-  page(
-    '/dashboard/activity',
-    'Activity',
-    'Spending by day, month, model, key, member and tag; statement, invoice, CSV',
-  ),
+  page('/dashboard/activity', 'Activity', 'Spending by day, month, service, key, team and other tags; CSV'),
   page('/dashboard/keys', 'Keys', 'Create, limit, rotate and revoke API keys'),
   page('/dashboard/connect', 'Connect', 'Claude, ChatGPT and other assistants, without a key'),
   page('/dashboard/approvals', 'Approvals', 'Expensive calls that wait for a person'),
   page('/dashboard/balance', 'Balance', 'Top up, pay in, deposits, withdraw money, wallets, movements'),
+  page('/dashboard/statement', 'Statement', 'The invoice of a month: every movement, with the balance; print, CSV'),
   page('/dashboard/provider', 'Provider', 'Earnings, calls and failures of services that you sell; payouts'),
-  page('/dashboard/organisation', 'Organisation', 'Members of a team, their roles, budgets and limits'),
+  page(
+    '/dashboard/organisation',
+    'Organisation',
+    'Members, their roles; budgets that limit the spending of a member, a team or a feature',
+  ),
   page('/dashboard/sessions', 'Sessions', 'Browsers that are signed in; sign out'),
 ];
 
+/** The share of the words of a question that a page must have. */
+const MOST_WORDS = 0.6;
 const MOST = { pages: 3, services: 5, guide: 5 } as const;
 const CALL_ID = /^gen-[\w-]{12,}$/;
 
@@ -67,7 +70,7 @@ export function createPlaceSearch({
       { name: 'title', weight: 4, text: ({ title }) => title },
       { name: 'about', weight: 1, text: ({ about }) => about },
     ],
-    { least: 1 },
+    { least: MOST_WORDS },
   );
   const findService = createServiceSearch(services, toolsOf);
   const findGuide = createGuideSearch(guide);

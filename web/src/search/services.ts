@@ -74,7 +74,7 @@ const abilitiesOf = ({
   ].join('; ');
 
 /** Words that ask for an order and not for a service. */
-const CHEAP = new Set(['cheap', 'cheapest', 'inexpensive', 'affordable', 'low-cost'].map(stem));
+const CHEAP = new Set(['cheap', 'cheaper', 'cheapest', 'inexpensive', 'affordable', 'low-cost'].map(stem));
 
 /** Finds services, the best first. A question without a subject finds all of them, in their order. */
 type ServiceSearch<T> = (question: string) => readonly T[];

@@ -1,6 +1,6 @@
 /** Words of a question that say nothing about its subject. */
 const EMPTY_WORDS = new Set(
-  'a about am an and any are at be become by can do does for from get has have how i if in is it its may me much my need of on or our should so some something that the their there this to us use want was we what when where which who why will with work working you your'.split(
+  'a about am an and any are at be become by can did do does for from get has have how i if in is it its may me much my need of on one only or our set should so some something that the their there this to us use want was we what when where which who why will with work working you your'.split(
     ' ',
   ),
 );
@@ -70,6 +70,12 @@ const SAME: readonly (readonly string[])[] = [
   ['rollback', 'downgrade', 'roll'],
   ['down', 'away', 'unavailable'],
   ['give', 'refund'],
+  ['human', 'approve', 'approval', 'confirmation', 'person'],
+  ['liveness', 'readiness', 'probe', 'health', 'healthy'],
+  ['commission', 'fee', 'markup'],
+  ['restrict', 'allow', 'limit'],
+  ['check', 'reconcile', 'compare'],
+  ['log', 'level'],
   ['malicious', 'stranger', 'untrusted', 'rogue'],
 ];
 
@@ -101,9 +107,13 @@ const OTHERS: ReadonlyMap<string, readonly string[]> = (() => {
 /** The stems of words with the same meaning. */
 export const synonymsOf = (root: string): readonly string[] => OTHERS.get(root) ?? [];
 
+/** The end of `team's`. */
+const POSSESSIVE = /['’]s(?!\p{L})/gu;
+
 /** The words of a text in lower case. */
 export const wordsOf = (text: string): readonly string[] =>
   text
+    .replaceAll(POSSESSIVE, '')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '');
@@ -113,6 +123,7 @@ const CAPITAL_INSIDE = /(?<=[a-z\d])(?=[A-Z][a-z])/;
 /** The words under which a text is found. `createApiKey` is also its three parts, and `PostgreSQL` is also one word. */
 export const termsOf = (text: string): readonly string[] =>
   text
+    .replaceAll(POSSESSIVE, '')
     .split(/[^\p{L}\p{N}]+/u)
     .filter((word) => word !== '')
     .flatMap((word) => (CAPITAL_INSIDE.test(word) ? [word, ...word.split(CAPITAL_INSIDE)] : [word]))

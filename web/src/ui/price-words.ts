@@ -43,12 +43,13 @@ const hasOtherUnit = ({ character, per_minute, per_call }: Pricing) =>
 const isFree = (usd: number | null | undefined) => (usd ?? 0) === 0;
 
 function callPrice(kind: Kind, pricing: Pricing): PriceLine {
-  const { per_call, per_task, per_second, prompt, completion, tools = {} } = pricing;
+  const { per_call, per_task, per_second, prompt, completion, tools = {}, nested_max: nested } = pricing;
   const unit = kind === 'tool' ? 'per call' : per_task === null || per_task === undefined ? 'per message' : 'per task';
   const fixed = [per_call ?? per_task ?? 0, ...Object.values(tools)];
   const byUse = !isFree(prompt) || !isFree(completion) || (typeof per_second === 'number' && per_second > 0);
   if (fixed.every((usd) => usd === 0)) return byUse ? { amount: 'By use', unit: '' } : FREE;
-  return { amount: range(fixed), unit: byUse ? `${unit}, and by use` : unit };
+  const calls = isFree(nested) ? '' : `, and up to ${formatUsd(nested!)} for its calls`;
+  return { amount: range(fixed), unit: `${unit}${byUse ? ', and by use' : ''}${calls}` };
 }
 
 function range(values: readonly number[]): string {

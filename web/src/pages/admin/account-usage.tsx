@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { type AnswerOf, api, call } from '../../api/client.ts';
 import { type OwnFigures, utcDay } from '../../api/own.ts';
 import { useSearchState } from '../../app/search.ts';
@@ -10,6 +10,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { Select } from '../../ui/field.tsx';
 import { KIND_NAMES } from '../../ui/kinds.ts';
 import { Money } from '../../ui/money.tsx';
+import { monthName, months } from '../../ui/months.ts';
 import { formatNumber, formatShort } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
@@ -40,22 +41,11 @@ const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
 };
 
 const START = { by: 'day', tag: '', time: '' };
-const MONTHS = 12;
 const YEAR = 'year';
-
-/** The months that can be chosen, the newest first, such as `2026-10`. */
-function monthsUntil(now: Date): readonly string[] {
-  return Array.from({ length: MONTHS }, (_, back) =>
-    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back, 1)).toISOString().slice(0, 7),
-  );
-}
-
-const monthName = (month: string): string =>
-  new Date(`${month}-01T00:00:00Z`).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 /** The days of a chosen time: a month, twelve months, or the last 30 days. */
 function daysOf(time: string): { readonly start_date: string; readonly end_date?: string } {
-  if (time === YEAR) return { start_date: `${monthsUntil(new Date()).at(-1)!}-01` };
+  if (time === YEAR) return { start_date: `${months().at(-1)!}-01` };
   if (!/^\d{4}-\d\d$/.test(time)) return { start_date: utcDay(29) };
   const [year, month] = time.split('-').map(Number) as [number, number];
   const last = new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
@@ -77,7 +67,6 @@ export function AccountUsage({ id }: { readonly id: string }): ReactNode {
     refetchInterval: 15_000,
   });
   const tags = usage.data?.tags ?? [];
-  const [months] = useState(() => monthsUntil(new Date()));
   return (
     <Card
       title="Spending"
@@ -91,7 +80,7 @@ export function AccountUsage({ id }: { readonly id: string }): ReactNode {
             options={[
               { value: '', text: 'Last 30 days' },
               { value: YEAR, text: 'Last 12 months' },
-              ...months.map((month) => ({ value: month, text: monthName(month) })),
+              ...months().map((month) => ({ value: month, text: monthName(month) })),
             ]}
             value={search.time}
             onChange={({ target }) => set({ time: target.value })}

@@ -1,7 +1,6 @@
 import { useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { isCallable, type Service as Listed, servicesQuery, type Tool, toolsQuery } from '../../api/catalogue.ts';
 import { KINDS, type Kind } from '../../ui/kind.tsx';
-import { formatUsd } from '../../ui/usd.ts';
 import { shortPrice, toolPrice } from '../../ui/price-words.ts';
 
 /** A service that the playground can call. Prices are in USD. */
@@ -95,7 +94,6 @@ const rank = ({ kind, model }: Service): number =>
 function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>): Service {
   const { primitive: kind, name, display_name: displayName, description, providers, pricing } = listed;
   const { amount, unit } = shortPrice(kind, pricing);
-  const nested = kind === 'agent' ? (pricing.nested_max ?? 0) : 0;
   return {
     kind,
     name,
@@ -104,7 +102,7 @@ function toService(listed: Listed, toolsOf: ReadonlyMap<string, readonly Tool[]>
     providers: providers.map((each) => each.name),
     callable: isCallable(listed),
     requests: listed.requests,
-    price: `${amount} ${unit}${nested > 0 ? `, up to ${formatUsd(nested)} for calls of its own` : ''}`.trim(),
+    price: `${amount} ${unit}`.trim(),
     listed,
     ...factsOf(listed, toolsOf.get(name) ?? []),
   };

@@ -16,7 +16,6 @@ import { Table, type Column } from '../../../ui/table.tsx';
 import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { isMonth, lastDays, monthOptions, monthPeriod, type Period } from './period.ts';
-import { TagName } from './tag-name.tsx';
 
 const METRICS = [
   { value: 'spend', text: 'Spend' },
@@ -39,7 +38,7 @@ const SPANS = [
 type Metric = (typeof METRICS)[number]['value'];
 type Group = (typeof GROUPS)[number]['value'];
 
-const START = { metric: 'spend', by: 'model', days: '30', month: '', tag: 'team' };
+const START = { metric: 'spend', by: 'model', days: '30', month: '', tag: '' };
 
 const VALUE: Readonly<Record<Metric, (row: OwnFigures) => number>> = {
   spend: ({ cost_micro_usdc }) => cost_micro_usdc,
@@ -78,7 +77,7 @@ export default function ActivityPage(): ReactNode {
   const span = known(SPANS, state.days);
   const period = useMemo(() => (month === '' ? lastDays(Number(span)) : monthPeriod(month)), [month, span]);
   const { first, last } = period;
-  const groups = by === 'tag' ? `day,tag:${state.tag}` : `day,${by}`;
+  const groups = by !== 'tag' ? `day,${by}` : state.tag === '' ? 'day' : `day,tag:${state.tag}`;
   const query = new URLSearchParams({ group_by: groups, start_date: first, end_date: last, format: 'csv' });
   return (
     <Frame
@@ -87,31 +86,59 @@ export default function ActivityPage(): ReactNode {
       action={() => <CsvButton path={`/api/v1/analytics/own?${query}`} name={`activity-${first}-${last}.csv`} />}
     >
       {() => (
-        <div className="grid gap-5">
-          <div className="flex flex-wrap gap-3">
-            <Choice label="Figure" options={METRICS} chosen={metric} onChoose={(value) => set({ metric: value })} />
-            <Choice label="Grouped by" options={GROUPS} chosen={by} onChoose={(value) => set({ by: value })} />
-            {by === 'tag' && <TagName name={state.tag} onChange={(tag) => set({ tag })} />}
-            <Choice
-              label="Days"
-              options={SPANS}
-              chosen={month === '' ? span : null}
-              onChoose={(value) => set({ days: value, month: '' })}
-            />
-            <Select
-              label="Month"
-              labelHidden
-              compact
-              options={monthOptions()}
-              value={month}
-              onChange={({ target }) => set({ month: target.value })}
-            />
-          </div>
-          <Figures metric={metric} by={by} groups={groups} period={period} />
-        </div>
+        <Figures
+          metric={metric}
+          by={by}
+          groups={groups}
+          period={period}
+          controls={(tags) => (
+            <div className="flex flex-wrap gap-3">
+              <Choice label="Figure" options={METRICS} chosen={metric} onChoose={(value) => set({ metric: value })} />
+              <Choice
+                label="Grouped by"
+                options={GROUPS}
+                chosen={by}
+                onChoose={(value) => set({ by: value, tag: state.tag === '' ? (tags[0] ?? '') : state.tag })}
+              />
+              {by === 'tag' && (
+                <Select
+                  label="Tag"
+                  labelHidden
+                  compact
+                  options={tagOptions(tags, state.tag)}
+                  value={state.tag}
+                  onChange={({ target }) => set({ tag: target.value })}
+                />
+              )}
+              <Choice
+                label="Days"
+                options={SPANS}
+                chosen={month === '' ? span : null}
+                onChoose={(value) => set({ days: value, month: '' })}
+              />
+              <Select
+                label="Month"
+                labelHidden
+                compact
+                options={monthOptions()}
+                value={month}
+                onChange={({ target }) => set({ month: target.value })}
+              />
+            </div>
+          )}
+        />
       )}
     </Frame>
   );
+}
+
+/** The tags of these days, and the one of the address. */
+function tagOptions(tags: readonly string[], chosen: string) {
+  const names = [...new Set([...tags, ...(chosen === '' ? [] : [chosen])])].map((name) => ({
+    value: name,
+    text: name,
+  }));
+  return chosen === '' ? [{ value: '', text: tags.length === 0 ? 'No tags' : 'Which tag' }, ...names] : names;
 }
 
 function Figures({
@@ -119,29 +146,35 @@ function Figures({
   by,
   groups,
   period,
+  controls,
 }: {
   readonly metric: Metric;
   readonly by: Group;
   readonly groups: string;
   readonly period: Period;
+  /** The controls above them, by the names of the tags in these days. */
+  readonly controls: (tags: readonly string[]) => ReactNode;
 }): ReactNode {
   const figures = useOwnAnalytics(groups, period.first, period.last);
   return (
-    <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
-      {({ data, totals }) =>
-        data.length === 0 ? (
-          <Card>
-            <Empty heading="h2" title="No call in these days" text="Figures appear a few seconds after a call." />
-          </Card>
-        ) : (
-          <>
-            <Totals totals={totals} />
-            <ByDay rows={data} metric={metric} by={by} days={period.days} />
-            <Groups rows={data} by={by} />
-          </>
-        )
-      }
-    </QueryView>
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
+      {controls(figures.data?.tags ?? [])}
+      <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
+        {({ data, totals }) =>
+          data.every(({ requests, failed }) => requests + failed === 0) ? (
+            <Card>
+              <Empty heading="h2" title="No call in these days" text="Figures appear a few seconds after a call." />
+            </Card>
+          ) : (
+            <>
+              <Totals totals={totals} />
+              <ByDay rows={data} metric={metric} by={by} days={period.days} />
+              <Groups rows={data} by={by} />
+            </>
+          )
+        }
+      </QueryView>
+    </div>
   );
 }
 

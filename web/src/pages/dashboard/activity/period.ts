@@ -1,5 +1,5 @@
 import { utcDay } from '../../../api/own.ts';
-import { monthName, months } from '../months.ts';
+import { monthName, months } from '../../../ui/months.ts';
 
 /** UTC days in order, both ends included. */
 export interface Period {
@@ -22,8 +22,9 @@ export const lastDays = (days: number): Period => daysFrom(utcDay(days - 1), utc
 
 /** A month such as `2026-10`; the current one until today. */
 export function monthPeriod(month: string): Period {
-  const [year, number] = month.split('-').map(Number);
-  const last = new Date(Date.UTC(year!, number, 0)).toISOString().slice(0, 10);
+  const next = new Date(`${month}-01`);
+  next.setUTCMonth(next.getUTCMonth() + 1, 0);
+  const last = next.toISOString().slice(0, 10);
   return daysFrom(`${month}-01`, last < utcDay(0) ? last : utcDay(0));
 }
 

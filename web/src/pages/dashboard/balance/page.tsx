@@ -48,7 +48,7 @@ export default function BalancePage(): ReactNode {
                           some, and <code className="font-mono text-sm">tollgate account credit</code> adds more.
                         </>
                       ) : (
-                        'This gateway takes no payments over chains. Its operator books what you pay in another way. They need the id of your account:'
+                        'This gateway takes no payments over chains. Ask its operator to add money, or to pay back what you do not use. They need the id of your account:'
                       )
                     }
                     {...(session.signed_in_by === 'development'

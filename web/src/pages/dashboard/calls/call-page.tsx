@@ -6,7 +6,7 @@ import { CallTree } from '../../../calls/call-tree.tsx';
 import { MoneyLines } from '../../../calls/money-lines.tsx';
 import { Card } from '../../../ui/card.tsx';
 import { Copy } from '../../../ui/copy.tsx';
-import { formatUsd } from '../../../ui/usd.ts';
+import { exactUsd } from '../../../ui/exact-usd.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Frame } from '../frame.tsx';
 import { ReceiptCard } from './receipt-card.tsx';
@@ -51,7 +51,7 @@ function Detail({ id }: { readonly id: string }): ReactNode {
           {call.children.length > 0 && (
             <Card
               title="Calls under this call"
-              action={<span className="text-sm text-soft">{formatUsd(call.run_cost)} in all</span>}
+              action={<span className="text-sm text-soft">{exactUsd(call.run_cost)} in all</span>}
             >
               <CallTree call={call} />
             </Card>

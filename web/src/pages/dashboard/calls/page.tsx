@@ -144,7 +144,16 @@ function Filters({
         label="Outcome"
         options={OUTCOME_OPTIONS}
         value={outcome}
-        onChange={({ target: { value } }) => onChange(outcomeOf(value))}
+        onChange={({ target: { value } }) =>
+          onChange({
+            state: '',
+            outcome: '',
+            failed: '',
+            ...(value.includes(':')
+              ? (Object.fromEntries([value.split(':')]) as Readonly<Record<string, string>>)
+              : { outcome: value }),
+          })
+        }
       />
       <Select
         label="Key"

@@ -23,7 +23,9 @@ export function ReceiptCard({ call }: { readonly call: CallDetail }): ReactNode 
         <p className="text-soft">
           {call.state === 'held'
             ? 'The receipt comes with the charge, when the call is over.'
-            : 'This call was not charged, so there is no receipt.'}
+            : call.children.length > 0
+              ? 'This call was not charged itself. Each call under it has its own receipt.'
+              : 'This call was not charged, so there is no receipt.'}
         </p>
       ) : (
         <>

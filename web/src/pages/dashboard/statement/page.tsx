@@ -11,7 +11,7 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
-import { monthName, months } from '../months.ts';
+import { monthName, months } from '../../../ui/months.ts';
 
 const zones = (): readonly string[] => [...new Set(['UTC', Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'])];
 

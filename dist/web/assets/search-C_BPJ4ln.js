@@ -1,0 +1,1 @@
+import{i as e}from"./ranking-BWMfimnC.js";import{t}from"./guide-D3hN9T79.js";export{t as createGuideSearch,e as wordsOfQuestion};

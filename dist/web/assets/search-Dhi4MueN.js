@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-CqmjS9Ij.js";import{t}from"./guide-DxIRRaIj.js";export{t as createGuideSearch,e as wordsOfQuestion};
