@@ -217,7 +217,15 @@ it('runs from the image, by extraction, as a user that may not change it', async
   const isRoot = process.getuid?.() === 0;
   const inside = (...command: readonly string[]) => ({
     file: isRoot ? 'chroot' : 'unshare',
-    args: [...(isRoot ? ['--userspec=node'] : ['--map-root-user', 'chroot']), root, 'env', '-i', ...config.Env, 'HOME=/data', ...command],
+    args: [
+      ...(isRoot ? ['--userspec=node'] : ['--map-root-user', 'chroot']),
+      root,
+      'env',
+      '-i',
+      ...config.Env,
+      'HOME=/data',
+      ...command,
+    ],
     env: { PATH: process.env['PATH'] },
   });
   const of = (...command: readonly string[]) => {
