@@ -108,6 +108,9 @@ describe('a batch whose lines are wrong fails before anything is called', () => 
       request_counts: { total: 2, completed: 2, failed: 0 },
       tollgate: { locked_usd: '0.0003', max_cost: '0.0003' },
     });
+    // A cap above what the lines may cost locks no more than they may.
+    const { id: roomy } = await begin(poor, [chatLine('a', PING)], { max_cost: '1' });
+    expect(await ended(poor, roomy)).toMatchObject({ status: 'completed', tollgate: { locked_usd: '0.000198' } });
   });
 
   test('a line for which max_cost is too small names max_cost', async () => {
