@@ -159,10 +159,10 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
  */
 function partsOf(charged: bigint, lines: readonly CostLine[]): readonly bigint[] {
   const whole = lines.reduce((sum, { units, rate }) => sum + units * rate, 0n);
-  let left = charged;
+  let rest = charged;
   return lines.map(({ units, rate }, index) => {
-    const part = index === lines.length - 1 ? left : (charged * units * rate) / whole;
-    left -= part;
+    const part = index === lines.length - 1 ? rest : (charged * units * rate) / whole;
+    rest -= part;
     return part;
   });
 }
