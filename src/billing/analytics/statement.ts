@@ -36,7 +36,7 @@ interface TransferMovement extends Movement {
 export interface AccountStatement {
   readonly opening: bigint;
   readonly closing: bigint;
-  /** The charges of the calls, as a positive amount, and their number. */
+  /** All that the calls were charged, as a positive amount, and their number. */
   readonly charged: bigint;
   readonly calls: number;
   /** In the order of their times. */

@@ -18,7 +18,7 @@ interface ReconciliationMetricsOptions {
 
 /** Metrics of the comparisons with vendors. Without an answer of the database they are left out. */
 export function addReconciliationMetrics({ registry, figures, now }: ReconciliationMetricsOptions): void {
-  const of = (value: (figure: ReconciliationFigure) => number) => async () => {
+  const samplesOf = (value: (figure: ReconciliationFigure) => number) => async () => {
     const rows = await figures().catch(() => []);
     return rows.map((row): Sample => [{ vendor: row.vendor }, value(row)]);
   };
@@ -29,13 +29,17 @@ export function addReconciliationMetrics({ registry, figures, now }: Reconciliat
       [
         'tollgate_reconciliation_difference_ratio',
         'The largest share by which the bill of a vendor differs from the calls here, at the last kept comparison',
-        of(({ difference }) => difference),
+        samplesOf(({ difference }) => difference),
       ],
-      ['tollgate_reconciliation_beyond', '1 if that is more than its bound', of(({ beyond }) => (beyond ? 1 : 0))],
+      [
+        'tollgate_reconciliation_beyond',
+        '1 if that is more than its bound',
+        samplesOf(({ beyond }) => (beyond ? 1 : 0)),
+      ],
       [
         'tollgate_reconciliation_age_seconds',
         'Seconds since the last kept comparison with the vendor',
-        of(({ at }) => Math.max(0, now() - at) / 1_000),
+        samplesOf(({ at }) => Math.max(0, now() - at) / 1_000),
       ],
     ],
     'max',

@@ -11,7 +11,7 @@ import { objectOf, titled } from '../route-schemas.ts';
 
 /* The statement of a month of an account, for its owner and for the operator. */
 
-export interface StatementDeps {
+interface StatementDeps {
   readonly database: Pick<Database, 'query' | 'snapshot'>;
   readonly now: () => number;
 }
