@@ -136,6 +136,20 @@ test('a call that failed leaves its approval for another try; one at the same ti
   expect(available - (await money())!.available).toBe(1_000n);
 });
 
+test('a quote of a call that waits is free for a call that asks nobody', async () => {
+  const { key, full, api } = await account('quoted');
+  const chat = { model: 'peer/all', max_tokens: 5_000, messages: [{ role: 'user', content: 'complete' }] };
+  const given = (await api(key, 'POST', '/quotes', { primitive: 'model', ...chat })).body as unknown as {
+    quote_id: string;
+  };
+  const call = (by: string) =>
+    spine.post('/chat/completions', chat, { authorization: `Bearer ${by}`, 'x-quote-id': given.quote_id });
+  const waiting = await call(key);
+  expect([waiting.status, idIn(await waiting.text())]).toEqual([403, expect.any(String)]);
+  const response = await call(full);
+  expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('did complete')]);
+});
+
 test('what costs no more asks nobody', async () => {
   const { key, list } = await account('cheap');
   const response = await spine.post(

@@ -3,7 +3,7 @@ import { join, sep } from 'node:path';
 import { rolldown } from 'rolldown';
 import { packageOf } from './bundle.ts';
 
-/** How a bundle loads a part of an installed package: by `import` or by `require`, for which packages have two files. */
+/** How a bundle loads a part of an installed package: by `import` or `require`, for which packages have two files. */
 export interface Load {
   readonly by: 'import' | 'require';
   /** Name of the package, with a path in it if there is one. */

@@ -5,11 +5,16 @@
  * Whether a call failed: it is over, and its consumer paid nothing, because nothing was served. Its lock was released
  * or has expired, or it was settled as `free` (the answer reported a failure, or nothing arrived). A call that is cut
  * and paid for has not failed. Nor has one that costs nothing by its price, one that another call continues
- * (`continued`), or one that runs.
+ * (`continued`), or one that runs. The lock of a run is always released, because the calls under it are charged:
+ * `isRun`: it has failed if its outcome says so.
  */
-export const hasFailed = (state: string, outcome: unknown): boolean =>
-  outcome !== 'continued' &&
-  (state === 'released' || state === 'expired' || (state === 'settled' && outcome === 'free'));
+export function hasFailed(state: string, outcome: unknown, isRun = false): boolean {
+  if (isRun && state === 'released') return outcome === 'failed';
+  return (
+    outcome !== 'continued' &&
+    (state === 'released' || state === 'expired' || (state === 'settled' && outcome === 'free'))
+  );
+}
 
 /** The error type for a tool result with `isError`, from the MCP semantic conventions. */
 const TOOL_ERROR = 'tool_error';
@@ -64,6 +69,6 @@ const UNKNOWN = 'unknown';
 
 /** Why a call failed, in one code: its error, or what else ended it. '' for a call that has not failed. */
 export function causeOf(state: string, call: RecordFields, run: RecordFields): string {
-  if (!hasFailed(state, run['outcome'])) return '';
+  if (!hasFailed(state, run['outcome'], call['run'] === true)) return '';
   return errorCodeOf(state, call, run) ?? (state === 'expired' ? EXPIRED : state === 'settled' ? EMPTY : UNKNOWN);
 }

@@ -1,4 +1,4 @@
-import { loadStatements, type Database } from '#store';
+import { listParam, loadStatements, type Database } from '#store';
 import { findTransfer } from './ledger/account-records.ts';
 import { earningsOf, escrowOf, type Ledger, type LockRecord, OPERATOR_TREASURY } from './ledger/ledger.ts';
 import type { MicroUsd } from './prices/money.ts';
@@ -38,6 +38,8 @@ export interface Refunds {
     reason: string,
   ): Promise<RefundResult>;
   find(call: string): Promise<Refund | null>;
+  /** The refunded amounts of calls, by the id of the call; only those that have a refund. */
+  amounts(calls: readonly string[]): Promise<ReadonlyMap<string, MicroUsd>>;
   /** Refunds of which a provider (public key) bore a share, the newest first. */
   list(
     provider: string,
@@ -46,6 +48,7 @@ export interface Refunds {
 }
 
 const SQL = loadStatements(import.meta.url, './sql/account-records.sql', ['listRefunds']);
+const ARCHIVE_SQL = loadStatements(import.meta.url, './sql/archive.sql', ['findManyTransfers']);
 
 /* The ids of the two transfers. */
 const refundId = (call: string) => `refund:${call}`;
@@ -73,6 +76,11 @@ export function createRefunds(database: Database, ledger: Pick<Ledger, 'transfer
       const back = { from: earningsOf(provider), to: OPERATOR_TREASURY, amount: share, memo: refund.reason };
       await ledger.transfer({ ...back, id: shareId(id) });
       return { ok: true, refund: (await find(id))!, duplicate: !isNew };
+    },
+    async amounts(calls) {
+      if (calls.length === 0) return new Map();
+      const rows = await database.query(ARCHIVE_SQL.findManyTransfers, [listParam(calls.map(refundId))]);
+      return new Map(rows.map((row) => [(row['id'] as string).slice(refundId('').length), row['amount'] as bigint]));
     },
     async list(provider, { limit, offset }) {
       const rows = await database.query(SQL.listRefunds, [earningsOf(provider), limit, offset]);

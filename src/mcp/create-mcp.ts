@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { createKeepAlive } from '#http';
 import { createSeals, printable, type SealSecret } from '#security';
+import type { Access } from '#accounts';
 import { GatewayError } from '#errors';
 import type { Config } from '#config';
 import { pinned, type Catalog, type LeftOut, type Offer, type ToolListings, type ToolPins } from '#catalog';
@@ -171,7 +172,8 @@ export function createMcp(options: McpOptions): Mcp {
     servers,
     translators,
     schemaOf,
-    refusal: (offer, tool) => refusalOf(catalog, catalogue, offer, tool),
+    refusal: (offer, tool, access) =>
+      unlistedFor(access, catalogue, offer, tool) ?? refusalOf(catalog, catalogue, offer, tool),
     decorate: (result, offer, { session, service }) =>
       decorate(result, offer, session ? [offer] : catalog.resolve(service, 'tool').offers),
   };
@@ -313,6 +315,24 @@ function offerOf(catalog: Catalog, id: string): Offer | null {
     if (error instanceof GatewayError) return null;
     throw error;
   }
+}
+
+/** The error of a call of a tool that its server would have to list by this name, and does not. See Access.onlyListed. */
+function unlistedFor(access: Access | null, catalogue: ToolCatalogue, offer: Offer, tool: string): GatewayError | null {
+  if (access === null || !access.onlyListed(offer.service, tool)) return null;
+  const listing = catalogue.listingOf(offer);
+  if (listing?.tools.has(tool)) return null;
+  const named = `the tool ${printable(tool)} of ${offer.service}`;
+  if (listing === null)
+    return new GatewayError(
+      'service_unavailable',
+      `The list of tools of ${offer.service} is not known at the moment, and this API key may use only some of them: retry shortly, or name ${named} in the key's allowed_services`,
+    );
+  return new GatewayError(
+    'permission_denied',
+    `This API key may not use ${named}: it is limited to some tools, and the server does not list this one. Name it in the key's allowed_services`,
+    { param: 'params.name' },
+  );
 }
 
 /**

@@ -47,6 +47,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/network/registry/registered-services': 2,
     'console/observe/call-log': 1,
     'console/observe/gateway-reports': 1,
+    'program/app/seed-uses': 1,
     'openai/chat/reply/echo-fields': 1,
     'openai/chat/reply/sealed-thinking': 1,
     'openai/responses/background/background': 1,
@@ -79,6 +80,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'foundation/store/log/record': 1,
   },
   'lines and answers of this program itself': {
+    'program/app/test-call': 1,
     'gateway/network/end-call': 1,
     'providers/ai-sdk/wall/find-wall': 1,
     'providers/ai-sdk/wall/probe': 1,

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { LedgerUnavailable } from '#billing';
-import { createGroupCommit, type GroupCommit, type PendingOperation } from '../../src/billing/ledger/group-commit.ts';
+import { DatabaseError } from '#store';
+import {
+  createCommitter,
+  createGroupCommit,
+  type Engine,
+  type GroupCommit,
+  type PendingOperation,
+} from '../../src/billing/ledger/group-commit.ts';
 import type { LedgerOperation } from '../../src/billing/ledger/ledger-operations.ts';
 
 const release = (id: string): LedgerOperation => ({ kind: 'release', request: { id, detail: '{}' } });
@@ -99,4 +106,31 @@ describe('operations', () => {
     second.finish();
     await Promise.all([b, closing]);
   });
+});
+
+test('on a full disk, calls that begin are refused at once, also behind ends that are tried again', async () => {
+  const begun = Promise.withResolvers<void>();
+  const refused = Promise.withResolvers<void>();
+  let isFull = true;
+  const engine: Pick<Engine, 'begin' | 'isConflict' | 'chain' | 'close'> = {
+    chain: 'test',
+    isConflict: () => false,
+    close: async () => {},
+    begin: () => async (operations) => {
+      begun.resolve();
+      await refused.promise;
+      if (isFull) throw new DatabaseError('no room', { code: '53100', unavailable: true, full: true });
+      return operations.map(() => ({ ok: true }));
+    },
+  };
+  const committer = createCommitter(engine as Engine, undefined);
+  const ended = committer.submit(release('a'));
+  await begun.promise;
+  const lock = { id: 'b', account: 'a', amount: 1n, prices: [], expiresAt: 0, detail: '{}' };
+  const waiting = committer.submit({ kind: 'lock', request: lock });
+  refused.resolve();
+  await expect(waiting).rejects.toThrow('The disk of the database is full');
+  isFull = false;
+  expect(await ended).toEqual({ ok: true });
+  await committer.close();
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import type { Ledger } from '#billing';
-import { openDatabase, type OpenDatabase } from '#store';
+import { DatabaseError, openDatabase, type OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { startPostgres, type Postgres } from '../support/postgres.ts';
@@ -106,9 +106,21 @@ test('a charge that was looked up, as for a receipt, survives a crash', async ()
   expect(await failing()).toEqual([]);
 });
 
-test('a late charge is flushed without anything that follows it', async () => {
+test.each([
+  ['without anything that follows it', 0],
+  ['though a flush of it fails', 1],
+])('a late charge is flushed %s', async (_how, failures) => {
+  let left = failures;
+  const batch: OpenDatabase['batch'] = (steps) => {
+    if (!steps.some(({ statement }) => statement.name.endsWith('.pgWriteSomething')) || left === 0)
+      return database.batch(steps);
+    left -= 1;
+    return Promise.reject(new DatabaseError('away', { code: 'connection', unavailable: true }));
+  };
+  const failingOnes = { ...database, batch } as OpenDatabase;
+  const other = await createLedger({ database: failingOnes, flushMs: FLUSH_MS });
   await lock(last);
-  await settle(last);
+  await settle(last, true, other);
   const flushed = async () => {
     const [row] = await database.query(
       adHoc('SELECT CAST(pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() AS INTEGER) AS flushed'),
@@ -116,6 +128,7 @@ test('a late charge is flushed without anything that follows it', async () => {
     return row!['flushed'];
   };
   await vi.waitFor(async () => expect(await flushed()).toBe(1n), { timeout: 8_000, interval: 20 });
+  expect(left).toBe(0);
   await crash();
   expect(await seen(last)).toBe('settled');
   expect(await failing()).toEqual([]);

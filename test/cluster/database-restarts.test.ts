@@ -134,7 +134,9 @@ test('who dials in and who leaves while it is gone is known everywhere once it i
       origins.map(async (origin) => (await endpointsOf(origin, 'model/10')).every(({ health }) => health === 'away')),
     );
     const there = await Promise.all(
-      origins.map(async (origin) => (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy')),
+      origins.map(async (origin) =>
+        (await endpointsOf(origin, 'model/11')).some(({ health }) => health === 'healthy' || health === 'untried'),
+      ),
     );
     return [...away, ...there].every(Boolean);
   }, 'both are known');

@@ -219,6 +219,9 @@ test('an account with a key pays only where its balance does not reach, and what
   const dear = ask('hello', { model: 'test/dear', max_tokens: 100 });
   const { accepts } = await termsOf(await post(dear, bearer(key)));
   const before = (await availableOf(account))!;
+  const { key: without } = await spine.tenant('without', '0');
+  const whole = await termsOf(await post(dear, bearer(without)));
+  expect(BigInt(accepts[0]!.amount)).toBe(BigInt(whole.accepts[0]!.amount) - before);
   const paid = await post(dear, {
     ...bearer(key),
     ...pay({ wallet: 'anyone', amount: BigInt(accepts[0]!.amount), nonce: 'for-key' }),

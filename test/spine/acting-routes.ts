@@ -7,6 +7,8 @@ export const ACTING = {
   '/generations': 'GET',
   '/analytics/own': 'GET',
   '/activity': 'GET',
+  '/statements/:month': 'GET',
+  '/statements/:month/focus': 'GET',
   '/keys': 'GET POST',
   '/keys/:hash': 'GET PATCH DELETE',
   '/members': 'GET POST',

@@ -182,6 +182,7 @@ describe.each(ENGINES)('on %s', (engine) => {
   });
 
   it('its pages follow each other', async () => {
+    // The newest; there may be more.
     const all = (await page('?limit=100')).data;
     const found: Act[] = [];
     let cursor: string | null = null;
@@ -190,7 +191,7 @@ describe.each(ENGINES)('on %s', (engine) => {
       found.push(...next.data);
       cursor = next.next_cursor;
     } while (cursor !== null && found.length < all.length);
-    expect(found.map(({ id }) => id)).toEqual(all.map(({ id }) => id));
+    expect(found.slice(0, all.length).map(({ id }) => id)).toEqual(all.map(({ id }) => id));
   });
 
   it('a revoked key, an expired one, and one that nobody made are refused', async () => {

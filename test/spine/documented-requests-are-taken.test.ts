@@ -50,9 +50,11 @@ const EXCEPTIONS: readonly (readonly [words: RegExp, reason: string, operation?:
     OF_PARAMETERS,
   ],
   [
-    /^start_date is after|^(?:from|to) is another name of|^Request at most 366 days|^from must not be after|one of the last 30 days/,
+    /^start_date is after|^Request at most 366 days|^from must not be after|one of the last 30 days|is another name of/,
     OF_PARAMETERS,
   ],
+  [/^group_by accepts either/, 'No schema of a text with commas compares its words.'],
+  [/ has not begun in /, 'No pattern knows the time.'],
   [/^aspect_ratio must be from|is larger than 4k/, 'No pattern compares or multiplies two numbers.'],
   [/ file, as its bytes show$/, 'No schema looks into a file.'],
   [/is the same input as another|^Two budgets have|^image_count is/, 'It counts members of one kind.'],

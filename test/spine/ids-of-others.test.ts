@@ -212,9 +212,10 @@ const OTHERS: readonly { readonly why: string; readonly places: RegExp }[] = [
   {
     why: 'the number of a place in a list of own or public things',
     places:
-      /^GET \/api\/v1\/((videos|files|batches) query after|responses\/:response_id query starting_after|responses\/:response_id\/input_items query after|generations query cursor|models(\/user)? query (after|before)_id)$/,
+      /^GET \/api\/v1\/((videos|files|batches) query after|responses\/:response_id query starting_after|responses\/:response_id\/input_items query after|(generations|provider\/calls) query cursor|models(\/user)? query (after|before)_id)$/,
   },
   { why: 'a time', places: /body (output_)?expires_after$/ },
+  { why: 'a month', places: /\/statements\/:month(\/focus)? path month$/ },
   { why: 'an account that becomes a member: an account is no secret', places: /members body account$/ },
   { why: 'members, by their accounts: see organisations.test.ts', places: /members\/:member path member$/ },
   {

@@ -125,7 +125,7 @@ test('one model, and who serves it', async () => {
     expect(data.endpoints.length).toBe(item.id === 'test/model' ? 2 : 1);
     expect(data.endpoints[0]).toMatchObject({
       status: 0,
-      health: 'healthy',
+      health: 'untried',
       context_length: expect.any(Number) as number,
       pricing: { prompt: expect.any(String) as string },
     });

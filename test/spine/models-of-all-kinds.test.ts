@@ -148,7 +148,7 @@ describe('OpenRouter’s client', () => {
     const { links } = (await openai.models.retrieve(`test/${slug}`)) as unknown as { links: { details: string } };
     const answer = await spine.get(links.details.replace('/api/v1', ''));
     expect(await answer.json()).toMatchObject({
-      data: { endpoints: [{ health: 'healthy', pricing, supports_tool_choice: { auto: false } }] },
+      data: { endpoints: [{ health: 'untried', pricing, supports_tool_choice: { auto: false } }] },
     });
   });
 

@@ -263,6 +263,23 @@ test('rates of an organisation are not used up by members who look', async () =>
   expect(await chat(key!)).toBe(200);
 });
 
+test('nobody acts for a closed organisation until it is reopened', async () => {
+  const { account, as } = await organisation();
+  const change = async (what: string, more: object = {}) => {
+    const path = `/admin/v1/accounts/${encodeURIComponent(account)}/${what}`;
+    expect(await call(spine.adminKey, 'POST', path, { reason: 'a test', ...more })).toMatchObject({ status: 200 });
+  };
+  await change('freeze');
+  await change('close', { remainder: 'paid_out', amount_usd: 10, reference: `closed ${account}` });
+  for (const role of ['owner', 'admin', 'member', 'viewer'] as const)
+    expect(await as(role)('GET', '/session/balance')).toMatchObject({
+      status: 403,
+      body: { error: { message: 'This account is closed. Ask the operator of this gateway' } },
+    });
+  await change('reopen');
+  expect(await as('viewer')('GET', '/session/balance')).toMatchObject({ status: 200 });
+});
+
 test('organisations that others made do not count against those that an account may make', async () => {
   const [stranger, own] = [await spine.tenant('busy', '0'), await spine.tenant('free', '0')];
   let made = 0;

@@ -298,6 +298,21 @@ describe('an answer about the key', () => {
       expect(await call(spine.key, { provider: {} })).toMatchObject({ status: 200, sent: `Bearer ${KEY}` });
   });
 
+  test('that its provider is away is no answer about the key: its next call goes to another', async () => {
+    const { key: owner } = await spine.tenant('outage', '1');
+    expect((await store('Acme', KEY, owner)).status).toBe(201);
+    const restore = refuse(500, { message: 'away' });
+    try {
+      answerUsual();
+      expect(await call(owner, { provider: {} })).toMatchObject({ status: 200, generation: { is_byok: false } });
+    } finally {
+      restore();
+    }
+    answerUsual();
+    expect(await call(owner, { provider: {} })).toMatchObject({ status: 200, generation: { is_byok: false } });
+    expect(await call(owner)).toMatchObject({ status: 200, sent: `Bearer ${KEY}` });
+  });
+
   test.each([
     ['an error in the place of a reply', 200, JSON.stringify({ error: { message: `bad key ${KEY}`, code: KEY } })],
     ['an error without JSON', 500, `<p>${KEY}</p>`],

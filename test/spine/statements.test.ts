@@ -1,12 +1,16 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENGINES } from '../support/engines.ts';
-import { freshDatabase } from '../support/fresh-database.ts';
-import { newDataDirectory } from '../support/data-directory.ts';
 import { atThisLoad } from '../support/at-this-load.ts';
 import { focusFaults } from './focus-rules.ts';
-import { ask, modelBlock, startSpine, UNHURRIED, type Generation, type Spine } from '../support/spine.ts';
+import { FIRST, LAST, liveThreeMonths, MONTHS, type ChargedCall, type ThreeMonths } from './three-months.ts';
 
-// Random calls, tags, refunds and restarts over three months: all sums of all groups are the ledger's.
+// Whatever happened in three months, all sums of all groups, statements and exports are the ledger's, in each zone.
+
+const DEEP = process.env['TOLLGATE_DEEP'] === '1';
+const SEED = Number(process.env['SEED'] ?? 60);
+const SEEDS = DEEP ? Array.from({ length: 8 }, (_, index) => SEED + index) : [SEED];
+/** The most hours between two acts. */
+const HOURS = DEEP ? 8 : 20;
 
 /** Zones with summer time, with halves and quarters of an hour, and with a day that begins at 01:00. */
 const ZONES = [
@@ -19,18 +23,10 @@ const ZONES = [
   'Pacific/Chatham',
   'America/Santiago',
 ];
-const MONTHS = ['2026-09', '2026-10', '2026-11'];
 
-interface Made {
-  readonly id: string;
-  readonly cost: number;
-  readonly at: number;
-  readonly tags: Readonly<Record<string, string>>;
-}
 interface Row {
   readonly [group: string]: string | number | null;
   readonly cost_micro_usdc: number;
-  readonly requests: number;
 }
 interface Statement {
   readonly opening_micro_usdc: number;
@@ -49,17 +45,6 @@ interface Statement {
   }[];
 }
 
-/** Numbers from 0 to below 1, the same for a seed. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** The date in a zone, by another way than the gateway's. */
 const dateIn = (zone: string, at: number) =>
   new Intl.DateTimeFormat('en-CA', { timeZone: zone, year: 'numeric', month: '2-digit', day: '2-digit' }).format(at);
@@ -68,12 +53,23 @@ const monday = (date: string) => {
   const at = Date.parse(date);
   return new Date(at - ((new Date(at).getUTCDay() + 6) % 7) * 86_400_000).toISOString().slice(0, 10);
 };
+/** The groups of time: the member of a row, and its value for a date. */
 const PERIODS = {
-  day: (date: string) => date,
-  week: monday,
-  month: (date: string) => date.slice(0, 7),
+  day: ['date', (date: string) => date],
+  week: ['week', monday],
+  month: ['month', (date: string) => date.slice(0, 7)],
 } as const;
-const MEMBERS = { day: 'date', week: 'week', month: 'month' } as const;
+/** The other groups, with the member of a row and its value for a call. */
+const GROUPS: Readonly<Record<string, readonly [member: string, of: (call: ChargedCall) => string | null]>> = {
+  model: ['model', ({ model }) => model],
+  key: ['key', ({ key }) => key],
+  member: ['member', ({ member }) => member],
+  provider: ['provider', ({ provider }) => provider],
+  primitive: ['primitive', ({ primitive }) => primitive],
+  'tag:team': ['tag', ({ tags }) => tags['team'] ?? null],
+  'tag:feature': ['tag', ({ tags }) => tags['feature'] ?? null],
+  'tag:end_user': ['tag', ({ tags }) => tags['end_user'] ?? null],
+};
 
 const ofSameSum = <T>(items: readonly T[], nameOf: (item: T) => string, costOf: (item: T) => number) => {
   const sums: Record<string, number> = {};
@@ -81,8 +77,10 @@ const ofSameSum = <T>(items: readonly T[], nameOf: (item: T) => string, costOf: 
   return sums;
 };
 
+type FocusRow = Readonly<Record<string, string | null>>;
+
 /** Lines of RFC 4180 as objects by the names of the first. An empty cell is null. */
-function parseCsv(text: string): readonly Readonly<Record<string, string | null>>[] {
+function parseCsv(text: string): readonly FocusRow[] {
   const lines = text
     .trimEnd()
     .split('\r\n')
@@ -97,230 +95,130 @@ function parseCsv(text: string): readonly Readonly<Record<string, string | null>
 
 const microOf = (usd: string) => Math.round(Number(usd) * 1e6);
 
-describe.each(ENGINES)('three months, on %s', (engine) => {
-  let spine: Spine;
-  let drop = async () => {};
-  let account: string;
-  let key: string;
-  let at = Date.parse('2026-09-03T22:10:00Z');
-  const now = () => at;
-  const random = randomOf(Number(process.env['SEED'] ?? 60));
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!;
-  const dataDir = newDataDirectory();
-  const made: Made[] = [];
-  /** What else moved the balance. */
-  const moved: { readonly at: number; readonly amount: number }[] = [];
-  let databaseUrl: string | undefined;
-  // Costs of the second model are rounded.
-  const odd = modelBlock({ name: 'odd/model', provider: 'Odd', url: '{provider}', prompt: 0.37, completion: 1.913 });
-  const toml = `${UNHURRIED}\n[analytics]\nevery_ms = 50\n${odd}`;
-  const start = async () => {
-    spine = await startSpine({ toml, now, dataDir, ...(databaseUrl === undefined ? {} : { databaseUrl }) });
-  };
+const CASES = ENGINES.flatMap((engine) => SEEDS.map((seed) => [engine, seed] as const));
 
-  const admin = async (method: string, path: string, body?: object) => {
-    const answer = await fetch(`${spine.origin}/admin/v1${path}`, {
-      method,
-      headers: { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
+describe.each(CASES)('three months, on %s, of seed %i', (engine, seed) => {
+  let world: ThreeMonths;
+  beforeAll(
+    async () => {
+      world = await liveThreeMonths(engine, seed, HOURS);
+    },
+    atThisLoad(DEEP ? 600_000 : 180_000),
+  );
+  afterAll(() => world.close());
+
+  const admin = async (path: string) => {
+    const { origin, adminKey } = world.spine;
+    const answer = await fetch(`${origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${adminKey}` } });
     return { status: answer.status, body: (await answer.json()) as { readonly data: never } };
   };
-  const own = async <T>(path: string) => {
-    const answer = await spine.get(path, { authorization: `Bearer ${key}` });
+  const own = async <T>(path: string, { key } = world.accounts[0]!) => {
+    const answer = await world.spine.get(path, { authorization: `Bearer ${key}` });
     const body = (await answer.json()) as T;
     expect([path, answer.status, answer.status === 200 ? '' : body]).toEqual([path, 200, '']);
     return body;
   };
+  const callsOf = (account: string) => world.calls.filter((call) => call.account === account);
+  const movementsOf = (account: string) => world.movements.filter((each) => each.account === account);
+  const sumOf = (calls: readonly ChargedCall[]) => calls.reduce((sum, { cost }) => sum + cost, 0);
 
-  beforeAll(async () => {
-    if (engine === 'postgres') {
-      const fresh = await freshDatabase(inject('postgresUrl'));
-      drop = fresh.drop;
-      databaseUrl = fresh.url;
-    }
-    await start();
-    ({ key, account } = await spine.tenant('acme', '50'));
-    moved.push({ at, amount: 50_000_000 });
-    while (at < Date.parse('2026-11-30T20:00:00Z')) {
-      const dice = random();
-      if (dice < 0.78) await call();
-      else if (dice < 0.86) await credit();
-      else if (dice < 0.95) await refund();
-      else if (dice < 0.97) await restart();
-      // Mostly hours, sometimes just around a midnight of one of the zones.
-      at += Math.floor(random() * 20 * 3_600_000);
-      if (random() < 0.3) at = Math.ceil(at / 900_000) * 900_000 + pick([-1, 0, 1]);
-    }
-  }, atThisLoad(120_000));
-  afterAll(async () => {
-    await spine.stop();
-    await drop();
+  it('is of all kinds', () => {
+    const of = (primitive: string) => world.calls.filter((call) => call.primitive === primitive).length;
+    expect(Math.min(...['model', 'tool', 'agent', 'image', 'video'].map(of))).toBeGreaterThan(0);
+    expect(world.calls.length).toBeGreaterThan(80);
+    expect(new Set(world.calls.map(({ member }) => member)).size).toBe(3);
+    expect(world.movements.filter(({ id }) => id.startsWith('refund:')).length).toBeGreaterThan(5);
+    expect(world.kills).toBeGreaterThan(3);
   });
 
-  const call = async () => {
-    const tags: string[] = [];
-    if (random() < 0.7) tags.push(`team=${pick(['blue', 'red', 'green'])}`);
-    if (random() < 0.3) tags.push(`feature=${pick(['search', 'chat'])}`);
-    const answer = await spine.post(
-      '/chat/completions',
-      { ...ask(`hi !tokens:${1 + Math.floor(random() * 90)}`), ...(random() < 0.5 ? {} : { model: 'odd/model' }) },
-      {
-        authorization: `Bearer ${key}`,
-        ...(tags.length === 0 ? {} : { 'x-tollgate-tags': tags.join(',') }),
-      },
-    );
-    expect([answer.status, await answer.text()]).toEqual([200, expect.anything()]);
-    const record = (await spine.generation(answer.headers.get('x-generation-id'), key)) as Generation & {
-      readonly tags: Made['tags'];
-    };
-    made.push({ id: record.id, cost: record.cost_micro_usdc, at, tags: record.tags });
-  };
-  const credit = async () => {
-    const micro = 1 + Math.floor(random() * 9_999);
-    const reference = `r-${at}`;
-    const path = random() < 0.7 ? 'credit' : 'debit';
-    const { status } = await admin('POST', `/accounts/${account}/${path}`, {
-      amount_micro_usdc: micro,
-      reference,
-      ...(path === 'debit' ? { reason: 'a mistake' } : {}),
-    });
-    expect([path, status]).toEqual([path, 200]);
-    moved.push({ at, amount: path === 'credit' ? micro : -micro });
-  };
-  const refunds = new Set<string>();
-  let refundSum = 0;
-  const refund = async () => {
-    const one = made.length === 0 ? undefined : pick(made);
-    if (one === undefined || one.cost === 0 || refunds.has(one.id)) return;
-    refunds.add(one.id);
-    const micro = 1 + Math.floor(random() * one.cost);
-    const { status } = await admin('POST', `/calls/${one.id}/refund`, { amount_micro_usdc: micro, reason: 'sorry' });
-    expect(status).toBe(200);
-    refundSum += micro;
-    moved.push({ at, amount: micro });
-  };
-  /** The gateway ends while a call runs, and starts again: the lock of the call ends with its process, uncharged. */
-  const restart = async () => {
-    const gone = new AbortController();
-    const running = spine.post(
-      '/chat/completions',
-      ask('hi !tokens:40 !token-ms:50'),
-      { authorization: `Bearer ${key}` },
-      gone.signal,
-    );
-    gone.abort();
-    await running.catch(() => {});
-    await spine.quiet();
-    await spine.stop();
-    await start();
-  };
-
-  const refunded = () => refundSum;
-  const spent = () => made.reduce((sum, { cost }) => sum + cost, 0);
-
-  it('is long enough, and each sum of each group is that of its calls, in each zone', async () => {
-    expect(made.length).toBeGreaterThan(60);
-    expect(moved.length).toBeGreaterThan(10);
-    const { data } = await own<{ data: { total_usage: number } }>('/credits');
-    expect(Math.round(data.total_usage * 1e6)).toBe(spent());
-    await expect
-      .poll(
-        async () =>
-          (await own<{ totals: Row }>('/analytics/own?group_by=month&start_date=2026-09-01&end_date=2026-12-02')).totals
-            .cost_micro_usdc,
-        { timeout: atThisLoad(20_000) },
-      )
-      .toBe(spent());
-    for (const zone of ZONES)
-      for (const period of ['day', 'week', 'month'] as const)
-        for (const tag of [null, 'team', 'feature'] as const) {
-          const groups = [period, ...(tag === null ? [] : [`tag:${tag}`])].join(',');
-          const answer = await own<{ data: Row[]; totals: Row }>(
-            `/analytics/own?start_date=2026-09-01&end_date=2026-12-02&group_by=${groups}&time_zone=${zone}`,
-          );
-          const nameOf = (date: string, value: string | null | undefined) =>
-            `${PERIODS[period](date)} ${tag === null ? '' : (value ?? null)}`;
-          const expected = ofSameSum(
-            made,
-            (one) => nameOf(dateIn(zone, one.at), tag === null ? null : one.tags[tag]),
-            ({ cost }) => cost,
-          );
-          const got = ofSameSum(
-            answer.data.filter(({ requests }) => requests > 0),
-            (row) => `${row[MEMBERS[period]]} ${tag === null ? '' : row['tag']}`,
-            (row) => row.cost_micro_usdc,
-          );
-          expect([zone, groups, got]).toEqual([zone, groups, expected]);
-          expect([zone, groups, answer.totals.cost_micro_usdc]).toEqual([zone, groups, spent()]);
-        }
+  it('each sum of each group is that of its calls, in each zone', async () => {
+    for (const owner of world.accounts) {
+      const calls = callsOf(owner.account);
+      const { data } = await own<{ data: { total_usage: number } }>('/credits', owner);
+      expect(Math.round(data.total_usage * 1e6)).toBe(sumOf(calls));
+      const days = `start_date=${FIRST}&end_date=${LAST}`;
+      const total = async () => (await own<{ totals: Row }>(`/analytics/own?${days}`, owner)).totals.cost_micro_usdc;
+      await expect.poll(total, { timeout: atThisLoad(20_000) }).toBe(sumOf(calls));
+      for (const zone of ZONES)
+        for (const [period, [member, periodOf]] of Object.entries(PERIODS))
+          for (const [group, [column, valueOf]] of [['', null] as const, ...Object.entries(GROUPS)].map(
+            ([name, of]) => [name, of ?? ['', () => '']] as const,
+          )) {
+            const groups = [period, ...(group === '' ? [] : [group])].join(',');
+            const answer = await own<{ data: Row[]; totals: Row }>(
+              `/analytics/own?${days}&group_by=${groups}&time_zone=${zone}`,
+              owner,
+            );
+            const expected = ofSameSum(
+              calls,
+              (call) => `${periodOf(dateIn(zone, call.at))} ${valueOf(call)}`,
+              ({ cost }) => cost,
+            );
+            const shown = ofSameSum(
+              answer.data.filter((row) => row.cost_micro_usdc !== 0),
+              (row) => `${row[member]} ${column === '' ? '' : row[column]}`,
+              (row) => row.cost_micro_usdc,
+            );
+            expect([zone, groups, shown]).toEqual([zone, groups, expected]);
+            expect([zone, groups, answer.totals.cost_micro_usdc]).toEqual([zone, groups, sumOf(calls)]);
+          }
+    }
   });
 
   it('has statements whose movements are all of them, and whose balances follow from each other', async () => {
-    const { data } = await own<{ data: { total_credits: number; total_usage: number } }>('/credits');
-    const balance = Math.round(data.total_credits * 1e6) - Math.round(data.total_usage * 1e6);
-    for (const zone of ZONES) {
-      let before = 0;
-      for (const month of MONTHS) {
-        const { data: one } = await own<{ data: Statement }>(`/statements/${month}?time_zone=${zone}`);
-        const { data: daily } = await own<{ data: Statement }>(`/statements/${month}?time_zone=${zone}&calls=daily`);
-        const inMonth = (time: number) => dateIn(zone, time).startsWith(month);
-        const calls = made.filter((call_) => inMonth(call_.at) && call_.cost > 0);
-        expect([zone, month, one.opening_micro_usdc]).toEqual([zone, month, before]);
-        expect(one.charged_micro_usdc).toBe(calls.reduce((sum, { cost }) => sum + cost, 0));
-        expect(one.movements.filter(({ kind }) => kind === 'call').map(({ id }) => id)).toEqual(
-          calls.map(({ id }) => id),
-        );
-        expect(
-          ofSameSum(
-            one.movements,
-            ({ date }) => date,
-            (each) => each.amount_micro_usdc,
-          ),
-        ).toEqual(
-          ofSameSum(
-            daily.movements,
-            ({ date }) => date,
-            (each) => each.amount_micro_usdc,
-          ),
-        );
-        expect(
-          ofSameSum(
-            one.movements,
-            ({ date }) => date,
-            (each) => each.amount_micro_usdc,
-          ),
-        ).toEqual(
-          ofSameSum(
-            [
-              ...calls.map((each) => ({ at: each.at, amount: -each.cost })),
-              ...moved.filter((each) => inMonth(each.at)),
-            ],
+    for (const owner of world.accounts) {
+      const [calls, moved] = [callsOf(owner.account), movementsOf(owner.account)];
+      const { data } = await own<{ data: { total_credits: number; total_usage: number } }>('/credits', owner);
+      const balance = Math.round(data.total_credits * 1e6) - Math.round(data.total_usage * 1e6);
+      for (const zone of ZONES) {
+        let before = 0;
+        for (const month of MONTHS) {
+          const path = `/statements/${month}?time_zone=${zone}`;
+          const { data: one } = await own<{ data: Statement }>(path, owner);
+          const { data: daily } = await own<{ data: Statement }>(`${path}&calls=daily`, owner);
+          const inMonth = (each: { readonly at: number }) => dateIn(zone, each.at).startsWith(month);
+          const charged = calls.filter(inMonth);
+          expect([zone, month, one.opening_micro_usdc]).toEqual([zone, month, before]);
+          expect(one.charged_micro_usdc).toBe(sumOf(charged));
+          const shown = one.movements.filter(({ kind }) => kind === 'call');
+          expect(new Set(shown.map(({ id }) => id))).toEqual(new Set(charged.map(({ id }) => id)));
+          expect(shown).toHaveLength(charged.length);
+          expect(shown.map(({ at }) => at)).toEqual(shown.map(({ at }) => at).sort());
+          const byDay = (of: Statement) =>
+            ofSameSum(
+              of.movements,
+              ({ date }) => date,
+              (each) => each.amount_micro_usdc,
+            );
+          expect(byDay(one)).toEqual(byDay(daily));
+          const expected = ofSameSum(
+            [...charged.map(({ at, cost }) => ({ at, amount: -cost })), ...moved.filter(inMonth)],
             (each) => dateIn(zone, each.at),
             ({ amount }) => amount,
-          ),
-        );
-        let running = one.opening_micro_usdc;
-        for (const movement of one.movements)
-          expect(movement.balance_micro_usdc).toBe((running += movement.amount_micro_usdc));
-        expect(one.closing_micro_usdc).toBe(running);
-        expect([daily.opening_micro_usdc, daily.closing_micro_usdc]).toEqual([before, running]);
-        before = running;
+          );
+          expect(byDay(one)).toEqual(expected);
+          let running = one.opening_micro_usdc;
+          for (const movement of one.movements)
+            expect(movement.balance_micro_usdc).toBe((running += movement.amount_micro_usdc));
+          expect(one.closing_micro_usdc).toBe(running);
+          expect([daily.opening_micro_usdc, daily.closing_micro_usdc]).toEqual([before, running]);
+          before = running;
+        }
+        // The last movement is in November or, in zones before UTC, in December.
+        const later = [...calls.map(({ at, cost }) => ({ at, amount: -cost })), ...moved]
+          .filter((each) => dateIn(zone, each.at).startsWith('2026-12'))
+          .reduce((sum, { amount }) => sum + amount, 0);
+        expect(before + later).toBe(balance);
       }
-      // The last movement is in November or, in zones before UTC, in December.
-      const { data: last } = await own<{ data: Statement }>(`/statements/2026-11?time_zone=${zone}`);
-      const later = [...made.map((each) => ({ at: each.at, amount: -each.cost })), ...moved]
-        .filter((each) => dateIn(zone, each.at).startsWith('2026-12'))
-        .reduce((sum, { amount }) => sum + amount, 0);
-      expect(last.closing_micro_usdc + later).toBe(balance);
     }
   });
 
   it('has the same statement for the operator, and as a file with both balances', async () => {
     const mine = await own<{ data: Statement }>('/statements/2026-10?time_zone=Asia/Kathmandu');
-    const theirs = await admin('GET', `/accounts/${account}/statements/2026-10?time_zone=Asia/Kathmandu`);
+    const theirs = await admin(`/accounts/${world.accounts[0]!.account}/statements/2026-10?time_zone=Asia/Kathmandu`);
     expect(theirs).toEqual({ status: 200, body: mine });
-    const file = await spine.get('/statements/2026-10?time_zone=Asia/Kathmandu&format=csv', {
+    const { key } = world.accounts[0]!;
+    const file = await world.spine.get('/statements/2026-10?time_zone=Asia/Kathmandu&format=csv', {
       authorization: `Bearer ${key}`,
     });
     expect(file.headers.get('content-disposition')).toBe('attachment; filename="statement-2026-10.csv"');
@@ -338,34 +236,41 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
       expect(answer.status).toBe(200);
       return parseCsv(await answer.text());
     };
-    let billed = 0;
-    for (const month of MONTHS) {
-      const rows = await csv(await spine.get(`/statements/${month}/focus`, { authorization: `Bearer ${key}` }));
-      const faults = rows.flatMap((row, index) => focusFaults(row).map((fault) => `${month} row ${index}: ${fault}`));
-      expect(faults).toEqual([]);
-      const calls = made.filter((each) => dateIn('UTC', each.at).startsWith(month));
-      for (const { id, cost, tags } of calls) {
-        const own_ = rows.filter((row) => row['x_CallId'] === id && row['ChargeCategory'] === 'Usage');
-        expect(own_.reduce((sum, row) => sum + microOf(row['BilledCost']!), 0)).toBe(cost);
-        expect(own_.map((row) => JSON.parse(row['Tags']!) as unknown)).toEqual(own_.map(() => tags));
+    const operator = async (path: string) => {
+      const { origin, adminKey } = world.spine;
+      return csv(await fetch(`${origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${adminKey}` } }));
+    };
+    const billed = (rows: readonly FocusRow[]) => rows.reduce((sum, row) => sum + microOf(row['BilledCost']!), 0);
+    for (const { account, key } of world.accounts) {
+      let sum = 0;
+      for (const month of MONTHS) {
+        const path = `/statements/${month}/focus`;
+        const rows = await csv(await world.spine.get(path, { authorization: `Bearer ${key}` }));
+        const faults = rows.flatMap((row, index) => focusFaults(row).map((fault) => `${month} row ${index}: ${fault}`));
+        expect(faults).toEqual([]);
+        const use = Object.groupBy(
+          rows.filter((row) => row['ChargeCategory'] === 'Usage'),
+          (row) => row['x_CallId']!,
+        );
+        const calls = callsOf(account).filter((each) => dateIn('UTC', each.at).startsWith(month));
+        expect(Object.keys(use).sort()).toEqual(calls.map(({ id }) => id).sort());
+        for (const { id, cost, tags } of calls) {
+          expect([id, billed(use[id]!)]).toEqual([id, cost]);
+          for (const row of use[id]!) expect(JSON.parse(row['Tags']!)).toEqual(tags);
+        }
+        expect(await operator(`/accounts/${account}${path}`)).toEqual(
+          (await operator(`/focus/${month}`)).filter((row) => row['BillingAccountId'] === account),
+        );
+        sum += billed(rows);
       }
-      const [all, admins] = await Promise.all(
-        [`/focus/${month}`, `/accounts/${account}/statements/${month}/focus`].map(async (path) =>
-          csv(
-            await fetch(`${spine.origin}/admin/v1${path}`, { headers: { authorization: `Bearer ${spine.adminKey}` } }),
-          ),
-        ),
-      );
-      expect(all).toEqual(admins);
-      expect(all!.map((row) => row['BilledCost'])).toEqual(rows.map((row) => row['BilledCost']));
-      billed += rows.reduce((sum, row) => sum + microOf(row['BilledCost']!), 0);
+      const refunds = movementsOf(account).filter(({ id }) => id.startsWith('refund:'));
+      expect(sum).toBe(sumOf(callsOf(account)) - refunds.reduce((all, { amount }) => all + amount, 0));
     }
-    expect(billed).toBe(spent() - refunded());
   });
 
   it('refuses what is no month or no time zone, and a key that may not see the account', async () => {
-    const refused = async (path: string, with_ = key) => {
-      const answer = await spine.get(path, { authorization: `Bearer ${with_}` });
+    const refused = async (path: string, with_ = world.accounts[0]!.key) => {
+      const answer = await world.spine.get(path, { authorization: `Bearer ${with_}` });
       return [answer.status, ((await answer.json()) as { error: { message: string } }).error.message];
     };
     expect(await refused('/statements/2026-13')).toEqual([400, expect.stringContaining('such as 2026-10')]);
@@ -373,11 +278,12 @@ describe.each(ENGINES)('three months, on %s', (engine) => {
     for (const zone of ['Europe/Atlantis', '%2B05:45', 'x', '../etc'])
       expect(await refused(`/statements/2026-10?time_zone=${zone}`)).toEqual([400, expect.stringContaining('IANA')]);
     expect(await refused('/analytics/own?time_zone=Mars')).toEqual([400, expect.stringContaining('IANA')]);
-    const limited = await spine.app.keys.create({ account, label: 'x', kind: 'live', limit: 5n });
+    const { account } = world.accounts[0]!;
+    const limited = await world.spine.app.keys.create({ account, label: 'x', kind: 'live', limit: 5n });
     expect((await refused('/statements/2026-10', limited!.text))[0]).toBe(403);
   });
 
   it('passes the audit', async () => {
-    expect(await spine.faults()).toEqual([]);
+    expect(await world.spine.faults()).toEqual([]);
   });
 });

@@ -154,7 +154,8 @@ describe("another tenant's ids are unknown ids", () => {
       .filter((route) => !isAdmin(route) && !isPublic(route))
       .flatMap((route) => {
         const requests: { route: Route; path: string; body?: unknown }[] = [];
-        if (/\/:\w/.test(route.path))
+        // A month is no id.
+        if (/\/:(?!month)\w/.test(route.path))
           requests.push({
             route,
             path: fill(route.path, { hash: ids.hash, id: ids.generation }),

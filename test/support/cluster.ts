@@ -143,7 +143,7 @@ export async function endpointsOf(origin: string, model: string): Promise<readon
 
 export interface Endpoint {
   readonly provider_id: string;
-  readonly health: 'healthy' | 'cooling_down' | 'away';
+  readonly health: 'healthy' | 'untried' | 'cooling_down' | 'away';
   /** USD per token. */
   readonly pricing: { readonly prompt: string; readonly completion: string };
 }
@@ -156,7 +156,7 @@ export const reachable = (origins: readonly string[], model: string, withinMs?: 
   until(
     async () => {
       const known = await Promise.all(origins.map((origin) => endpointsOf(origin, model)));
-      return known.every((endpoints) => endpoints.some(({ health }) => health === 'healthy'));
+      return known.every((endpoints) => endpoints.some(({ health }) => health === 'healthy' || health === 'untried'));
     },
     `${model} can be called at ${origins.length} gateways`,
     withinMs,

@@ -35,7 +35,7 @@ export interface CallFacts {
   readonly isDevelopment: boolean;
   /** Hash of the key. */
   readonly key: string;
-  /** The names and values of its tags, in pairs. */
+  /** The names and values of its tags, in pairs, and MEMBER_TAG with its member. */
   readonly tags: readonly (readonly [string, string])[];
   readonly primitive: string;
   readonly service: string;
@@ -89,7 +89,7 @@ export function readCall(row: Row, costOf: CostFinder): CallFacts | null {
     account,
     isDevelopment: account === DEVELOPMENT,
     key: textOf(call['key']),
-    tags: tagsOf(call['tags']),
+    tags: tagsOf(call),
     primitive,
     service: textOf(run['service']) || nameOf(textOf(call['service'])),
     provider: (row['provider'] as string | null) ?? '',
@@ -166,11 +166,18 @@ export function fieldsOf(json: string | null): RecordFields {
   }
 }
 
+/** Calls are summed up by their member as if it were a tag. No name of a tag has such a character. */
+export const MEMBER_TAG = '@member';
+
 const NO_TAGS: CallFacts['tags'] = [];
-const tagsOf = (value: unknown): CallFacts['tags'] =>
-  typeof value !== 'object' || value === null
-    ? NO_TAGS
-    : Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+
+function tagsOf({ tags, member }: RecordFields): CallFacts['tags'] {
+  const pairs =
+    typeof tags !== 'object' || tags === null
+      ? NO_TAGS
+      : Object.entries(tags).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
+  return typeof member === 'string' ? [...pairs, [MEMBER_TAG, member]] : pairs;
+}
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 export const countOf = (value: unknown): number =>

@@ -45,6 +45,7 @@ const SQL = loadStatements(import.meta.url, './sql/console.sql', [
   'accountsInSpan',
   'countAccountsInSpan',
   'attemptsInDays',
+  'priceTimes',
   'restingMoney',
 ]);
 
@@ -122,6 +123,12 @@ export async function findAttempts(
       { successes: Number(row['successes']), failures: Number(row['failures']) },
     ]),
   );
+}
+
+/** The times at which prices were used first, in epoch milliseconds, by the ids of the prices. */
+export async function findPriceTimes(query: Query, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+  const rows = await query(SQL.priceTimes, [rowsText(ids.map((id) => [id]))]);
+  return new Map(rows.map((row) => [row['id'] as string, Number(row['created_at'])]));
 }
 
 /** When the newest counted call was resolved, in epoch milliseconds; 0 before the first. */

@@ -19,13 +19,14 @@ export {
   type UsageRow,
   type UsageSums,
   added,
+  findTagNames,
   findUsage,
   periodOf,
 } from './own-usage.ts';
 export { type AccountStatement, readStatement } from './statement.ts';
 export { type TimeZone, UTC, timeZoneOf } from './time-zone.ts';
 export { findZonedUsage } from './zoned-usage.ts';
-export type { CostOfOffer, OfferCost } from './call-facts.ts';
+export { type CostOfOffer, MEMBER_TAG, type OfferCost } from './call-facts.ts';
 export {
   boundsOf,
   CONSOLE_RANGES,
@@ -35,6 +36,7 @@ export {
   findAsOf,
   findAttempts,
   findOfferSums,
+  findPriceTimes,
   findRestingMoney,
   findTimeSums,
   marginOf,

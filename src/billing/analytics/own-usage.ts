@@ -1,9 +1,9 @@
 import { loadStatements, type Query } from '#store';
-import { DAY_MS, dateOf, type DayRange } from './call-facts.ts';
+import { DAY_MS, dateOf, type DayRange, MEMBER_TAG } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
 
 /** The fields by which an account's rows can be grouped. `model` is the service, of any primitive. */
-export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'provider', 'primitive'] as const;
+export const USAGE_GROUPS = ['day', 'week', 'month', 'model', 'key', 'member', 'provider', 'primitive'] as const;
 export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 const MONDAY = 4;
@@ -26,7 +26,7 @@ export interface UsageQuery {
   readonly account: string;
   readonly range: DayRange;
   readonly groups: readonly UsageGroup[];
-  /** Also grouped by the values of this tag. */
+  /** Also grouped by the values of this tag. MEMBER_TAG, if `member` is in the groups. */
   readonly tag?: string | undefined;
   /** Filters. A missing filter accepts all rows. */
   readonly model?: string | undefined;
@@ -56,11 +56,11 @@ export interface UsageRow extends UsageSums {
   readonly key: string;
   readonly provider: string;
   readonly primitive: string;
-  /** The value of the tag of the question; empty for calls without it. */
+  /** The value of the tag of the question, or the member; empty for calls without it. */
   readonly tag: string;
 }
 
-const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage', 'ownTagged']);
+const SQL = loadStatements(import.meta.url, './sql/figures.sql', ['ownUsage', 'ownTagged', 'ownTagNames']);
 
 /** The most rows of one answer. */
 export const USAGE_ROWS_MAX = 50_000;
@@ -105,6 +105,12 @@ export async function findUsage(
 /** By day and then by cost, the highest first. */
 export const sortUsage = (rows: UsageRow[]): readonly UsageRow[] =>
   rows.sort((a, b) => a.day - b.day || Number(b.charged - a.charged) || b.requests - a.requests || byName(a, b));
+
+/** The names of the tags that an account's calls of these days have, in order. */
+export const findTagNames = async (query: Query, account: string, { first, last }: DayRange) =>
+  (await query(SQL.ownTagNames, [account, first, last]))
+    .map((row) => row['tag'] as string)
+    .filter((tag) => tag !== MEMBER_TAG);
 
 const COLUMNS = ['model', 'key', 'provider', 'primitive'] as const;
 

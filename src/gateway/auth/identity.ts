@@ -37,8 +37,8 @@ export interface Identity {
   /** A secret key of 32 bytes. The same purpose and seed always give the same key. */
   secret(purpose: string): Buffer;
   /**
-   * For what is stored: `secret`, which seals, and behind it those of all other seeds, which still open. For credentials
-   * and cookies use `accepted`: a seed that somebody else has could make them.
+   * For what is stored: `secret`, which seals, and behind it those of all other seeds, which still open. For
+   * credentials and cookies use `accepted`: a seed that somebody else has could make them.
    */
   secrets(purpose: string): readonly Buffer[];
   /** `secret`, and behind it that of the second seed as long as it is configured. */

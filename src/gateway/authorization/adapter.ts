@@ -25,10 +25,12 @@ interface AdapterDeps {
 }
 
 /**
- * How long a used code or refresh token is kept, because its second use shows that somebody stole it. Then it is simply
- * unknown.
+ * How long a used code is kept, because its second use shows that somebody stole it. A refresh token is kept until it
+ * would have ended: a thief may use it long before its program, which is not used every week.
  */
-const USED_MS = 7 * 24 * 60 * 60_000;
+const USED_CODE_MS = 7 * 24 * 60 * 60_000;
+/** The library forgets a proof when it is as old as it may be, although it accepts one that is as much ahead. */
+const PROOF_AHEAD_MS = 5 * 60_000;
 const LONGEST_S = 400 * 24 * 60 * 60;
 
 /**
@@ -46,7 +48,8 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
     ...NO_SESSIONS,
     async upsert(id, { jti: _jti, ...payload }, expiresInS = LONGEST_S) {
       const grantKey = kind === 'Grant' ? id : (payload.grantId ?? null);
-      const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 };
+      const more = kind === 'ReplayDetection' ? PROOF_AHEAD_MS : 0;
+      const row = { kind, id, payload, grantKey, expiresAt: now() + expiresInS * 1_000 + more };
       // A sign-in that has its answer is there already.
       if (kind === 'Interaction' && payload.result === undefined) {
         if (!(await deps.begin(row))) throw deps.tooMany();
@@ -61,7 +64,8 @@ export function createAdapter(kind: string, deps: AdapterDeps): Adapter {
       return { ...row.payload, jti: id, ...(row.consumedAt === null ? {} : { consumed: row.consumedAt }) };
     },
     async consume(id) {
-      if (await state.consume(kind, id, now() + USED_MS)) return;
+      const keptMs = kind === 'RefreshToken' ? LONGEST_S * 1_000 : USED_CODE_MS;
+      if (await state.consume(kind, id, now() + keptMs)) return;
       // Two requests used it at the same time, so one of them may be a thief's.
       const grantKey = (await state.find(kind, id))?.grantKey ?? null;
       if (grantKey !== null) await endGrant(grantKey);

@@ -9,7 +9,7 @@ import { type Attempts, DPOP_ALGORITHMS, OWN_SCOPE } from '#auth';
 import type { Pipeline } from '#call';
 import type { Config } from '#config';
 import { type ClientSecretKeys, clientSecretOf, SECRET_KEY } from './adapter.ts';
-import type { AuthorizationServer } from './authorization-server.ts';
+import { type AuthorizationServer, over } from './authorization-server.ts';
 import { CLIENT_AUTH_METHODS, readClientMetadata } from './clients.ts';
 import { describeError } from './error-descriptions.ts';
 import { authorizationUrl } from './library-request.ts';
@@ -52,7 +52,8 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
       await count(visitorAt(request, 'begins to sign in'), 1);
       await answer(request, reply, authorizationUrl(request.url));
     });
-    app.get('/oauth/authorize/:uid', { schema: HIDDEN }, async (request, reply) => {
+    app.get<GoingOn>('/oauth/authorize/:id', { schema: HIDDEN }, async (request, reply) => {
+      if (!authorization.hasAnswered(request.params.id, String(request.query.mark))) throw over();
       await answer(request, reply);
     });
     app.get('/oauth/jwks', { schema: HIDDEN }, async (request, reply) => {
@@ -81,6 +82,12 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
 
 /** Clients find these routes in the metadata, and their forms are those of the RFCs. */
 const HIDDEN = { hide: true };
+
+/** A browser that goes on after the answer of its person. */
+interface GoingOn {
+  readonly Params: { readonly id: string };
+  readonly Querystring: { readonly mark?: string };
+}
 
 /** Counts as a failed attempt, after the answer. */
 class WrongToken extends GatewayError {
@@ -169,7 +176,7 @@ function addRegistration(app: FastifyInstance, deps: AuthorizationRoutesDeps): v
     await count(visitorAt(request, 'registers'), 1);
     if (!isObject(request.body))
       throw new GatewayError('invalid_request', 'The description of a client must be a JSON object');
-    const metadata = readClientMetadata(request.body, true);
+    const metadata = readClientMetadata(request.body, { secrets: true, issuer: authorization.issuer() ?? '' });
     try {
       await authorization.judge({ ...metadata, ...(needsSecret(metadata) ? { client_secret: 'judged' } : {}) });
     } catch (error) {

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { GatewayError } from '#errors';
@@ -50,6 +51,11 @@ export interface AuthorizationServer {
    * The sign-in that this browser began. Rejects with GatewayError `not_found` without one, or after an answer.
    */
   requested(exchange: Exchange): Promise<SignInRequest>;
+  /**
+   * Whether a browser goes on with a sign-in that it has answered itself. Its cookies do not show that: another host of
+   * the domain can plant those of its own sign-in in the person's browser, and would get the answer.
+   */
+  hasAnswered(id: string, mark: string): boolean;
   /** Says yes. Resolves with the address to go on at. Rejects like `requested`. */
   allow(exchange: Exchange, key: GrantKey): Promise<string>;
   /** Says no. Resolves with the address to go on at. Rejects like `requested`. */
@@ -64,7 +70,7 @@ export interface AuthorizationServer {
 type AuthorizationServerOptions = Omit<ProviderDeps, 'issuer' | 'begin'> & Pick<AuthorizationServer, 'issuer'>;
 
 export function createAuthorizationServer(options: AuthorizationServerOptions): AuthorizationServer {
-  const { issuer, state } = options;
+  const { issuer, state, identity } = options;
   let opening: Promise<Opened> | null = null;
   // The library does not tell its adapter of which request it stores something.
   const answers = new AsyncLocalStorage<{ readonly place: string; readonly response: ServerResponse }>();
@@ -89,6 +95,9 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     return opening;
   };
 
+  const markOf = (id: string): Buffer =>
+    createHmac('sha256', identity.secret('answers to programs')).update(id).digest();
+
   /** The sign-in of a browser that waits for an answer. */
   const waiting = async ({ request, response }: Exchange) => {
     const { provider, issuer: own } = await open();
@@ -102,8 +111,10 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
     if (interaction.result !== undefined) throw over();
     const client = await provider.Client.find(String(interaction.params['client_id']));
     if (client === undefined) throw over();
-    const answer = (result: Parameters<Provider['interactionResult']>[2]) =>
-      provider.interactionResult(ownRequest, response, result, { mergeWithLastSubmission: false });
+    const answer = async (result: Parameters<Provider['interactionResult']>[2]) => {
+      const next = await provider.interactionResult(ownRequest, response, result, { mergeWithLastSubmission: false });
+      return `${next}?mark=${markOf(interaction.uid).toString('base64url')}`;
+    };
     const resources = [interaction.params['resource']].flat().map(String);
     return { provider, interaction, client, resources, answer };
   };
@@ -119,6 +130,11 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
       const { handle, issuer: own } = await open();
       await answers.run({ place, response }, () => handle(requestFor(request, own, body, url), response));
       return response.statusCode;
+    },
+
+    hasAnswered(id, mark) {
+      const [own, other] = [markOf(id), Buffer.from(mark, 'base64url')];
+      return own.byteLength === other.byteLength && timingSafeEqual(own, other);
     },
 
     async requested(exchange) {
@@ -163,7 +179,8 @@ interface Opened {
   readonly handle: ReturnType<Provider['callback']>;
 }
 
-function over(cause?: unknown): GatewayError {
+/** The error for a browser without a sign-in that waits, or whose sign-in it is not. */
+export function over(cause?: unknown): GatewayError {
   return new GatewayError(
     'not_found',
     'This sign-in is over, or it was begun in another browser: go back to the program, and begin again',

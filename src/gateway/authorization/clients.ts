@@ -12,18 +12,29 @@ const NAME_MAX = 64;
 const REDIRECTS_MAX = 20;
 const URI_LENGTH_MAX = 2_048;
 
+interface ReadingRules {
+  /** Whether the client may have a shared secret. */
+  readonly secrets: boolean;
+  /** The gateway's own origin. */
+  readonly issuer: string;
+}
+
 /**
  * The description of a client, from its document or its registration. Other members are left out, because a client that
- * asks for more than this server has shall still work. `secrets`: whether the client may have a shared secret.
+ * asks for more than this server has shall still work.
  */
-export function readClientMetadata(described: Readonly<Record<string, unknown>>, secrets: boolean): ClientMetadata {
+export function readClientMetadata(
+  described: Readonly<Record<string, unknown>>,
+  { secrets, issuer }: ReadingRules,
+): ClientMetadata {
   const { redirect_uris: uris, client_name: name, token_endpoint_auth_method: method } = described;
   const { jwks, jwks_uri: jwksUri, dpop_bound_access_tokens: bound } = described;
+  const shownName = typeof name === 'string' ? printable(name.trim(), NAME_MAX).trim() : '';
   const isKnown = CLIENT_AUTH_METHODS.some((one) => one === method);
   const known = isKnown && (secrets ? method !== 'private_key_jwt' : true) ? method : 'none';
   return {
-    redirect_uris: (Array.isArray(uris) ? uris.slice(0, REDIRECTS_MAX) : []).filter(isRedirect),
-    ...(typeof name === 'string' && name.trim() !== '' ? { client_name: printable(name.trim(), NAME_MAX) } : {}),
+    redirect_uris: (Array.isArray(uris) ? uris.slice(0, REDIRECTS_MAX) : []).filter((uri) => isRedirect(uri, issuer)),
+    ...(shownName === '' ? {} : { client_name: shownName }),
     // Programs of a person's machine listen on a port of loopback that they do not know before (RFC 8252).
     application_type: 'native',
     grant_types: ['authorization_code', 'refresh_token'],
@@ -34,9 +45,19 @@ export function readClientMetadata(described: Readonly<Record<string, unknown>>,
   };
 }
 
-function isRedirect(uri: unknown): boolean {
+/**
+ * Schemes that no program on the person's machine has of its own: they lead to other hosts, to a page that a website has
+ * registered for them (`web+`), or into the browser. The page would call their host "a program on this computer". The
+ * library refuses those that run scripts, and names them.
+ */
+const FOREIGN_SCHEMES =
+  /^(?:ftps?|wss?|gopher|mailto|sms|tel|filesystem|view-source|chrome|edge|moz-extension|web\+.*):$/;
+
+/** The gateway's own pages take no answers, and their host on the page would seem to vouch for the client. */
+function isRedirect(uri: unknown, issuer: string): boolean {
   const url = typeof uri === 'string' && uri.length <= URI_LENGTH_MAX ? URL.parse(uri) : null;
-  return url !== null && url.username === '' && url.password === '';
+  if (url === null || url.username !== '' || url.password !== '') return false;
+  return !FOREIGN_SCHEMES.test(url.protocol) && url.origin !== new URL(issuer).origin;
 }
 
 const TIMEOUT_MS = 2_500;
@@ -45,7 +66,10 @@ const TIMEOUT_MS = 2_500;
  * The fetch function of the library, for documents of clients and their keys. The addresses are strangers', so they
  * lead to the public internet alone. No redirect is followed.
  */
-export function createClientFetch(fetch: GuardedFetch): (url: string | URL | Request) => Promise<Response> {
+export function createClientFetch(
+  fetch: GuardedFetch,
+  issuer: string,
+): (url: string | URL | Request) => Promise<Response> {
   return async (url) => {
     const { bytesMax } = BOUNDS.clientDocument;
     const headers = { accept: 'application/json' };
@@ -57,17 +81,17 @@ export function createClientFetch(fetch: GuardedFetch): (url: string | URL | Req
     if (reply.status !== 200) return new Response(null, { status: reply.status === 304 ? 502 : reply.status });
     const parsed = parseForeign(reply.body, BOUNDS.clientDocument);
     const { 'cache-control': cacheControl } = reply.headers;
-    return Response.json(isObject(parsed) && 'client_id' in parsed ? documentOf(parsed) : parsed, {
+    return Response.json(isObject(parsed) && 'client_id' in parsed ? documentOf(parsed, issuer) : parsed, {
       headers: cacheControl === undefined ? {} : { 'cache-control': cacheControl },
     });
   };
 }
 
 /** Members that the library judges are kept as they are. */
-function documentOf(document: Readonly<Record<string, unknown>>): ClientMetadata {
+function documentOf(document: Readonly<Record<string, unknown>>, issuer: string): ClientMetadata {
   const { client_id: id, client_secret: secret, token_endpoint_auth_method: method } = document;
   return {
-    ...readClientMetadata(document, false),
+    ...readClientMetadata(document, { secrets: false, issuer }),
     client_id: id,
     ...(secret === undefined ? {} : { client_secret: secret }),
     ...(method === undefined ? {} : { token_endpoint_auth_method: method }),

@@ -40,7 +40,7 @@ const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
       : 'redirect_uri must be one of those that the client has registered, letter by letter; only the port of an address of loopback may differ',
   invalid_scope: () => 'The only scope is "call". What a program may do is agreed with the person',
   invalid_dpop_proof: () =>
-    `The DPoP header must be a JWT of type dpop+jwt for this method and address, with a new jti and an iat of the last minute, signed with ${DPOP_ALGORITHMS.join(', ')}`,
+    `The DPoP header must be a JWT of type dpop+jwt for this method and address, with a new jti and the present time as its iat, signed with ${DPOP_ALGORITHMS.join(', ')}`,
   unsupported_grant_type: () => 'grant_type must be authorization_code or refresh_token',
   unsupported_response_type: () => 'response_type must be code',
   unsupported_response_mode: () => 'response_mode must be query, fragment or form_post',

@@ -28,6 +28,7 @@ export interface ProviderDeps {
 /** Seconds. */
 const MINUTE = 60;
 const DAY = 24 * 60 * MINUTE;
+const HOUR_MS = 60 * MINUTE * 1_000;
 const CODE_TTL = MINUTE;
 const SIGN_IN_TTL = 60 * MINUTE;
 const ACCESS_TTL = 60 * MINUTE;
@@ -35,6 +36,14 @@ const ACCESS_TTL = 60 * MINUTE;
 const REFRESH_TTL = 60 * DAY;
 /** The key that a grant is ends earlier. */
 export const GRANT_DAYS_MAX = 366;
+
+/** Of answers that a browser may show: one is a form (`form_post`), whose script the library adds to the policy. */
+const PAGE_HEADERS = {
+  'content-security-policy': "default-src 'none'; script-src; base-uri 'none'; frame-ancestors 'none'",
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+};
 
 /** Loads the library, at the first request that needs it, and gives it the rules of this gateway. */
 export async function openProvider(deps: ProviderDeps): Promise<Provider> {
@@ -48,6 +57,7 @@ export async function openProvider(deps: ProviderDeps): Promise<Provider> {
   provider.proxy = true;
   provider.on('server_error', (_context, error) => onError(error));
   provider.use(async (context, next) => {
+    context.set(PAGE_HEADERS);
     await next();
     describe(context as KoaContextWithOIDC, issuer);
   });
@@ -103,6 +113,7 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   const consent = new Check('unanswered', 'Nobody has agreed to this', 'consent_required', isUnanswered);
   const fetching = new WeakSet<object>();
   const usedBefore = () => new library.errors.InvalidGrant('it was used before');
+  const badAssertion = (why: string) => new library.errors.InvalidClientAuth(why);
   const tooMany = () =>
     new library.errors.TemporarilyUnavailable(
       'too many sign-ins from your network are open and not finished, try again in some minutes',
@@ -135,7 +146,13 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
     revokeGrantPolicy: () => true,
     expiresWithSession: () => false,
     clientBasedCORS: () => true,
-    fetch: createClientFetch(fetch),
+    assertJwtClientAuthClaimsAndHeader: async (_context, { aud, exp }) => {
+      // Another server that it names could use it here.
+      if (Array.isArray(aud) && aud.length > 1) throw badAssertion('aud must name this server alone');
+      // Its id is remembered for as long.
+      if (Number(exp) * 1_000 > deps.now() + HOUR_MS) throw badAssertion('exp must be within an hour');
+    },
+    fetch: createClientFetch(fetch, deps.issuer),
     renderError,
     ttl: {
       AccessToken: ACCESS_TTL,
@@ -155,8 +172,10 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
       clientIdMetadataDocument: {
         enabled: config.clientDocuments,
         ack: 'draft-02',
-        // The library asks again when it writes the error of a document that is not right.
-        allowFetch: (context) => {
+        // The library asks again when it writes the error of a document that is not right. It has no context for the
+        // page, at a gateway that has not seen the document yet.
+        allowFetch: (context: object | undefined) => {
+          if (context === undefined) return true;
           const isFirst = !fetching.has(context);
           fetching.add(context);
           return isFirst;
@@ -198,7 +217,6 @@ function renderError(context: KoaContextWithOIDC, error: ErrorOut): void {
   }
   const { error: code, error_description: description } = error;
   const why = describeError({ error: code, description, issuer: context.oidc.issuer });
-  context.set('x-content-type-options', 'nosniff');
   context.type = 'text/plain; charset=utf-8';
   context.body = `This sign-in cannot go on (${code}${why === undefined ? '' : `: ${why}`}).\nGo back to the program that sent you here, and try again.\n`;
 }

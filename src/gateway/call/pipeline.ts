@@ -12,6 +12,7 @@ import {
   type Caller,
   anonymousAt,
   refuseStopped,
+  memberOf,
 } from '#accounts';
 import { type Admission, type CallerRatesOptions, createCallerRates } from '#limits';
 import { hasCredentials } from '#http';
@@ -246,6 +247,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
       continues: call.continues ?? undefined,
       parent: call.parent ?? undefined,
       key: call.caller.key?.hash ?? null,
+      member: memberOf(call.caller),
       // The id that the wallet signed, with its network. The account is the same on every network.
       caip10: call.caller.wallet?.caip10,
       requestId: call.requestId,

@@ -1,7 +1,7 @@
 import type { GatewayError } from '#errors';
 import type { Ledger, MicroUsd } from '#billing';
 import type { Primitive } from '#config';
-import { type Caller, countedByTags } from '#accounts';
+import { type Caller, countedByTags, memberOf } from '#accounts';
 import type { PaymentAttempt } from '#payments';
 import { type LockPayments, runRefusal } from './lock-payments.ts';
 import { asksFor, unasked } from './ask-first.ts';
@@ -82,6 +82,7 @@ export function createRuns({ ledger, now, graceMs, payments, running }: RunsOpti
             run: true,
             ...(noun === 'batch' ? { batch: true } : {}),
             key: caller.key?.hash ?? null,
+            member: memberOf(caller),
             requestId,
             stream,
             tags: caller.tags,

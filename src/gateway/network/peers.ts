@@ -151,8 +151,8 @@ interface PeerKey {
 }
 
 /**
- * Derives the keys of the handshake from secrets of any length. The name of a key tells which it is, while gateways have
- * several. Of one alone every gateway knows which it is.
+ * Derives the keys of the handshake from secrets of any length. The name of a key tells which it is, while gateways
+ * have several. Of one alone every gateway knows which it is.
  */
 export function peerKeys(secret: SealSecret): readonly PeerKey[] {
   const keys = secretsOf(secret).map((each) => {

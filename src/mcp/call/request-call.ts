@@ -5,7 +5,7 @@ import { printable } from '#security';
 import type { RequestMessage } from '#json-rpc';
 import type { CancelSignal, ReplyPiece } from '#billing/amounts';
 import { pinned, type Offer, nearestHint, type Catalog } from '#catalog';
-import type { Caller } from '#accounts';
+import type { Access, Caller } from '#accounts';
 import { capCost, type CallRequest, NO_PREFERENCES, type ProviderAdapter } from '#call';
 import { LISTEN_MS } from '#limits';
 import type { AnswerCall, CallForm } from './answer-call.ts';
@@ -38,8 +38,11 @@ export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunReque
 }
 
 export interface RequestCallDeps extends UpstreamAdapterDeps {
-  /** The error of a call of a tool that this provider does not have; null if it may have it. */
-  readonly refusal: (offer: Offer, tool: string) => GatewayError | null;
+  /**
+   * The error of a call of a tool that this provider does not have, or that it would have to list for these rules; null
+   * if it may be called.
+   */
+  readonly refusal: (offer: Offer, tool: string, access: Access | null) => GatewayError | null;
 }
 
 /**
@@ -72,7 +75,7 @@ export function requestCall<R, D extends ReplyPiece>(
     continues: billed ? (continued?.callId ?? null) : null,
     price: (offer) => priceOfTool(offer, tool),
     estimate(offer) {
-      const refused = tool === null ? null : refusal(offer, tool);
+      const refused = tool === null ? null : refusal(offer, tool, caller.key?.access ?? null);
       if (refused !== null) throw refused;
       if (continued !== null && continued.price !== priceOfTool(offer, tool).id)
         throw new GatewayError('unprocessable', PRICE_CHANGED, { param: 'params.requestState' });

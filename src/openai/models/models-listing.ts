@@ -175,7 +175,13 @@ function viewEndpoint(offer: Offer, healthSources: HealthSources): Record<string
 }
 
 /** 0: the offer can be called. Below 0: it cannot be called at the moment. */
-const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = { healthy: 0, failing: 0, cooling_down: -1, away: -2 };
+const STATUS_NUMBERS: Readonly<Record<OfferStatus, number>> = {
+  healthy: 0,
+  untried: 0,
+  failing: 0,
+  cooling_down: -1,
+  away: -2,
+};
 
 /** A chat model as clients of Anthropic's API list it. */
 interface AnthropicModel {

@@ -1,7 +1,7 @@
 import { type LimitsStore, type MemberStore } from '#accounts';
 import { type KeyStore, sessionRoutes } from '#auth';
 import { archivedUntil, type Ledger, type PriceBook, type Refunds } from '#billing';
-import { createRefunds, listMovements } from '#billing/compose';
+import { createRefunds } from '#billing/compose';
 import { accountRoutes, approvalsRoutes, fundsRoutes, limitsRoutes, membersRoutes, providerKeysRoutes } from '#pages';
 import { type AccountRecords, accountRecords } from './account-parts.ts';
 import type { Phases } from './calls.ts';
@@ -54,7 +54,6 @@ export async function mountAccounts(phases: Phases, parts: AccountParts, { work 
     admit,
     countNewKey,
     nonces,
-    movements: (...query) => listMovements(database, ...query),
     tasks: work.tasks,
     receipt: pastReceipts.ofRecord,
   });

@@ -1,3 +1,4 @@
+import { earningsOf } from '#billing';
 import { createPayouts } from '#billing/compose';
 import {
   adminSessionRoutes,
@@ -9,7 +10,7 @@ import {
   gateWithKey,
   logActs,
 } from '#auth';
-import { createConsumerStore } from '#accounts';
+import { createConsumerStore, createNoteStore } from '#accounts';
 import { listBooks } from '#chains';
 import { type Catalog, isOwn } from '#catalog';
 import { isSeenProvider, listProviders } from '#network';
@@ -26,10 +27,17 @@ import {
   receiptOfRecord,
   reloadRoutes,
 } from '#pages';
-import { type Archives, identityRoutes, overviewRoutes, reconciliationRoutes } from '#pages/administration';
+import {
+  type Archives,
+  identityRoutes,
+  operatorServicesRoutes,
+  overviewRoutes,
+  reconciliationRoutes,
+} from '#pages/administration';
 import { auditFunds } from '#payments/on-chains';
 import type { AccountParts } from './accounts.ts';
 import { createArchives } from './archives.ts';
+import { createTestCall } from './test-call.ts';
 import type { Phases } from './calls.ts';
 import type { Analytics } from './figures.ts';
 import { mount } from './mount.ts';
@@ -85,6 +93,7 @@ export async function mountAdministration(
     ...parts,
     gate,
     consumers,
+    notes: createNoteStore(database, { now }),
     log,
     endCall: protocols.endCall.anywhere,
   });
@@ -116,6 +125,22 @@ export async function mountAdministration(
     listed: listedProviders(config),
     now,
   });
+  const services = operatorServicesRoutes({
+    gate,
+    identity,
+    catalog,
+    health: phases.network.routing.health,
+    registry,
+    lastFailures,
+    database,
+    payouts,
+    findProvider: async (provider) =>
+      (await listProviders(database, { limit: PROVIDERS_MAX, offset: 0 })).find((each) => each.provider === provider) ??
+      null,
+    earnings: async (provider) => (await ledger.balance(earningsOf(provider)))?.available ?? 0n,
+    testCall: createTestCall({ server, keys: parts.keys, ledger, now }),
+    now,
+  });
   const overview = overviewRoutes({
     gate,
     database,
@@ -140,6 +165,7 @@ export async function mountAdministration(
     reload,
     reconciliation,
     overview,
+    services,
     identity: identityReport,
   };
   const onError = (error: unknown) =>

@@ -12,7 +12,7 @@ import {
   reconciliationRoutes,
 } from '#pages/administration';
 import { COMMAND, createAdminKeys, createAdminLog, createKeyStore, logActs, noteAdministrator } from '#auth/keys';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { identityOf, knownSeeds } from './known-identity.ts';
 import { createBanStore, isSeenProvider, listProviders, registeredNames } from '#network/providers';
 import { createServer } from '#http/server';
@@ -84,7 +84,7 @@ export async function openAdministration(
     now,
   };
   const log = createAdminLog(database, { now });
-  const admin = adminRoutes({ ...accounts, log, endCall: null });
+  const admin = adminRoutes({ ...accounts, log, notes: createNoteStore(database, { now }), endCall: null });
   // Names of providers are those of a running gateway.
   const usage = adminUsageRoutes({
     ...accounts,

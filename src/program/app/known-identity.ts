@@ -30,8 +30,8 @@ interface FormerSeed {
   readonly until: number;
 }
 
-/** What a database knows of seeds. */
-export interface KnownSeeds {
+/** The seeds of a database. */
+interface KnownSeeds {
   /** Id of the key that signs its receipts. null before the first gateway. */
   readonly receiptKey: string | null;
   /** Epoch milliseconds. */
@@ -98,8 +98,8 @@ export async function replaceSeed(
   const replaced = { receiptKey: id, seed, since: known.since, until: now };
   const opening = formerTexts(second);
   const seeds = known.former.flatMap(({ sealed, ...one }) => {
-    const opened = opening.open(one.receiptKey, sealed);
-    return opened === null ? [] : [{ ...one, seed: opened }];
+    const before = opening.open(one.receiptKey, sealed);
+    return before === null ? [] : [{ ...one, seed: before }];
   });
   const texts = formerTexts(present);
   await database.batch([

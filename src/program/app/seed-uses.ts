@@ -6,7 +6,7 @@ import type { Protocols } from './protocols.ts';
 
 const SQL = loadStatements(import.meta.url, './sql/seed-uses.sql', ['countSeedUses', 'listSecretClients']);
 
-/** What only a seed of before can read. Times are epoch milliseconds. */
+/** A kind of thing that only a seed of before can read. Times are epoch milliseconds. */
 interface SeedUse {
   readonly what: string;
   readonly count: number;

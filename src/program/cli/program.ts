@@ -21,7 +21,7 @@ import { reloadCommand } from './admin/reload.ts';
 import { runProgram } from './run-program.ts';
 import { serveCommand } from './gateway/serve.ts';
 import { startCommand } from './gateway/start.ts';
-import { statusCommand } from './admin/status.ts';
+import { servicesCommand, statusCommand } from './admin/status.ts';
 import { treasuryCommand } from './admin/treasury.ts';
 import { focusCommand, statementCommand } from './admin/statement.ts';
 import { callsCommand, usageCommand } from './admin/usage.ts';
@@ -44,39 +44,46 @@ First steps:
 Each command explains itself: tollgate <command> --help${OWN_NAME === 'tollgate' ? '' : `\n"tollgate" stands for: ${OWN_NAME}`}`;
 
 export function createProgram(): Command {
-  return new Command(NAME)
-    .description('A gateway for AI calls that are paid by use.')
-    .version(readBuild(), '-V, --version', 'print the version and the commit')
-    .addHelpText('after', HELP)
-    .addCommand(startCommand())
-    .addCommand(connectCommand())
-    .addCommand(serveCommand())
-    .addCommand(configCommand())
-    .addCommand(modelsCommand())
-    .addCommand(reloadCommand())
-    .addCommand(ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)))
-    .addCommand(accountCommand())
-    .addCommand(providerCommand())
-    .addCommand(identityCommand())
-    .addCommand(keyCommand())
-    .addCommand(callCommand())
-    .addCommand(callsCommand())
-    .addCommand(usageCommand())
-    .addCommand(statementCommand())
-    .addCommand(focusCommand())
-    .addCommand(statusCommand())
-    .addCommand(adminKeyCommand())
-    .addCommand(adminLogCommand())
-    .addCommand(auditCommand())
-    .addCommand(reconcileCommand())
-    .addCommand(treasuryCommand())
-    .addCommand(analyticsCommand())
-    .addCommand(archiveCommand())
-    .addCommand(backupCommand())
-    .addCommand(restoreCommand())
-    .addCommand(restoredCommand())
-    .addCommand(keygenCommand(NAME))
-    .addCommand(siwxCommand(NAME));
+  return (
+    new Command(NAME)
+      .description('A gateway for AI calls that are paid by use.')
+      .version(readBuild(), '-V, --version', 'print the version and the commit')
+      .addHelpText('after', HELP)
+      // Else options after `call end` or `services test` would be those of `call` or `services`.
+      .enablePositionalOptions()
+      .addCommand(startCommand())
+      .addCommand(connectCommand())
+      .addCommand(serveCommand())
+      .addCommand(configCommand())
+      .addCommand(modelsCommand())
+      .addCommand(reloadCommand())
+      .addCommand(
+        ownCommands(`${NAME} provide`).reduce((provide, own) => provide.addCommand(own), provideCommand(NAME)),
+      )
+      .addCommand(accountCommand())
+      .addCommand(providerCommand())
+      .addCommand(identityCommand())
+      .addCommand(keyCommand())
+      .addCommand(callCommand())
+      .addCommand(callsCommand())
+      .addCommand(usageCommand())
+      .addCommand(statementCommand())
+      .addCommand(focusCommand())
+      .addCommand(statusCommand())
+      .addCommand(servicesCommand())
+      .addCommand(adminKeyCommand())
+      .addCommand(adminLogCommand())
+      .addCommand(auditCommand())
+      .addCommand(reconcileCommand())
+      .addCommand(treasuryCommand())
+      .addCommand(analyticsCommand())
+      .addCommand(archiveCommand())
+      .addCommand(backupCommand())
+      .addCommand(restoreCommand())
+      .addCommand(restoredCommand())
+      .addCommand(keygenCommand(NAME))
+      .addCommand(siwxCommand(NAME))
+  );
 }
 
 /** Runs one command line of `tollgate`. Resolves to the exit code. */

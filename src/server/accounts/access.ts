@@ -9,6 +9,8 @@ export const PATTERN_CHARACTERS_MAX = 256;
  * - `files`: the service of this name with all that it has,
  * - `files/read`: the tool `read` of the service `files`, or the service of this name,
  * - `files/*`: all that has a name that begins with `files/`, so each tool of `files`, but not its prompts.
+ *
+ * A minus takes a name away in small and capital letters, and in each form of Unicode.
  */
 export class Access {
   readonly #lists: readonly CompiledList[];
@@ -19,14 +21,26 @@ export class Access {
 
   /** `operation`: the name of a tool; null for a service as a whole, such as a model, an agent or a resource. */
   allows(service: string, operation: string | null): boolean {
-    return this.#lists.every(({ more, less }) => covers(more, service, operation) && !covers(less, service, operation));
+    return this.#lists.every(({ more, less }) => covers(more, service, operation) && !takes(less, service, operation));
+  }
+
+  /**
+   * Whether a tool that is allowed has to be one that its server lists by this very name: a server may take other names
+   * for the same tool, and so for one that a list does not allow.
+   */
+  onlyListed(service: string, operation: string): boolean {
+    const isOpen = ({ more, less }: CompiledList) =>
+      more.exact.has(`${service}/${operation}`) ||
+      ((more.exact.has(service) || ends(more, service)) && !opens(less, folded(service)));
+    return !this.#lists.every(isOpen);
   }
 
   /** Whether the service, or at least one tool that it may have, is allowed. */
   reaches(service: string): boolean {
     return this.#lists.every(
       ({ more, less }) =>
-        (covers(more, service, null) && !covers(less, service, null)) || (opens(more, service) && !ends(less, service)),
+        (covers(more, service, null) && !takes(less, service, null)) ||
+        (opens(more, service) && !ends(less, folded(service))),
     );
   }
 
@@ -96,13 +110,16 @@ interface CompiledPatterns {
 interface CompiledList {
   readonly patterns: readonly string[];
   readonly more: CompiledPatterns;
+  /** Of folded names. */
   readonly less: CompiledPatterns;
 }
+
+const folded = (name: string): string => name.normalize('NFKC').toLowerCase();
 
 const compile = (patterns: readonly string[]): CompiledList => ({
   patterns,
   more: compiled(patterns.filter((pattern) => !pattern.startsWith(MINUS))),
-  less: compiled(patterns.filter((pattern) => pattern.startsWith(MINUS)).map((pattern) => pattern.slice(1))),
+  less: compiled(patterns.filter((pattern) => pattern.startsWith(MINUS)).map((pattern) => folded(pattern.slice(1)))),
 });
 
 function compiled(patterns: readonly string[]): CompiledPatterns {
@@ -125,6 +142,10 @@ function covers({ exact, beginnings }: CompiledPatterns, service: string, operat
   const name = operation === null ? service : `${service}/${operation}`;
   return (operation !== null && exact.has(name)) || beginnings.some((beginning) => name.startsWith(beginning));
 }
+
+const takes = (less: CompiledPatterns, service: string, operation: string | null): boolean =>
+  (less.exact.size > 0 || less.beginnings.length > 0) &&
+  covers(less, folded(service), operation === null ? null : folded(operation));
 
 /** Whether the patterns cover a tool that the service may have. */
 function opens({ exact, above, beginnings }: CompiledPatterns, service: string): boolean {

@@ -145,6 +145,10 @@ export interface CallerKey {
   readonly restricted?: true;
 }
 
+/** The member of the account by whose key, or for whom, a call is made; undefined for one of the account itself. */
+export const memberOf = ({ key, member }: Pick<Caller, 'key' | 'member'>): string | undefined =>
+  key?.member ?? member?.account;
+
 /** A budget in which the calls of a caller count. */
 export interface CallerBudget extends Budget {
   /** The owner: the key, one member of the account, the whole account, or the operator, who sets it for the account. */

@@ -19,6 +19,7 @@ export {
   tagBudgetName,
   patternsToText,
 } from './budgets.ts';
+export { type AccountNote, type NoteStore, createNoteStore } from './notes.ts';
 export { callerLimits, createLimitedAccounts } from './caller-limits.ts';
 export { type EndUsers, type Tags, namesInHeaders, tagsOfCall, tagsToText, userOf } from './tags.ts';
 export {
@@ -33,6 +34,7 @@ export {
   type MinuteRates,
   anonymousAt,
   countedByTags,
+  memberOf,
   isDevelopment,
   letAct,
   mayAsk,

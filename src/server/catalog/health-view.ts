@@ -14,10 +14,11 @@ export interface HealthSources {
 }
 
 /**
- * `failing`: it is called, and hardly works. `cooling_down`: the offer failed and is skipped for a while. `away`: its
- * provider's proxy is not connected.
+ * `healthy`: a call of the last hour succeeded. `untried`: nothing is known against it, and no call of the last hour
+ * shows that it works. `failing`: it is called, and hardly works. `cooling_down`: the offer failed and is skipped for a
+ * while. `away`: its provider's proxy is not connected.
  */
-export type OfferStatus = 'healthy' | 'failing' | 'cooling_down' | 'away';
+export type OfferStatus = 'healthy' | 'untried' | 'failing' | 'cooling_down' | 'away';
 
 /**
  * How well an offer has served, from the calls of all gateways of this database. Latency and throughput come from this
@@ -41,7 +42,9 @@ export interface HealthView {
 export function offerStatus(offer: Offer, { health, registry }: HealthSources): OfferStatus {
   if (offer.endpoint.kind === 'tunnel' && registry.locate(offer.endpoint.provider) === null) return 'away';
   if (!health.available(offer)) return 'cooling_down';
-  return health.failing(offer) ? 'failing' : 'healthy';
+  if (health.failing(offer)) return 'failing';
+  const { requests, failures } = health.stats(offer).lastHour;
+  return requests > failures ? 'healthy' : 'untried';
 }
 
 export function viewHealth(offer: Offer, healthSources: HealthSources): HealthView {
@@ -63,9 +66,9 @@ export function viewHealth(offer: Offer, healthSources: HealthSources): HealthVi
 
 export const statusSchema = {
   type: 'string',
-  enum: ['healthy', 'failing', 'cooling_down', 'away'],
+  enum: ['healthy', 'untried', 'failing', 'cooling_down', 'away'],
   description:
-    "`healthy`: it can be called, and nothing is known against it; `failing`: it can be called, but more than half of its calls of the last hour failed, or the last that is known is that it could not be reached; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
+    "`healthy`: it can be called, and a call of the last hour succeeded; `untried`: it can be called, and no call of the last hour shows that it works; `failing`: it can be called, but more than half of its calls of the last hour failed, or the last that is known is that it could not be reached; `cooling_down`: it failed and is not used for a while if there are others; `away`: its provider's proxy is not connected",
 } as const;
 
 export const flagsSchema = {

@@ -127,3 +127,15 @@ test('whoever reads slowly is cut, holds nobody up and keeps little; where all d
   expect(await quick.next()).toMatchObject({ item: 'b' });
   expect(await quick.next()).toEqual({ end: null });
 });
+
+test('what a reader does not keep makes room for the source', async () => {
+  const fan = createFanOut<string, null>();
+  const reader = fan.join();
+  await fan.push('a', 50_000);
+  let pushed = false;
+  void fan.push('b', 50_000).then(() => (pushed = true));
+  reader.keep((waiting) => waiting.map((item) => item === 'b'));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(pushed).toBe(true);
+  expect(await reader.next()).toMatchObject({ item: 'b' });
+});

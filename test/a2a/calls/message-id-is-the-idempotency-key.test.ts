@@ -263,6 +263,11 @@ const KEPT = {
   text: 'SELECT length(body) AS chars FROM idempotency WHERE body IS NOT NULL',
 };
 
+const NEWEST = {
+  name: 'test/newest-a2a-answer',
+  text: 'SELECT charged FROM idempotency ORDER BY created_at DESC, key LIMIT 1',
+};
+
 test('an answer that is too long or newer answers replaced it is not done again either: its task is shown, and of a message that it was given', async () => {
   const paid = await calls.serve();
   const free = await calls.serve({}, { pricing: 'per_call = 0' });
@@ -290,4 +295,20 @@ test('an answer that is too long or newer answers replaced it is not done again 
   expect(sends(free.agent.received)).toBe(2);
   for (const { chars } of await calls.world.spine.app.database.query(KEPT))
     expect(Number(chars)).toBeLessThan(1_500_000);
+});
+
+// A key that counts as free is forgotten where newer answers need its room, and a repeat would run again.
+test('a message whose task goes on counts as charged, and one that costs nothing does not', async () => {
+  const paid = await calls.serve();
+  const free = await calls.serve({}, { pricing: 'per_call = 0' });
+  for (const [{ url }, charged] of [
+    [paid, 1n],
+    [free, 0n],
+  ] as const) {
+    const talk = calls.talk(url);
+    const { id } = await talk.task('ask', saying(`goes on ${charged}`));
+    const [newest] = await calls.world.spine.app.database.query(NEWEST);
+    expect(newest).toEqual({ charged });
+    await talk.call('CancelTask', { id });
+  }
 });

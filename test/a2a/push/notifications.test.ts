@@ -170,6 +170,10 @@ test('a configuration that came with a message is kept as one that was set', asy
   expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toMatchObject({
     configs: [{ url: config.url, taskId: 'task-1' }],
   });
+  // A repeat of the message has the same again, and another message may have another token for the same receiver.
+  await push.keep(ask, 'acme/agent', 'task-1', config);
+  await push.keep(ask, 'acme/agent', 'task-1', { ...config, token: 'another' });
+  expect(await answer('1.0', 'push-list', { taskId: 'task-1' })).toMatchObject({ configs: [{}, {}] });
   await expect(push.keep(ask, 'acme/agent', 'task-1', { ...config, url: 'ftp://a' })).rejects.toThrow(
     'configuration.taskPushNotificationConfig.url',
   );

@@ -88,6 +88,8 @@ test('all calls of the account, the newest first, however many', async () => {
     finish_reason: '',
     error: '',
     parent: '',
+    tags: '',
+    refunded_micro_usdc: '0',
   });
 });
 

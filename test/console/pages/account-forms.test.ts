@@ -40,6 +40,29 @@ test('the receipt of a call that ends while its page is open', async () => {
   expect(await page.getByText('This is no receipt').count()).toBe(0);
 });
 
+test('the charge of a call can be computed from what its page says', async () => {
+  const { page } = visitor;
+  const call = await spine.post('/chat/completions', ask('hello'), { ...headers, 'x-tollgate-tags': 'team=search' });
+  await call.text();
+  const { id, cost_micro_usdc: charged } = await spine.generation(
+    call.headers.get('x-generation-id'),
+    headers['authorization']!.slice('Bearer '.length),
+  );
+  await page.goto(`/dashboard/calls/${id}`);
+  const shown = (await page.getByText(/× \$/).textContent())!;
+  const sums = [...shown.matchAll(/([\d,]+) \w+ × \$([\d.]+)\/M/g)].map(
+    ([, units, usd]) => Number(units!.replaceAll(',', '')) * Number(usd),
+  );
+  expect(sums).toHaveLength(2);
+  expect(Math.ceil(sums.reduce((all, one) => all + one, 0))).toBe(charged);
+  await page.getByText('team=search', { exact: true }).first().waitFor();
+  const price = await page.getByRole('link', { name: 'The price' }).getAttribute('href');
+  const { data } = (await (await fetch(`${spine.origin}${price}`)).json()) as {
+    data: { rates: Record<string, string> };
+  };
+  expect(data.rates).toMatchObject({ prompt: '0.000001', completion: '0.000002' });
+});
+
 test('a key that stops at 00:00 has the day before as its last day, also when it is changed', async () => {
   const { page } = visitor;
   const made = await spine.post('/keys', { label: 'ends', expires_at: '2099-12-02T00:00:00Z' }, headers);

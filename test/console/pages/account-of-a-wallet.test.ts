@@ -102,7 +102,7 @@ test('from the sign-in to the receipt of a call', async () => {
 
   await row.getByRole('link').click();
   await page.getByText('Genuine.').waitFor();
-  for (const line of ['Locked', 'Charged', 'Given back']) expect(await page.getByText(line).count()).toBeGreaterThan(0);
+  for (const line of ['Locked', 'Charged', 'Released']) expect(await page.getByText(line).count()).toBeGreaterThan(0);
   await holds();
   await page.getByText('Show or change the text').click();
   const receipt = page.getByLabel('Receipt as text');

@@ -183,11 +183,14 @@ describe('the operator’s', () => {
   });
   afterAll(() => visitor.close());
 
-  test.each(['home', 'accounts', 'providers', 'chains', 'audit', 'gateways'])('%s', async (tab) => {
-    await visitor.page.goto(`/admin?tab=${tab}`);
-    await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
-    await pageHolds(visitor);
-  });
+  test.each(['home', 'accounts', 'services', 'providers', 'chains', 'audit', 'gateways', 'changes'])(
+    '%s',
+    async (tab) => {
+      await visitor.page.goto(`/admin?tab=${tab}`);
+      await visitor.page.getByRole('tab', { name: 'Accounts' }).waitFor();
+      await pageHolds(visitor);
+    },
+  );
 });
 
 test('a Solana wallet signs in, and out again', async () => {
@@ -262,6 +265,7 @@ test('an operator credits an account with the admin key, asked for again', async
   await page.getByText('Invalid admin key').waitFor();
   await page.getByLabel('Admin key').fill(production.adminKey);
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
+  await page.getByRole('tab', { name: 'Accounts' }).click();
   await page.getByRole('button', { name: 'New account' }).click();
   const confirm = async () => {
     const dialog = page.getByRole('dialog', { name: 'Confirm with the admin key' });

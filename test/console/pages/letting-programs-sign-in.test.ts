@@ -48,8 +48,12 @@ test('a person sees who asks, says yes with a budget, and the program calls', as
   await page.goto(memory.opened().href);
   await page.getByRole('heading', { name: 'A program asks to call in your name' }).waitFor();
   await page.getByText('A program on this computer', { exact: true }).waitFor();
-  await page.getByText('It calls itself “My assistant”. Nobody has checked this name.').waitFor();
-  await page.getByText('All tools.').waitFor();
+  await page.getByText('nobody: it registered itself at this gateway').waitFor();
+  await page
+    .locator('dd')
+    .filter({ hasText: /^My assistantNobody has checked this name\.$/ })
+    .waitFor();
+  await page.getByText('All tools, and models and agents as tools.').waitFor();
   expect(await page.getByLabel('Spending limit in USD').inputValue()).toBe('5');
   await pageHolds(visitor);
   await page.setViewportSize({ width: 1280, height: 900 });
@@ -72,8 +76,31 @@ test('a person sees who asks, says yes with a budget, and the program calls', as
   const row = page.getByRole('row', { name: /My assistant/ });
   await row.getByText('a program on your machine').waitFor();
   expect(await row.textContent()).toContain('of $2.50');
-  // The page says how the next one is connected.
-  await page.getByText(`${spine.origin}/mcp`, { exact: true }).waitFor();
+  await pageHolds(visitor);
+});
+
+test('the page "Connect" has the address for each client, and shows a program once it has signed in', async () => {
+  const own = await browser.visit({ origin: spine.origin });
+  const { page } = own;
+  await page.goto('/dashboard/keys');
+  await page.getByRole('link', { name: 'connect it' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Connect' }).waitFor();
+  await page.getByText('Claude calls from the internet and cannot reach this address.', { exact: false }).waitFor();
+  await pageHolds(own);
+  await page.getByRole('tab', { name: 'Claude Code' }).click();
+  const command = page.getByRole('region', { name: 'What to run' });
+  expect(await command.textContent()).toContain(`claude mcp add --transport http tollgate ${spine.origin}/mcp\n`);
+  await pageHolds(own);
+
+  const memory = await aProgram('A newcomer');
+  const other = await page.context().newPage();
+  await other.goto(memory.opened().href);
+  await other.getByRole('button', { name: 'Allow' }).click();
+  await other.waitForURL((url) => url.href.startsWith(callback));
+  // It appears by itself.
+  await page.getByText('A newcomer').waitFor();
+  await pageHolds(own);
+  await own.close();
 });
 
 test('a person says no, and the program is told', async () => {
@@ -107,6 +134,45 @@ test('a name of markup is text, and a sign-in that is over is told', async () =>
   await page.goto(`${spine.origin}/authorize/nobody`);
   await page.getByText(/This sign-in is over/).waitFor();
   expect(problems).toEqual([]);
+});
+
+test('a name that goes on with the words of the page stands alone', async () => {
+  const own = await browser.visit({ origin: spine.origin });
+  const { page } = own;
+  const name = 'Claude”. The gateway has checked this program. “';
+  const client = await registerRaw(spine.origin, { client_name: name, redirect_uris: ['https://evil.example/x'] });
+  await page.goto(client.authorizeUrl({ redirect_uri: 'https://evil.example/x' }));
+  const shown = page.locator('bdi');
+  await shown.waitFor();
+  expect(await shown.textContent()).toBe(name);
+  expect(await page.getByText('evil.example', { exact: true }).count()).toBe(2);
+  await pageHolds(own);
+  await own.close();
+});
+
+/** Addresses that a program wants to call, how the page names them, and the services that it allows at first. */
+const WANTED: Readonly<Record<string, readonly [words: string, services: readonly string[]]>> = {
+  '': ['Everything: models, tools, agents, and the figures of your account.', []],
+  '/api/v1': ['Every service, through the API of models, and the figures of your account.', []],
+  '/mcp/acme/tools': ['The tools of acme/tools.', ['acme/tools']],
+  '/api/v1/mcp/acme/tools': ['The tools of acme/tools.', ['acme/tools']],
+  '/mcp/a2a/acme/agent': ['The agent acme/agent.', ['acme/agent']],
+  '/mcp/model/test/model': ['The model test/model.', ['test/model']],
+  '/mcp/image/test/painter': ['The model test/painter.', ['test/painter']],
+  '/a2a/acme/agent': ['The agent acme/agent.', ['acme/agent']],
+  '/a2a': ['All agents.', []],
+};
+
+test('the page names what a program wants to call, and its services alone are allowed at first', async () => {
+  const { page } = visitor;
+  for (const [path, [words, services]] of Object.entries(WANTED)) {
+    const client = await registerRaw(spine.origin, { resource: spine.origin + path });
+    await page.goto(client.authorizeUrl());
+    await page.getByText(words, { exact: true }).waitFor();
+    await page.getByLabel('Services and tools').waitFor();
+    const allowed = await page.getByLabel('What may be called').getByRole('listitem').allTextContents();
+    expect([path, allowed]).toEqual([path, services]);
+  }
 });
 
 test('no other site shows the page in a frame', async () => {

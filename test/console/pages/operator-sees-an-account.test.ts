@@ -17,7 +17,12 @@ beforeAll(async () => {
   ]);
   ({ key, account } = await spine.tenant('acme', '5'));
   for (const text of ['hello', '!status:500'])
-    await (await spine.post('/chat/completions', ask(text), { authorization: `Bearer ${key}` })).text();
+    await (
+      await spine.post('/chat/completions', ask(text), {
+        authorization: `Bearer ${key}`,
+        'x-tollgate-tags': 'team=search',
+      })
+    ).text();
 });
 afterAll(async () => {
   await browser.close();
@@ -40,11 +45,17 @@ test('what an account used and called is on its page, and a call is refunded fro
   await page.getByRole('button', { name: 'Sign in as the operator' }).click();
   await page.getByRole('link', { name: 'acme' }).click();
 
-  const used = page.getByRole('table', { name: 'What the account used' });
-  await used.getByRole('cell', { name: new Date().toISOString().slice(0, 7) }).waitFor();
+  await page.getByRole('img', { name: 'Spending by day' }).waitFor();
   await pageHolds(visitor);
-  await page.getByRole('button', { name: 'Service' }).click();
+  const used = page.getByRole('table', { name: 'What the account used' });
+  const by = page.getByRole('group', { name: 'Spending by' });
+  await by.getByRole('button', { name: 'Month' }).click();
+  await used.getByRole('cell', { name: new Date().toISOString().slice(0, 7) }).waitFor();
+  await by.getByRole('button', { name: 'Service' }).click();
   await used.getByRole('cell', { name: 'test/model' }).first().waitFor();
+  await by.getByRole('button', { name: 'Tag' }).click();
+  await used.getByRole('cell', { name: 'search' }).waitFor();
+  await pageHolds(visitor);
 
   const calls = page.getByRole('table', { name: 'Calls' });
   expect(await calls.getByRole('link', { name: 'test/model' }).count()).toBe(2);
@@ -68,6 +79,10 @@ test('what an account used and called is on its page, and a call is refunded fro
   await confirm.getByLabel('Admin key').fill(spine.adminKey);
   await confirm.getByRole('button', { name: 'Confirm' }).click();
   await page.getByText(/^by the operator, .*: the answer was wrong$/).waitFor();
+  await page.goBack();
+  const movements = page.getByRole('table', { name: 'Credits, debits and refunds' });
+  await movements.getByRole('cell', { name: /^Refund of a call the answer was wrong gen-/ }).waitFor();
+  await page.goForward();
   await pageHolds(visitor);
   expect(await page.getByRole('button', { name: 'Refund', exact: true }).count()).toBe(0);
   await visitor.close();

@@ -49,10 +49,14 @@ test('a text is spoken, played and saved, and its file is transcribed, each for 
     .getByLabel('Sound to transcribe')
     .setInputFiles({ name: 'speech.wav', mimeType: 'audio/wav', buffer: sound });
   await listener.page.getByText('speech.wav').waitFor();
+  const most = listener.page.getByText(/^At most \$[\d.]+/).first();
+  await most.waitFor();
+  const bound = microUsdIn(await most.textContent());
   await transcribe.click();
   await listener.page.getByText('The gate is open. Come in.').waitFor();
   const cost = microUsdIn(await listener.page.getByRole('button', { name: /charged/ }).textContent());
   expect(cost).toBeGreaterThan(0);
+  expect(cost).toBeLessThanOrEqual(bound);
   expect(before - (await world.balance())).toBe(ofSpeech + cost);
   expect((await world.recordOf(listener)).cost_micro_usdc).toBe(cost);
   await looksRight(listener);

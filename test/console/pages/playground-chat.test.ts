@@ -25,7 +25,7 @@ test('an answer comes in pieces with its cost so far, and then with what the led
   expect(before - (await world.balance())).toBe(shown);
   // Lock, settle and refund stand in the receipt as they are in the ledger.
   for (const { type, amount_micro_usdc: micro } of record.entries) {
-    const name = { lock: 'Locked', settle: 'Charged', refund: 'Given back' }[type]!;
+    const name = { lock: 'Locked', settle: 'Charged', refund: 'Released' }[type]!;
     const line = page.locator('ol li', { has: page.getByText(name, { exact: true }) }).last();
     expect(microUsdIn(await line.textContent())).toBe(micro);
   }

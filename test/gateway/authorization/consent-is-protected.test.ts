@@ -41,6 +41,38 @@ test('a cookie of one sign-in is none of another', async () => {
   expect((await client.redeem(await person.allow(other))).status).toBe(200);
 });
 
+test('whoever plants the cookie of a sign-in of theirs in your browser does not get your answer', async () => {
+  const begun = await fetch(client.authorizeUrl(), { redirect: 'manual' });
+  const theirs = begun.headers.getSetCookie().map((line) => line.split(';', 1)[0]!);
+  const page = new URL(begun.headers.get('location')!, spine.origin);
+  const planted = theirs.filter((cookie) => cookie.startsWith('tollgate-asked')).join('; ');
+  expect((await person.send('POST', page, A_BUDGET, { ...byKey(), cookie: planted })).status).toBe(200);
+  const goOn = page.pathname.replace('/authorize/', '/oauth/authorize/');
+  for (const mark of ['', '?mark=', '?mark=x', `?mark=${'A'.repeat(43)}`]) {
+    const headers = { cookie: theirs.join('; ') };
+    const response = await fetch(spine.origin + goOn + mark, { redirect: 'manual', headers });
+    expect([response.status, response.headers.get('location')]).toEqual([404, null]);
+    expect(await response.text()).toContain('begun in another browser');
+  }
+});
+
+test('no answer of the authorization server is shown in a frame, and none tells where it came from', async () => {
+  for (const url of [
+    client.authorizeUrl(),
+    client.authorizeUrl({ client_id: 'nobody' }),
+    // A form that sends itself to the client.
+    client.authorizeUrl({ response_mode: 'form_post', response_type: 'token' }),
+  ]) {
+    const { headers } = await fetch(url, { redirect: 'manual' });
+    expect(headers.get('content-security-policy')).toMatch(
+      /^default-src 'none'; ?script-src( 'sha256-\S+')?; ?base-uri 'none'; ?frame-ancestors 'none'$/,
+    );
+    expect(headers.get('x-frame-options')).toBe('DENY');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+  }
+});
+
 test('a page of another site can answer nothing (CSRF)', async () => {
   const page = await person.open(client.authorizeUrl());
   const before = await keysOf();

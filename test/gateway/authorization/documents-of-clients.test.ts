@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as sdkV2 from '@modelcontextprotocol/client';
 import { startSpine, type Spine } from '../../support/spine.ts';
@@ -9,6 +10,8 @@ import { RAW_CALLBACK, registerRaw } from './support/raw-client.ts';
 /* Clients that name themselves by the address of a document (CIMD). Its host vouches for it, and is a stranger. */
 
 const LONG = 'x'.repeat(20_000);
+/** 20 MB in 20 KB. */
+const BOMB = gzipSync(JSON.stringify({ client_uri: 'x'.repeat(20_000_000) }));
 const TOML = '[limits]\nanonymous_requests_per_minute = 1000\n';
 
 let documents: DocumentServer;
@@ -40,6 +43,11 @@ beforeAll(async () => {
     if (name === '/error') return json(good, 500);
     if (name === '/moved') return json(good, 302, { location: `${origin}/good` });
     if (name === '/silent') return;
+    if (name === '/bomb') return response.writeHead(200, { 'content-encoding': 'gzip' }).end(BOMB);
+    if (name === '/drip') {
+      const drip = setInterval(() => response.write(' '), 20);
+      return response.on('close', () => clearInterval(drip));
+    }
     return json({}, 404);
   });
   spine = await startSpine({ mode: 'development', toml: `${TOML}[webhooks]\nallow_private = true\n` });
@@ -87,6 +95,8 @@ test.each([
   '/error',
   '/moved',
   '/silent',
+  '/drip',
+  '/bomb',
   '/none',
 ])('a client whose document is not right is refused: %s', async (path) => {
   const client = await registerRaw(spine.origin, { id: documents.origin + path });
@@ -119,6 +129,26 @@ test('a name that lies is cleaned, and the host that vouches for it stands besid
   expect(data.name.length).toBeLessThanOrEqual(64);
   expect(data.name).not.toMatch(/[\p{C}\n]/u);
   expect(new URL(data.document).origin).toBe(documents.origin);
+});
+
+test.each([
+  ['marks that cover the lines above', `a${'\u0336\u0301'.repeat(30)}`, 'a\u0336\u0301\u0336\u0301'],
+  ['a filler of Hangul', '\u3164', null],
+  ['the empty cell of Braille', '\u2800\u2800', null],
+  ['a selector of variants', '\ufe0f', null],
+  ['spaces', ' \u00a0 ', null],
+  ['the other direction', '\u202eedualC\u2066', 'edualC'],
+  ['tags that nobody sees', 'Claude\u{e0041}', 'Claude'],
+  ['lines', 'Claude\n\u2028Checked', 'ClaudeChecked'],
+  ['a script of its own', '\u05e9\u05dc\u05d5\u05dd', '\u05e9\u05dc\u05d5\u05dd'],
+  ['points and accents', 'Phở 東京 ที่นี่', 'Phở 東京 ที่นี่'],
+])('a name with %s is text that is seen, or none', async (_what, name, shown) => {
+  const client = await registerRaw(spine.origin, { client_name: name });
+  const person = createPerson(spine.origin, spine.key);
+  const { data } = (await (await person.look(await person.open(client.authorizeUrl()))).json()) as {
+    readonly data: { readonly name: string | null };
+  };
+  expect(data.name).toBe(shown);
 });
 
 test('no document of this machine or its networks is fetched, unless the operator allows it', async () => {

@@ -61,11 +61,11 @@ const formOf = (fields: Changes) =>
   new URLSearchParams(
     Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined),
   ).toString();
-const form = (path: string, fields: Changes, headers: object = {}) =>
+const form = (path: string, fields: Changes, headers: object = {}, more = '') =>
   fetch(spine.origin + path, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
-    body: formOf(fields),
+    body: formOf(fields) + more,
   });
 const authorize =
   (changes: Changes, more = '') =>
@@ -83,6 +83,11 @@ const redeem =
 const refresh = (changes: Changes) => async () => {
   const { refresh_token: token } = await client.signIn(person);
   return form('/oauth/token', { client_id: client.id, grant_type: 'refresh_token', refresh_token: token, ...changes });
+};
+/** The request for tokens with a parameter twice. */
+const twice = async (parameter: string) => {
+  const fields = { client_id: client.id, code: 'x', grant_type: 'authorization_code' };
+  return form('/oauth/token', fields, {}, `&${parameter}=y`);
 };
 const registers = (body: unknown) => () =>
   fetch(`${spine.origin}/oauth/register`, {
@@ -218,11 +223,14 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
       { status: 400, error: 'invalid_redirect_uri', says: /letter by letter/ },
     ],
   ],
-  'RFC 6749 section 5.2: of the token endpoint': [
+  'RFC 6749 section 5.2, with RFC 7636: of the token endpoint': [
     ['no grant_type', redeem({ grant_type: undefined }), bad('invalid_request', /missing.*'grant_type'/)],
     ['a password', redeem({ grant_type: 'password' }), bad('unsupported_grant_type', /must be authorization_code/)],
     ['no code', redeem({ code: undefined }), bad('invalid_request', /missing.*'code'/)],
     ['an unknown code', redeem({ code: 'x'.repeat(43) }), bad('invalid_grant', /^This code.*sign in again/)],
+    ['no verifier', redeem({ code_verifier: undefined }), bad('invalid_grant', /code_verifier/)],
+    ['a short verifier', redeem({ code_verifier: 'x' }), bad('invalid_request', /code_verifier.*minimum length of 43/)],
+    ['a verifier of other letters', redeem({ code_verifier: '+'.repeat(43) }), bad('invalid_request', /code_verifier/)],
     ['another verifier', redeem({ code_verifier: 'x'.repeat(43) }), bad('invalid_grant', /code_verifier/)],
     ['another redirect_uri', redeem({ redirect_uri: 'http://x.example/' }), bad('invalid_grant', /redirect_uri/)],
     [
@@ -243,6 +251,12 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
         says: /secret or signed assertion is missing or wrong/,
         headers: { 'www-authenticate': /^Basic realm="http.*error="invalid_client"/ },
       },
+    ],
+    ['a code twice', () => twice('code'), bad('invalid_request', /'code' parameter must not be provided twice/)],
+    [
+      'a client twice',
+      () => twice('client_id'),
+      bad('invalid_request', /'client_id' parameter must not be provided twice/),
     ],
     ['a malformed header', redeem({}, { authorization: 'Basic x' }), bad('invalid_request', /authorization header/)],
     ['an assertion that is none', redeem({ client_assertion: 'x' }), bad('invalid_request', /client_assertion/)],
@@ -276,6 +290,12 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
     ['http elsewhere', registers({ redirect_uris: ['http://a.example/'] }), bad('invalid_redirect_uri', /loopback/)],
     ['a script', registers({ redirect_uris: ['javascript:alert(1)'] }), bad('invalid_redirect_uri', /javascript/)],
     ['a fragment', registers({ redirect_uris: ['https://a.example/#x'] }), bad('invalid_redirect_uri', /fragments/)],
+    ['another host, by ftp', registers({ redirect_uris: ['ftp://a.example/'] }), bad('invalid_redirect_uri', /https/)],
+    [
+      'a page of the gateway',
+      () => registers({ redirect_uris: [`${spine.origin}/dashboard`] })(),
+      bad('invalid_redirect_uri', /https/),
+    ],
     ['a user', registers({ redirect_uris: ['https://a@b.example/'] }), bad('invalid_redirect_uri', /without a user/)],
     ['no JSON', registers('{'), bad('invalid_client_metadata', /not valid JSON/)],
     ['no object', registers('[]'), bad('invalid_client_metadata', /must be a JSON object/)],
@@ -369,4 +389,34 @@ test('RFC 6750: a token that has expired is invalid, and the answer names the me
   expect(response.status).toBe(401);
   expect(response.headers.get('www-authenticate')).toMatch(OF_MCP);
   expect(response.headers.get('www-authenticate')).toContain('error="invalid_token"');
+});
+
+test('RFC 8414 and RFC 9728, section 3.3: metadata name what they were asked for, and others are not there', async () => {
+  for (const path of ['oauth-authorization-server', 'openid-configuration']) {
+    const response = await fetch(`${spine.origin}/.well-known/${path}`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8']);
+    const { issuer, ...metadata } = (await response.json()) as Record<string, unknown>;
+    expect(issuer).toBe(spine.origin);
+    const places = Object.entries(metadata).filter(([name]) => /_endpoint$|_uri$/.test(name));
+    expect(places.map(([name, place]) => [name, URL.parse(String(place))?.origin])).toEqual(
+      places.map(([name]) => [name, spine.origin]),
+    );
+    expect(metadata).toMatchObject({
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      authorization_response_iss_parameter_supported: true,
+      client_id_metadata_document_supported: true,
+    });
+    // The issuer has no path.
+    expect((await fetch(`${spine.origin}/.well-known/${path}/mcp`)).status).toBe(404);
+  }
+  for (const path of ['', '/mcp', '/mcp/acme/tools', '/a2a/acme/agent', '/api/v1']) {
+    const response = await fetch(`${spine.origin}/.well-known/oauth-protected-resource${path}`);
+    expect(await response.json()).toMatchObject({
+      resource: spine.origin + path,
+      authorization_servers: [spine.origin],
+    });
+  }
+  const unknown = await fetch(`${spine.origin}/.well-known/oauth-protected-resource/dashboard`);
+  expect([unknown.status, await unknown.text()]).toEqual([404, expect.stringContaining('not_found')]);
 });

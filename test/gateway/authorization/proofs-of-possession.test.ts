@@ -92,6 +92,10 @@ test('whoever has a bound token, but not its key, calls nothing', async () => {
       authorization: `DPoP ${token}`,
       dpop: await proofOf(pair, 'GET', url, { ath, iat: Math.floor(Date.now() / 1_000) - 120 }),
     },
+    'is not recent': {
+      authorization: `DPoP ${token}`,
+      dpop: await proofOf(pair, 'GET', url, { ath, iat: Math.floor(Date.now() / 1_000) + 120 }),
+    },
     verified: { authorization: `DPoP ${token}`, dpop: await proofOf(pair, 'GET', url, { ath }, { typ: 'jwt' }) },
   };
   for (const [why, headers] of Object.entries(proofs))

@@ -4,11 +4,13 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { freshDatabase } from '../../support/fresh-database.ts';
 import { startSpine, type Spine } from '../../support/spine.ts';
+import { startDocumentServer, type DocumentServer } from './support/document-server.ts';
 import { createPerson } from './support/person.ts';
-import { registerRaw } from './support/raw-client.ts';
+import { RAW_CALLBACK, registerRaw } from './support/raw-client.ts';
 
 /* Two gateways on one database behind one address, in production: each request of a sign-in comes to the other one. */
 
+let documents: DocumentServer;
 let gateways: readonly [Spine, Spine];
 let drop: () => Promise<void>;
 let turn = 0;
@@ -27,9 +29,13 @@ beforeAll(async () => {
   balancer.listen(0, '127.0.0.1');
   await once(balancer, 'listening');
   origin = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
+  documents = await startDocumentServer((path, own, response) => {
+    const description = { client_id: own + path, client_name: 'Good', redirect_uris: [RAW_CALLBACK] };
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(description));
+  });
   const database = await freshDatabase(inject('postgresUrl'));
   drop = database.drop;
-  const toml = `[server]\npublic_url = "${origin}"\n[authorization]\nenabled = true\n[limits]\nanonymous_requests_per_minute = 1000\n`;
+  const toml = `[server]\npublic_url = "${origin}"\n[authorization]\nenabled = true\n[limits]\nanonymous_requests_per_minute = 1000\n[webhooks]\nallow_private = true\n`;
   const options = { databaseUrl: database.url, toml };
   gateways = [await startSpine(options), await startSpine({ ...options, credit: '0' })];
 });
@@ -38,6 +44,7 @@ afterAll(async () => {
   balancer.close();
   await Promise.all(gateways.map((gateway) => gateway.stop()));
   await drop();
+  await documents.close();
 });
 
 const statusAt = async (base: string, token: string): Promise<number> =>
@@ -58,6 +65,15 @@ test('every step of a sign-in works at the other gateway, and so do its tokens',
   for (const { origin: own } of gateways)
     await expect.poll(() => statusAt(own, body.access_token), { timeout: 20_000 }).toBe(401);
   expect(await gateways[0].faults()).toEqual([]);
+});
+
+test('a gateway that has not seen the document of a program yet shows its page all the same', async () => {
+  const person = createPerson(origin, gateways[0].key);
+  const client = await registerRaw(origin, { id: `${documents.origin}/client`, resource: `${origin}/api/v1` });
+  asked = [];
+  expect(await client.signIn(person)).toMatchObject({ token_type: 'Bearer' });
+  expect(new Set(asked).size).toBe(2);
+  expect(documents.asked).toEqual(['/client', '/client']);
 });
 
 test('the own card of the gateway names it as the issuer', async () => {

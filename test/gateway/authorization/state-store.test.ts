@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createStateStore } from '#authorization';
+import { createAdapter } from '../../../src/gateway/authorization/adapter.ts';
 import { ENGINES } from '../../support/engines.ts';
 import { openTestDatabase } from '../test-database.ts';
 
@@ -45,6 +46,25 @@ describe.each(ENGINES)('the state of the authorization server on %s', (engine) =
     );
     expect(text).toContain('RefreshToken');
     expect(text).not.toContain('token-text');
+  });
+
+  test('a proof is known for as long as the library accepts it, also one of a clock that is ahead', async () => {
+    const { clock, state } = await open();
+    const adapter = createAdapter('ReplayDetection', {
+      state,
+      keys: { find: async () => null, delete: async () => false },
+      clientSecrets: { id: 'one', key: () => new Uint8Array(32) },
+      begin: async () => true,
+      tooMany: () => new Error('too many'),
+      usedBefore: () => new Error('used before'),
+      now: () => clock.now,
+    });
+    // Five minutes ahead, so it is accepted for ten.
+    const use = () => adapter.upsert('a-proof', {}, 300);
+    await use();
+    clock.now += 599_999;
+    await state.sweep();
+    await expect(use()).rejects.toThrow('used before');
   });
 
   test('of many who use a token at once, one does', async () => {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createLedger, createPriceBook } from '#billing/compose';
+import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { priceId } from '#billing';
 import { createQuotes } from '#call/compose';
 import type { Call } from '#call';
@@ -41,4 +41,25 @@ test.each(ENGINES)('%s: quotes that were used leave room for others', async (eng
   await quotes.claim(next.id, 'gen-2');
   await quotes.free(next.id, 'gen-2');
   await expect(give()).rejects.toThrow('This account has 1000 quotes');
+});
+
+test.each(ENGINES)('%s: a quote of a call that costs nothing is for one call, too', async (engine) => {
+  const database = await openTestDatabase(engine);
+  const now = () => 1_000_000;
+  const ledger = await createLedger({ database, now });
+  onTestFinished(() => ledger.close());
+  const quotes = createQuotes({ database, ledger, prices: createPriceBook(database, now), validMs: 300_000, now });
+  const price = { id: priceId('provider', 'a/tool', {}), rates: {} };
+  const free = candidates.map((one) => ({ ...one, price, estimate: 0n })) as unknown as Call['candidates'];
+  const { id } = await quotes.give(call, free);
+  await quotes.claim(id, 'gen-1');
+  const { account } = call.caller;
+  await ledger.lock({ id: 'gen-1', account, amount: 0n, prices: [price.id], expiresAt: 2_000_000, detail: '{}' });
+  const end = { charge: 0n, draw: false, feeBps: 0, usage: '{}', detail: '{}' };
+  expect(await ledger.settle({ id: 'gen-1', price: price.id, provider: 'provider', ...end })).toMatchObject({
+    ok: true,
+  });
+  await expect(quotes.find(id, call.caller)).rejects.toThrow('This quote was already used');
+  await expect(quotes.claim(id, 'gen-2')).rejects.toThrow('This quote was already used');
+  expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
 });

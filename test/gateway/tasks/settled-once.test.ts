@@ -77,6 +77,18 @@ describe.each(ENGINES)('the calls of a task on %s', (engine) => {
     await audited();
   });
 
+  it('cost no more than their own offer may, if more was locked for a dearer one', async () => {
+    const { one, lock, audited } = await tasksWorld(engine);
+    const most = ESTIMATE - 1n;
+    await one.tasks.begin(newTask('task-1'), { ...(await lock()), most });
+    const { settled } = (await one.tasks.saw(keyOf('task-1'), {
+      ...completed,
+      usageOf: () => ({ usage: { call: 10n }, flags: [] }),
+    }))!;
+    expect(settled[0]!.settlement).toMatchObject({ charged: most });
+    await audited();
+  });
+
   it('are free where the task failed by its own words', async () => {
     const { one, lock, money, audited } = await tasksWorld(engine);
     const call = await lock();

@@ -7,9 +7,12 @@ import { startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 
 // The composition makes the parts of the gateway and connects them. What runs for a call belongs to one of the parts.
 
-/** What runs by a clock, and not for a call, does not run here, or is in these files: a head is written each second. */
+/**
+ * What runs by a clock, and not for a call, does not run here, or is in these files: a head is written each second, and
+ * the state of the process each half minute.
+ */
 const NO_CLOCKS = '[billing]\nsweep_ms = 3_599_999\n[analytics]\nevery_ms = 0\n';
-const OF_CLOCKS = /\/(?:journal-file|known-identity)\.ts$/;
+const OF_CLOCKS = /\/(?:gateways|health|journal-file|known-identity)\.ts$/;
 
 let provider: PeerProvider;
 let spine: Spine;

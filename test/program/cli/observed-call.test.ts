@@ -89,7 +89,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     await succeeded.text();
     const requestOf = (response: Response) => response.headers.get('x-request-id')!;
     const found = await place.run(['call', requestOf(failed), '--account', 'acme'], admin);
-    expect(found.stdout).toContain(`call     ${failed.headers.get('x-generation-id')}\n`);
+    expect(found.stdout).toContain(`call      ${failed.headers.get('x-generation-id')}\n`);
     expect(found.stdout).toMatch(
       /state +released, failed\nstatus +500 provider_unavailable\nerror +Provider Mine failed: it answered with status 401\nfailed +Mine \(mine\/one\) after [\d.]+ s: it answered with status 401\n/,
     );

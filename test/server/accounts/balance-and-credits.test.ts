@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { escrowOf, treasuryOf } from '#billing';
+import { accountTotals } from '#billing/compose';
 import { openWorld } from './gateway-world.ts';
 
 describe('balance and credits', () => {
@@ -13,6 +14,19 @@ describe('balance and credits', () => {
       locked_micro_usdc: 0,
     });
     expect((await call(key, 'GET', '/api/v1/credits')).body).toEqual({ data: { total_credits: 0, total_usage: 0 } });
+  });
+
+  it('count a withdrawal that was given back as none', async () => {
+    const { tenant, ledger, database } = await openWorld();
+    const { account } = await tenant('back', 100n);
+    const [own, outside] = [escrowOf(account), treasuryOf('test')];
+    for (const [id, from, to, amount] of [
+      ['withdrawal:one', own, outside, 30n],
+      ['withdrawal:two', own, outside, 20n],
+      ['withdrawal-back:two', outside, own, 20n],
+    ] as const)
+      await ledger.transfer({ id, from, to, amount, memo: '' });
+    expect(await accountTotals(database, account)).toMatchObject({ credits: 70n, movements: { withdrawn: 30n } });
   });
 
   it('follow deposits, locks, charges and withdrawals to the micro-USD', async () => {

@@ -5,7 +5,7 @@ import { escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billi
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies } from '#limits';
 import { createServer } from '#http';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { createKeyStore, type KeyStore, createKey } from '#auth';
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes, auditRoutes, createKeyUsage } from '#pages';
@@ -133,6 +133,7 @@ export async function openWorld(): Promise<World> {
       networks: [],
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
+      notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
       log: createAdminLog(database, { now }),
       keys,

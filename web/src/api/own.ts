@@ -66,7 +66,9 @@ export const useCall = (id: string) =>
   });
 
 /** All keys of the account, up to 1,000. */
-export const useKeys = () => useQuery({ queryKey: ['keys'], queryFn: findKeys });
+/** `refetchInterval`: milliseconds after which they are read again, for a page that waits for a new one. */
+export const useKeys = (refetchInterval?: number) =>
+  useQuery({ queryKey: ['keys'], queryFn: findKeys, ...(refetchInterval === undefined ? {} : { refetchInterval }) });
 
 const KEYS_PAGE = 100;
 const KEYS_MAX = 1_000;
@@ -108,12 +110,16 @@ export const useMovements = () => useFunds('movements', (before) => call(api.GET
 export const useBoundWallets = (enabled: boolean) =>
   useQuery({ queryKey: ['wallets'], queryFn: () => data(api.GET('/api/v1/wallets')), enabled });
 
-/** The account's own figures by groups, such as `day,model`, since a UTC day. */
-export const useOwnAnalytics = (groups: string, from: string) =>
+/** The account's own figures by groups, such as `day,model`, of UTC days. Without `last` until today. */
+export const useOwnAnalytics = (groups: string, first: string, last?: string) =>
   useQuery({
-    queryKey: ['own-analytics', groups, from],
+    queryKey: ['own-analytics', groups, first, last],
     queryFn: () =>
-      call(api.GET('/api/v1/analytics/own', { params: { query: { group_by: groups, start_date: from } } })),
+      call(
+        api.GET('/api/v1/analytics/own', {
+          params: { query: { group_by: groups, start_date: first, ...(last === undefined ? {} : { end_date: last }) } },
+        }),
+      ),
     placeholderData: keepPreviousData,
     refetchInterval: 60_000,
   });

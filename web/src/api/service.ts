@@ -6,4 +6,4 @@ export type ServiceStatus = Service['status'];
 
 /** Whether at least one of its providers can be called now. */
 export const isCallable = ({ status }: Pick<Service, 'status'>): boolean =>
-  status === 'healthy' || status === 'degraded' || status === 'failing';
+  status === 'healthy' || status === 'untried' || status === 'degraded' || status === 'failing';

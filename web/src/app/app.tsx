@@ -6,7 +6,7 @@ import { Footer } from './footer.tsx';
 import { Header } from './header.tsx';
 import { NotFound } from './not-found.tsx';
 import { ROUTES, type Page, type Route } from './routes.tsx';
-import { useTitle } from './title.ts';
+import { useRouteTitle } from './title.ts';
 
 const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) as Page }));
 
@@ -71,6 +71,6 @@ function Titled({
   Page,
   params,
 }: Pick<Route, 'title'> & { readonly Page: Page; readonly params: Readonly<Record<string, string>> }): ReactNode {
-  useTitle(title);
+  useRouteTitle(title);
   return <Page params={params} />;
 }

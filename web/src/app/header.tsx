@@ -8,16 +8,18 @@ import { Link } from './link.tsx';
 import { SearchButton } from './search-button.tsx';
 import { ThemeSwitch } from './theme-switch.tsx';
 
+/** It isn't part of this app. */
+const GUIDE = '/docs/guide';
+
+/** As the landing page and the guide have them (src/console/pages/front/front-page.ts). */
 const NAV = [
   ['/marketplace', 'Marketplace'],
   ['/rankings', 'Rankings'],
   ['/providers', 'Providers'],
   ['/playground', 'Playground'],
+  [GUIDE, 'Guide'],
   ['/docs', 'API reference'],
 ] as const;
-
-/** Pages that aren't part of this app. */
-const OTHER_PAGES = [['/docs/guide', 'Guide']] as const;
 
 /** Paths of services. They belong to the section Marketplace. */
 const SERVICE = /^\/(?:models|tools|agents|images|videos)\//;
@@ -56,26 +58,20 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
   const [path] = useLocation();
   return (
     <>
-      {NAV.map(([href, name]) => (
-        <Link
-          key={href}
-          href={href}
-          {...(onClick ? { onClick } : {})}
-          aria-current={isHere(href, path) ? 'page' : undefined}
-          className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink aria-[current=page]:text-ink aria-[current=page]:shadow-[inset_0_-2px_0_var(--gold)] ${className}`}
-        >
-          {name}
-        </Link>
-      ))}
-      {OTHER_PAGES.map(([href, name]) => (
-        <a
-          key={href}
-          href={href}
-          className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink ${className}`}
-        >
-          {name}
-        </a>
-      ))}
+      {NAV.map(([href, name]) => {
+        const To = href === GUIDE ? 'a' : Link;
+        return (
+          <To
+            key={href}
+            href={href}
+            {...(onClick ? { onClick } : {})}
+            aria-current={isHere(href, path) ? 'page' : undefined}
+            className={`rounded-md text-sm font-medium text-soft hover:bg-sunk hover:text-ink aria-[current=page]:text-ink aria-[current=page]:shadow-[inset_0_-2px_0_var(--gold)] ${className}`}
+          >
+            {name}
+          </To>
+        );
+      })}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { useTitle } from './title.ts';
 /** Shown if no page or service has this address. */
 export function NotFound({
   title = 'There is no such page.',
-  text = 'The address may be mistyped, or the service is no longer offered.',
+  text = 'The address may be mistyped.',
 }: {
   readonly title?: string;
   readonly text?: string;

@@ -33,6 +33,7 @@ export const ROUTES: readonly Route[] = [
   { path: '/dashboard/calls/:id', title: 'Call', load: () => import('../pages/dashboard/calls/call-page.tsx') },
   { path: '/dashboard/activity', title: 'Activity', load: () => import('../pages/dashboard/activity/page.tsx') },
   { path: '/dashboard/keys', title: 'Keys', load: () => import('../pages/dashboard/keys/page.tsx') },
+  { path: '/dashboard/connect', title: 'Connect', load: () => import('../pages/dashboard/connect/page.tsx') },
   { path: '/dashboard/approvals', title: 'Approvals', load: () => import('../pages/dashboard/approvals/page.tsx') },
   { path: '/dashboard/balance', title: 'Balance', load: () => import('../pages/dashboard/balance/page.tsx') },
   { path: '/dashboard/statement', title: 'Statement', load: () => import('../pages/dashboard/statement/page.tsx') },

@@ -14,6 +14,11 @@ const COUNTED: ReadonlySet<string> = new Set(['call', 'second', 'character', 'im
 const usedOf = (meter: string, count: number): string =>
   `${formatNumber(count)} ${meter.replaceAll('_', ' ')}${COUNTED.has(meter) && count !== 1 ? 's' : ''}`;
 
+const tagsIn = (tags: CallDetail['tags']): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
 /** The facts of a call, besides its money. `keyName`: the label of its key. */
 export function CallFacts({
   call,
@@ -32,6 +37,7 @@ export function CallFacts({
     ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
     ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],
     ['Used', usage.map(([meter, count]) => usedOf(meter, count)).join(', ') || '–'],
+    ...(Object.keys(call.tags).length === 0 ? [] : [['Tags', tagsIn(call.tags)] as const]),
     ['Finish reason', call.finish_reason ?? '–'],
     ['Key', keyName ?? (call.api_key === null ? 'no key' : `${call.api_key.slice(0, 10)}…`)],
     [

@@ -11,6 +11,10 @@ import { Outcome } from './outcome.tsx';
 
 const tokensOf = ({ tokens_prompt, tokens_completion }: CallRow) => tokens_prompt + tokens_completion;
 
+/** Whether it is a chat with tools of the gateway: the calls under it are charged, and its own lock is given back. */
+const isRun = ({ state, failed, outcome, is_batch }: CallRow): boolean =>
+  state === 'released' && !failed && !is_batch && outcome !== 'continued';
+
 /** The address of a call's page in the dashboard. */
 const ownPage = (id: string): string => `/dashboard/calls/${encodeURIComponent(id)}`;
 
@@ -27,7 +31,8 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
             {row.tool === null ? '' : ` › ${row.tool}`}
           </Link>
           <p className="text-sm text-soft">
-            {row.is_batch ? 'Batch' : KIND_NAMES[row.primitive].one}, <Time at={row.created_at} />
+            {row.is_batch ? 'Batch' : isRun(row) ? 'Chat with tools' : KIND_NAMES[row.primitive].one}
+            {row.parent === null ? '' : ' under another call'}, <Time at={row.created_at} />
           </p>
           {row.outcome !== 'complete' && (
             <p className="mt-1 sm:hidden">
@@ -39,7 +44,22 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
     ),
   },
   { id: 'provider', head: 'Provider', from: 'md', cell: (row) => row.provider_name ?? '–' },
-  { id: 'outcome', head: 'Outcome', from: 'sm', cell: (row) => <Outcome of={row} /> },
+  {
+    id: 'outcome',
+    head: 'Outcome',
+    from: 'sm',
+    cell: (row) => (
+      <>
+        <Outcome of={row} />
+        {row.refunded_micro_usdc !== undefined && (
+          <span className="block text-xs text-soft">
+            <Money micro={row.refunded_micro_usdc} /> refunded
+          </span>
+        )}
+        {row.error_code !== null && <code className="block text-xs break-all text-soft">{row.error_code}</code>}
+      </>
+    ),
+  },
   {
     id: 'tokens',
     head: 'Tokens',
@@ -59,8 +79,8 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
     head: 'Cost',
     align: 'right',
     width: 'w-28',
-    // The lines of a batch have rows of their own, with their costs.
-    cell: (row) => (row.state === 'held' || row.is_batch ? '–' : <Money micro={row.cost_micro_usdc} />),
+    // What runs and batches cost is in the rows of their calls.
+    cell: (row) => (row.state === 'held' || row.is_batch || isRun(row) ? '–' : <Money micro={row.cost_micro_usdc} />),
   },
 ];
 

@@ -2,8 +2,7 @@ import type { ReactNode } from 'react';
 import type { CallDetail } from '../api/own.ts';
 import { Time } from '../ui/time.tsx';
 import { alignedMicroUsd, exactMicroUsd } from '../ui/exact-usd.ts';
-import { formatNumber } from '../ui/number.ts';
-import { formatUsd } from '../ui/usd.ts';
+import { costLine, isCut } from './cost-lines.ts';
 
 interface Meaning {
   readonly name: string;
@@ -18,18 +17,11 @@ const MEANINGS: Readonly<Record<string, Meaning>> = {
   draw: { name: 'Drawn', text: 'Taken beyond the lock.', sign: '−' },
   settle: { name: 'Charged', text: 'What it used, by the price that was agreed.', fill: 'bg-accent' },
   lend: { name: 'Calls under it', text: 'Paid from this lock.', fill: 'bg-gold' },
-  refund: { name: 'Given back', text: 'The rest of the lock.', sign: '+' },
+  refund: { name: 'Released', text: 'The rest of the lock.', sign: '+' },
 };
 const ALL_BACK = 'All of the lock: nothing was charged.';
 
-/** `13 prompt × $0.50/M`: tokens by the million, everything else each. */
-function costLine({ meter, units, usd_per_unit: usd }: NonNullable<CallDetail['cost_lines']>[number]): string {
-  const each = Number(usd);
-  const price = each < 0.001 ? `${formatUsd(each * 1e6)}/M` : formatUsd(each);
-  return `${formatNumber(units)} ${meter.replaceAll('_', ' ')} × ${price}`;
-}
-
-/** How the lock of a call became a charge and a refund, as a bar and as lines. */
+/** How the lock of a call became a charge and a rest, as a bar and as lines. */
 export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
   const sum = (...types: readonly string[]) =>
     call.entries.reduce((all, { type, amount_micro_usdc: micro }) => all + (types.includes(type) ? micro : 0), 0);
@@ -78,7 +70,14 @@ export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
       {call.cost_lines !== undefined && call.cost_lines.length > 0 && (
         <p className="figures mt-3 text-sm break-words text-soft">
           {call.cost_lines.map(costLine).join(' + ')}
-          {', rounded up to a millionth of a dollar'}
+          {isCut(call.cost_lines, call.cost_micro_usdc)
+            ? ', cut to what was locked'
+            : ', rounded up to a millionth of a dollar'}
+          {'. '}
+          <a href={`/api/v1/prices/${call.price}`} className="link">
+            The price
+          </a>
+          {' of this call never changes.'}
         </p>
       )}
       {call.fee_micro_usdc > 0 && (

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { useCurrentInView } from './current-in-view.ts';
 
 /** A choice of few options, side by side, such as 7, 30 or 90 days. */
 export function Choice<T extends string>({
@@ -9,11 +10,14 @@ export function Choice<T extends string>({
 }: {
   readonly label: string;
   readonly options: readonly { readonly value: T; readonly text: ReactNode }[];
-  readonly chosen: T;
+  /** null if none of them is. */
+  readonly chosen: T | null;
   readonly onChoose: (value: T) => void;
 }): ReactNode {
+  const row = useCurrentInView<HTMLDivElement>(chosen ?? '');
   return (
     <div
+      ref={row}
       role="group"
       aria-label={label}
       className="inline-flex max-w-full gap-0.5 overflow-x-auto rounded-lg bg-sunk p-0.5 [scrollbar-width:none]"

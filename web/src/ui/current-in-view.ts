@@ -8,7 +8,7 @@ export function useCurrentInView<Row extends HTMLElement>(current: string): RefO
     if (seen.current === current) return;
     seen.current = current;
     const list = row.current;
-    const shown = list?.querySelector('[aria-current="page"], [aria-selected="true"]');
+    const shown = list?.querySelector('[aria-current="page"], [aria-selected="true"], [aria-pressed="true"]');
     if (!list || !shown) return;
     const [outer, inner] = [list.getBoundingClientRect(), shown.getBoundingClientRect()];
     if (inner.left < outer.left || inner.right > outer.right)

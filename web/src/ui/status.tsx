@@ -27,15 +27,11 @@ const WORDS = {
 /** Below this share of good calls in the last hour, a service that may be called is shown as failing. */
 const FAILING_BELOW = 0.5;
 
-/**
- * Compares what the gateway reports with the calls of the last hour. `healthy` only means that nothing prevents a
- * call: a service that nobody has called is not known to work, and after a restart one that always failed may be called
- * again.
- */
+/** As the gateway reports it, and failing if most of the few calls of the last hour failed. */
 function stateOf(status: Reported, uptime: number | null): keyof typeof WORDS {
   if (status === 'cooling_down') return 'down';
-  if (status !== 'healthy') return status;
-  return uptime === null ? 'untried' : uptime < FAILING_BELOW ? 'failing' : 'healthy';
+  const isCalled = status === 'healthy' || status === 'untried';
+  return isCalled && uptime !== null && uptime < FAILING_BELOW ? 'failing' : status;
 }
 
 /**

@@ -21,6 +21,10 @@ GROUP BY account ORDER BY SUM(charged) DESC, SUM(requests) DESC, SUM(failed) DES
 -- name: countAccountsInSpan
 SELECT COUNT(DISTINCT account) AS accounts FROM account_sums WHERE span = $1 AND at BETWEEN $2 AND $3
 
+-- name: priceTimes
+-- $1: a JSON object of arrays, each with the id of one price.
+SELECT id, created_at FROM prices WHERE id IN (SELECT value ->> 0 FROM json_each($1))
+
 -- name: attemptsInDays
 SELECT offer, CAST(SUM(successes) AS BIGINT) AS successes, CAST(SUM(failures) AS BIGINT) AS failures FROM offer_days
 WHERE day BETWEEN $1 AND $2 GROUP BY offer

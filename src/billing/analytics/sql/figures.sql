@@ -101,6 +101,9 @@ SELECT primitive, service, provider, CAST(SUM(timed_tokens) AS BIGINT) AS tokens
 WHERE timed_ms > 0 AND day BETWEEN $1 AND $2
 GROUP BY primitive, service, provider
 
+-- name: ownTagNames
+SELECT DISTINCT tag FROM tag_days WHERE account = $1 AND day BETWEEN $2 AND $3 ORDER BY tag
+
 -- name: ownTagged
 -- The same as ownUsage by the values of the tag $14. Calls without it have the value ''.
 SELECT CASE WHEN $8 = 1 THEN day ELSE 0 END AS day, CASE WHEN $9 = 1 THEN service ELSE '' END AS service,

@@ -1,4 +1,3 @@
-import { KINDS, WITH_REASON } from './movement-kinds.ts';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
@@ -12,7 +11,6 @@ import {
   type LockRecord,
   type LocksQuery,
   type Refunds,
-  type TransferRecord,
 } from '#billing';
 import type { Pipeline } from '#call';
 import {
@@ -25,8 +23,9 @@ import {
 } from '#auth';
 import { type Tasks, waitsForClient } from '#tasks';
 import { callerCaip10 } from '#accounts/names';
-import { dataOf, objectOf, titled, fundPageSchema, pageOf, readPage, type FundPage } from '../route-schemas.ts';
+import { dataOf, objectOf, fundPageSchema, pageOf, type FundPage } from '../route-schemas.ts';
 import { CSV_TYPE, formatSchema, jsonOrCsv, savedAs } from '../csv.ts';
+import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from './movements.ts';
 import { type GenerationDeps, generationSchema, viewWhole } from './call-tree.ts';
 import { callSchema, viewCall, type CallView } from './generation-view.ts';
 import {
@@ -43,7 +42,7 @@ interface AccountDeps extends OwnKeysDeps, MovementsDeps, Pick<GenerationDeps, '
   readonly admit: Pipeline['admit'];
   readonly keys: OwnKeysDeps['keys'];
   readonly ledger: Pick<Ledger, 'balance' | 'budget' | 'children' | 'find' | 'spentOf'>;
-  readonly refunds: Pick<Refunds, 'find'>;
+  readonly refunds: Pick<Refunds, 'find' | 'amounts'>;
   readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
   readonly findArchived: FindArchived;
   /** The end of the newest archive in epoch milliseconds; 0 without one. */
@@ -187,7 +186,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       const query = key === undefined ? request.query : { ...request.query, key };
       const view = (record: LockRecord) => viewCall(record, deps.networks);
       if (query.format === 'json') {
-        const page = await findGenerations(deps.findLocks, view, account, query);
+        const page = await findGenerations(deps, view, account, query);
         return {
           ...page,
           data: await withWaiting(page.data, account, deps.tasks),
@@ -197,7 +196,7 @@ function listGenerations(app: FastifyInstance, deps: AccountDeps, callerOf: Call
       refusePages(request.url);
       const day = await archivedBefore();
       if (day !== null) reply.header('x-tollgate-archived-before', day);
-      const file = await generationsCsv(deps.findLocks, view, account, query);
+      const file = await generationsCsv(deps, view, account, query);
       // For HEAD the server would read the whole stream and discard it.
       const sent = request.method === 'HEAD' ? Readable.from([]) : file;
       return reply.header('content-disposition', savedAs('calls.csv')).type(CSV_TYPE).send(sent);
@@ -221,46 +220,15 @@ function refusePages(url: string): void {
       );
 }
 
-interface MovementsDeps {
-  readonly keys: Pick<KeyStore, 'find'>;
-  readonly findTransfer: (id: string) => Promise<TransferRecord | null>;
-  readonly movements: (
-    account: string,
-    before: Pick<TransferRecord, 'id' | 'at'> | null,
-    limit: number,
-  ) => Promise<readonly TransferRecord[]>;
-}
-
-const movementSchema = titled(
-  'Movement',
-  objectOf({
-    id: { type: 'string' },
-    kind: {
-      type: 'string',
-      enum: [...new Set(Object.values(KINDS)), 'other'],
-      description:
-        '`credit` and `debit`: by the operator. `refund`: of a call that was charged, by the operator. `closing`: what was left when the account was closed. `deposit`, `withdrawal`: over a chain. `withdrawal_returned`: a withdrawal that was given back. `play_money`: what a development gateway begins with. `other`: any other movement.',
-    },
-    amount_micro_usdc: { type: 'integer', description: 'Micro-USD. Negative if it was taken from the account.' },
-    reference: {
-      type: ['string', 'null'],
-      description: "The operator's reference of a credit or debit. Of a refund: the id of the call.",
-    },
-    reason: { type: ['string', 'null'], description: 'Why the operator took the money or refunded it.' },
-    created_at: { type: 'string', description: 'RFC 3339' },
-  }),
-);
-
 /** Adds `/movements`, the movements of the caller's account besides calls. `app` must already admit callers. */
 function addMovementsRoute(
   app: FastifyInstance,
-  { keys, findTransfer, movements }: MovementsDeps,
+  { keys, ...deps }: MovementsDeps & { readonly keys: Pick<KeyStore, 'find'> },
   admissionOf: AdmissionOf,
 ): void {
   const schema = {
     summary: 'List the movements of your money',
-    description:
-      'What came into your account and what left it, the newest first: credits, debits and refunds by the operator, deposits, withdrawals. Calls are not in this list: `/generations` has them.',
+    description: MOVEMENTS,
     tags: ['Account'],
     querystring: fundPageSchema,
     response: { 200: pageOf(movementSchema) },
@@ -268,34 +236,8 @@ function addMovementsRoute(
   app.get<{ Querystring: FundPage }>('/movements', { config: { actsAs: 'viewer' }, schema }, async (request) => {
     const { account, key } = admissionOf(request).caller;
     await refuseRestricted(keys, key, 'see the movements of the account');
-    const own = escrowOf(account);
-    const entryOf = (transfer: TransferRecord) => ({ ...transfer, createdAt: transfer.at });
-    const { entries, next } = await readPage(
-      request.query,
-      async (id) => {
-        const transfer = await findTransfer(id);
-        return transfer?.from === own || transfer?.to === own ? entryOf(transfer) : null;
-      },
-      async (before, limit) => {
-        const place = before === null ? null : { id: before.id, at: before.createdAt };
-        return (await movements(account, place, limit)).map(entryOf);
-      },
-    );
-    return { data: entries.map((transfer) => viewMovement(transfer, own)), next };
+    return readMovements(deps, account, request.query);
   });
-}
-
-function viewMovement({ id, from, amount, memo, at }: TransferRecord, own: string) {
-  const [prefix = ''] = id.split(':', 1);
-  const kind = KINDS[prefix] ?? 'other';
-  return {
-    id,
-    kind,
-    amount_micro_usdc: Number(from === own ? -amount : amount),
-    reference: ['credit', 'debit', 'refund', 'closing'].includes(kind) ? id.slice(prefix.length + 1) : null,
-    reason: WITH_REASON.has(kind) ? memo : null,
-    created_at: new Date(at).toISOString(),
-  };
 }
 
 /** Adds to each call whether it waits for its client: it is held, and its task asks for input. */

@@ -51,7 +51,7 @@ interface UndoBody {
 const CREDIT = { adminRole: 'credit' } as const;
 const CONFIGURE = { adminRole: 'configure' } as const;
 
-const providerParams = objectOf({
+export const providerParams = objectOf({
   id: {
     type: 'string',
     maxLength: 256,
@@ -91,7 +91,7 @@ export function adminProviderRoutes(deps: AdminProvidersDeps): FastifyPluginAsyn
   };
 }
 
-const providerSchema = titled(
+const providerStateSchema = titled(
   'ProviderState',
   objectOf({
     provider: { type: 'string', description: 'Public key' },
@@ -157,12 +157,7 @@ function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps
       },
     },
     response: {
-      200: listOf(
-        titled(
-          'FailureAtProvider',
-          objectOf({ provider: { type: 'string', description: 'Name' }, service: { type: 'string' }, ...failedFields }),
-        ),
-      ),
+      200: listOf(failureSchema),
     },
   };
   app.get<{ Querystring: PageRange & { readonly provider?: string } }>(
@@ -172,7 +167,7 @@ function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps
       data: lastFailures
         .all(provider)
         .slice(offset, offset + limit)
-        .map((each) => ({ provider: each.provider, service: each.service, ...viewFailed(each) })),
+        .map(viewFailure),
     }),
   );
 }
@@ -197,6 +192,26 @@ export const viewFailed = ({ at, requestId, status, reason, replyText }: Service
   said: replyText,
 });
 
+/** A failed attempt as the operator sees it. */
+export const failureSchema = titled(
+  'FailureAtProvider',
+  objectOf({
+    provider: { type: 'string', description: 'Name' },
+    service: { type: 'string' },
+    call: { type: 'string', description: 'Id of the call' },
+    account: { type: 'string', description: 'The account that made it' },
+    ...failedFields,
+  }),
+);
+
+export const viewFailure = (failure: ReturnType<LastFailures['all']>[number]) => ({
+  provider: failure.provider,
+  service: failure.service,
+  call: failure.call,
+  account: failure.account,
+  ...viewFailed(failure),
+});
+
 function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
   const schema = {
     ...ADMINISTRATION,
@@ -204,7 +219,7 @@ function listAll(app: FastifyInstance, deps: AdminProvidersDeps): void {
     description:
       'Providers that ever registered services, and those that are banned, with what they have left to be paid. Providers of the configuration file are not among them.',
     querystring: pageSchema,
-    response: { 200: listOf(providerSchema) },
+    response: { 200: listOf(providerStateSchema) },
   };
   app.get<{ Querystring: PageRange }>('/providers', { schema }, async ({ query }) => {
     const known = await deps.list(query);
@@ -440,7 +455,7 @@ async function findEarner(id: string, deps: AdminProvidersDeps): Promise<string>
  * The public key of the provider that an operator names by its key, its wallet or its account. Throws GatewayError
  * `invalid_request`.
  */
-function providerNamed(id: string, { identity }: Pick<AdminProvidersDeps, 'identity'>): string {
+export function providerNamed(id: string, { identity }: Pick<AdminProvidersDeps, 'identity'>): string {
   const provider = parseProviderId(id, identity);
   if (provider !== null) return provider;
   throw new GatewayError(

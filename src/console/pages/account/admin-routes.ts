@@ -24,6 +24,7 @@ import { addCreditRoute, addDebitRoute, type OperatorTransferDeps } from './oper
 import { addAdminKeyRoutes } from './key-routes.ts';
 import { addAdminMembersRoutes, type MembersDeps } from './members.ts';
 import { addAdminLimitsRoutes } from './limits.ts';
+import { addNotesRoutes, type NotesDeps } from './notes-routes.ts';
 import { addAdminStatesRoutes, type LabelDeps } from './admin-states-routes.ts';
 import { addEndCallRoute, type EndCallDeps } from './end-call-route.ts';
 import { addRefundRoute, type RefundDeps } from './refund-route.ts';
@@ -35,6 +36,7 @@ import { findGenerations } from './generations.ts';
 interface AdminDeps
   extends
     AdminCallDeps,
+    NotesDeps,
     Pick<EndCallDeps, 'endCall'>,
     RefundDeps,
     AdminKeysDeps,
@@ -72,6 +74,7 @@ export function adminRoutes(deps: AdminDeps): FastifyPluginAsync {
     addAdminKeyRoutes(app, deps);
     addAdminLimitsRoutes(app, deps);
     addAdminMembersRoutes(app, deps);
+    addNotesRoutes(app, deps);
   };
 }
 
@@ -226,7 +229,7 @@ async function findOfRequest(id: string, requestId: string | undefined, deps: Ad
     );
   const { account } = await findAccount(requestId, deps);
   const view = (record: LockRecord) => viewCall(record, deps.networks);
-  const { data, next_cursor: rest } = await findGenerations(deps.findLocks, view, account, { request: id, limit: 1 });
+  const { data, next_cursor: rest } = await findGenerations(deps, view, account, { request: id, limit: 1 });
   const record = data.length === 0 ? null : await deps.ledger.find(data[0]!.id);
   if (record !== null) return record;
   const where = rest === null ? 'No call of this account' : 'None of the last 10,000 calls of this account';

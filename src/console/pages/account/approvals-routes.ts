@@ -64,6 +64,11 @@ const approvalSchema = titled(
     key: objectOf({
       hash: { type: 'string', description: 'The API key that asks.' },
       name: { type: ['string', 'null'], description: 'null if the key was deleted.' },
+      client: {
+        type: ['string', 'null'],
+        description:
+          'The origin of the program that signed in, of which the name is its own word; null for other keys.',
+      },
       member: { type: ['string', 'null'], description: 'The account of the member whose key it is.' },
     }),
     created_at: { type: 'string' },
@@ -92,7 +97,12 @@ async function viewApproval(approval: ApprovalUse, { keys, now }: Pick<Approvals
     highest_cost_usd: formatUsd(approval.amount),
     digest: approval.digest,
     preview: approval.preview,
-    key: { hash: approval.key, name: key?.label ?? null, member: key?.member ?? null },
+    key: {
+      hash: approval.key,
+      name: key?.label ?? null,
+      client: key?.client ?? null,
+      member: key?.member ?? null,
+    },
     created_at: timeOf(approval.createdAt),
     expires_at: timeOf(approval.expiresAt),
     decided_at: timeOf(approval.decidedAt),

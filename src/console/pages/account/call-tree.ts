@@ -164,7 +164,7 @@ type CostLine = Awaited<ReturnType<PriceBook['costLines']>>[number];
 
 export interface GenerationDeps {
   readonly ledger: Pick<Ledger, 'children'>;
-  readonly refunds: Pick<Refunds, 'find'>;
+  readonly refunds: Pick<Refunds, 'find' | 'amounts'>;
   readonly prices: Pick<PriceBook, 'costLines'>;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];

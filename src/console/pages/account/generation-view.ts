@@ -134,6 +134,10 @@ export const callProperties = {
   },
   total_cost: { type: 'number', description: 'USD charged.' },
   cost_micro_usdc: micro,
+  refunded_micro_usdc: {
+    type: 'integer',
+    description: 'In lists: the part of the cost that the operator gave back later. Absent without a refund.',
+  },
   fee_micro_usdc: { ...micro, description: "The operator's part of the cost." },
   shortfall_micro_usdc: { ...micro, description: 'Cost that could not be charged.' },
   price: { type: ['string', 'null'], description: 'Version of the price that was charged.' },
@@ -187,7 +191,7 @@ export const callProperties = {
 export const callSchema = {
   title: 'Call',
   type: 'object',
-  required: Object.keys(callProperties).filter((name) => name !== 'waiting'),
+  required: Object.keys(callProperties).filter((name) => name !== 'waiting' && name !== 'refunded_micro_usdc'),
   properties: callProperties,
 } as const;
 
@@ -225,7 +229,7 @@ export function viewCall(record: LockRecord, networks: readonly string[]) {
     object: 'generation',
     state: record.state,
     outcome: text(run['outcome']),
-    failed: hasFailed(record.state, run['outcome']),
+    failed: hasFailed(record.state, run['outcome'], call['run'] === true),
     account: accountOfCall(record.account, call, networks),
     api_key: text(call['key']),
     request_id: text(call['requestId']),

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { GatewayError } from '#errors';
-import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
+import type { FoundLocks, LocksQuery, LockRecord, Refunds } from '#billing';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Caller } from '#accounts';
@@ -21,12 +21,21 @@ export interface GenerationsQuery {
   readonly to?: string;
   readonly state?: LockRecord['state'];
   readonly outcome?: string;
+  readonly failed?: boolean;
   /** Id of the request that made the call. */
   readonly request?: string;
 }
 
+export interface GenerationsDeps {
+  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
+  readonly refunds: Pick<Refunds, 'amounts'>;
+}
+
+/** A call of a list. `refunded_micro_usdc`: absent without a refund. */
+type ListedCall = CallView & { readonly refunded_micro_usdc?: number };
+
 interface GenerationsPage {
-  readonly data: readonly CallView[];
+  readonly data: readonly ListedCall[];
   /** null on the last page. */
   readonly next_cursor: string | null;
 }
@@ -63,6 +72,10 @@ export const generationsQuerySchema = {
       [DOCUMENTED]: documentedInstant,
     },
     state: { type: 'string', enum: STATES },
+    failed: {
+      type: 'boolean',
+      description: 'Only calls that failed, or only those that did not, whatever their state and outcome.',
+    },
     outcome: {
       type: 'string',
       enum: [
@@ -89,12 +102,12 @@ const SLICES_MAX = 5;
  * requested, or empty, and still have a next page. Throws GatewayError `invalid_request`.
  */
 export async function findGenerations(
-  find: (query: LocksQuery) => Promise<FoundLocks>,
+  { findLocks, refunds }: GenerationsDeps,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
 ): Promise<GenerationsPage> {
-  const { service, primitive, key, state, outcome, request, limit } = query;
+  const { service, primitive, key, state, outcome, failed, request, limit } = query;
   const from = query.from === undefined ? 0 : instant(query.from, 'from');
   const to = query.to === undefined ? LATEST : instant(query.to, 'to');
   if (from > to)
@@ -107,16 +120,18 @@ export async function findGenerations(
     (key === undefined || call.api_key === key) &&
     (service === undefined || call.model === service || call.service === service) &&
     (outcome === undefined || call.outcome === outcome) &&
+    (failed === undefined || call.failed === failed) &&
     (request === undefined || call.request_id === request);
   const data: CallView[] = [];
   let place: Place | null = query.cursor === undefined ? { at: to + 1, id: '' } : readCursor(query.cursor);
   for (let slice = 0; place !== null && data.length < limit && slice < SLICES_MAX; slice++) {
-    const page: FoundLocks = await find({
+    const page: FoundLocks = await findLocks({
       account,
       before: place,
       from,
       limit: limit - data.length,
       ...(state === undefined ? {} : { state }),
+      ...(failed === undefined ? {} : { failed }),
       ...(primitive === undefined ? {} : { begins: `{${field('primitive', primitive)}` }),
       ...(key === undefined ? {} : { holds: field('key', key) }),
       ...(request === undefined ? {} : { holds: field('requestId', request) }),
@@ -125,7 +140,12 @@ export async function findGenerations(
     data.push(...page.records.map(view).filter(matches));
     place = page.next;
   }
-  return { data, next_cursor: place === null ? null : writeCursor(place) };
+  const refunded = await refunds.amounts(data.filter(({ usage }) => usage > 0).map(({ id }) => id));
+  const whole = data.map((call) => {
+    const amount = refunded.get(call.id);
+    return amount === undefined ? call : { ...call, refunded_micro_usdc: Number(amount) };
+  });
+  return { data: whole, next_cursor: place === null ? null : writeCursor(place) };
 }
 
 /** Later than every call, and small enough for both engines. */
@@ -188,9 +208,11 @@ const COLUMNS = [
   'finish_reason',
   'error',
   'parent',
+  'tags',
+  'refunded_micro_usdc',
 ];
 
-const lineOf = (call: CallView): string =>
+const lineOf = (call: ListedCall): string =>
   csvLine([
     call.id,
     call.created_at,
@@ -212,6 +234,10 @@ const lineOf = (call: CallView): string =>
     call.finish_reason,
     call.error,
     call.parent,
+    Object.entries(call.tags)
+      .map(([name, value]) => `${name}=${value}`)
+      .join('; '),
+    call.refunded_micro_usdc ?? 0,
   ]);
 
 /**
@@ -219,13 +245,13 @@ const lineOf = (call: CallView): string =>
  * downloads. Throws GatewayError `invalid_request` before the first byte.
  */
 export async function generationsCsv(
-  find: (query: LocksQuery) => Promise<FoundLocks>,
+  deps: GenerationsDeps,
   view: (record: LockRecord) => CallView,
   account: string,
   query: GenerationsQuery,
 ): Promise<Readable> {
   const pageAt = (cursor?: string) =>
-    findGenerations(find, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
+    findGenerations(deps, view, account, { ...query, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) });
   const first = await pageAt();
   return Readable.from(linesFrom(first, pageAt), { objectMode: false });
 }

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { FastifyPluginAsync } from 'fastify';
 import type { AdminGate } from '#auth';
-import type { FoundLocks, LocksQuery, LockRecord } from '#billing';
-import { ADMINISTRATION, objectOf } from '../route-schemas.ts';
+import type { LockRecord } from '#billing';
+import { ADMINISTRATION, type FundPage, fundPageSchema, objectOf, pageOf } from '../route-schemas.ts';
 import { jsonOrCsv } from '../csv.ts';
 import { allAccounts, answerFocus, focusAnswer, type FocusDeps } from './focus.ts';
 import {
@@ -15,11 +15,17 @@ import {
 import { answerUsage, type UsageDeps, type UsageParams, usageQuerySchema, usageSchema } from './usage.ts';
 import { accountParams, findAccount, type AccountParams, type AdminAccountsDeps } from '../account/admin-accounts.ts';
 import { callSchema, viewCall } from '../account/generation-view.ts';
-import { findGenerations, generationsQuerySchema, type GenerationsQuery } from '../account/generations.ts';
+import { MOVEMENTS, type MovementsDeps, movementSchema, readMovements } from '../account/movements.ts';
+import {
+  findGenerations,
+  type GenerationsDeps,
+  generationsQuerySchema,
+  type GenerationsQuery,
+} from '../account/generations.ts';
 
-interface AdminUsageDeps extends AdminAccountsDeps, UsageDeps, Pick<FocusDeps, 'publicUrl'> {
+interface AdminUsageDeps
+  extends AdminAccountsDeps, UsageDeps, MovementsDeps, Pick<FocusDeps, 'publicUrl'>, GenerationsDeps {
   readonly gate: AdminGate;
-  readonly findLocks: (query: LocksQuery) => Promise<FoundLocks>;
 }
 
 /**
@@ -117,7 +123,25 @@ export const adminUsageRoutes =
       { schema: calls },
       async ({ params, query }) => {
         const { account } = await findAccount(params.id, deps);
-        return findGenerations(deps.findLocks, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+        return findGenerations(deps, (record: LockRecord) => viewCall(record, deps.networks), account, query);
+      },
+    );
+
+    const movements = {
+      ...ADMINISTRATION,
+      summary: "List the movements of an account's money",
+      operationId: 'movementsOfAnAccount',
+      description: MOVEMENTS.replace('`/generations`', '`/accounts/{id}/calls`'),
+      params: accountParams,
+      querystring: fundPageSchema,
+      response: { 200: pageOf(movementSchema) },
+    };
+    app.get<{ Params: AccountParams; Querystring: FundPage }>(
+      '/accounts/:id/movements',
+      { schema: movements },
+      async ({ params, query }) => {
+        const { account } = await findAccount(params.id, deps);
+        return readMovements(deps, account, query, true);
       },
     );
   };

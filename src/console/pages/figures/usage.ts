@@ -10,8 +10,10 @@ import {
   dateOf,
   daysOf,
   type DayRange,
+  findTagNames,
   findUsage,
   findZonedUsage,
+  MEMBER_TAG,
   periodOf,
   PERIODS,
   USAGE_GROUPS,
@@ -68,7 +70,7 @@ export const usageQuerySchema = {
       type: 'string',
       maxLength: 128,
       default: 'day',
-      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group.`,
+      description: `One or more of ${USAGE_GROUPS.join(', ')}, with commas. Of day, week and month the smallest groups, and the others are those in which it begins. \`tag:<name>\` groups by the values of a tag, and calls without it are one group; it cannot be combined with member.`,
       [DOCUMENTED]: { pattern: `^(?:${GROUP})(?:,(?:${GROUP}))*(?:,tag:[a-z]{1,32})?$` },
     },
     model: { ...name, description: 'Only calls of this service, of any primitive.' },
@@ -107,7 +109,8 @@ export async function answerUsage(
   return {
     data,
     totals: viewSums(rows.reduce(added, NOTHING)),
-    group_by: tag === undefined ? groups : [...groups, `${TAG}${tag}`],
+    group_by: tag === undefined || tag === MEMBER_TAG ? groups : [...groups, `${TAG}${tag}`],
+    tags: await deps.database.snapshot((ask) => findTagNames(ask, account, range)),
     date_range: viewRange(range),
     as_of: viewAsOf(asOf),
   };
@@ -135,7 +138,10 @@ function readGroups(text: string): ReadGroups {
       },
     );
   const groups = USAGE_GROUPS.filter((group) => names.includes(group));
-  return { groups, tag: tags[0]?.slice(TAG.length) };
+  if (!groups.includes('member')) return { groups, tag: tags[0]?.slice(TAG.length) };
+  if (tags.length > 0)
+    throw new GatewayError('invalid_request', 'group_by accepts either member or a tag', { param: 'group_by' });
+  return { groups, tag: MEMBER_TAG };
 }
 
 export async function readUsage({ database }: Pick<UsageDeps, 'database'>, usageQuery: UsageQuery, zone = UTC) {
@@ -190,6 +196,10 @@ const groups = {
   model: { type: 'string', description: 'The service that served, of any primitive.' },
   key: { type: ['string', 'null'], description: 'Hash of the key; null where no key was used.' },
   key_label: { type: ['string', 'null'] },
+  member: {
+    type: ['string', 'null'],
+    description: 'The account of the member with whose key it was called; null for keys of the account itself.',
+  },
   provider: { type: ['string', 'null'], description: 'Public key; null where nobody served.' },
   provider_name: { type: ['string', 'null'] },
   primitive: { type: 'string', enum: PRIMITIVES },
@@ -206,6 +216,11 @@ export const usageSchema = titled(
     },
     totals: titled('UsageTotals', objectOf(sums)),
     group_by: { type: 'array', items: { type: 'string' } },
+    tags: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Names of the tags that calls of these days have: each can be grouped by.',
+    },
     date_range: dateRangeSchema,
     as_of: asOfSchema,
   }),
@@ -260,11 +275,12 @@ function groupsOf(row: UsageRow, { groups, tag }: ReadGroups, { keys, providers 
     if (group === 'day') cells['date'] = dateOf(row.day);
     else if (group === 'week') cells['week'] = dateOf(row.day);
     else if (group === 'month') cells['month'] = dateOf(row.day).slice(0, 7);
+    else if (group === 'member') cells['member'] = row.tag || null;
     else if (group === 'model' || group === 'primitive') cells[group] = row[group];
     else if (group === 'key') Object.assign(cells, { key: row.key || null, key_label: keys.get(row.key) ?? null });
     else Object.assign(cells, { provider: row.provider || null, provider_name: providers.get(row.provider) ?? null });
   }
-  if (tag !== undefined) cells['tag'] = row.tag || null;
+  if (tag !== undefined && tag !== MEMBER_TAG) cells['tag'] = row.tag || null;
   return cells;
 }
 

@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import { ICON, FIRST_SCRIPT_PATH } from './front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from './front-page.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],
@@ -47,7 +47,7 @@ export function frontDocument(facts: FrontFacts): string {
 <a class="name" href="/">${MARK} tollgate</a>
 <nav aria-label="Main">${NAV}</nav>
 <a class="in" href="/sign-in">Sign in</a><a class="in own" href="/dashboard">Dashboard</a>
-<details class="menu"><summary aria-label="Menu">${BARS}</summary><nav aria-label="Main">${NAV}</nav></details>
+${NAV_MENU}
 </div></header>
 <main>
 ${hero()}
@@ -63,18 +63,6 @@ ${links()}
 }
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
-const BARS =
-  '<svg aria-hidden="true" viewBox="0 0 18 18" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"><path d="M2 4.5h14M2 9h14M2 13.5h14"/></svg>';
-const NAV = [
-  ['/marketplace', 'Marketplace'],
-  ['/rankings', 'Rankings'],
-  ['/providers', 'Providers'],
-  ['/playground', 'Playground'],
-  ['/docs/guide', 'Guide'],
-  ['/docs', 'API reference'],
-]
-  .map(([href, name]) => `<a href="${href}">${name}</a>`)
-  .join('');
 
 /** The amounts are those of a short model call at 0.50 and 1.50 USD per 1M tokens. */
 const hero = () => `<div class="wide hero">

@@ -56,6 +56,20 @@ function policyFor(style: string): string {
 /** The path of the script that runs first on pages that aren't part of the web pages. */
 export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
 
+/** Links to the pages, in the order of the header of the web pages (web/src/app/header.tsx). */
+export const NAV = [
+  ['/marketplace', 'Marketplace'],
+  ['/rankings', 'Rankings'],
+  ['/providers', 'Providers'],
+  ['/playground', 'Playground'],
+  ['/docs/guide', 'Guide'],
+  ['/docs', 'API reference'],
+]
+  .map(([href, name]) => `<a href="${href}">${name}</a>`)
+  .join('');
+/** The same for narrow screens. */
+export const NAV_MENU = `<details class="menu"><summary aria-label="Menu"><svg aria-hidden="true" viewBox="0 0 18 18" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"><path d="M2 4.5h14M2 9h14M2 13.5h14"/></svg></summary><nav aria-label="Main">${NAV}</nav></details>`;
+
 /**
  * Runs before the first paint. Applies the theme that the visitor chose on the web pages, and marks the page if they
  * are signed in there (`web/src/api/session.ts`). On the front page Ctrl-K opens the search of the web pages.

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Marked, type Tokens } from 'marked';
-import { ICON, FIRST_SCRIPT_PATH } from '../front/front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from '../front/front-page.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
@@ -46,14 +46,13 @@ const frame = (guide: Guide, { title, version, here, body }: PageFrame): string 
 <a class="skip" href="#content">To the text</a>
 <header><div class="wide">
 <a class="name" href="/">${MARK} tollgate</a>
-<a class="to" href="${GUIDE}">Guide</a>
-<a class="to" href="/docs">API reference</a>
-<a class="to" href="/marketplace">Marketplace</a>
+<nav class="to" aria-label="Main">${NAV}</nav>
 <search class="search" hidden>
 <label class="seen-not" for="query">Search the guide</label>
 <input id="query" type="search" placeholder="Search the guide (Ctrl K)" autocomplete="off" spellcheck="false" aria-keyshortcuts="/ Control+K">
 <div class="found" hidden><p role="status"></p><ul></ul></div>
 </search>
+${NAV_MENU}
 </div></header>
 <div class="wide columns">
 <nav class="contents" aria-label="Contents">

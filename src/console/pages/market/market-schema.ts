@@ -11,9 +11,9 @@ export const primitivesSchema = {
 
 export const serviceStatusSchema = {
   type: 'string',
-  enum: ['healthy', 'degraded', 'failing', 'down', 'away'],
+  enum: ['healthy', 'untried', 'degraded', 'failing', 'down', 'away'],
   description:
-    "`healthy`: all of it can be called; `degraded`: a part cools down after a failure, or is failing; `failing`: none of it works, and some may be called; `down`: all cools down; `away`: the provider's proxy is not connected",
+    "`healthy`: all of it can be called, and a call of the last hour succeeded; `untried`: all of it can be called, and no call of the last hour shows whether it works; `degraded`: a part cools down after a failure, or is failing; `failing`: none of it works, and some may be called; `down`: all cools down; `away`: the provider's proxy is not connected",
 } as const;
 
 const offerSchema = objectOf({ primitive: primitivesSchema.items, pricing: pricingSchema, ...healthProperties });

@@ -32,7 +32,7 @@ interface ProviderView<L = ListingView> {
   readonly listings: readonly L[];
 }
 
-export type ProviderStatus = 'healthy' | 'degraded' | 'failing' | 'down' | 'away';
+export type ProviderStatus = 'healthy' | 'untried' | 'degraded' | 'failing' | 'down' | 'away';
 
 interface ListingView {
   readonly name: string;
@@ -77,11 +77,12 @@ function viewListedOffer(offer: Offer, healthSources: HealthSources): ListedOffe
 
 /** The common status of several offers. */
 export function statusOf(offers: readonly Offer[], healthSources: HealthSources): ProviderStatus {
-  const counts = { healthy: 0, failing: 0, cooling_down: 0, away: 0 };
+  const counts = { healthy: 0, untried: 0, failing: 0, cooling_down: 0, away: 0 };
   for (const offer of offers) counts[offerStatus(offer, healthSources)]++;
-  const { healthy, failing, away } = counts;
+  const { healthy, untried, failing, away } = counts;
   if (away === offers.length) return 'away';
-  if (healthy > 0) return healthy === offers.length ? 'healthy' : 'degraded';
+  if (healthy + untried < offers.length && healthy + untried > 0) return 'degraded';
+  if (healthy + untried > 0) return healthy > 0 ? 'healthy' : 'untried';
   return failing > 0 ? 'failing' : 'down';
 }
 

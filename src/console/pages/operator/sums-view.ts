@@ -61,7 +61,7 @@ export const sumsSchema = titled(
 );
 
 /** Sums, and what own offers without a known cost were charged for. */
-interface SumsWithOwn extends ConsoleSums {
+export interface SumsWithOwn extends ConsoleSums {
   readonly unknownCost: bigint;
 }
 

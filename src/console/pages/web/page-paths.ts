@@ -82,6 +82,7 @@ export const PAGE_PATHS: readonly PagePath[] = [
   own('/dashboard/calls/:id', 'Call'),
   own('/dashboard/activity', 'Activity'),
   own('/dashboard/keys', 'Keys'),
+  own('/dashboard/connect', 'Connect'),
   own('/dashboard/approvals', 'Approvals'),
   own('/dashboard/balance', 'Balance'),
   own('/dashboard/statement', 'Statement'),

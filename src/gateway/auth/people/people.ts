@@ -16,7 +16,10 @@ export interface People {
   readonly rolesOf: (account: string) => Promise<readonly AdminRole[] | null>;
   /** Ends the sessions that a logout token names, and asks the provider about the person soon. */
   logout(token: LogoutToken): Promise<void>;
-  /** Asks the provider about people who are due, and ends what nobody vouches for any more. */
+  /**
+   * Asks the provider about people who are due, and ends what nobody vouches for any more. Rejects with the error about
+   * one person after all others are through.
+   */
   follow(): Promise<void>;
 }
 
@@ -163,15 +166,19 @@ export function createPeople(deps: PeopleDeps): People {
     },
 
     async follow() {
+      const faults: unknown[] = [];
+      // What fails for one person must not keep the others in.
+      const each = <P>(people: readonly P[], act: (person: P) => Promise<void>) =>
+        Promise.all(people.map((person) => act(person).catch((error: unknown) => faults.push(error))));
       for (let claimed = AT_ONCE; claimed === AT_ONCE;) {
         const people = await store.claim(AT_ONCE, now() + CLAIM_MS);
         claimed = people.length;
-        await Promise.all(people.map(ask));
+        await each(people, ask);
       }
       const absent = await store.absentSince(now() - config.refreshMs - config.absentMs, BATCH);
       for (const account of absent) await sessions.endOfPerson(account, null);
-      for (const person of await store.silentSince(now() - config.refreshMs - config.keysAbsentMs, BATCH))
-        await remove(person);
+      await each(await store.silentSince(now() - config.refreshMs - config.keysAbsentMs, BATCH), remove);
+      if (faults.length > 0) throw faults[0];
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { JWTVerifyGetKey } from 'jose';
 import type { Configuration, CustomFetchOptions } from 'openid-client';
 import type { Config } from '#config';
+import { printable, UNPRINTABLE } from '#security';
 import { BOUNDS } from '#wire';
 import { createIssuerKeys } from '../oauth/issuer-keys.ts';
 
@@ -139,19 +140,19 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
   ): Promise<PersonClaims> => {
     const client = await import('openid-client');
     let claims = (tokens.claims() ?? {}) as Readonly<Record<string, unknown>>;
-    const who = subject ?? String(claims['sub']);
+    const who = subject ?? subjectOf(claims['sub']);
     if (claims['sub'] !== undefined && claims['sub'] !== who)
       throw new ProviderRefusal('The provider answers about another person');
     if (claims[config.groupsClaim] === undefined && configuration.serverMetadata().userinfo_endpoint !== undefined)
       claims = { ...claims, ...(await client.fetchUserInfo(configuration, tokens.access_token, who)) };
     const listed = claims[config.groupsClaim];
     const groups = (Array.isArray(listed) ? listed : [listed]).filter((group) => typeof group === 'string');
-    const text = (name: string) => (typeof claims[name] === 'string' && claims[name] !== '' ? claims[name] : null);
+    const text = (name: string) => (typeof claims[name] === 'string' ? printable(claims[name], NAME_MAX).trim() : '');
     return {
       subject: who,
-      name: (text('name') ?? text('preferred_username') ?? text('email') ?? 'a person').slice(0, NAME_MAX),
+      name: text('name') || text('preferred_username') || text('email') || 'a person',
       groups: groups.slice(0, GROUPS_MAX),
-      sid: text('sid'),
+      sid: idOf(claims['sid']),
       refreshToken: tokens.refresh_token ?? null,
     };
   };
@@ -230,12 +231,24 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
       const event = isPlain(events) ? events[LOGOUT_EVENT] : undefined;
       if (!isPlain(event)) throw new Error(`events lacks ${LOGOUT_EVENT}`);
       if (nonce !== undefined) throw new Error('nonce is there, so it is an identity token');
-      const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : null);
-      if (textOf(jti) === null) throw new Error('jti is no text');
-      if (textOf(sub) === null && textOf(sid) === null) throw new Error('sub and sid are missing');
-      return { jti: textOf(jti)!, subject: textOf(sub), sid: textOf(sid) };
+      const [id, subject, session] = [idOf(jti), idOf(sub), idOf(sid)];
+      if (id === null) throw new Error('jti is no text');
+      if (subject === null && session === null) throw new Error('sub and sid are missing');
+      return { jti: id, subject, sid: session };
     },
   };
+}
+
+const ID_MAX = 1_000;
+
+/** An id of the provider: a text that databases and account names take, and that shows what it is. null for others. */
+const idOf = (value: unknown): string | null =>
+  typeof value === 'string' && value !== '' && value.length <= ID_MAX && !UNPRINTABLE.test(value) ? value : null;
+
+function subjectOf(sub: unknown): string {
+  const subject = idOf(sub);
+  if (subject === null) throw new ProviderRefusal('The provider names the person with something that is no id');
+  return subject;
 }
 
 /** Reads at most so many bytes of an answer, whoever the provider is. */

@@ -56,7 +56,7 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
   const { sessions, cookies, adminKey, secret, rolesOf = async () => null, now } = options;
   // A new admin key ends all sessions of the old one.
   const keyHashes =
-    adminKey === null ? [] : secretsOf(secret).map((by) => createHmac('sha256', by).update(adminKey).digest('hex'));
+    adminKey === null ? [] : secretsOf(secret).map((key) => createHmac('sha256', key).update(adminKey).digest('hex'));
   const ofThisKey = (session: WebSession | null): WebSession => {
     if (session?.signedInBy === 'person' && session.account === ADMIN) return session;
     if (session?.signedInBy === 'admin_key' && session.keyHash !== null && keyHashes.includes(session.keyHash))

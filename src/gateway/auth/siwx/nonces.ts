@@ -58,8 +58,8 @@ const SQL = loadStatements(import.meta.url, './sql/nonces.sql', ['useNonce', 'sw
 
 export function createNonces({ secret, database, now, random = randomBytes }: NoncesOptions): Nonces {
   const secrets = secretsOf(secret);
-  const codeOf = (claim: Uint8Array, by = secrets[0]!) =>
-    createHmac('sha256', by).update(claim).digest().subarray(0, CODE_BYTES);
+  const codeOf = (claim: Uint8Array, key = secrets[0]!) =>
+    createHmac('sha256', key).update(claim).digest().subarray(0, CODE_BYTES);
 
   /** The time at which a nonce was issued. null for a text that is not a nonce of this installation. */
   const issuedAt = (nonce: string): number | null => {
@@ -67,7 +67,7 @@ export function createNonces({ secret, database, now, random = randomBytes }: No
     const bytes = bs58.decodeUnsafe(nonce);
     if (bytes?.length !== CLAIM_BYTES + CODE_BYTES) return null;
     const claim = Buffer.from(bytes.subarray(0, CLAIM_BYTES));
-    return secrets.some((by) => timingSafeEqual(codeOf(claim, by), bytes.subarray(CLAIM_BYTES)))
+    return secrets.some((key) => timingSafeEqual(codeOf(claim, key), bytes.subarray(CLAIM_BYTES)))
       ? claim.readUIntBE(0, TIME_BYTES)
       : null;
   };

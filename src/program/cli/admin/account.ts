@@ -1,17 +1,16 @@
 import { Command, Option } from 'commander';
 import {
   accountPath,
-  usd,
   administer,
   listAll,
-  refuseBadAmount,
   RefusedRequest,
   withAdminOptions,
   type AdminClient,
   type AdminFlags,
   referenceOr,
 } from './admin-client.ts';
-import { CliError, painter, table, type Paint, facts } from '../terminal.ts';
+import { movementsCommand, notesCommand } from './account-records.ts';
+import { CliError, painter, table, type Paint, facts, usd, refuseBadAmount } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
 
 interface Credit {
@@ -31,6 +30,8 @@ Examples:
   tollgate account credit acme 25 --reference invoice-17
   tollgate account debit acme 450 --reason "500 were credited instead of 50"
   tollgate account show acme
+  tollgate account movements acme                credits, debits, refunds
+  tollgate account notes acme --add "asked for a higher rate"
   tollgate account freeze acme --reason "stolen key"    then: unfreeze, or close
   tollgate key create acme                       then: a key for its calls
   tollgate account credit eip155:8453:0x… 10     a wallet needs no account to be made, and no key`;
@@ -39,12 +40,14 @@ Examples:
 export function accountCommand(): Command {
   const paint = painter();
   return new Command('account')
-    .summary('accounts: create, list, show, credit, debit, rename, freeze, close')
+    .summary('accounts: create, list, show, notes, credit, debit, rename, freeze, close')
     .description('Consumers and their money.')
     .addHelpText('after', HELP)
     .addCommand(createCommand(paint))
     .addCommand(listCommand(paint))
     .addCommand(showCommand(paint))
+    .addCommand(movementsCommand())
+    .addCommand(notesCommand())
     .addCommand(creditCommand(paint))
     .addCommand(debitCommand(paint))
     .addCommand(renameCommand(paint))

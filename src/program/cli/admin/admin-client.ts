@@ -207,27 +207,6 @@ export async function administer<T>(
   }
 }
 
-/** Micro-USD from an answer as USD, without trailing zeros. */
-export function usd(micro: number): string {
-  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
-}
-
-/** Whether a text is an amount in USD, with at most 6 decimal places. */
-export const isUsd = (text: string): boolean => /^\d{1,10}(?:\.\d{1,6})?$/.test(text);
-
-/** The most that one amount of the ledger can be. */
-const USD_MAX = 1_000_000_000;
-
-/** Throws CliError for a text that is no amount above 0. `name` is how the command calls it. */
-export function refuseBadAmount(amount: string, name = '<usd>'): void {
-  const isAmount = /^\d+(?:\.\d{1,6})?$/.test(amount) && Number(amount) > 0;
-  if (isAmount && Number(amount) <= USD_MAX) return;
-  if (isAmount) throw new CliError(`${name} is ${amount}, which is too much: at most ${USD_MAX}`);
-  throw new CliError(
-    `${name} is an amount in USD above 0 with at most 6 decimal places, such as 25 or 0.5, not ${amount}`,
-  );
-}
-
 /** All entries of a paged list. */
 export async function listAll<T>(
   admin: AdminClient,

@@ -2,8 +2,8 @@ import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { VerifiedArchive } from '#billing/archive';
-import { administer, usd, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
-import { CliError, facts, onScreen, painter, table, type Paint, USAGE_EXIT } from '../terminal.ts';
+import { administer, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
+import { CliError, facts, onScreen, painter, table, type Paint, USAGE_EXIT, usd } from '../terminal.ts';
 
 /** An archive that the database knows, in the form of the admin API. */
 interface Registered {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
-import { accountId, administer, refuseBadAmount, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { facts, painter, type Paint } from '../terminal.ts';
+import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { facts, painter, type Paint, refuseBadAmount, usd } from '../terminal.ts';
 
 /** A call in the form of the admin API. */
 interface Call {
@@ -65,6 +65,15 @@ Examples:
   tollgate call req-a0ca221e31aa1bd400000007 --account acme
   tollgate call end gen-7GXCaCPA7p1e000000 --reason "it hung"
   tollgate call refund gen-7GXCaCPA7p1e000000 --reason "the answer was cut"`;
+
+/** The entries of the books in words. A refund of the operator is no entry of the call: it comes later. */
+const ENTRY_NAMES: Readonly<Record<string, string>> = {
+  lock: 'locked',
+  draw: 'drawn',
+  settle: 'settled',
+  lend: 'lent',
+  refund: 'released',
+};
 
 /** `tollgate call`: shows one call of any account, ends one that runs, and refunds one that was charged. */
 export function callCommand(): Command {
@@ -170,7 +179,7 @@ function describe(call: Call, paint: Paint): string {
       ...(call.failed_attempts ?? []).map((failed) => ['failed', attemptIn(failed)] as const),
       ...known('flags', call.flags.join(', ')),
       ...known('usage', usage.join(', ')),
-      ...call.entries.map(({ type, amount_usd: amount }) => [type, `${amount} USD`] as const),
+      ...call.entries.map(({ type, amount_usd: amount }) => [ENTRY_NAMES[type] ?? type, `${amount} USD`] as const),
       ['charged', `${usd(call.cost_micro_usdc)} USD, of which the fee is ${usd(call.fee_micro_usdc)} USD`],
       ...known('not paid', shortfall),
       ...known(

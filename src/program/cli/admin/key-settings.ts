@@ -1,6 +1,5 @@
-import { CliError, facts, type Paint } from '../terminal.ts';
+import { CliError, facts, type Paint, isUsd } from '../terminal.ts';
 import { parseTag } from '#accounts/names';
-import { isUsd } from './admin-client.ts';
 import { type Key, type SettingFlags, tagsText } from './key.ts';
 
 /** Words that take a limit away. */

@@ -1,15 +1,9 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { localAccount } from '#accounts/names';
-import {
-  administer,
-  listAll,
-  refuseBadAmount,
-  withAdminOptions,
-  type AdminFlags,
-  referenceOr,
-} from './admin-client.ts';
+import { administer, listAll, withAdminOptions, type AdminFlags, referenceOr } from './admin-client.ts';
 import { OWN_NAME } from '../command-line.ts';
-import { type FailedCall, failureTable, painter, table, type Paint } from '../terminal.ts';
+import { type Offer, offerTable, RANGES } from './status.ts';
+import { type FailedCall, failureTable, painter, table, type Paint, refuseBadAmount } from '../terminal.ts';
 
 interface Provider {
   readonly provider: string;
@@ -54,6 +48,7 @@ A provider is named by its public key, or by its account: a wallet in CAIP-10, t
 
 Examples:
   tollgate provider list
+  tollgate provider show eip155:8453:0x…         its offers, errors and earnings
   tollgate provider calls                       what waits for whom now
   tollgate provider failures "Acme AI"           why its calls failed, in its own words
   tollgate provider ban eip155:8453:0x… --reason "answers with another model than it names"
@@ -70,6 +65,7 @@ export function providerCommand(): Command {
     .description('Providers that sell through this gateway.')
     .addHelpText('after', HELP)
     .addCommand(listCommand(paint))
+    .addCommand(showCommand(paint))
     .addCommand(callsCommand(paint))
     .addCommand(failuresCommand(paint))
     .addCommand(banCommand(paint))
@@ -104,6 +100,49 @@ function listCommand(paint: Paint): Command {
               paint,
               ['TO BE PAID, USD'],
             ),
+    }),
+  );
+}
+
+interface ShownProvider {
+  readonly provider: string;
+  readonly name: string | null;
+  readonly own: boolean;
+  readonly connected: boolean | null;
+  readonly banned: { readonly reason: string; readonly at: string } | null;
+  readonly earnings_usd: string;
+  readonly offers: readonly Offer[];
+  readonly failures: readonly FailedCall[];
+}
+
+function showCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('show')
+      .summary('one provider: offers, errors, earnings')
+      .description(
+        'One provider: its offers with health and margin, its last errors, its earnings. It needs a running gateway.',
+      )
+      .argument(...PROVIDER)
+      .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h')),
+  ).action((name: string, { range, ...flags }: AdminFlags & { readonly range: string }) =>
+    administer(flags, {
+      run: async (admin) => (await admin.request('GET', `${providerPath(name)}?range=${range}`)).data as ShownProvider,
+      show(shown) {
+        const state =
+          shown.banned !== null
+            ? `banned: ${shown.banned.reason}`
+            : shown.own
+              ? 'in the configuration'
+              : shown.connected === true
+                ? 'connected'
+                : 'away';
+        const parts = [
+          `${shown.name ?? shown.provider} (${shown.provider}), ${state}. To be paid: ${shown.earnings_usd} USD`,
+        ];
+        if (shown.offers.length > 0) parts.push(offerTable(shown.offers, paint));
+        if (shown.failures.length > 0) parts.push(failureTable(shown.failures, paint));
+        return parts.join('\n\n');
+      },
     }),
   );
 }

@@ -3,12 +3,11 @@ import {
   accountPath,
   administer,
   printFile,
-  usd,
   withAdminOptions,
   withGatewayOptions,
   type AdminFlags,
 } from './admin-client.ts';
-import { painter, table } from '../terminal.ts';
+import { painter, table, usd } from '../terminal.ts';
 
 /** The statement of a month in the form of the admin API. Amounts are micro-USD. */
 interface Statement {

@@ -1,11 +1,11 @@
 import { Command, Option } from 'commander';
-import { administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { painter, table } from '../terminal.ts';
+import { administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, type Paint, usd } from '../terminal.ts';
 
 export const RANGES = ['24h', '7d', '30d'];
 
 /** Sums of calls in the admin API. */
-export interface CallSums {
+interface CallSums {
   readonly requests: number;
   readonly failed: number;
   readonly charged_micro_usdc: number;
@@ -66,7 +66,7 @@ export function statusCommand(): Command {
         const { totals, money, failures, customers, services, alerts, gateways } = overview;
         const parts = [
           table(
-            ['RANGE', 'CALLS', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+            ['RANGE', 'SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
             [
               [
                 overview.range,
@@ -79,7 +79,7 @@ export function statusCommand(): Command {
               ],
             ],
             paint,
-            ['CALLS', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
+            ['SERVED', 'FAILED', 'ACCOUNTS', 'CHARGED', 'COST', 'MARGIN'],
           ),
           table(
             ['DEPOSITS', 'LOCKED', 'OWED TO PROVIDERS', 'OPERATOR'],
@@ -104,14 +104,14 @@ export function statusCommand(): Command {
           ['CALLS'],
         );
         add(
-          ['CUSTOMER', 'CALLS', 'FAILED', 'USD'],
+          ['CUSTOMER', 'SERVED', 'FAILED', 'USD'],
           customers
             .slice(0, LINES)
             .map((row) => [row.label || row.account, `${row.requests}`, `${row.failed}`, usd(row.charged_micro_usdc)]),
-          ['CALLS', 'FAILED', 'USD'],
+          ['SERVED', 'FAILED', 'USD'],
         );
         add(
-          ['SERVICE', 'CALLS', 'FAILED', 'USD', 'MARGIN'],
+          ['SERVICE', 'SERVED', 'FAILED', 'USD', 'MARGIN'],
           services
             .slice(0, LINES)
             .map((row) => [
@@ -121,7 +121,7 @@ export function statusCommand(): Command {
               usd(row.charged_micro_usdc),
               usd(row.margin_micro_usd),
             ]),
-          ['CALLS', 'FAILED', 'USD', 'MARGIN'],
+          ['SERVED', 'FAILED', 'USD', 'MARGIN'],
         );
         add(
           ['ALERT', 'ABOUT', 'TIMES', 'LAST'],
@@ -149,3 +149,102 @@ const timeOf = (text: string): string => text.slice(0, 19).replace('T', ' ');
 
 const problemsOf = (checks: Readonly<Record<string, string>>): readonly string[] =>
   Object.entries(checks).flatMap(([part, state]) => (state === 'ok' ? [] : [`the ${part} ${state}`]));
+
+export interface Offer {
+  readonly service: string;
+  readonly provider: string | null;
+  readonly provider_name: string | null;
+  readonly status: string | null;
+  readonly status_reason: string | null;
+  readonly price_since: string | null;
+  readonly sums: CallSums & { readonly unknown_cost_micro_usdc: number };
+}
+
+const SORTS = { charged: 'charged_micro_usdc', margin: 'margin_micro_usd', failed: 'failed' } as const;
+type Sort = keyof typeof SORTS;
+
+/** `tollgate services`: the offers with health, price and margin. */
+export function servicesCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('services')
+      .summary('the offers of services: health, price, cost and margin')
+      .description(
+        'The offers of all services: their health with its cause, and the calls, charges, costs and margin of a range. It needs a running gateway.',
+      )
+      .addOption(new Option('--range <range>', 'of which time').choices(RANGES).default('24h'))
+      .addOption(
+        new Option('--sort <figure>', 'margin: the lowest first, so what loses money; the others: the highest first')
+          .choices(Object.keys(SORTS))
+          .default('charged'),
+      ),
+  )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  tollgate services --range 30d --sort margin\n  tollgate services test acme/chat',
+    )
+    .enablePositionalOptions()
+    .addCommand(testCommand(paint))
+    .action(({ range, sort, ...flags }: AdminFlags & { readonly range: string; readonly sort: Sort }) =>
+      administer(flags, {
+        async run(admin) {
+          const offers = (await admin.request('GET', `/services?range=${range}`)).data as readonly Offer[];
+          const sign = sort === 'margin' ? 1 : -1;
+          return offers.toSorted((a, b) => sign * (a.sums[SORTS[sort]] - b.sums[SORTS[sort]]));
+        },
+        show: (offers) => (offers.length === 0 ? 'No services.' : offerTable(offers, paint)),
+      }),
+    );
+}
+
+/** The offers as a table of the terminal. */
+export const offerTable = (offers: readonly Offer[], paint: Paint): string =>
+  table(
+    ['SERVICE', 'PROVIDER', 'STATE', 'SERVED', 'FAILED', 'USD', 'COST', 'MARGIN', 'PRICE SINCE', 'BECAUSE'],
+    offers.map((row) => [
+      row.service,
+      row.provider_name ?? row.provider?.slice(0, 8) ?? 'nobody served',
+      row.status ?? 'not offered',
+      `${row.sums.requests}`,
+      `${row.sums.failed}`,
+      usd(row.sums.charged_micro_usdc),
+      isUnknown(row) ? 'unknown' : usd(row.sums.cost_micro_usd),
+      isUnknown(row) ? 'unknown' : usd(row.sums.margin_micro_usd),
+      row.price_since?.slice(0, 10) ?? '',
+      (row.status_reason ?? '').slice(0, REASON_CHARS),
+    ]),
+    paint,
+    ['SERVED', 'FAILED', 'USD', 'COST', 'MARGIN'],
+  );
+
+interface Trial {
+  readonly ok: boolean;
+  readonly call: string | null;
+  readonly answer: string | null;
+  readonly error: string | null;
+  readonly duration_ms: number;
+  readonly cost_usd: string;
+}
+
+function testCommand(paint: Paint): Command {
+  return withAdminOptions(
+    new Command('test')
+      .summary('make one small real call of a chat model')
+      .description(
+        'Make one small real call of a chat model. It is billed to the account tollgate:local:operator, which you create and credit like any other.',
+      )
+      .argument('<service>', 'name of a chat model')
+      .option('--provider <key>', 'the public key of one of its providers'),
+  ).action((service: string, { provider, ...flags }: AdminFlags & { readonly provider?: string }) =>
+    administer(flags, {
+      run: async (admin) =>
+        (await admin.request('POST', '/services/test', { service, ...(provider !== undefined && { provider }) }))
+          .data as Trial,
+      show: ({ ok, call, answer, error, duration_ms: ms, cost_usd: cost }) =>
+        `${ok ? paint('green', '✓') : paint('red', '✗')} ${ok ? JSON.stringify(answer) : error} (${ms} ms, ${cost} USD${call === null ? '' : `, ${call}`})`,
+    }),
+  );
+}
+
+const REASON_CHARS = 60;
+const isUnknown = ({ sums }: Offer): boolean => sums.unknown_cost_micro_usdc > 0 && sums.cost_micro_usd === 0;

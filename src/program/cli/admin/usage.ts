@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { accountPath, administer, usd, withAdminOptions, type AdminFlags } from './admin-client.ts';
-import { painter, table } from '../terminal.ts';
+import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
+import { painter, table, usd } from '../terminal.ts';
 
 /** A call in the list of the admin API. */
 interface Call {
@@ -12,6 +12,8 @@ interface Call {
   readonly tool: string | null;
   readonly provider_name: string | null;
   readonly cost_micro_usdc: number;
+  /** Absent without a refund. */
+  readonly refunded_micro_usdc?: number;
   readonly status: number | null;
   readonly error: string | null;
 }
@@ -21,12 +23,18 @@ interface CallsFlags extends AdminFlags {
   readonly from?: string;
   readonly to?: string;
   readonly state?: string;
+  readonly failed?: boolean;
   readonly limit?: string;
 }
 
 /** The most calls of a page of the admin API. */
 const PAGE = 100;
 const ERROR_CHARS = 60;
+
+function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
+  const end = `${status ?? state} ${outcome ?? ''}`.trim();
+  return refunded === undefined ? end : `${end}, refunded ${usd(refunded)}`;
+}
 
 /** `tollgate calls`: what an account called, the newest first. */
 export function callsCommand(): Command {
@@ -42,15 +50,24 @@ export function callsCommand(): Command {
       .addOption(
         new Option('--state <state>', 'only calls in this state').choices(['held', 'settled', 'released', 'expired']),
       )
+      .option('--failed', 'only calls that failed, whatever their state')
       .option('--limit <calls>', 'at most so many', '50'),
-  ).action((name: string, { service, from, to, state, limit = '50', ...flags }: CallsFlags) =>
+  ).action((name: string, { service, from, to, state, failed, limit = '50', ...flags }: CallsFlags) =>
     administer(flags, {
       async run(admin) {
         const calls: Call[] = [];
         const most = Number(limit);
         let cursor: string | null | undefined;
         while (calls.length < most && cursor !== null) {
-          const query = queryOf({ service, from, to, state, cursor, limit: `${Math.min(PAGE, most - calls.length)}` });
+          const query = queryOf({
+            service,
+            from,
+            to,
+            state,
+            failed: failed === true ? 'true' : undefined,
+            cursor,
+            limit: `${Math.min(PAGE, most - calls.length)}`,
+          });
           const page = await admin.request('GET', `${accountPath(name)}/calls?${query}`);
           calls.push(...(page.data as Call[]));
           cursor = (page as typeof page & { readonly next_cursor: string | null }).next_cursor;
@@ -68,7 +85,7 @@ export function callsCommand(): Command {
                 [call.service, call.tool].filter((part) => part !== null).join(' '),
                 call.provider_name ?? '',
                 usd(call.cost_micro_usdc),
-                call.state === 'held' ? 'runs' : `${call.status ?? call.state} ${call.outcome ?? ''}`.trim(),
+                call.state === 'held' ? 'runs' : endOf(call),
                 (call.error ?? '').slice(0, ERROR_CHARS),
               ]),
               paint,
@@ -110,7 +127,7 @@ export function usageCommand(): Command {
       .argument('<account>', 'its name or id')
       .option(
         '--group-by <groups>',
-        'day, week or month; model, key, provider, primitive, tag:<name>; with commas',
+        'day, week or month; model, key, member, provider, primitive, tag:<name>; with commas',
         'day',
       )
       .option('--from <date>', 'the first day, such as 2026-10-01')

@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { createScrubber } from '#security';
 import { loadOwnPages, loadProvider, type OwnPages, secretsOf } from '#proxy';
-import { refuseBadAmount, usd } from '../admin/admin-client.ts';
 import { OWN_NAME } from '../command-line.ts';
-import { CliError, facts, type FailedCall, failureTable, painter, say, table } from '../terminal.ts';
+import {
+  CliError,
+  facts,
+  type FailedCall,
+  failureTable,
+  painter,
+  say,
+  table,
+  refuseBadAmount,
+  usd,
+} from '../terminal.ts';
 import { type FileFlag, providerFile } from './provider-reload.ts';
 
 export interface OwnFlags extends FileFlag {

@@ -14,7 +14,7 @@ import type { OutageRules, HealthState } from './offer-outages.ts';
 /** The health of offers, from real calls. */
 export interface Health extends Pick<
   CountedOffers,
-  'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats'
+  'flagged' | 'compliance' | 'latencyMs' | 'tokensPerSecond' | 'stats' | 'evidence'
 > {
   /**
    * `counted`: false for a call that is free by its protocol's table. Such a call shows that the offer can be reached,
@@ -134,14 +134,18 @@ export function createHealth(options: HealthOptions): Health & OfferFigures {
       const state = states.stateOf(offer.id);
       if (counted) figures.succeeded(state, sample, at + epochOffsetMs);
       state.outages?.succeeded(at, at - sample.durationMs);
+      figures.proved(state, true);
     },
     unreachable(offer, counted = true) {
       const state = states.ofFailed(offer.id);
       if (counted) figures.failed(state);
       state.outages.failed(now(), 1);
+      figures.proved(state, false);
     },
     failed(offer, account, beganAt) {
-      const { outages } = states.ofFailed(offer.id);
+      const state = states.ofFailed(offer.id);
+      const { outages } = state;
+      figures.proved(state, false);
       if (isOfEarlierConnection(offer, beganAt)) return;
       // The gateway's own requests do not depend on a consumer, so their failures count for all accounts.
       if (account === OWN_ACCOUNT) outages.failed(now(), 1);

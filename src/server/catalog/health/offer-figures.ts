@@ -59,6 +59,16 @@ export interface CountedOffers extends OfferFigures {
   latencyMs(offer: Offer): number | null;
   tokensPerSecond(offer: Offer): number | null;
   stats(offer: Offer): OfferStats;
+  /** Notes whether the offer has just worked. */
+  proved(state: OfferState, isSuccess: boolean): void;
+  /** As this process has seen it. */
+  evidence(offer: Pick<Offer, 'id'>): OfferEvidence;
+}
+
+/** When an offer worked last, and since when it fails, in epoch milliseconds; null for never. */
+interface OfferEvidence {
+  readonly workedAt: number | null;
+  readonly failsSince: number | null;
 }
 
 /** `epochNow` gives epoch milliseconds. */
@@ -110,6 +120,12 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
       const state = states.find(offer.id);
       return state ? statsOf(state, epochNow()) : NO_STATS;
     },
+    proved(state, isSuccess) {
+      const at = epochNow();
+      if (isSuccess) [state.workedAt, state.failsSince] = [at, null];
+      else state.failsSince ??= at;
+    },
+    evidence: ({ id }) => states.find(id) ?? NO_EVIDENCE,
     unsaved,
     recall(offer, firstByteMs, tokensPerSecond) {
       const state = states.stateOf(offer);
@@ -138,6 +154,7 @@ export function createOfferFigures(states: OfferStates, epochNow: () => number):
   };
 }
 
+const NO_EVIDENCE: OfferEvidence = { workedAt: null, failsSince: null };
 const NO_STATS: OfferStats = {
   requests: 0,
   failures: 0,
@@ -209,6 +226,8 @@ interface OfferState {
   readonly prompts: Map<number, PromptSums>;
   /** null until the offer fails for the first time. */
   outages: OfferOutages | null;
+  workedAt: number | null;
+  failsSince: number | null;
 }
 
 type FailedState = OfferState & { readonly outages: OfferOutages };
@@ -269,5 +288,7 @@ function newState(id: string): OfferState {
     throughput: createSamples(SAMPLES),
     prompts: new Map(),
     outages: null,
+    workedAt: null,
+    failsSince: null,
   };
 }

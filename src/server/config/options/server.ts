@@ -100,7 +100,7 @@ export const SERVER = {
     absent: 'none',
     takes: '32 bytes as 64 hex digits or as base64',
     meaning:
-      'A second seed, for the time of a change: first the next one, then the one before. Tokens and cookies that it makes are accepted. A database that belongs to it belongs to `identity_seed` from then on. See [Rotate secrets](../run/rotate-secrets.md#the-identity-seed).',
+      'A second seed, for the time of a change: first the next one, then the one before. Tokens and cookies that it makes are accepted. A database that belongs to it belongs to `identity_seed` from then on. See [Rotate secrets](run/rotate-secrets.md#the-identity-seed).',
     fault: (value) => (SEED.test(value) ? null : 'is not 32 bytes in hex or base64'),
     normal: seedHex,
   }),

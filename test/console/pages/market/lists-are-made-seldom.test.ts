@@ -9,9 +9,9 @@ test.each(['/providers', '/tools', '/agents'])(
     catalog.replace('config', offers);
     const status = async (later: number) =>
       ((await (await get(path, {}, later)).json()) as { data: { status: string }[] }).data.map((one) => one.status);
-    expect(await status(0)).toEqual(['healthy']);
+    expect(await status(0)).toEqual(['untried']);
     for (const one of offers) health.unreachable(one);
-    expect(await status(249)).toEqual(['healthy']);
+    expect(await status(249)).toEqual(['untried']);
     expect(await status(1)).toEqual(['down']);
     catalog.replace('config', []);
     expect(await status(0)).toEqual([]);

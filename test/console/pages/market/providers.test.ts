@@ -38,13 +38,13 @@ test('GET /providers lists who serves, what, since when, how it is reached, and 
         privacy_policy_url: null,
         services: 1,
         primitives: ['model'],
-        status: 'healthy',
+        status: 'untried',
         reached: 'direct',
         listed_since: '1970-01-01T00:00:00.000Z',
         uptime: null,
         requests: 0,
         flags: {},
-        listings: [{ name: 'acme/small', display_name: 'acme/small', primitives: ['model'], status: 'healthy' }],
+        listings: [{ name: 'acme/small', display_name: 'acme/small', primitives: ['model'], status: 'untried' }],
       },
       {
         id: 'id-B',
@@ -109,7 +109,7 @@ test('GET /providers/{id} shows its services with prices and figures, one door f
     requests: 0,
     flags: {},
     compliance: 1,
-    status: 'healthy',
+    status: 'untried',
   };
   expect(await data('/providers/id-B')).toMatchObject({
     id: 'id-B',

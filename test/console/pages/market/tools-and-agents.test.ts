@@ -38,14 +38,14 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
       display_name: 'acme/abacus',
       description: '',
       primitives: ['tool'],
-      status: 'healthy',
+      status: 'untried',
       providers: [
         {
           id: 'id-A',
           name: 'A',
           primitives: ['tool'],
           pricing: { per_call: 0, tools: {} },
-          status: 'healthy',
+          status: 'untried',
           ...figures,
         },
       ],
@@ -80,7 +80,7 @@ test('GET /tools lists each tool service once, with everyone who offers it, thei
     },
   ]);
   connected.add('id-B');
-  expect(await data('/tools')).toMatchObject([{}, { status: 'degraded', providers: [{}, { status: 'healthy' }] }]);
+  expect(await data('/tools')).toMatchObject([{}, { status: 'degraded', providers: [{}, { status: 'untried' }] }]);
 });
 
 test('GET /agents lists agents, and GET /agents/{id} shows one by its name, encoded or not, or by the name at one provider', async () => {

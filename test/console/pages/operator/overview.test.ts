@@ -49,7 +49,7 @@ beforeAll(async () => {
     completion: 20,
     lines: 'cost = { prompt = 30, completion = 60 }',
   });
-  spine = await startSpine({ toml: `${UNHURRIED}\n[analytics]\nevery_ms = 50\n${priced}` });
+  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 5000\n[analytics]\nevery_ms = 50\n${priced}` });
   const other = await spine.tenant('acme', '5');
   for (const [body, key] of [
     [ask('hello'), spine.key],
@@ -68,9 +68,14 @@ afterAll(async () => {
   await spine.stop();
 });
 
-test.each(['24h', '7d', '30d'])('the sums of %s are those of the books', async (range) => {
+test.each([
+  ['24h', 24],
+  ['7d', 7],
+  ['30d', 30],
+])('the sums of %s are those of the books', async (range, length) => {
   const { totals, by_time: times, customers, services, providers, accounts } = await overview(range);
   expect(totals).toMatchObject({ requests: 2, failed: 1 });
+  expect(times).toHaveLength(length);
   const [spent] = await spine.app.database.query({
     name: 'test/charged',
     text: 'SELECT CAST(SUM(charged) AS BIGINT) AS charged, CAST(SUM(fee) AS BIGINT) AS fee FROM locks',
@@ -95,9 +100,10 @@ test('a service whose vendor costs more than its price has a negative margin', a
   expect(vendor.cost_micro_usd).toBe(3 * vendor.charged_micro_usdc);
   expect(vendor.margin_micro_usd).toBe(vendor.charged_micro_usdc - vendor.cost_micro_usd);
   const unpriced = services.find(({ service }) => service === 'test/model')!;
+  expect(unpriced.fee_micro_usdc).toBeGreaterThan(0);
   expect(unpriced).toMatchObject({ cost_micro_usd: 0, margin_micro_usd: unpriced.fee_micro_usdc });
-  expect(unpriced.unknown_cost_micro_usdc).toBe(unpriced.charged_micro_usdc);
-  expect(totals.unknown_cost_micro_usdc).toBe(unpriced.charged_micro_usdc);
+  expect(unpriced.unknown_cost_micro_usdc).toBe(unpriced.charged_micro_usdc - unpriced.fee_micro_usdc);
+  expect(totals.unknown_cost_micro_usdc).toBe(unpriced.unknown_cost_micro_usdc);
   expect(totals.margin_micro_usd).toBe(vendor.margin_micro_usd + unpriced.margin_micro_usd);
 });
 

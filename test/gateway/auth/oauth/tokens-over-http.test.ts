@@ -16,7 +16,7 @@ import {
   requireAdmission,
   createKey,
 } from '#auth';
-import { createConsumerStore, createLimitsStore, createMemberStore } from '#accounts';
+import { createConsumerStore, createLimitsStore, createMemberStore, createNoteStore } from '#accounts';
 import { localAccount } from '#accounts/names';
 import { accountRoutes, adminRoutes } from '#pages';
 import { createAdminGuard } from '../../../../src/gateway/auth/administrators/admin-gate.ts';
@@ -119,6 +119,7 @@ async function world(options: TokenWorldOptions & { readonly enabled?: boolean }
       offers: () => true,
       gate: async ({ headers }) => createAdminGuard(adminKey)(headers),
       networks: [],
+      notes: createNoteStore(database, { now }),
       consumers: createConsumerStore(database, { now }),
       log: createAdminLog(database, { now }),
       keys: store,

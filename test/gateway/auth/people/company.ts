@@ -7,7 +7,7 @@ import { findFreePort } from '../../../support/free-port.ts';
 /** A company's OpenID Connect provider: the library `oidc-provider` with people who sign in without a password. */
 export interface Company {
   readonly issuer: string;
-  /** Who signs in next. */
+  /** Who signs in next, where the browser has no cookie `person` that says so. */
   person: string;
   /** Groups of each person. A person who is not here does not exist. */
   readonly groups: Map<string, readonly string[]>;
@@ -87,7 +87,7 @@ export async function startCompany(gateway: string): Promise<Company> {
   const handle = provider.callback();
   const interact = async (request: IncomingMessage, response: ServerResponse) => {
     const { prompt, params } = await provider.interactionDetails(request, response);
-    const accountId = company.person;
+    const accountId = /(?:^|; )person=([\w-]+)/.exec(request.headers.cookie ?? '')?.[1] ?? company.person;
     const grant = new provider.Grant({ accountId, clientId: CLIENT.id });
     grant.addOIDCScope(String(params['scope']));
     const answer = prompt.name === 'login' ? { login: { accountId } } : { consent: { grantId: await grant.save() } };

@@ -1,90 +1,39 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createHmac } from 'node:crypto';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { findFreePort } from '../../../support/free-port.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { CLIENT, peopleToml } from './company.ts';
-import { openVisitor, START } from './visitor.ts';
+import { type Forger, startForger } from './forger.ts';
 
 // A provider that answers with whatever a test wants: identity tokens and logout tokens that are not right.
 
 const RULES = '[[people.groups]]\ngroup = "staff"\norganisation = "acme"\n';
-const EVENT = { 'http://schemas.openid.net/event/backchannel-logout': {} };
-const good = await generateKeyPair('RS256');
-const evil = await generateKeyPair('RS256');
-
-let provider: Server;
-let issuer: string;
-let gateway: Spine;
-let changes: JWTPayload = {};
-let nonce = '';
-let verifier: string | null = null;
-let signer = good.privateKey;
-
-const sign = (claims: JWTPayload, key = good.privateKey, type = 'JWT') =>
-  new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one', typ: type }).sign(key);
 const seconds = () => Math.floor(Date.now() / 1_000);
 
+let forger: Forger;
+let gateway: Spine;
 beforeAll(async () => {
-  const jwk = { ...(await exportJWK(good.publicKey)), kid: 'one', alg: 'RS256', use: 'sig' };
-  provider = createServer((request, response) => {
-    const json = (body: unknown) => response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
-    if (request.url!.startsWith('/.well-known/'))
-      return json({
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        jwks_uri: `${issuer}/jwks`,
-        response_types_supported: ['code'],
-        id_token_signing_alg_values_supported: ['RS256'],
-        authorization_response_iss_parameter_supported: true,
-      });
-    if (request.url === '/jwks') return json({ keys: [jwk] });
-    let text = '';
-    request.on('data', (chunk: Buffer) => (text += chunk.toString()));
-    request.on('end', () => {
-      verifier = new URLSearchParams(text).get('code_verifier');
-      const at = seconds();
-      const claims = { iss: issuer, sub: 'ann', aud: CLIENT.id, iat: at, exp: at + 300, nonce, groups: ['staff'] };
-      void sign({ ...claims, ...changes }, signer).then((token) =>
-        json({ access_token: 'a', token_type: 'Bearer', id_token: token }),
-      );
-    });
-    return undefined;
-  });
-  provider.listen(0, '127.0.0.1');
-  await once(provider, 'listening');
-  issuer = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
+  forger = await startForger();
   const port = await findFreePort();
-  const toml = `[server]\npublic_url = "http://127.0.0.1:${port}"\n${UNHURRIED}${peopleToml(issuer, RULES)}`;
+  const toml = `[sign_in]\nfailures_per_minute = 100000\n[server]\npublic_url = "http://127.0.0.1:${port}"\n${UNHURRIED}${peopleToml(forger.issuer, RULES)}`;
   gateway = await startSpine({ port, toml });
 });
 afterAll(async () => {
   await gateway.stop();
-  provider.closeAllConnections();
-  provider.close();
+  await forger.stop();
 });
 beforeEach(() => {
-  changes = {};
-  signer = good.privateKey;
+  forger.changes = {};
+  forger.signer = forger.good;
 });
-
-const signIn = async () => {
-  const visitor = openVisitor(gateway.origin);
-  const asked = (await visitor.step(gateway.origin + START))!;
-  nonce = asked.searchParams.get('nonce')!;
-  const answer = `${gateway.origin}/api/v1/auth/people/callback?code=c&iss=${encodeURIComponent(issuer)}`;
-  const page = await visitor.step(`${answer}&state=${asked.searchParams.get('state')}`);
-  return { visitor, asked, outcome: page!.searchParams.get('people') };
-};
+const signIn = () => forger.signIn(gateway.origin);
 
 test('a right answer signs in, with PKCE', async () => {
   const { asked, outcome } = await signIn();
   expect(outcome).toBe('done');
   expect(asked.searchParams.get('code_challenge_method')).toBe('S256');
-  expect(verifier).toMatch(/^[\w-]{43,}$/);
+  expect(forger.verifier).toMatch(/^[\w-]{43,}$/);
 });
 
 test.each([
@@ -96,35 +45,25 @@ test.each([
   ['without a nonce', { nonce: undefined }],
   ['without a subject', { sub: undefined }],
 ])('an identity token %s is refused', async (_what, wrong) => {
-  changes = wrong as JWTPayload;
+  forger.changes = wrong as JWTPayload;
   const { visitor, outcome } = await signIn();
   expect(outcome).toBe('refused');
   expect(await (await visitor.ask('GET', '/api/v1/auth/session')).json()).toMatchObject({ account: null });
 });
 
 test('clocks may differ by a minute', async () => {
-  changes = { iat: seconds() + 30, exp: seconds() + 330 };
+  forger.changes = { iat: seconds() + 30, exp: seconds() + 330 };
   expect((await signIn()).outcome).toBe('done');
-  changes = { iat: seconds() - 330, exp: seconds() - 30 };
+  forger.changes = { iat: seconds() - 330, exp: seconds() - 30 };
   expect((await signIn()).outcome).toBe('done');
 });
 
-const logout = async (claims: JWTPayload, key = good.privateKey) => {
-  const form = new URLSearchParams({ logout_token: await sign(claims, key, 'logout+jwt') });
+const logout = async (claims: JWTPayload, key = forger.good) => {
+  const form = new URLSearchParams({ logout_token: await forger.sign(claims, key, 'logout+jwt') });
   const answer = await fetch(`${gateway.origin}/api/v1/auth/people/logout`, { method: 'POST', body: form });
   return { status: answer.status, text: await answer.text() };
 };
-let count = 0;
-const token = (more: object = {}): JWTPayload => ({
-  iss: issuer,
-  aud: CLIENT.id,
-  sub: 'ann',
-  iat: seconds(),
-  exp: seconds() + 120,
-  jti: `jti-${(count += 1)}`,
-  events: EVENT,
-  ...more,
-});
+const token = (more: object = {}) => forger.logoutClaims(more);
 
 test.each([
   ['another audience', { aud: 'another' }],
@@ -144,8 +83,66 @@ test.each([
 
 test('a logout token that somebody else signed is refused', async () => {
   const { visitor } = await signIn();
-  expect((await logout(token(), evil.privateKey)).status).toBe(400);
+  expect((await logout(token(), forger.evil)).status).toBe(400);
   expect((await visitor.ask('GET', '/api/v1/keys')).status).toBe(200);
+});
+
+const raw = async (body: string | URLSearchParams, headers: Readonly<Record<string, string>> = {}) =>
+  (await fetch(`${gateway.origin}/api/v1/auth/people/logout`, { method: 'POST', body, headers })).status;
+const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+/** A logout token that its header says to be signed in another way. */
+const forged = (header: object, signature: (text: string) => string, claims = token()) => {
+  const text = `${part({ kid: 'one', typ: 'logout+jwt', ...header })}.${part(claims)}`;
+  return `${text}.${signature(text)}`;
+};
+const hmac = (key: string) => (text: string) => createHmac('sha256', key).update(text).digest('base64url');
+
+test.each<readonly [string, () => string | Promise<string>]>([
+  ['unsigned', () => forged({ alg: 'none' }, () => '')],
+  ['unsigned, in other letters', () => forged({ alg: 'NoNe' }, () => 'e30')],
+  ["signed with the client's secret", () => forged({ alg: 'HS256' }, hmac(CLIENT.secret))],
+  ['signed with the public key as a secret', () => forged({ alg: 'HS256' }, hmac(JSON.stringify(forger.jwk)))],
+  ['of a key in its own header', () => signedByItself()],
+  ['with an extension that nobody knows', () => forged({ alg: 'RS256', crit: ['x'], x: 1 }, () => 'AAAA')],
+  ['of the future', () => forger.sign(token({ iat: seconds() + 3_600, exp: seconds() + 7_200 }))],
+  ['that is an identity token', () => forger.sign({ ...token(), events: undefined, nonce: 'n' })],
+  ['with an event in a list', () => forger.sign(token({ events: Object.keys(token()['events'] as object) }))],
+  ['with a subject in a list', () => forger.sign(token({ sub: ['ann'] }))],
+])('a logout token %s is refused, and ends nothing', async (_what, make) => {
+  const { visitor } = await signIn();
+  expect(await raw(new URLSearchParams({ logout_token: await make() }))).toBe(400);
+  expect((await visitor.ask('GET', '/api/v1/keys')).status).toBe(200);
+});
+
+async function signedByItself(): Promise<string> {
+  const { privateKey, publicKey } = await generateKeyPair('RS256');
+  const jwk = await exportJWK(publicKey);
+  const header = { alg: 'RS256', kid: 'own', typ: 'logout+jwt', jwk, jku: `${gateway.origin}/evil` };
+  return new SignJWT(token()).setProtectedHeader(header).sign(privateKey);
+}
+
+test('a logout token comes alone, in a form', async () => {
+  const { visitor } = await signIn();
+  const text = await forger.sign(token(), forger.good, 'logout+jwt');
+  expect(await raw(`logout_token=${text}&logout_token=${text}`, FORM)).toBe(400);
+  expect(await raw(JSON.stringify({ logout_token: text }), { 'content-type': 'application/json' })).not.toBe(200);
+  expect(await raw('', FORM)).toBe(400);
+  const inAddress = await fetch(`${gateway.origin}/api/v1/auth/people/logout?logout_token=${text}`);
+  expect(inAddress.status).toBe(405);
+  expect((await visitor.ask('GET', '/api/v1/keys')).status).toBe(200);
+  expect(await raw(new URLSearchParams({ logout_token: text }))).toBe(200);
+});
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+test('a logout token with the session of somebody else ends that of its subject alone', async () => {
+  forger.changes = { sid: 'of ann' };
+  const { visitor: ann } = await signIn();
+  forger.changes = { sub: 'bob', sid: 'of bob' };
+  const { visitor: bob } = await signIn();
+  expect((await logout(token({ sub: 'bob', sid: 'of ann' }))).status).toBe(200);
+  expect([(await ann.ask('GET', '/api/v1/keys')).status, (await bob.ask('GET', '/api/v1/keys')).status]).toEqual([
+    200, 200,
+  ]);
 });
 
 test('a right logout token ends the sessions once', async () => {
@@ -160,9 +157,9 @@ test('a right logout token ends the sessions once', async () => {
 });
 
 test('a logout token of one session ends that one', async () => {
-  changes = { sid: 'first' };
+  forger.changes = { sid: 'first' };
   const { visitor: first } = await signIn();
-  changes = { sid: 'second' };
+  forger.changes = { sid: 'second' };
   const { visitor: second } = await signIn();
   expect((await logout(token({ sid: 'first' }))).status).toBe(200);
   expect((await first.ask('GET', '/api/v1/keys')).status).toBe(401);
@@ -172,6 +169,6 @@ test('a logout token of one session ends that one', async () => {
 });
 
 test('an identity token that somebody else signed is refused', async () => {
-  signer = evil.privateKey;
+  forger.signer = forger.evil;
   expect((await signIn()).outcome).toBe('refused');
 });

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { adHoc } from '../../../support/ad-hoc.ts';
 import { findFreePort } from '../../../support/free-port.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { type Company, peopleToml, startCompany } from './company.ts';
@@ -78,6 +79,21 @@ test('of several groups the highest role and budget count', async () => {
   const { visitor } = await signIn('lea');
   const { data } = await body<{ data: { role: string }[] }>(visitor.ask('GET', '/api/v1/organisations'));
   expect(data).toMatchObject([{ role: 'admin' }]);
+});
+
+test('whom somebody made an owner stays one', async () => {
+  const { visitor } = await signIn('lea');
+  const { account } = await body<Session>(visitor.ask('GET', '/api/v1/auth/session'));
+  const acme = 'tollgate:local:acme';
+  // The last owner of an account stays one in any case.
+  for (const made of [
+    `INSERT INTO members VALUES ('${acme}', 'tollgate:local:founder', 'owner', 'Founder', 0)`,
+    `UPDATE members SET role = 'owner' WHERE account = '${acme}' AND member = '${account}'`,
+  ])
+    await gateway.app.database.query(adHoc(made));
+  const again = await signIn('lea');
+  const { data } = await body<{ data: { role: string }[] }>(again.visitor.ask('GET', '/api/v1/organisations'));
+  expect(data).toMatchObject([{ role: 'owner' }]);
 });
 
 test('a key of the membership spends the money of the organisation within the budget of the person', async () => {

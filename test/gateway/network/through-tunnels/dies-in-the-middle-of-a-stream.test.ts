@@ -69,7 +69,7 @@ test('a stream ends with one error frame, is not charged, and its provider stand
     services: offeredModel({ url: upstream.url, provider: 'Mortal' }),
   });
   onTestFinished(() => again.stop());
-  await until(async () => (await world.endpoints())?.[0]?.health === 'healthy');
+  await until(async () => (await world.endpoints())?.[0]?.health === 'untried');
   const reply = await spine.post('/chat/completions', askTunnel('hello'));
   expect(reply.status).toBe(200);
   await reply.text();

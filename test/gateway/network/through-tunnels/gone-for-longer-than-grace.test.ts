@@ -46,7 +46,7 @@ test('it vanishes after the grace time; when it returns it is as before', async 
   await until(async () => (await listed(world)).length === 1);
   expect(performance.now() - goneAt).toBeGreaterThan(700);
   expect(await listed(world)).toEqual(['Stays']);
-  expect(await providers(world)).toEqual([{ name: 'Stays', status: 'healthy' }]);
+  expect(await providers(world)).toEqual([{ name: 'Stays', status: 'untried' }]);
   expect((await spine.get(`/providers/${goes.proxy.id}`)).status).toBe(404);
   // Whoever calls it is to come back, and not to take the name for mistyped.
   const away = await call(goes.pinned);

@@ -1,23 +1,21 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
-import { api, call, data } from '../../api/client.ts';
-import { type CallRow, type OwnFigures, utcDay } from '../../api/own.ts';
-import { CallsTable } from '../../calls/calls-table.tsx';
+import { api, data } from '../../api/client.ts';
 import { AccountName } from '../../account/account-name.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
-import { Choice } from '../../ui/choice.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
-import { Empty } from '../../ui/empty.tsx';
-import { Field } from '../../ui/field.tsx';
-import { KIND_NAMES } from '../../ui/kinds.ts';
 import { Money } from '../../ui/money.tsx';
-import { formatNumber, formatShort } from '../../ui/number.ts';
 import { QueryView } from '../../ui/query-view.tsx';
-import { Table, type Column } from '../../ui/table.tsx';
 import { ACCOUNTS, type Account } from './account.ts';
+import { AccountCalls } from './account-calls.tsx';
 import { AccountChanges } from './account-changes.tsx';
+import { AccountLimits } from './account-limits.tsx';
+import { AccountMovements } from './account-movements.tsx';
+import { AccountNotes } from './account-notes.tsx';
+import { AccountPeople } from './account-people.tsx';
+import { AccountUsage } from './account-usage.tsx';
 import { CreditForm } from './credit-form.tsx';
 
 /** An account: its money, what it used, and its calls. `pageOf`: the address of a call. */
@@ -37,8 +35,16 @@ export function AccountPage({
       {(found) => (
         <div className="grid gap-5">
           <Summary account={found} />
-          <Usage id={found.id} />
-          <Calls id={found.id} pageOf={pageOf} />
+          <div className="grid gap-5 lg:grid-cols-2">
+            <AccountLimits account={found} />
+            <AccountNotes account={found} />
+          </div>
+          <AccountUsage id={found.id} />
+          <AccountCalls id={found.id} pageOf={pageOf} />
+          <div className="grid items-start gap-5 xl:grid-cols-2">
+            <AccountMovements id={found.id} pageOf={pageOf} />
+            <AccountPeople id={found.id} />
+          </div>
         </div>
       )}
     </QueryView>
@@ -94,144 +100,3 @@ function Summary({ account }: { readonly account: Account }): ReactNode {
     </Card>
   );
 }
-
-/** How the figures can be grouped, and of how many days they are. */
-const GROUPS = [
-  { value: 'month', text: 'Month', days: 365 },
-  { value: 'model', text: 'Service', days: 30 },
-  { value: 'key', text: 'Key', days: 30 },
-  { value: 'provider', text: 'Provider', days: 30 },
-  { value: 'primitive', text: 'Kind', days: 30 },
-] as const;
-type Group = (typeof GROUPS)[number]['value'];
-
-const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
-  month: ({ month }) => month ?? '–',
-  model: ({ model }) => model ?? '–',
-  key: ({ key, key_label }) => key_label ?? (key == null ? 'Without a key' : `${key.slice(0, 8)}…`),
-  provider: ({ provider_name, provider }) => provider_name ?? provider ?? 'Nobody served',
-  primitive: ({ primitive }) => (primitive === undefined ? '–' : KIND_NAMES[primitive].many),
-};
-
-function Usage({ id }: { readonly id: string }): ReactNode {
-  const [by, setBy] = useState<Group>('month');
-  const group = GROUPS.find(({ value }) => value === by)!;
-  const usage = useQuery({
-    queryKey: [...ACCOUNTS, 'usage', id, by],
-    queryFn: () =>
-      call(
-        api.GET('/admin/v1/accounts/{id}/usage', {
-          params: { path: { id }, query: { group_by: by, start_date: utcDay(group.days) } },
-        }),
-      ),
-    placeholderData: keepPreviousData,
-    refetchInterval: 15_000,
-  });
-  const columns: readonly Column<OwnFigures>[] = [
-    { id: 'name', head: group.text, cell: (row) => <span className="font-medium break-words">{NAME[by](row)}</span> },
-    { id: 'requests', head: 'Requests', align: 'right', cell: ({ requests }) => formatNumber(requests) },
-    {
-      id: 'failed',
-      head: 'Failed',
-      align: 'right',
-      from: 'md',
-      cell: ({ failed }) => (failed === 0 ? '–' : formatNumber(failed)),
-    },
-    {
-      id: 'tokens',
-      head: 'Tokens',
-      align: 'right',
-      from: 'sm',
-      cell: ({ total_tokens }) => (total_tokens === 0 ? '–' : formatShort(total_tokens)),
-    },
-    { id: 'spend', head: 'Spend', align: 'right', cell: (row) => <Money micro={row.cost_micro_usdc} /> },
-  ];
-  return (
-    <Card
-      title={by === 'month' ? 'What it used, by month' : `What it used in ${group.days} days`}
-      flush
-      action={<Choice label="Grouped by" options={GROUPS} chosen={by} onChoose={setBy} />}
-    >
-      <QueryView query={usage}>
-        {({ data: rows }) => {
-          const shown = rows.filter(({ requests, failed }) => requests + failed > 0);
-          return (
-            <Table
-              caption="What the account used"
-              columns={columns}
-              rows={by === 'month' ? shown.toReversed() : shown}
-              rowKey={(row) => NAME[by](row)}
-              empty={<Empty title="No call in these days" text="Figures appear a few seconds after a call." />}
-            />
-          );
-        }}
-      </QueryView>
-    </Card>
-  );
-}
-
-const STATES = [
-  { value: '', text: 'All' },
-  { value: 'held', text: 'Running' },
-  { value: 'settled', text: 'Settled' },
-  { value: 'released', text: 'Failed' },
-] as const;
-type State = (typeof STATES)[number]['value'];
-
-function Calls({ id, pageOf }: { readonly id: string; readonly pageOf: (call: string) => string }): ReactNode {
-  const [state, setState] = useState<State>('');
-  const [service, setService] = useState('');
-  const filters = { ...(state === '' ? {} : { state }), ...(service === '' ? {} : { service }) };
-  const calls = useInfiniteQuery({
-    queryKey: [...ACCOUNTS, 'calls', id, filters],
-    queryFn: ({ pageParam }) =>
-      call(
-        api.GET('/admin/v1/accounts/{id}/calls', {
-          params: { path: { id }, query: { limit: 25, ...filters, ...pageParam } },
-        }),
-      ),
-    initialPageParam: FIRST_PAGE,
-    getNextPageParam: ({ next_cursor }) => (next_cursor === null ? null : { cursor: next_cursor }),
-    placeholderData: keepPreviousData,
-    refetchInterval: 15_000,
-  });
-  return (
-    <Card title="Calls" flush action={<Choice label="State" options={STATES} chosen={state} onChoose={setState} />}>
-      <form
-        role="search"
-        aria-label="Calls of one service"
-        className="border-b border-line px-4 py-3 sm:px-5"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setService(String(new FormData(event.currentTarget).get('service')).trim());
-        }}
-      >
-        <Field
-          label="Service"
-          labelHidden
-          name="service"
-          placeholder="Only this service, then Enter"
-          className="max-w-sm"
-        />
-      </form>
-      <QueryView query={calls}>
-        {({ pages }) => (
-          <CallsTable
-            calls={pages.flatMap((page) => page.data) as readonly CallRow[]}
-            pageOf={pageOf}
-            empty={<Empty title="No call" text="Nothing among the calls that were looked at so far." />}
-          />
-        )}
-      </QueryView>
-      {calls.hasNextPage && (
-        <div className="flex justify-center border-t border-line py-3">
-          <Button busy={calls.isFetchingNextPage} onClick={() => void calls.fetchNextPage()}>
-            Older calls
-          </Button>
-        </div>
-      )}
-    </Card>
-  );
-}
-
-const FIRST_PAGE: { readonly cursor?: string } = {};

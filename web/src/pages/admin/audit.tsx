@@ -12,7 +12,7 @@ import { useToast } from '../../ui/toast.tsx';
 import { useAdminKey } from './admin-key.tsx';
 
 /** The audit of the ledger, and the rebuild of the figures that are derived from it. */
-export function Audit(): ReactNode {
+export default function Audit(): ReactNode {
   return (
     <div className="grid gap-5">
       <Checks />

@@ -27,7 +27,7 @@ async function findBooks(): Promise<Books | null> {
 }
 
 /** The treasuries, and their balances by the books. */
-export function Chains(): ReactNode {
+export default function Chains(): ReactNode {
   const books = useQuery({ queryKey: ['admin', 'payments'], queryFn: findBooks, refetchInterval: 30_000 });
   return (
     <QueryView query={books}>

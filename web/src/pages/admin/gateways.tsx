@@ -67,7 +67,7 @@ export function AlertList({ alerts }: { readonly alerts: readonly Alert[] }): Re
         <li key={`${alert.message} ${alert.subject}`} className="flex flex-wrap items-baseline gap-x-3 gap-y-1 py-2.5">
           <Badge tone={alert.level === 'warn' || alert.level === 'info' ? 'warn' : 'bad'}>{alert.level}</Badge>
           <span className="min-w-0 flex-1 basis-52 break-words">
-            <span className="first-letter:uppercase">{alert.message}</span>
+            <span className="inline-block first-letter:uppercase">{alert.message}</span>
             {alert.subject !== '' && <span className="text-soft"> – {alert.subject}</span>}
           </span>
           <span className="text-sm whitespace-nowrap text-soft">
@@ -81,7 +81,7 @@ export function AlertList({ alerts }: { readonly alerts: readonly Alert[] }): Re
 }
 
 /** The health of each gateway: what it checks, and what it warned of. */
-export function Gateways(): ReactNode {
+export default function Gateways(): ReactNode {
   const gateways = useQuery({
     queryKey: ['admin', 'gateways'],
     queryFn: () => data(api.GET('/admin/v1/gateways')),

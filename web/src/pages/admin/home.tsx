@@ -15,7 +15,7 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
 import { AlertList, GatewayTable, problemsOf } from './gateways.tsx';
-import { accountPage } from './paths.ts';
+import { accountPage, sellerPage, servicesPage } from './paths.ts';
 import { Causes, Margin, MARGIN_COLUMN, RangeChoice, rangeOf, SUMS_COLUMNS } from './sums.tsx';
 
 type Overview = Schemas['Overview'];
@@ -26,7 +26,7 @@ type Provider = Overview['providers'][number];
 const START = { range: '24h' };
 
 /** The state of the whole gateway. */
-export function Home(): ReactNode {
+export default function Home(): ReactNode {
   const [search, set] = useSearchState(START);
   const range = rangeOf(search.range);
   const overview = useQuery({
@@ -62,7 +62,7 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
       <Warnings overview={overview} />
       <Totals overview={overview} />
       <Volume overview={overview} />
-      <div className="grid items-start gap-5 lg:grid-cols-2">
+      <div className="grid gap-5 lg:grid-cols-2">
         <Card title="Failed calls by cause">
           <Causes failures={overview.failures} />
         </Card>
@@ -75,7 +75,7 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
         rowKey={({ account }) => account}
         empty="No account called in this range."
       />
-      <div className="grid items-start gap-5 lg:grid-cols-2">
+      <div className="grid gap-5 lg:grid-cols-2">
         <Top
           title="Services"
           columns={SERVICES}
@@ -280,7 +280,9 @@ const SERVICES: readonly Column<Service>[] = [
     head: 'Service',
     cell: ({ primitive, service }) => (
       <>
-        <span className="font-medium break-words">{service}</span>
+        <Link href={servicesPage(service)} className="font-medium break-words hover:underline">
+          {service}
+        </Link>
         <span className="block text-sm text-soft">{KIND_NAMES[primitive as Kind]?.one ?? primitive}</span>
       </>
     ),
@@ -295,7 +297,9 @@ const PROVIDERS: readonly Column<Provider>[] = [
     head: 'Provider',
     cell: ({ provider, name, own }) => (
       <>
-        <span className="font-medium break-all">{name ?? `${provider.slice(0, 8)}…`}</span>
+        <Link href={sellerPage(provider)} className="font-medium break-words hover:underline">
+          {name ?? `${provider.slice(0, 8)}…`}
+        </Link>
         <span className="block text-sm text-soft">{own ? 'in the configuration' : 'dialled in'}</span>
       </>
     ),

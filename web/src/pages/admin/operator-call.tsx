@@ -1,11 +1,13 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { type AnswerOf, api, data } from '../../api/client.ts';
 import type { CallDetail } from '../../api/own.ts';
 import { CallFacts } from '../../calls/call-facts.tsx';
 import { CallTree } from '../../calls/call-tree.tsx';
 import { MoneyLines } from '../../calls/money-lines.tsx';
 import { Button } from '../../ui/button.tsx';
+import { Copy } from '../../ui/copy.tsx';
 import { Card } from '../../ui/card.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
@@ -16,6 +18,7 @@ import { Table, type Column } from '../../ui/table.tsx';
 import { formatDuration } from '../../ui/time.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { ACCOUNTS, useAccountChange } from './account.ts';
+import { accountPage } from './paths.ts';
 
 type FailedAttempt = CallDetail['failed_attempts'][number];
 
@@ -37,22 +40,39 @@ const ATTEMPTS: readonly Column<FailedAttempt>[] = [
 /** One call of any account, with its failed attempts, and the form that refunds it. */
 export function OperatorCall({
   id,
+  account,
   pageOf,
 }: {
+  /** Id of the call, or of its request. */
   readonly id: string;
+  /** Empty: unknown. Then `id` must be that of the call. */
+  readonly account: string;
   readonly pageOf: (call: string) => string;
 }): ReactNode {
   const [refunding, setRefunding] = useState(false);
   const found = useQuery({
-    queryKey: [...ACCOUNTS, 'call', id],
+    queryKey: [...ACCOUNTS, 'call', account, id],
     queryFn: async () =>
-      (await data(api.GET('/admin/v1/calls/{id}', { params: { path: { id } } }))) as object as CallDetail,
+      (await data(
+        api.GET('/admin/v1/calls/{id}', { params: { path: { id }, query: account === '' ? {} : { account } } }),
+      )) as object as CallDetail,
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });
   return (
     <QueryView query={found}>
       {(call) => (
         <div className="grid items-start gap-5 xl:grid-cols-2">
+          <p className="flex flex-wrap items-center gap-x-6 gap-y-1 xl:col-span-2">
+            <span className="flex items-center gap-1 font-mono text-sm break-all">
+              {call.id} <Copy text={call.id} label="Copy the id of the call" />
+            </span>
+            <span>
+              by{' '}
+              <Link href={accountPage(account || call.account)} className="link break-all">
+                {account || call.account}
+              </Link>
+            </span>
+          </p>
           <CallFacts call={call} parentPage={pageOf} />
           <Card
             title="Money"

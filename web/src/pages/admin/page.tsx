@@ -1,78 +1,49 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, type ReactNode } from 'react';
-import { Link } from 'wouter';
+import { type ComponentType, lazy, type ReactNode, Suspense } from 'react';
+import { useLocation } from 'wouter';
 import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
 import { COMPANY, CompanyLink } from '../../account/company.tsx';
 import { useSearchState } from '../../app/search.ts';
+import { ErrorBoundary } from '../../app/error-boundary.tsx';
 import { Button } from '../../ui/button.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
+import { PageSkeleton } from '../../ui/skeleton.tsx';
 import { Tabs } from '../../ui/tabs.tsx';
 import { Time } from '../../ui/time.tsx';
 import { OperatorForm } from '../sign-in/operator-form.tsx';
-import { AccountPage } from './account-page.tsx';
-import { Accounts } from './accounts.tsx';
 import { AdminKeyProvider } from './admin-key.tsx';
-import { Audit } from './audit.tsx';
-import { Chains } from './chains.tsx';
-import { Gateways } from './gateways.tsx';
-import { Home } from './home.tsx';
-import { OperatorCall } from './operator-call.tsx';
 import { accountPage, callPage } from './paths.ts';
-import { Providers } from './providers.tsx';
+import { SearchField } from './search-field.tsx';
 
 const TABS = [
   { id: 'home', name: 'Home' },
   { id: 'accounts', name: 'Accounts' },
+  { id: 'services', name: 'Services' },
   { id: 'providers', name: 'Providers' },
   { id: 'chains', name: 'Chains and treasuries' },
   { id: 'audit', name: 'Audit' },
   { id: 'gateways', name: 'Gateways' },
+  { id: 'changes', name: 'Changes' },
 ] as const;
-const PANELS: Readonly<Record<string, () => ReactNode>> = {
-  home: Home,
-  accounts: AccountPages,
-  providers: Providers,
-  chains: Chains,
-  audit: Audit,
-  gateways: Gateways,
+/** The pages of the operator, each in a chunk of its own. */
+const PANELS: Readonly<Record<string, ComponentType>> = {
+  home: lazy(() => import('./home.tsx')),
+  accounts: lazy(() => import('./account-pages.tsx')),
+  services: lazy(() => import('./services.tsx')),
+  providers: lazy(() => import('./providers.tsx')),
+  chains: lazy(() => import('./chains.tsx')),
+  audit: lazy(() => import('./audit.tsx')),
+  gateways: lazy(() => import('./gateways.tsx')),
+  changes: lazy(() => import('./changes.tsx')),
 };
-const START = { tab: '', account: '', call: '', range: '24h' };
+const START = { tab: '', account: '', call: '' };
 
-/** Begins at the top. The path of these pages is the same, so the app does not scroll by itself. */
-function FromTop({ children }: { readonly children: ReactNode }): ReactNode {
-  useEffect(() => {
-    scrollTo(0, 0);
-  }, []);
-  return children;
-}
-
-/** The list of accounts, one of them, or one of its calls: whichever the address names. */
-function AccountPages(): ReactNode {
-  const [{ account, call }] = useSearchState(START);
-  if (account === '') return <Accounts pageOf={accountPage} />;
-  const pageOf = (id: string) => callPage(account, id);
-  return (
-    <>
-      <p className="mb-4 flex flex-wrap gap-x-2">
-        <Link href="/admin?tab=accounts" className="link">
-          All accounts
-        </Link>
-        {call !== '' && (
-          <>
-            <span aria-hidden>/</span>
-            <Link href={accountPage(account)} className="link break-all">
-              {account}
-            </Link>
-          </>
-        )}
-      </p>
-      <FromTop key={`${account} ${call}`}>
-        {call === '' ? <AccountPage id={account} pageOf={pageOf} /> : <OperatorCall id={call} pageOf={pageOf} />}
-      </FromTop>
-    </>
-  );
+/** The page of an account by its id or name, or of a call by its id. */
+function pageOfText(text: string): string {
+  if (/^gen-/.test(text)) return callPage('', text);
+  return accountPage(text.includes(':') ? text : `tollgate:local:${text}`);
 }
 
 export default function AdminPage(): ReactNode {
@@ -110,9 +81,10 @@ export default function AdminPage(): ReactNode {
 }
 
 function Pages({ until }: { readonly until: string | null }): ReactNode {
-  const [{ tab, account }, set] = useSearchState(START);
+  const [{ tab, account, call }] = useSearchState(START);
+  const [, navigate] = useLocation();
   const queries = useQueryClient();
-  const chosen = TABS.find(({ id }) => id === tab)?.id ?? (account === '' ? 'home' : 'accounts');
+  const chosen = TABS.find(({ id }) => id === tab)?.id ?? (account === '' && call === '' ? 'home' : 'accounts');
   const Panel = PANELS[chosen]!;
   const leave = useMutation({
     mutationFn: signOutOperator,
@@ -135,14 +107,33 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
           )
         }
         action={
-          <Button busy={leave.isPending} onClick={() => leave.mutate()}>
-            Sign out
-          </Button>
+          <>
+            <SearchField
+              label="Find an account or a call"
+              name="Account, or id of a call"
+              labelHidden
+              placeholder="Account, or id of a call"
+              className="w-64 max-w-full"
+              onFind={(text) => text !== '' && navigate(pageOfText(text))}
+            />
+            <Button busy={leave.isPending} onClick={() => leave.mutate()}>
+              Sign out
+            </Button>
+          </>
         }
       />
       {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
-      <Tabs label="Pages of the operator" tabs={TABS} chosen={chosen} onChoose={(id) => set({ ...START, tab: id })}>
-        <Panel />
+      <Tabs
+        label="Pages of the operator"
+        tabs={TABS}
+        chosen={chosen}
+        onChoose={(id) => navigate(id === 'home' ? '/admin' : `/admin?tab=${id}`)}
+      >
+        <ErrorBoundary key={chosen}>
+          <Suspense fallback={<PageSkeleton />}>
+            <Panel />
+          </Suspense>
+        </ErrorBoundary>
       </Tabs>
     </>
   );

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { type Provider, providerPath, useProviders } from '../../api/catalogue.ts';
+import { type Provider, useProviders } from '../../api/catalogue.ts';
 import { Card } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
 import { formatNumber, formatShare } from '../../ui/number.ts';
@@ -8,6 +8,10 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Status } from '../../ui/status.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { Time } from '../../ui/time.tsx';
+import { useSearchState } from '../../app/search.ts';
+import { FromTop } from './from-top.tsx';
+import { sellerPage } from './paths.ts';
+import { SellerPage } from './seller-page.tsx';
 import { Sellers } from './sellers.tsx';
 
 const COLUMNS: readonly Column<Provider>[] = [
@@ -16,7 +20,7 @@ const COLUMNS: readonly Column<Provider>[] = [
     head: 'Provider',
     cell: (row) => (
       <>
-        <Link href={providerPath(row.id)} className="font-medium hover:underline">
+        <Link href={sellerPage(row.id)} className="font-medium hover:underline">
           {row.name}
         </Link>
         <p className="text-sm text-soft">{row.reached === 'direct' ? 'in the configuration' : 'dialled in'}</p>
@@ -66,8 +70,27 @@ function Flags({ of }: { readonly of: Provider }): ReactNode {
   );
 }
 
-/** All providers of this gateway. */
-export function Providers(): ReactNode {
+const START = { provider: '' };
+
+/** All providers of this gateway, or the one that the address names. */
+export default function Providers(): ReactNode {
+  const [{ provider }] = useSearchState(START);
+  if (provider === '') return <AllProviders />;
+  return (
+    <>
+      <p className="mb-4">
+        <Link href="/admin?tab=providers" className="link">
+          All providers
+        </Link>
+      </p>
+      <FromTop key={provider}>
+        <SellerPage id={provider} />
+      </FromTop>
+    </>
+  );
+}
+
+function AllProviders(): ReactNode {
   const providers = useProviders();
   return (
     <div className="grid gap-5">

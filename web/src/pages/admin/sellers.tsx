@@ -1,5 +1,6 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState, type SyntheticEvent, type ReactNode } from 'react';
+import { Link } from 'wouter';
 import { withKey } from '../../api/operator.ts';
 import { api, call, data, type Schemas } from '../../api/client.ts';
 import { Badge } from '../../ui/badge.tsx';
@@ -14,20 +15,23 @@ import { QueryView } from '../../ui/query-view.tsx';
 import { Table, type Column } from '../../ui/table.tsx';
 import { useToast } from '../../ui/toast.tsx';
 import { useAdminKey } from './admin-key.tsx';
+import { sellerPage } from './paths.ts';
 
 /** A provider that connects to this gateway, did so once, or is banned. */
 type Seller = Schemas['ProviderState'];
+
+/** Of these facts, the forms need no more. */
+type ActedSeller = Pick<Seller, 'provider' | 'name' | 'banned' | 'earnings_micro_usdc' | 'earnings_usd'>;
 
 type Act = 'pay' | 'ban' | 'unban';
 
 const PAGE = 50;
 const KEY = ['admin', 'sellers'];
-const nameOf = ({ name, provider }: Seller) => name ?? provider;
+const nameOf = ({ name, provider }: ActedSeller) => name ?? provider;
 
 /** The list of connected, former and banned providers, with forms to ban them and to book what they were paid. */
 export function Sellers(): ReactNode {
   const [offset, setOffset] = useState(0);
-  const [acted, setActed] = useState<{ readonly on: Seller; readonly act: Act } | null>(null);
   const sellers = useQuery({
     queryKey: [...KEY, offset],
     queryFn: () => data(api.GET('/admin/v1/providers', { params: { query: { limit: PAGE, offset } } })),
@@ -39,7 +43,9 @@ export function Sellers(): ReactNode {
       head: 'Provider',
       cell: (row) => (
         <>
-          <p className="font-medium break-words">{row.name ?? 'Never registered'}</p>
+          <Link href={sellerPage(row.provider)} className="font-medium break-words hover:underline">
+            {row.name ?? 'Never registered'}
+          </Link>
           <p className="font-mono text-xs break-all text-soft">{row.provider}</p>
           {row.banned !== null && <p className="text-sm text-soft">Banned: {row.banned.reason}</p>}
         </>
@@ -61,29 +67,9 @@ export function Sellers(): ReactNode {
       id: 'acts',
       head: <span className="sr-only">Changes</span>,
       align: 'right',
-      cell: (row) => (
-        <span className="flex flex-wrap justify-end gap-2">
-          {row.earnings_micro_usdc > 0 && (
-            <Button
-              size="small"
-              aria-label={`Book a payout to ${nameOf(row)}`}
-              onClick={() => setActed({ on: row, act: 'pay' })}
-            >
-              Book a payout
-            </Button>
-          )}
-          <Button
-            size="small"
-            aria-label={`${row.banned === null ? 'Ban' : 'Unban'} ${nameOf(row)}`}
-            onClick={() => setActed({ on: row, act: row.banned === null ? 'ban' : 'unban' })}
-          >
-            {row.banned === null ? 'Ban' : 'Unban'}
-          </Button>
-        </span>
-      ),
+      cell: (row) => <SellerActs seller={row} />,
     },
   ];
-  const close = () => setActed(null);
   return (
     <>
       <Card title="Connected and former providers" flush>
@@ -108,15 +94,34 @@ export function Sellers(): ReactNode {
         {offset > 0 && <Button onClick={() => setOffset(Math.max(0, offset - PAGE))}>Previous providers</Button>}
         {sellers.data?.length === PAGE && <Button onClick={() => setOffset(offset + PAGE)}>More providers</Button>}
       </div>
-      <Dialog title={acted === null ? '' : TITLES[acted.act]} open={acted !== null} onClose={close}>
-        {acted !== null &&
-          (acted.act === 'pay' ? (
-            <PayoutForm seller={acted.on} onDone={close} />
-          ) : (
-            <BanForm seller={acted.on} onDone={close} />
-          ))}
-      </Dialog>
     </>
+  );
+}
+
+/** The buttons that book a payout to a provider and ban it, with their forms. */
+export function SellerActs({ seller }: { readonly seller: ActedSeller }): ReactNode {
+  const [act, setAct] = useState<Act | null>(null);
+  const close = () => setAct(null);
+  const ban = seller.banned === null ? 'ban' : 'unban';
+  return (
+    <span className="flex flex-wrap justify-end gap-2">
+      {seller.earnings_micro_usdc > 0 && (
+        <Button size="small" aria-label={`Book a payout to ${nameOf(seller)}`} onClick={() => setAct('pay')}>
+          Book a payout
+        </Button>
+      )}
+      <Button
+        size="small"
+        aria-label={`${ban === 'ban' ? 'Ban' : 'Unban'} ${nameOf(seller)}`}
+        onClick={() => setAct(ban)}
+      >
+        {ban === 'ban' ? 'Ban' : 'Unban'}
+      </Button>
+      <Dialog title={act === null ? '' : TITLES[act]} open={act !== null} onClose={close}>
+        {act === 'pay' && <PayoutForm seller={seller} onDone={close} />}
+        {(act === 'ban' || act === 'unban') && <BanForm seller={seller} onDone={close} />}
+      </Dialog>
+    </span>
   );
 }
 
@@ -126,7 +131,7 @@ const TITLES: Readonly<Record<Act, string>> = {
   unban: 'Let a provider in again',
 };
 
-function PayoutForm({ seller, onDone }: { readonly seller: Seller; readonly onDone: () => void }): ReactNode {
+function PayoutForm({ seller, onDone }: { readonly seller: ActedSeller; readonly onDone: () => void }): ReactNode {
   const [usd, setUsd] = useState(seller.earnings_usd);
   const [reference, setReference] = useState('');
   const askKey = useAdminKey();
@@ -187,7 +192,7 @@ function PayoutForm({ seller, onDone }: { readonly seller: Seller; readonly onDo
   );
 }
 
-function BanForm({ seller, onDone }: { readonly seller: Seller; readonly onDone: () => void }): ReactNode {
+function BanForm({ seller, onDone }: { readonly seller: ActedSeller; readonly onDone: () => void }): ReactNode {
   const [reason, setReason] = useState('');
   const askKey = useAdminKey();
   const queries = useQueryClient();

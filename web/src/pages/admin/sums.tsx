@@ -41,7 +41,7 @@ export function Margin({ micro }: { readonly micro: number }): ReactNode {
 type MarginSums = Pick<Sums, 'margin_micro_usd' | 'cost_micro_usd' | 'unknown_cost_micro_usdc'>;
 
 /** The margin of sums; in words where no cost is known. */
-function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
+export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
   const { margin_micro_usd: margin, cost_micro_usd: cost, unknown_cost_micro_usdc: unknown } = sums;
   if (unknown > 0 && cost === 0) return <span className="text-sm text-soft">no cost set</span>;
   return <Margin micro={margin} />;

@@ -64,21 +64,45 @@ function Who({ asked }: { readonly asked: Asked }): ReactNode {
   return (
     <Card title="Who asks">
       <p className="text-xl font-semibold break-all sm:text-2xl">{hostOf(asked)}</p>
-      <p className="mt-2 break-words text-soft">
-        {name === null ? 'It has no name.' : <>It calls itself “{name}”. Nobody has checked this name.</>}{' '}
-        {document === null
-          ? 'It registered itself at this gateway.'
-          : 'The host above says that it is a program of its own.'}
-      </p>
-      <p className="mt-2 text-soft">
-        Its access goes to{' '}
-        {sendsTo === null ? (
-          'a program that runs on this computer.'
-        ) : (
-          <span className="font-medium break-all text-ink">{sendsTo}</span>
-        )}
-      </p>
+      <dl className="mt-4 grid gap-x-5 gap-y-3 sm:grid-cols-[11rem_minmax(0,1fr)]">
+        <Fact term="Its access goes to">
+          {sendsTo === null ? (
+            'a program that runs on this computer'
+          ) : (
+            <span className="font-medium break-all">{sendsTo}</span>
+          )}
+        </Fact>
+        <Fact term="Who vouches for it">
+          {document === null ? (
+            'nobody: it registered itself at this gateway'
+          ) : (
+            <>
+              <span className="block">whoever wrote this document:</span>
+              <span className="font-mono text-sm break-all">{document}</span>
+            </>
+          )}
+        </Fact>
+        <Fact term="What it calls itself">
+          {name === null ? (
+            'nothing'
+          ) : (
+            <>
+              <bdi className="block rounded-md bg-sunk px-3 py-1.5 break-words">{name}</bdi>
+              <span className="text-sm text-soft">Nobody has checked this name.</span>
+            </>
+          )}
+        </Fact>
+      </dl>
     </Card>
+  );
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <div className="grid gap-1 sm:col-span-2 sm:grid-cols-subgrid">
+      <dt className="text-soft">{term}</dt>
+      <dd>{children}</dd>
+    </div>
   );
 }
 
@@ -88,7 +112,7 @@ function What({ asked }: { readonly asked: Asked }): ReactNode {
       <ul className="grid gap-1.5">
         {asked.resources.map((resource) => (
           <li key={resource}>
-            <span className="font-medium">{addressName(resource)}</span>{' '}
+            <span className="block font-medium">{addressName(resource)}</span>
             <span className="font-mono text-sm break-all text-soft">{resource}</span>
           </li>
         ))}

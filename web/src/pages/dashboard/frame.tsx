@@ -1,5 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import {
+  Cable,
   ChartColumn,
   CircleUserRound,
   FileText,
@@ -30,6 +31,7 @@ const PAGES = [
   ['/dashboard/calls', 'Calls', ScrollText],
   ['/dashboard/activity', 'Activity', ChartColumn],
   ['/dashboard/keys', 'Keys', KeyRound],
+  ['/dashboard/connect', 'Connect', Cable],
   ['/dashboard/approvals', 'Approvals', Hand],
   ['/dashboard/balance', 'Balance', Wallet],
   ['/dashboard/statement', 'Statement', FileText],

@@ -1,10 +1,11 @@
 import { useMemo, type ReactNode } from 'react';
-import { type OwnFigures, useOwnAnalytics, utcDay } from '../../../api/own.ts';
+import { type OwnFigures, useOwnAnalytics } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Chart, type Series } from '../../../ui/chart.tsx';
 import { Choice } from '../../../ui/choice.tsx';
 import { Empty } from '../../../ui/empty.tsx';
+import { Select } from '../../../ui/field.tsx';
 import { KIND_NAMES } from '../../../ui/kinds.ts';
 import { Money } from '../../../ui/money.tsx';
 import { formatMicroUsd } from '../../../ui/usd.ts';
@@ -14,6 +15,8 @@ import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
+import { isMonth, lastDays, monthOptions, monthPeriod, type Period } from './period.ts';
+import { TagName } from './tag-name.tsx';
 
 const METRICS = [
   { value: 'spend', text: 'Spend' },
@@ -25,6 +28,7 @@ const GROUPS = [
   { value: 'key', text: 'Key' },
   { value: 'provider', text: 'Provider' },
   { value: 'primitive', text: 'Kind' },
+  { value: 'tag', text: 'Tag' },
 ] as const;
 const SPANS = [
   { value: '7', text: '7 days' },
@@ -35,7 +39,7 @@ const SPANS = [
 type Metric = (typeof METRICS)[number]['value'];
 type Group = (typeof GROUPS)[number]['value'];
 
-const START = { metric: 'spend', by: 'model', days: '30' };
+const START = { metric: 'spend', by: 'model', days: '30', month: '', tag: 'team' };
 
 const VALUE: Readonly<Record<Metric, (row: OwnFigures) => number>> = {
   spend: ({ cost_micro_usdc }) => cost_micro_usdc,
@@ -52,12 +56,14 @@ const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
   key: ({ key, key_label }) => key_label ?? (key == null ? 'Without a key' : `${key.slice(0, 8)}…`),
   provider: ({ provider_name }) => provider_name ?? 'Nobody served',
   primitive: ({ primitive }) => (primitive === undefined ? '–' : KIND_NAMES[primitive].many),
+  tag: ({ tag }) => tag ?? 'Without this tag',
 };
 const ID: Readonly<Record<Group, (row: OwnFigures) => string>> = {
   model: ({ model }) => model ?? '',
   key: ({ key }) => key ?? '',
   provider: ({ provider }) => provider ?? '',
   primitive: ({ primitive }) => primitive ?? '',
+  tag: ({ tag }) => tag ?? '',
 };
 
 /** If the value in the address is unknown, the first option is used. */
@@ -68,27 +74,40 @@ export default function ActivityPage(): ReactNode {
   const [state, set] = useSearchState(START);
   const metric = known(METRICS, state.metric);
   const by = known(GROUPS, state.by);
+  const month = isMonth(state.month) ? state.month : '';
   const span = known(SPANS, state.days);
-  const from = utcDay(Number(span) - 1);
+  const period = useMemo(() => (month === '' ? lastDays(Number(span)) : monthPeriod(month)), [month, span]);
+  const { first, last } = period;
+  const groups = by === 'tag' ? `day,tag:${state.tag}` : `day,${by}`;
+  const query = new URLSearchParams({ group_by: groups, start_date: first, end_date: last, format: 'csv' });
   return (
     <Frame
       title="Activity"
       lead="What you use, by day. Days are UTC days."
-      action={() => (
-        <CsvButton
-          path={`/api/v1/analytics/own?group_by=day,${by}&start_date=${from}&format=csv`}
-          name={`activity-${from}.csv`}
-        />
-      )}
+      action={() => <CsvButton path={`/api/v1/analytics/own?${query}`} name={`activity-${first}-${last}.csv`} />}
     >
       {() => (
         <div className="grid gap-5">
           <div className="flex flex-wrap gap-3">
             <Choice label="Figure" options={METRICS} chosen={metric} onChoose={(value) => set({ metric: value })} />
             <Choice label="Grouped by" options={GROUPS} chosen={by} onChoose={(value) => set({ by: value })} />
-            <Choice label="Days" options={SPANS} chosen={span} onChoose={(value) => set({ days: value })} />
+            {by === 'tag' && <TagName name={state.tag} onChange={(tag) => set({ tag })} />}
+            <Choice
+              label="Days"
+              options={SPANS}
+              chosen={month === '' ? span : null}
+              onChoose={(value) => set({ days: value, month: '' })}
+            />
+            <Select
+              label="Month"
+              labelHidden
+              compact
+              options={monthOptions()}
+              value={month}
+              onChange={({ target }) => set({ month: target.value })}
+            />
           </div>
-          <Figures metric={metric} by={by} days={Number(span)} from={from} />
+          <Figures metric={metric} by={by} groups={groups} period={period} />
         </div>
       )}
     </Frame>
@@ -98,15 +117,15 @@ export default function ActivityPage(): ReactNode {
 function Figures({
   metric,
   by,
-  days,
-  from,
+  groups,
+  period,
 }: {
   readonly metric: Metric;
   readonly by: Group;
-  readonly days: number;
-  readonly from: string;
+  readonly groups: string;
+  readonly period: Period;
 }): ReactNode {
-  const figures = useOwnAnalytics(`day,${by}`, from);
+  const figures = useOwnAnalytics(groups, period.first, period.last);
   return (
     <QueryView query={figures} loading={<Skeleton className="h-96 w-full rounded-xl" />}>
       {({ data, totals }) =>
@@ -117,7 +136,7 @@ function Figures({
         ) : (
           <>
             <Totals totals={totals} />
-            <ByDay rows={data} metric={metric} by={by} days={days} />
+            <ByDay rows={data} metric={metric} by={by} days={period.days} />
             <Groups rows={data} by={by} />
           </>
         )
@@ -154,16 +173,13 @@ function ByDay({
   readonly rows: readonly OwnFigures[];
   readonly metric: Metric;
   readonly by: Group;
-  readonly days: number;
+  readonly days: readonly string[];
 }): ReactNode {
-  const { all, series } = useMemo(() => {
-    const dates = Array.from({ length: days }, (_, index) => utcDay(days - 1 - index));
-    return { all: dates, series: seriesOf(rows, dates, VALUE[metric], by) };
-  }, [rows, metric, by, days]);
+  const series = useMemo(() => seriesOf(rows, days, VALUE[metric], by), [rows, metric, by, days]);
   const title = `${METRICS.find(({ value }) => value === metric)!.text} by day and ${GROUPS.find(({ value }) => value === by)!.text.toLowerCase()}`;
   return (
     <Card title={title}>
-      <Chart title={title} days={all} series={series} format={FORMAT[metric]} stacked />
+      <Chart title={title} days={days} series={series} format={FORMAT[metric]} stacked />
     </Card>
   );
 }

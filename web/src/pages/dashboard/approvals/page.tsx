@@ -82,8 +82,15 @@ function OneApproval({ of, mayDecide }: { readonly of: Approval; readonly mayDec
           <span className="ml-auto">at most {formatUsd(Number(of.highest_cost_usd))}</span>
         </p>
         <p className="text-sm text-soft">
-          asked by the key {of.key.name ?? of.key.hash.slice(0, 12)} <Time at={of.created_at} />, until{' '}
-          <Time at={of.expires_at} />
+          asked by {of.key.client === null ? 'the key' : 'the program'}{' '}
+          <bdi className="font-medium wrap-anywhere text-ink">{of.key.name ?? of.key.hash.slice(0, 12)}</bdi>
+          {of.key.client !== null && (
+            <>
+              {' '}
+              (<span className="wrap-anywhere">{of.key.client}</span>)
+            </>
+          )}{' '}
+          <Time at={of.created_at} />, until <Time at={of.expires_at} />
         </p>
         <pre
           className="max-h-64 overflow-auto rounded-md bg-sunk p-3 text-sm break-all whitespace-pre-wrap"

@@ -13,7 +13,7 @@ import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { CallsTable } from '../../../calls/calls-table.tsx';
 
-const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', key: '', from: '', to: '' };
+const NO_FILTERS = { primitive: '', service: '', outcome: '', state: '', failed: '', key: '', from: '', to: '' };
 
 export default function CallsPage(): ReactNode {
   const [filters, setFilters] = useSearchState(NO_FILTERS);
@@ -87,8 +87,7 @@ const OUTCOME_OPTIONS = [
   { value: '', text: 'All' },
   { value: 'state:held', text: 'Not over yet' },
   { value: 'complete', text: 'Complete' },
-  { value: 'free', text: 'Failed, as its service says' },
-  { value: 'failed', text: 'Failed' },
+  { value: 'failed:true', text: 'Failed' },
   { value: 'cut', text: 'Cut' },
   { value: 'cancelled', text: 'Cancelled' },
   { value: 'stopped', text: 'Stopped' },
@@ -106,7 +105,12 @@ function Filters({
   readonly onChange: (change: Partial<typeof NO_FILTERS>) => void;
 }): ReactNode {
   const keys = useKeys().data ?? [];
-  const outcome = filters.state === '' ? filters.outcome : `state:${filters.state}`;
+  const outcome =
+    filters.failed !== ''
+      ? `failed:${filters.failed}`
+      : filters.state === ''
+        ? filters.outcome
+        : `state:${filters.state}`;
   return (
     <form
       role="search"
@@ -135,7 +139,12 @@ function Filters({
         options={OUTCOME_OPTIONS}
         value={outcome}
         onChange={({ target: { value } }) =>
-          onChange(value.startsWith('state:') ? { state: value.slice(6), outcome: '' } : { state: '', outcome: value })
+          onChange({
+            state: '',
+            outcome: '',
+            failed: '',
+            ...(value.includes(':') ? Object.fromEntries([value.split(':')]) : { outcome: value }),
+          })
         }
       />
       <Select

@@ -1,6 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Plus } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { BOOT } from '../../../app/boot.ts';
 import { useMembers } from '../../../api/organisation.ts';
 import { type ApiKey, findCalls, useKeys } from '../../../api/own.ts';
 import { Badge } from '../../../ui/badge.tsx';
@@ -12,7 +14,6 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
-import { ConnectAssistant } from './connect-assistant.tsx';
 import { EditKey } from './edit-key.tsx';
 import { NewKey } from './new-key.tsx';
 
@@ -35,10 +36,24 @@ export default function KeysPage(): ReactNode {
         <>
           <Keys changeable={rights === 'full'} onNew={() => setMaking(true)} />
           <NewKey open={making} onClose={() => setMaking(false)} />
-          <ConnectAssistant />
+          <Assistants />
         </>
       )}
     </Frame>
+  );
+}
+
+/** Leads to the page for programs that take no key. Nothing on a gateway where none can sign in. */
+function Assistants(): ReactNode {
+  if (!BOOT.authorization) return null;
+  return (
+    <p className="mt-5 text-soft">
+      Claude, ChatGPT, an editor or another MCP client needs no key:{' '}
+      <Link href="/dashboard/connect" className="font-medium text-ink underline">
+        connect it
+      </Link>
+      .
+    </p>
   );
 }
 
@@ -63,7 +78,7 @@ function Keys({ changeable, onNew }: { readonly changeable: boolean; readonly on
             {key.client !== null && (
               <>
                 {', '}
-                <span className="break-all">{key.client}</span>
+                <span className="wrap-anywhere">{key.client}</span>
               </>
             )}
           </p>

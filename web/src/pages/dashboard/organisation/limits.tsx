@@ -17,8 +17,8 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { formatUsd } from '../../../ui/usd.ts';
 import { useAct } from './act.ts';
-import { BudgetBars, periodName } from './budget-bars.tsx';
-import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
+import { BudgetBars, periodName } from '../../../account/budget-bars.tsx';
+import { budgetDraft, BudgetFields, budgetsBody, hasFault } from '../../../account/budget-fields.tsx';
 
 /** Budgets and rates of the account, and the notifications about them. `role` is the user's role. */
 export function Limits({ role }: { readonly role: Role | null }): ReactNode {

@@ -8,7 +8,7 @@ import { Field, Select } from '../../../ui/field.tsx';
 import { patternsOf, tagsOf, tagsText } from '../keys/key-fields.tsx';
 import { ServiceNames } from '../keys/service-names.tsx';
 import { useAct } from './act.ts';
-import { budgetDraft, BudgetFields, budgetsBody, hasFault } from './budget-fields.tsx';
+import { budgetDraft, BudgetFields, budgetsBody, hasFault } from '../../../account/budget-fields.tsx';
 
 const ROLES: readonly { readonly value: Role; readonly text: string }[] = [
   { value: 'viewer', text: 'Viewer: sees everything' },

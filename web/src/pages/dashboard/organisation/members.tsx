@@ -8,7 +8,7 @@ import { Empty } from '../../../ui/empty.tsx';
 import { formatUsd } from '../../../ui/usd.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
-import { BudgetBars } from './budget-bars.tsx';
+import { BudgetBars } from '../../../account/budget-bars.tsx';
 import { MemberDialog } from './member-dialog.tsx';
 
 /** The members of the account, with the spending of their keys. `role` is the user's role. */

@@ -38,7 +38,16 @@ const COLUMNS: readonly Column<OwnCall>[] = [
     head: 'Outcome',
     from: 'sm',
     cell: ({ outcome, primitive }) => (
-      <Outcome of={{ state: 'settled', outcome, primitive: primitive ?? 'model', waiting: false, is_batch: false }} />
+      <Outcome
+        of={{
+          state: 'settled',
+          outcome,
+          failed: outcome === 'free',
+          primitive: primitive ?? 'model',
+          waiting: false,
+          is_batch: false,
+        }}
+      />
     ),
   },
   { id: 'earned', head: 'Earned', align: 'right', cell: (row) => <Money micro={row.earned_micro_usdc} /> },

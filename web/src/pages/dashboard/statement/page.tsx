@@ -11,19 +11,8 @@ import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { CsvButton } from '../csv-button.tsx';
 import { Frame } from '../frame.tsx';
+import { monthName, months } from '../months.ts';
 
-const MONTHS = 12;
-
-/** The months until now in UTC, the newest first, such as `2026-10`. */
-function months(): readonly string[] {
-  const now = new Date();
-  return Array.from({ length: MONTHS }, (_, ago) =>
-    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - ago)).toISOString().slice(0, 7),
-  );
-}
-
-const MONTH_NAME = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-const nameOf = (month: string) => MONTH_NAME.format(new Date(`${month}-01T00:00:00Z`));
 const zones = (): readonly string[] => [...new Set(['UTC', Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'])];
 
 const read = (month: string, zone: string) =>
@@ -55,7 +44,7 @@ export default function StatementPage(): ReactNode {
   const query = new URLSearchParams({ time_zone: zone, format: 'csv' });
   return (
     <Frame
-      title={`Statement of ${nameOf(month)}`}
+      title={`Statement of ${monthName(month)}`}
       lead="Every movement of your money in a month, with the balance before and after it."
     >
       {(session) => (
@@ -63,7 +52,7 @@ export default function StatementPage(): ReactNode {
           <div className="flex flex-wrap items-end gap-3 print:hidden">
             <Select
               label="Month"
-              options={months().map((value) => ({ value, text: nameOf(value) }))}
+              options={months().map((value) => ({ value, text: monthName(value) }))}
               value={month}
               onChange={({ target }) => setMonth(target.value)}
             />

@@ -1,0 +1,1 @@
+import{n as e}from"./rolldown-runtime-WkwZ5CU-.js";import{_ as t}from"./frame-hvPi8U-1.js";var n=e(t(),1);function r({children:e}){return(0,n.useEffect)(()=>{scrollTo(0,0)},[]),e}export{r as t};

@@ -1,0 +1,1 @@
+function e(){let e=new Date;return Array.from({length:12},(t,n)=>new Date(Date.UTC(e.getUTCFullYear(),e.getUTCMonth()-n)).toISOString().slice(0,7))}var t=new Intl.DateTimeFormat(`en`,{month:`long`,year:`numeric`,timeZone:`UTC`}),n=e=>t.format(new Date(`${e}-01T00:00:00Z`));export{e as n,n as t};

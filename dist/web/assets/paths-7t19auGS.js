@@ -1,0 +1,1 @@
+var e=e=>`/admin?tab=accounts&account=${encodeURIComponent(e)}`,t=e=>`/admin?tab=providers&provider=${encodeURIComponent(e)}`,n=(t,n)=>`${t===``?`/admin?tab=accounts`:e(t)}&call=${encodeURIComponent(n)}`,r=e=>`/admin?tab=services&q=${encodeURIComponent(e)}`;export{r as i,n,t as r,e as t};

@@ -1,0 +1,102 @@
+import { Command } from 'commander';
+import { painter, table, usd } from '../terminal.ts';
+import { accountPath, administer, listAll, withAdminOptions, type AdminFlags } from './admin-client.ts';
+
+interface Movement {
+  readonly id: string;
+  readonly kind: string;
+  readonly amount_micro_usdc: number;
+  readonly reference: string | null;
+  readonly reason: string | null;
+  readonly created_at: string;
+}
+
+/** The most movements of a page of the admin API. */
+const PAGE = 100;
+
+/** `tollgate account movements`: what came into an account and left it, besides calls. */
+export function movementsCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('movements')
+      .summary('credits, debits, refunds, deposits and withdrawals, the newest first')
+      .description('The movements of the money of an account besides its calls, the newest first.')
+      .argument('<account>', 'its name or id')
+      .option('--limit <movements>', 'at most so many', '50'),
+  ).action((name: string, { limit, ...flags }: AdminFlags & { readonly limit: string }) =>
+    administer(flags, {
+      async run(admin) {
+        const movements: Movement[] = [];
+        const most = Number(limit);
+        let next: string | null | undefined;
+        while (movements.length < most && next !== null) {
+          const query = new URLSearchParams({
+            limit: `${Math.min(PAGE, most - movements.length)}`,
+            ...(next !== undefined && { before: next }),
+          });
+          const page = await admin.request('GET', `${accountPath(name)}/movements?${query}`);
+          movements.push(...(page.data as Movement[]));
+          next = (page as typeof page & { readonly next: string | null }).next;
+        }
+        return movements;
+      },
+      show: (movements) =>
+        movements.length === 0
+          ? 'No movements.'
+          : table(
+              ['WHEN', 'KIND', 'USD', 'REFERENCE', 'REASON'],
+              movements.map((each) => [
+                each.created_at.slice(0, 19).replace('T', ' '),
+                each.kind,
+                usd(each.amount_micro_usdc),
+                each.reference ?? '',
+                each.reason ?? '',
+              ]),
+              paint,
+              ['USD'],
+            ),
+    }),
+  );
+}
+
+interface Note {
+  readonly id: string;
+  readonly by: string;
+  readonly text: string;
+  readonly at: string;
+}
+
+interface NotesFlags extends AdminFlags {
+  readonly add?: string;
+  readonly delete?: string;
+}
+
+/** `tollgate account notes`: what operators wrote about an account, which its owner does not see. */
+export function notesCommand(): Command {
+  const paint = painter();
+  return withAdminOptions(
+    new Command('notes')
+      .summary('notes of operators about an account; add or delete one')
+      .description('The notes of operators about an account. Its owner does not see them.')
+      .argument('<account>', 'its name or id')
+      .option('--add <text>', 'add this note first')
+      .option('--delete <id>', 'delete the note with this id first'),
+  ).action((name: string, { add, delete: removed, ...flags }: NotesFlags) =>
+    administer(flags, {
+      async run(admin) {
+        const path = `${accountPath(name)}/notes`;
+        if (add !== undefined) await admin.request('POST', path, { text: add });
+        if (removed !== undefined) await admin.request('DELETE', `${path}/${encodeURIComponent(removed)}`);
+        return listAll<Note>(admin, path);
+      },
+      show: (notes) =>
+        notes.length === 0
+          ? 'No notes.'
+          : table(
+              ['WHEN', 'BY', 'ID', 'NOTE'],
+              notes.map(({ id, by, text, at }) => [at.slice(0, 16).replace('T', ' '), by, id, text]),
+              paint,
+            ),
+    }),
+  );
+}

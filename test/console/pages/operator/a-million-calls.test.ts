@@ -1,0 +1,196 @@
+import { afterEach, expect, inject, test } from 'vitest';
+import { ENGINES } from '../../../support/engines.ts';
+import { freshDatabase } from '../../../support/fresh-database.ts';
+import { type Spine, startSpine, UNHURRIED } from '../../../support/spine.ts';
+import { type CallFacts, DAY_MS } from '../../../../src/billing/analytics/call-facts.ts';
+import { firstHour, rowsText, type SumRow, SumsOfCalls } from '../../../../src/billing/analytics/sums.ts';
+import { loadStatements, type Statement } from '#store';
+
+// The operator's pages read sums, and calls only of one account and in bounded parts. The deep run has a million calls
+// of 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms there.
+
+const isDeep = process.env['TOLLGATE_DEEP'] === '1';
+const CALLS = isDeep ? 1_000_000 : 20_000;
+const ACCOUNTS = 2_000;
+const OFFERS = 300;
+const DAYS = 30;
+const MOST_MS = 300;
+const ROWS = 5_000;
+
+const SQL = loadStatements(
+  new URL('../../../../src/billing/analytics/roll-up.ts', import.meta.url).href,
+  './sql/roll-up.sql',
+  ['addOfferSums', 'addAccountSums', 'addUsageDays', 'addTagDays', 'addListingDays'],
+);
+const statement = (name: string, text: string) => ({ name: `test/million-${name}`, text });
+const LOCKS = statement(
+  'locks',
+  `INSERT INTO locks (id, account, amount, prices, state, charged, fee, drawn, shortfall, created_at, expires_at, resolved_at, lock_detail, detail, usage, provider)
+SELECT r.value ->> 0, r.value ->> 1, 100, '[]', r.value ->> 2, CAST(r.value ->> 3 AS BIGINT), CAST(r.value ->> 4 AS BIGINT), 0, 0, CAST(r.value ->> 5 AS BIGINT), 9000000000000, CAST(r.value ->> 5 AS BIGINT), r.value ->> 6, r.value ->> 7, '{}', r.value ->> 8
+FROM json_each($1) AS r WHERE TRUE`,
+);
+const HELD = statement(
+  'accounts',
+  `INSERT INTO accounts (id, available, locked) SELECT r.value ->> 0, 1000, 0 FROM json_each($1) AS r WHERE TRUE`,
+);
+const TRANSFERS = statement(
+  'transfers',
+  `INSERT INTO transfers (id, from_account, to_account, amount, memo, at)
+SELECT r.value ->> 0, 'treasury:operator', r.value ->> 1, 1, '', CAST(r.value ->> 2 AS BIGINT) FROM json_each($1) AS r WHERE TRUE`,
+);
+
+let dispose = async () => {};
+afterEach(() => dispose());
+
+const CAUSES = ['', '', '', '', '', '', '', 'provider_unavailable', 'client_gone', 'tool_error'];
+const MEASURED = 'tollgate:local:a0';
+
+/** A few accounts and offers make most calls: the busiest account a fiftieth of all. */
+const skewed = (n: number, of: number) => Math.floor((n * n) / of);
+
+function* calls(now: number): Generator<CallFacts> {
+  for (let n = 0; n < CALLS; n++) {
+    const account = `tollgate:local:a${skewed((n * 7919) % ACCOUNTS, ACCOUNTS)}`;
+    const offer = skewed((n * 104_729) % OFFERS, OFFERS);
+    const at = now - Math.floor((n / CALLS) * (DAYS - 1) * DAY_MS);
+    // Failures of the account whose page is read are rare, so a search for them looks at many calls.
+    const isRare = account === MEASURED && Math.floor(n / ACCOUNTS) % 100 !== 7;
+    const cause = isRare ? '' : CAUSES[account === MEASURED ? 8 : n % CAUSES.length]!;
+    yield {
+      day: Math.floor(at / DAY_MS),
+      at,
+      account,
+      isDevelopment: false,
+      key: `k${n % 5}`,
+      tags: [['team', `team-${n % 12}`]],
+      primitive: 'model',
+      service: `vendor/model-${offer}`,
+      provider: cause === '' ? `provider-${offer % 20}` : '',
+      cause,
+      cost: cause === '' ? 5n : 0n,
+      charged: cause === '' ? 7n : 0n,
+      fee: cause === '' ? 1n : 0n,
+      prompt: 10,
+      completion: 5,
+      reasoning: 0,
+      cached: 0,
+      images: 0,
+      seconds: 0,
+      firstByteMs: 10,
+      durationMs: 20,
+    };
+  }
+}
+
+const rowOf = ({ account, service, cause, charged, fee, at, key, provider }: CallFacts, n: number): SumRow => [
+  `gen-${n}`,
+  account,
+  cause === '' ? 'settled' : 'released',
+  `${charged}`,
+  `${fee}`,
+  at,
+  JSON.stringify({ primitive: 'model', service, key, requestId: `req-${n}`, params: 'x'.repeat(300) }),
+  JSON.stringify(cause === '' ? { outcome: 'complete' } : { outcome: 'failed', errorCode: cause }),
+  provider,
+];
+
+/** Writes the calls and the sums that the roll-up makes of them. */
+async function fill(database: Spine['app']['database'], now: number): Promise<void> {
+  const add = async (to: Statement, rows: readonly SumRow[]) => {
+    for (let from = 0; from < rows.length; from += ROWS)
+      await database.batch([{ statement: to, params: [rowsText(rows.slice(from, from + ROWS))] }]);
+  };
+  const accounts = Array.from({ length: ACCOUNTS }, (_, n) => `escrow:tollgate:local:a${n}`);
+  await add(
+    HELD,
+    accounts.map((account) => [account]),
+  );
+  await add(
+    TRANSFERS,
+    Array.from({ length: CALLS / 100 }, (_, n) => [`credit:m${n}`, accounts[n % 50]!, now - n]),
+  );
+  const sums = new SumsOfCalls(firstHour(now));
+  let locks: SumRow[] = [];
+  let n = 0;
+  for (const call of calls(now)) {
+    sums.add(call);
+    locks.push(rowOf(call, n++));
+    if (locks.length === ROWS) {
+      await add(LOCKS, locks);
+      locks = [];
+    }
+  }
+  await add(LOCKS, locks);
+  const { offers, accounts: bySpan, usage, tags, listings } = sums.sums();
+  await add(SQL.addOfferSums, offers);
+  await add(SQL.addAccountSums, bySpan);
+  await add(SQL.addUsageDays, usage);
+  await add(SQL.addTagDays, tags);
+  await add(SQL.addListingDays, listings);
+  // PostgreSQL does so by itself a minute after rows have come.
+  await database.query(statement('analyze', 'ANALYZE'));
+}
+
+const ACCOUNT = `/accounts/${encodeURIComponent(MEASURED)}`;
+const PATHS = [
+  '/overview?range=24h',
+  '/overview?range=7d',
+  '/overview?range=30d',
+  '/services?range=30d',
+  '/providers?limit=100',
+  '/providers/failures',
+  '/accounts?limit=50',
+  ACCOUNT,
+  `${ACCOUNT}/usage?group_by=day&start_date=FROM`,
+  `${ACCOUNT}/usage?group_by=month&start_date=FROM`,
+  `${ACCOUNT}/usage?group_by=model&start_date=FROM`,
+  `${ACCOUNT}/usage?group_by=tag:team&start_date=FROM`,
+  `${ACCOUNT}/calls?limit=25`,
+  `${ACCOUNT}/calls?limit=25&failed=true`,
+  `${ACCOUNT}/calls?limit=25&service=vendor%2Fnone`,
+  `${ACCOUNT}/movements?limit=25`,
+  `${ACCOUNT}/keys?limit=50`,
+  `${ACCOUNT}/notes`,
+  `/calls/gen-0`,
+  '/gateways',
+  '/audit-log?limit=50',
+];
+
+test.each(ENGINES)('the pages of the operator are fast on %s', async (engine) => {
+  const fresh = engine === 'postgres' ? await freshDatabase(inject('postgresUrl')) : null;
+  const spine = await startSpine({ toml: UNHURRIED, ...(fresh === null ? {} : { databaseUrl: fresh.url }) });
+  dispose = async () => {
+    await spine.stop();
+    await fresh?.drop();
+  };
+  const now = Date.now();
+  await fill(spine.app.database, now);
+  const headers = { authorization: `Bearer ${spine.adminKey}`, 'content-type': 'application/json' };
+  await fetch(`${spine.origin}/admin/v1/accounts`, { method: 'POST', headers, body: JSON.stringify({ name: 'a0' }) });
+  const from = new Date(now - DAYS * DAY_MS).toISOString().slice(0, 10);
+
+  const ask = async (path: string) => {
+    const begun = performance.now();
+    const answer = await fetch(`${spine.origin}/admin/v1${path.replace('FROM', from)}`, { headers });
+    expect(answer.status, path).toBe(200);
+    return { body: (await answer.json()) as Answer, ms: performance.now() - begun };
+  };
+  const slow: string[] = [];
+  for (const path of PATHS) {
+    const first = await ask(path);
+    const again = await ask(path);
+    if (isDeep) console.log(`${engine} ${path}: ${first.ms.toFixed(0)} ms, then ${again.ms.toFixed(0)} ms`);
+    if (again.ms > MOST_MS) slow.push(`${path}: ${again.ms.toFixed(0)} ms`);
+    const { totals } = first.body.data as { readonly totals?: Readonly<Record<string, number>> };
+    if (path === '/overview?range=30d') expect(totals!['requests']! + totals!['failed']!).toBe(CALLS);
+    if (path.endsWith('&failed=true'))
+      expect(first.body.data).toSatisfy(
+        (found: readonly { readonly failed: boolean }[]) => found.length === 25 && found.every(({ failed }) => failed),
+      );
+  }
+  if (isDeep) expect(slow).toEqual([]);
+});
+
+interface Answer {
+  readonly data: unknown;
+}

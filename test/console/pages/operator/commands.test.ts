@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makePlace, type Place } from '../../../program/cli/tollgate.ts';
+import { pauses } from '../../../support/pauses.ts';
+import { ask, modelBlock, type Spine, startSpine, UNHURRIED } from '../../../support/spine.ts';
+
+// Each view of the operator's console has its command, which says the same at a terminal.
+
+let spine: Spine;
+let place: Place;
+beforeAll(async () => {
+  const gone = modelBlock({ name: 'gone/chat', provider: 'Gone', url: 'http://127.0.0.1:9/v1' });
+  spine = await startSpine({ toml: `${UNHURRIED}\n[analytics]\nevery_ms = 50\n${gone}` });
+  place = await makePlace();
+  const { key } = await spine.tenant('acme', '5');
+  for (const model of ['test/model', 'gone/chat'])
+    await (
+      await spine.post('/chat/completions', ask('hello', { model }), {
+        authorization: `Bearer ${key}`,
+        'x-tollgate-tags': 'team=search',
+      })
+    ).text();
+  await spine.quiet();
+  const counted = async () => {
+    const answer = await spine.get('/analytics/own', { authorization: `Bearer ${key}` });
+    const { totals } = (await answer.json()) as { readonly totals: Readonly<Record<string, number>> };
+    return totals['requests']! + totals['failed']!;
+  };
+  for (const pause of pauses()) {
+    if ((await counted()) === 2) break;
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+});
+afterAll(async () => {
+  await place.clear();
+  expect(await spine.faults()).toEqual([]);
+  await spine.stop();
+});
+
+const run = async (...args: readonly string[]) => {
+  const { code, output, stdout } = await place.run([...args, '--url', spine.origin], {
+    TOLLGATE_ADMIN_KEY: spine.adminKey,
+  });
+  expect(code, output).toBe(0);
+  return stdout;
+};
+
+test('status shows the volume, the causes of failures and the gateways', async () => {
+  const shown = await run('status');
+  expect(shown).toMatch(/^24h +1 +1 +1 /m);
+  expect(shown).toMatch(/^provider_unavailable +1$/m);
+  expect(shown).toMatch(/^tollgate:local:acme|^acme/m);
+  expect(shown).toMatch(/ ready /);
+});
+
+test('services and provider show say why one is broken, and a service can be tried', async () => {
+  expect(await run('services')).toMatch(/^gone\/chat +Gone +(?:cooling_down|failing) .*refused the connection$/m);
+  const offers = JSON.parse(await run('services', '--json')) as readonly { service: string; provider: string }[];
+  const shown = await run('provider', 'show', offers.find(({ service }) => service === 'gone/chat')!.provider);
+  expect(shown).toMatch(/^Gone \(\w+\), in the configuration\. To be paid: 0/);
+  expect(shown).toMatch(/gone\/chat .*refused the connection/);
+  await run('account', 'create', 'operator');
+  await run('account', 'credit', 'operator', '1');
+  expect(await run('services', 'test', 'test/model')).toMatch(/^✓ ".+" \(\d+ ms, 0\.\d+ USD, gen-\w+\)$/m);
+});
+
+test('the calls of an account can be those that failed, and its spending that of a tag', async () => {
+  const failed = await run('calls', 'acme', '--failed');
+  expect(failed.match(/gen-\w+/g)).toHaveLength(1);
+  expect(failed).toContain('gone/chat');
+  expect((await run('calls', 'acme')).match(/gen-\w+/g)).toHaveLength(2);
+  expect(await run('usage', 'acme', '--group-by', 'month,tag:team')).toMatch(/search +1 +1 /);
+});
+
+test('the movements and notes of an account are those of its page', async () => {
+  await run('account', 'credit', 'acme', '2', '--reference', 'SEPA-117');
+  await run('account', 'debit', 'acme', '1', '--reason', 'credited twice');
+  const movements = await run('account', 'movements', 'acme');
+  expect(movements).toMatch(/credit +2 +SEPA-117/);
+  expect(movements).toMatch(/debit +-1 .*credited twice$/m);
+  expect((await run('account', 'movements', 'acme', '--limit', '1')).match(/debit|credit /g)).toHaveLength(1);
+  expect(await run('account', 'notes', 'acme', '--add', 'asked for a higher rate')).toMatch(/asked for a higher rate/);
+  const [note] = JSON.parse(await run('account', 'notes', 'acme', '--json')) as readonly { id: string }[];
+  expect(await run('account', 'notes', 'acme', '--delete', note!.id)).toMatch(/^No notes\.$/m);
+});

@@ -1,0 +1,165 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Visitor } from '../../../support/browser.ts';
+import { pageHolds } from '../page-holds.ts';
+import { type OperatorWorld, startOperatorWorld } from './operator-world.ts';
+
+// The operator's pages with what a week brings, in a browser: each holds, the keyboard alone is enough, and a slow line
+// shows what is there.
+
+interface Call {
+  readonly id: string;
+}
+
+let world: OperatorWorld;
+let visitor: Visitor;
+let pages: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  world = await startOperatorWorld();
+  const calls = async (query: string) =>
+    (await world.admin('GET', `${ACME}/calls?limit=1&${query}`)) as readonly Call[];
+  const [failed] = await calls('failed=true');
+  const [served] = await calls('failed=false');
+  const offers = (await world.admin('GET', '/services')) as readonly { service: string; provider: string }[];
+  const providerOf = (name: string) => offers.find(({ service }) => service === name)!.provider;
+  await world.admin('POST', `/calls/${served!.id}/refund`, { reason: 'the answer was wrong' });
+  pages = {
+    'home of 30 days': '/admin?range=30d',
+    accounts: '/admin?tab=accounts',
+    'an account': ACME_PAGE,
+    'an account by tag, its failed calls': `${ACME_PAGE}&by=tag&tag=team&state=failed`,
+    'an account in a month': `${ACME_PAGE}&by=key&time=${new Date().toISOString().slice(0, 7)}`,
+    'a refunded call': `${ACME_PAGE}&call=${served!.id}`,
+    'a failed call by its id alone': `/admin?tab=accounts&call=${failed!.id}`,
+    services: '/admin?tab=services',
+    'services that lose money': '/admin?tab=services&only=losing',
+    providers: '/admin?tab=providers',
+    'a provider that is down': `/admin?tab=providers&provider=${providerOf('gone/chat')}`,
+    'a provider that dialled in': `/admin?tab=providers&provider=${providerOf('seller/chat')}`,
+    gateways: '/admin?tab=gateways',
+    changes: '/admin?tab=changes',
+  };
+  visitor = await world.visit('/admin');
+});
+afterAll(async () => {
+  const faults = await world.spine.faults();
+  await world.close();
+  expect(faults).toEqual([]);
+});
+
+const ACME = '/accounts/tollgate%3Alocal%3Aacme';
+const ACME_PAGE = '/admin?tab=accounts&account=tollgate%3Alocal%3Aacme';
+
+test('each page holds', async () => {
+  for (const path of Object.values(pages)) {
+    await visitor.page.goto(path);
+    await pageHolds(visitor);
+  }
+});
+
+test('the dialogs of changes hold', async () => {
+  const { page } = visitor;
+  for (const [path, button] of [
+    [ACME_PAGE, 'Change the limits'],
+    [ACME_PAGE, 'Credit'],
+    [ACME_PAGE, 'Change'],
+    ['/admin?tab=services', 'Test vendor/chat-mini'],
+  ] as const) {
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await page.goto(path);
+    await page.getByRole('button', { name: button, exact: true }).click();
+    await page.getByRole('dialog').waitFor();
+    await pageHolds(visitor);
+  }
+});
+
+test('a page says what is wrong with a service, and what the call had', async () => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto('/admin?tab=services');
+  const gone = page.getByRole('row', { name: /gone\/chat/ });
+  // Down while it rests, and failing once it may be called again.
+  await gone.getByText(/^(?:Down|Failing)$/).waitFor();
+  await gone.getByText('the provider refused the connection').waitFor();
+  // It was called once, and failed: neither healthy nor untried.
+  await page
+    .getByRole('row', { name: /test\/model/ })
+    .getByText('Failing')
+    .waitFor();
+  await page
+    .getByRole('row', { name: /idle\/chat/ })
+    .getByText('Not tried')
+    .waitFor();
+  await gone.getByRole('link', { name: 'its call' }).click();
+  await page.getByText('The call failed').waitFor();
+  await page.getByRole('link', { name: 'tollgate:local:globex' }).click();
+  await page.getByRole('heading', { name: 'globex' }).waitFor();
+});
+
+test('the keyboard alone finds a failed call and opens its refund', async () => {
+  const { page } = visitor;
+  await page.goto('/admin');
+  await visitor.settled();
+  const focused = () =>
+    page.evaluate<string>("document.activeElement.textContent || document.activeElement.ariaLabel || ''");
+  const tabTo = async (text: RegExp) => {
+    for (let n = 0; n < 80; n++) {
+      await page.keyboard.press('Tab');
+      if (text.test(await focused())) return;
+    }
+    throw new Error(`Tab never reached ${String(text)}`);
+  };
+  await tabTo(/^Home$/);
+  await page.keyboard.press('ArrowRight');
+  expect(await focused()).toBe('Accounts');
+  await page.getByRole('link', { name: 'Acme Ltd' }).waitFor();
+  await tabTo(/^Acme Ltd$/);
+  await page.keyboard.press('Enter');
+  await visitor.settled();
+  await page.getByRole('table', { name: 'Calls' }).waitFor();
+  await tabTo(/^Settled$/);
+  await page.keyboard.press('Enter');
+  await visitor.settled();
+  await tabTo(/^vendor\/chat/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Money' }).waitFor();
+  await visitor.settled();
+  expect(new URL(page.url()).searchParams.get('call')).toMatch(/^gen-/);
+});
+
+test('a name or an id in the search leads to its page', async () => {
+  const { page } = visitor;
+  await page.goto('/admin');
+  const search = page.getByRole('search', { name: 'Find an account or a call' }).getByRole('searchbox');
+  await search.fill('acme');
+  await search.press('Enter');
+  await page.getByRole('heading', { name: 'Acme Ltd' }).waitFor();
+  const [call] = (await world.admin('GET', `${ACME}/calls?limit=1`)) as readonly Call[];
+  await search.fill(call!.id);
+  await search.press('Enter');
+  await page.getByRole('link', { name: 'tollgate:local:acme' }).waitFor();
+});
+
+test('on a slow line a page has its frame at once, and then its figures', async () => {
+  const { page } = visitor;
+  const devtools = await page.context().newCDPSession(page);
+  await devtools.send('Network.enable');
+  const line = (latency: number, throughput: number) =>
+    devtools.send('Network.emulateNetworkConditions', {
+      offline: false,
+      latency,
+      downloadThroughput: throughput,
+      uploadThroughput: throughput,
+    });
+  await line(300, 50_000);
+  try {
+    await page.goto('/admin?tab=services', { waitUntil: 'commit' });
+    await page.getByRole('tab', { name: 'Services' }).waitFor();
+    await page.getByRole('status').first().waitFor();
+    await page.getByRole('row', { name: /vendor\/chat-large/ }).waitFor();
+    await page.getByRole('tab', { name: 'Home' }).click();
+    await page.getByRole('heading', { name: 'Money at rest' }).waitFor();
+  } finally {
+    await line(0, -1);
+    await devtools.detach();
+  }
+});

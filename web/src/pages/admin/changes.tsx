@@ -1,0 +1,151 @@
+import { useInfiniteQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { api, type AnswerOf, call } from '../../api/client.ts';
+import { Badge } from '../../ui/badge.tsx';
+import { Button } from '../../ui/button.tsx';
+import { Card } from '../../ui/card.tsx';
+import { Empty } from '../../ui/empty.tsx';
+import { QueryView } from '../../ui/query-view.tsx';
+import { Table, type Column } from '../../ui/table.tsx';
+import { Time } from '../../ui/time.tsx';
+
+type Change = AnswerOf<'listAdminActs'>['data'][number];
+
+const PAGE = 50;
+const FIRST_PAGE: { readonly cursor?: string } = {};
+
+/** Common changes in words, by method and path. Others are shown as they were requested. */
+const WORDS: readonly (readonly [RegExp, string])[] = [
+  [/^POST session$/, 'Sign in'],
+  [/^DELETE session$/, 'Sign out'],
+  [/^POST accounts$/, 'Create an account'],
+  [/^POST accounts\/([^/]+)\/credit$/, 'Credit'],
+  [/^POST accounts\/([^/]+)\/debit$/, 'Debit'],
+  [/^POST accounts\/([^/]+)\/freeze$/, 'Freeze'],
+  [/^POST accounts\/([^/]+)\/unfreeze$/, 'Unfreeze'],
+  [/^POST accounts\/([^/]+)\/close$/, 'Close'],
+  [/^POST accounts\/([^/]+)\/reopen$/, 'Reopen'],
+  [/^POST accounts\/([^/]+)\/notes$/, 'Write a note on'],
+  [/^PATCH accounts\/([^/]+)$/, 'Rename'],
+  [/^PATCH accounts\/([^/]+)\/limits$/, 'Change the limits of'],
+  [/^POST accounts\/([^/]+)\/keys$/, 'Make a key for'],
+  [/^PATCH accounts\/([^/]+)\/keys\//, 'Change a key of'],
+  [/^DELETE accounts\/([^/]+)\/keys\//, 'Revoke a key of'],
+  [/^POST calls\/([^/]+)\/refund$/, 'Refund the call'],
+  [/^POST calls\/([^/]+)\/end$/, 'End the call'],
+  [/^POST providers\/([^/]+)\/ban$/, 'Ban'],
+  [/^DELETE providers\/([^/]+)\/ban$/, 'Unban'],
+  [/^POST providers\/([^/]+)\/payouts$/, 'Book a payout to'],
+  [/^POST admin-keys$/, 'Make an admin key'],
+  [/^DELETE admin-keys\/([^/]+)$/, 'Revoke the admin key'],
+  [/^POST services\/test$/, 'Make a test call'],
+  [/^POST reload$/, 'Reload the configuration'],
+  [/^POST analytics\/rebuild$/, 'Make the figures anew'],
+];
+
+const unescaped = (text: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+};
+
+/** A change in words, and its subject. */
+function Words({ of: { method, path } }: { readonly of: Change }): ReactNode {
+  const request = `${method} ${path.replace(/^\/admin\/v1\//, '').replace(/\?.*$/, '')}`;
+  for (const [form, words] of WORDS) {
+    const found = form.exec(request);
+    if (found === null) continue;
+    return (
+      <>
+        <span className="font-medium">{words}</span>{' '}
+        {found[1] !== undefined && <span className="break-all">{unescaped(found[1])}</span>}
+      </>
+    );
+  }
+  return <span className="font-mono text-sm break-all">{unescaped(request)}</span>;
+}
+
+const COLUMNS: readonly Column<Change>[] = [
+  {
+    id: 'change',
+    head: 'Change',
+    cell: (row) => (
+      <>
+        <Words of={row} />
+        {row.body !== null && row.body !== '' && row.body !== '{}' && (
+          <code className="mt-0.5 block text-xs break-all text-soft">{row.body}</code>
+        )}
+      </>
+    ),
+  },
+  {
+    id: 'actor',
+    head: 'By',
+    from: 'sm',
+    cell: ({ actor, label, address }) => (
+      <>
+        <span className="break-all">{label ?? (actor === 'root' ? 'the admin key' : actor)}</span>
+        <span className="block text-xs text-soft">{address}</span>
+      </>
+    ),
+  },
+  {
+    id: 'status',
+    head: 'Result',
+    cell: ({ status }) =>
+      status === null ? (
+        <Badge tone="warn">unknown</Badge>
+      ) : (
+        <Badge tone={status < 400 ? 'plain' : 'bad'}>{status < 400 ? 'done' : `refused, ${status}`}</Badge>
+      ),
+  },
+  { id: 'at', head: 'When', align: 'right', cell: ({ at }) => (at === null ? '–' : <Time at={at} />) },
+];
+
+/** The log of changes by administrators. */
+export default function Changes(): ReactNode {
+  const changes = useInfiniteQuery({
+    queryKey: ['admin', 'changes'],
+    queryFn: ({ pageParam }) =>
+      call(api.GET('/admin/v1/audit-log', { params: { query: { limit: PAGE, ...pageParam } } })),
+    initialPageParam: FIRST_PAGE,
+    getNextPageParam: ({ next_cursor }) => (next_cursor === null ? null : { cursor: next_cursor }),
+  });
+  return (
+    <Card
+      title="Changes by administrators"
+      flush
+      action={
+        <Button size="small" busy={changes.isRefetching} onClick={() => void changes.refetch()}>
+          Read again
+        </Button>
+      }
+    >
+      <QueryView query={changes}>
+        {({ pages }) => (
+          <Table
+            caption="Changes by administrators"
+            columns={COLUMNS}
+            rows={pages.flatMap((page) => page.data)}
+            rowKey={({ id }) => id}
+            empty={
+              <Empty
+                title="No change yet"
+                text="Every change by an admin key or a command is here, refused ones too."
+              />
+            }
+          />
+        )}
+      </QueryView>
+      {changes.hasNextPage && (
+        <div className="flex justify-center border-t border-line py-3">
+          <Button busy={changes.isFetchingNextPage} onClick={() => void changes.fetchNextPage()}>
+            Older changes
+          </Button>
+        </div>
+      )}
+    </Card>
+  );
+}
