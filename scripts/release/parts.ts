@@ -22,6 +22,19 @@ export function partsOf(all: Parts, name: string, packages: readonly string[]): 
   };
 }
 
+/** A part that is no package of npm's lock file. */
+export interface OtherPart {
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+}
+
+/** The list with further parts, such as Node and what an image has of a system. */
+export const withOthers = (parts: Parts, others: readonly OtherPart[]): Parts => ({
+  ...parts,
+  components: [...parts.components, ...others.map((one) => ({ type: 'application', 'bom-ref': one.purl, ...one }))],
+});
+
 /** The list with the same bytes in every build: npm writes the time and a random number into it. */
 export function withoutChance({ serialNumber: _number, ...parts }: Parts): Parts {
   const { timestamp: _time, ...metadata } = parts.metadata;

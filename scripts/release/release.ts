@@ -1,34 +1,43 @@
 // `npm run release`: makes the packages with their component lists (SBOM) and checksums in dist/release, from a clean
 // working tree.
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Bundle, GATEWAY } from './bundle.ts';
+import { stageWithNode, writeExecutable } from './executables.ts';
+import { type SystemPackage, writeImage } from './image.ts';
 import { packageManifest, readManifest } from './manifest.ts';
-import { type Parts, partsOf, withoutChance } from './parts.ts';
+import { isPlatform, nodeFor, type Platform, type PlatformNode, PLATFORMS, requireTestedNode } from './nodes.ts';
+import { type Parts, partsOf, withoutChance, withOthers } from './parts.ts';
+import { provenanceOf, systemUrl } from './provenance.ts';
 import { PROVIDER_NAME, stageProvider } from './provider-package.ts';
 import { installedIn, pruneFiles, pruneModules, versioned, versionsOf } from './prune-modules.ts';
 import { reachedFiles } from './reached-files.ts';
 import { COMMIT_FILE } from '../../src/foundation/version.ts';
+import { sha256Of } from './tar.ts';
 import { stageSources } from './stage-sources.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '..', '..');
 
 const { values } = parseArgs({
+  allowNegative: true,
   options: {
     out: { type: 'string' },
     dirty: { type: 'boolean', default: false },
+    platforms: { type: 'string' },
+    image: { type: 'boolean', default: true },
     key: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   },
 });
 if (values.help) {
   console.log(
-    'npm run release -- [--out FOLDER] [--key FILE] [--dirty]\n\n' +
+    'npm run release -- [--out FOLDER] [--key FILE] [--platforms LIST] [--no-image] [--dirty]\n\n' +
       '  --out FOLDER where the files go, an empty folder or a new one; else dist/release, which is made anew\n' +
       '  --key FILE   signs the checksums with this SSH key (ssh-keygen -Y sign)\n' +
+      `  --platforms LIST the platforms of the executables; else all: ${PLATFORMS.join(',')}. Empty for none\n` +
+      '  --no-image   builds no image: it is made of packages of Debian, by apt-get and dpkg-deb\n' +
       '  --dirty      builds although the checkout has changes that are not committed',
   );
   process.exit(0);
@@ -37,7 +46,10 @@ if (values.help) {
 const OUT = values.out === undefined ? join(CHECKOUT, 'dist', 'release') : resolve(values.out);
 const STAGE = join(OUT, 'stage');
 const PROVIDER_STAGE = join(OUT, 'stage-provide');
+const NODES = join(OUT, 'nodes');
 const manifest = readManifest(CHECKOUT);
+const platforms = readPlatforms();
+if (platforms.length > 0 || values.image) requireTestedNode();
 if (!values.dirty) requireCleanTree();
 if (values.out === undefined) rmSync(OUT, { recursive: true, force: true });
 else requireEmpty(OUT);
@@ -59,8 +71,14 @@ step('reached', () => `${(pruneFiles(join(STAGE, 'node_modules'), reached) / 1e6
 step('loads', loadAll);
 step('tarball', () => pack(STAGE, manifest.name));
 step("provider's", () => pack(PROVIDER_STAGE, PROVIDER_NAME));
+const nodes: PlatformNode[] = [];
+for (const platform of platforms) step(platform, () => writePrograms(platform));
+let system: readonly SystemPackage[] = [];
+if (values.image) step('image', writeOwnImage);
 step('lists of parts', writeParts);
+step('provenance', writeProvenance);
 step('checksums', writeChecksums);
+rmSync(NODES, { recursive: true, force: true });
 console.log(`\n${OUT}`);
 for (const name of released()) console.log(`  ${name}`);
 
@@ -86,6 +104,68 @@ function requireCleanTree(): void {
   if (changed === '') return;
   console.error(`The checkout has changes that are not committed:\n${changed}\nCommit them, or give --dirty.`);
   process.exit(1);
+}
+
+function readPlatforms(): readonly Platform[] {
+  if (values.platforms === undefined) return PLATFORMS;
+  const names = values.platforms.split(',').filter((name) => name !== '');
+  const wrong = names.find((name) => !isPlatform(name));
+  if (wrong === undefined) return names.filter(isPlatform);
+  console.error(`There is no platform ${wrong}: one of ${PLATFORMS.join(', ')}`);
+  return process.exit(1);
+}
+
+/** The executables of both packages for a platform. */
+function writePrograms(platform: Platform): string {
+  const node = nodeFor(platform, { checkout: CHECKOUT, work: mkdirs(NODES) });
+  nodes.push(node);
+  const names = [manifest.name, PROVIDER_NAME].map((command) => {
+    const { version } = manifest;
+    const name = `${command}-${version}-${platform}`;
+    const tarball = join(OUT, `${command}-${version}.tgz`);
+    writeExecutable({ tarball, command, version, node }, { stage: join(NODES, name), out: join(OUT, name) });
+    return name;
+  });
+  return names.join(', ');
+}
+
+function writeOwnImage(): string {
+  const { version, name: command } = manifest;
+  const platform = `${process.platform}-${process.arch}`;
+  if (!isPlatform(platform)) throw new Error(`There is no image for ${platform}: give --no-image`);
+  const node = nodeFor(platform, { checkout: CHECKOUT, work: mkdirs(NODES) });
+  if (!nodes.includes(node)) nodes.push(node);
+  const program = join(NODES, 'image-program');
+  stageWithNode({ tarball: join(OUT, `${command}-${version}.tgz`), command, version, node }, program);
+  const name = `${command}-${version}-oci-${process.arch}.tar`;
+  system = writeImage({
+    program,
+    version,
+    commit: commitOf(),
+    work: mkdirs(join(NODES, 'image')),
+    out: join(OUT, name),
+  });
+  return name;
+}
+
+function mkdirs(folder: string): string {
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function writeProvenance(): string {
+  const name = `${manifest.name}-${manifest.version}.intoto.json`;
+  const files = released().map((file) => [file, sha256Of(join(OUT, file))] as const);
+  const lock = sha256Of(join(CHECKOUT, 'package-lock.json'));
+  const built = { version: manifest.version, commit: commitOf(), files, lock, nodes, system };
+  writeFileSync(join(OUT, name), `${JSON.stringify(provenanceOf(built), null, 2)}\n`);
+  return name;
+}
+
+/** The commit that the files are built from. null where there is no git. */
+function commitOf(): string | null {
+  const file = join(STAGE, COMMIT_FILE);
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : null;
 }
 
 /** Both packages name the commit. Where there is no git, as while an image is built, they name the version alone. */
@@ -150,8 +230,21 @@ function writeParts(): string {
   const told = run('npm', ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'], CHECKOUT);
   const all = JSON.parse(told) as Parts;
   const write = (name: string, packages: readonly string[]) => {
-    const parts = withoutChance(partsOf(all, name, packages));
-    writeFileSync(join(OUT, `${name}-${manifest.version}.cdx.json`), `${JSON.stringify(parts, null, 2)}\n`);
+    const parts = partsOf(all, name, packages);
+    writeList(`${name}-${manifest.version}.cdx.json`, parts);
+    // Of the executables, and of the image. Node has the same version in all of them.
+    const [node] = nodes;
+    const others =
+      node === undefined ? [] : [{ name: 'node', version: node.version, purl: `pkg:npm/${node.name}@${node.version}` }];
+    if (platforms.length > 0) writeList(`${name}-${manifest.version}-executable.cdx.json`, withOthers(parts, others));
+    if (values.image && name === manifest.name)
+      writeList(
+        `${name}-${manifest.version}-oci.cdx.json`,
+        withOthers(parts, [
+          ...others,
+          ...system.map((one) => ({ name: one.name, version: one.version, purl: systemUrl(one) })),
+        ]),
+      );
     return parts.components.length;
   };
   const inBundle = ({ bundled }: Bundle) => bundled.map((folder) => versioned(join(CHECKOUT, folder)));
@@ -160,16 +253,16 @@ function writeParts(): string {
   return `${ofGateway} packages of the gateway, ${ofProvider} of the provider's proxy`;
 }
 
+function writeList(name: string, parts: Parts): void {
+  writeFileSync(join(OUT, name), `${JSON.stringify(withoutChance(parts), null, 2)}\n`);
+}
+
 function writeChecksums(): string {
-  const lines = released().map((name) => `${sha256(join(OUT, name))}  ${name}\n`);
+  const lines = released().map((name) => `${sha256Of(join(OUT, name))}  ${name}\n`);
   writeFileSync(join(OUT, 'SHA256SUMS'), lines.join(''));
   if (values.key === undefined) return 'SHA256SUMS, not signed: give --key to sign it';
   run('ssh-keygen', ['-Y', 'sign', '-f', resolve(values.key), '-n', 'tollgate-release', join(OUT, 'SHA256SUMS')], OUT);
   return 'SHA256SUMS and its signature SHA256SUMS.sig';
-}
-
-function sha256(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex');
 }
 
 function run(program: string, args: readonly string[], cwd: string): string {

@@ -3,8 +3,13 @@ import type { JournalKind } from './ledger/ledger-changes.ts';
 import { readArchivedPlace } from './archive/archived-place.ts';
 import { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';
 
-/* The locks that a part of the journal resolves, for programs in the thread of the database, which must not load the
-   whole module. */
+export { consumerOf } from './ledger/ledger.ts';
+export { type CostLine, costLines } from './prices/price.ts';
+export { ratesFromText } from './prices/price-book.ts';
+export { usageFromText } from './prices/price-text.ts';
+
+/* The locks that a part of the journal resolves, and the texts of their records, for programs in the thread of the
+   database, which must not load the whole module. */
 
 /** A position in a chain of the journal: after group `n`. */
 export interface JournalPlace {

@@ -317,20 +317,22 @@ function offerOf(catalog: Catalog, id: string): Offer | null {
   }
 }
 
-/** The error of a call of a tool that its server would have to list by this name, and does not. See Access.onlyListed. */
+/**
+ * The error of a call of a tool that its server would have to list by this name, and does not. See Access.onlyListed.
+ */
 function unlistedFor(access: Access | null, catalogue: ToolCatalogue, offer: Offer, tool: string): GatewayError | null {
   if (access === null || !access.onlyListed(offer.service, tool)) return null;
   const listing = catalogue.listingOf(offer);
   if (listing?.tools.has(tool)) return null;
-  const named = `the tool ${printable(tool)} of ${offer.service}`;
+  const toolName = `the tool ${printable(tool)} of ${offer.service}`;
   if (listing === null)
     return new GatewayError(
       'service_unavailable',
-      `The list of tools of ${offer.service} is not known at the moment, and this API key may use only some of them: retry shortly, or name ${named} in the key's allowed_services`,
+      `The list of tools of ${offer.service} is not known at the moment, and this API key may use only some of them: retry shortly, or name ${toolName} in the key's allowed_services`,
     );
   return new GatewayError(
     'permission_denied',
-    `This API key may not use ${named}: it is limited to some tools, and the server does not list this one. Name it in the key's allowed_services`,
+    `This API key may not use ${toolName}: it is limited to some tools, and the server does not list this one. Name it in the key's allowed_services`,
     { param: 'params.name' },
   );
 }

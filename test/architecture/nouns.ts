@@ -16,6 +16,7 @@ export const NAMED_ELSEWHERE: Readonly<Record<string, readonly string[]>> = {
   'members of messages between gateways, of the API and of its clients': [
     'src/console/pages/account/end-call-route.ts by',
     'src/gateway/network/end-call.ts by',
+    'src/program/cli/admin/account-records.ts by',
     'src/program/cli/terminal.ts said',
     'src/providers/proxy/probe/router.ts said',
   ],

@@ -4,7 +4,7 @@ import { CancelSource } from '#billing';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine } from '../support/engines.ts';
 
-/* A route may read a reply on after its client has left, to keep it or to learn of a task. The bound holds there, too. */
+/* A route may read a reply on after its client has left, to keep it or to learn of a task. The bound holds there too. */
 
 const PIECE = 100;
 const DRAIN_BYTES = 1_000;

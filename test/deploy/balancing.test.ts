@@ -67,3 +67,31 @@ describe.each(Object.entries(PROXIES))('behind %s', (_name, start) => {
     });
   });
 });
+
+it(
+  'nginx refuses what is too large in the form of the gateway, and Caddy leaves it to the gateway',
+  async () => {
+    const server = await startNamed('first');
+    const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const statusAt = async (start: (typeof PROXIES)[keyof typeof PROXIES]) => {
+      const { port, keeper } = await start([address, address.replace('127.0.0.1', 'localhost')]);
+      try {
+        const answer = await fetch(`http://127.0.0.1:${port}/api/v1/chat/completions`, {
+          method: 'POST',
+          body: Buffer.alloc(33 * 1024 * 1024, 'a'),
+        });
+        return [answer.status, answer.headers.get('content-type'), await answer.text()];
+      } finally {
+        await keeper.close();
+      }
+    };
+    expect(await statusAt(PROXIES.nginx)).toEqual([
+      413,
+      'application/json',
+      '{"error":{"message":"The request is larger than 32 MB","type":"payload_too_large","code":413}}',
+    ]);
+    expect(await statusAt(PROXIES.Caddy)).toEqual([200, expect.anything(), 'first']);
+    server.close();
+  },
+  INSTALL_MS,
+);

@@ -1,7 +1,21 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
+import { environmentOfMachine } from '../support/named-programs.ts';
+import { unpackedAt, unpackedEnvironment, unpackPackage } from '../support/debian-packages.ts';
 
 const FOLDER = resolve(import.meta.dirname, '../../deploy/container');
 const OPTIONS = readFileSync(resolve(FOLDER, '../../docs/reference/configuration.md'), 'utf8');
@@ -15,6 +29,46 @@ interface Service {
 const { services } = parse(readFileSync(join(FOLDER, 'compose.yaml'), 'utf8'), { merge: true }) as {
   services: Readonly<Record<string, Service>>;
 };
+
+it('is a file that compose reads, with the secrets that the script makes once', () => {
+  const copy = mkdtempSync(join(tmpdir(), 'tollgate-compose-'));
+  onTestFinished(() => rmSync(copy, { recursive: true }));
+  cpSync(FOLDER, copy, { recursive: true });
+  const file = join(copy, 'compose.yaml');
+  // Debian's compose is older than this member.
+  writeFileSync(file, readFileSync(file, 'utf8').replace(/^name: tollgate\n/m, ''));
+  const makeSecrets = (env: NodeJS.ProcessEnv = environmentOfMachine()) =>
+    execFileSync('/bin/sh', [join(copy, 'secrets.sh')], { env, encoding: 'utf8', stdio: 'pipe' });
+  // Without od, for example, all of them would be empty.
+  const programs = join(copy, 'programs');
+  mkdirSync(programs);
+  for (const name of ['dirname', 'head', 'mkdir', 'tr']) symlinkSync(join('/usr/bin', name), join(programs, name));
+  expect(() => makeSecrets({ PATH: programs })).toThrow('no random numbers');
+  expect(makeSecrets()).toContain('Made secrets/');
+  expect(() => makeSecrets()).toThrow('nothing was changed');
+  // Prometheus runs as another user: what it may read is the key of the figures, and not the admin key.
+  const modeOf = (name: string) => (statSync(join(copy, 'secrets', name)).mode & 0o777).toString(8);
+  expect(['gateway.env', 'postgres.env', 'metrics-key'].map(modeOf)).toEqual(['600', '600', '444']);
+  const name = 'docker-compose';
+  if (!existsSync(unpackedAt(name))) unpackPackage(name, name);
+  const env = {
+    ...unpackedEnvironment(name),
+    PYTHONPATH: join(unpackedAt(name), 'usr/lib/python3/dist-packages'),
+    GATE_DOMAIN: 'gateway.example',
+  };
+  const compose = join(unpackedAt(name), 'usr/bin', name);
+  const text = execFileSync('/usr/bin/python3', [compose, '-f', file, 'config'], {
+    env,
+    encoding: 'utf8',
+    stdio: 'pipe',
+  });
+  const read = parse(text) as { readonly services: Readonly<Record<string, Service>> };
+  expect(Object.keys(read.services).toSorted()).toEqual(Object.keys(services).toSorted());
+  expect(read.services['gateway-1']!.environment).toMatchObject({
+    TOLLGATE_IDENTITY_SEED: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    TOLLGATE_PUBLIC_URL: 'https://gateway.example',
+  });
+}, 200_000);
 
 it('mounts files that exist', () => {
   const mounted = Object.values(services)

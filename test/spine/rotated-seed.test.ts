@@ -156,7 +156,7 @@ it('three gateways of one database get it one by one, and none of them refuses w
   const wallet = solanaWallet();
   const dirs = [newDataDirectory(), newDataDirectory(), newDataDirectory()] as const;
   const running: (Spine | undefined)[] = [];
-  onTestFinished(async () => void (await Promise.all(running.map((spine) => spine?.stop()))));
+  onTestFinished(async () => void (await Promise.all(running.map(async (spine) => spine?.stop()))));
   const set = async (at: number, seed: string, second?: string) => {
     await running[at]?.stop();
     const env = { TOLLGATE_IDENTITY_SEED: seed, TOLLGATE_SECOND_IDENTITY_SEED: second };

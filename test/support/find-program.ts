@@ -42,6 +42,13 @@ const PROGRAMS = {
     unpacked: 'usr/bin/promtool',
     version: '--version',
   },
+  'systemd-analyze': {
+    from: 'systemd',
+    folder: 'systemd',
+    chosenBy: 'TOLLGATE_TEST_SYSTEMD_ANALYZE_BIN',
+    unpacked: 'usr/bin/systemd-analyze',
+    version: '--version',
+  },
   // It is in the same package, so in the same folder.
   prometheus: {
     from: 'prometheus',

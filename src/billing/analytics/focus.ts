@@ -1,9 +1,7 @@
 import { loadStatements, type Query, type Row } from '#store';
-import { consumerOf, escrowOf } from '../ledger/ledger.ts';
-import { isPerMillion, type Meter } from '../prices/meters.ts';
-import { type CostLine, costLines, offerId, type Rates } from '../prices/price.ts';
-import { ratesFromText } from '../prices/price-book.ts';
-import { usageFromText } from '../prices/price-text.ts';
+import { escrowOf, offerId } from '#billing';
+import { isPerMillion, type Meter, type Rates } from '#billing/amounts';
+import { consumerOf, type CostLine, costLines, ratesFromText, usageFromText } from '#billing/resolved';
 import { resolvedCalls, type TimeRange } from './account-calls.ts';
 import { fieldsOf, nameOf, textOf } from './call-facts.ts';
 import { tagsOf } from './statement.ts';
@@ -159,10 +157,10 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
  */
 function partsOf(charged: bigint, lines: readonly CostLine[]): readonly bigint[] {
   const whole = lines.reduce((sum, { units, rate }) => sum + units * rate, 0n);
-  let left = charged;
+  let rest = charged;
   return lines.map(({ units, rate }, index) => {
-    const part = index === lines.length - 1 ? left : (charged * units * rate) / whole;
-    left -= part;
+    const part = index === lines.length - 1 ? rest : (charged * units * rate) / whole;
+    rest -= part;
     return part;
   });
 }
@@ -229,7 +227,9 @@ const secondOf = (at: number): string => `${new Date(at).toISOString().slice(0, 
 function decimal(value: bigint, places: number): string {
   const digits = (value < 0n ? -value : value).toString().padStart(places + 1, '0');
   const whole = digits.slice(0, digits.length - places);
-  const fraction = digits.slice(digits.length - places).replace(/0+$/, '');
+  let end = digits.length;
+  while (end > whole.length && digits[end - 1] === '0') end -= 1;
+  const fraction = digits.slice(whole.length, end);
   return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 

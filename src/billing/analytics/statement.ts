@@ -1,5 +1,5 @@
 import { loadStatements, type Query, type Row } from '#store';
-import { escrowOf } from '../ledger/ledger.ts';
+import { escrowOf } from '#billing';
 import { resolvedCalls, type TimeRange } from './account-calls.ts';
 import { fieldsOf, nameOf, textOf } from './call-facts.ts';
 import type { TimeZone } from './time-zone.ts';
@@ -36,7 +36,7 @@ interface TransferMovement extends Movement {
 export interface AccountStatement {
   readonly opening: bigint;
   readonly closing: bigint;
-  /** What the calls were charged, as a positive amount, and their number. */
+  /** The charges of the calls, as a positive amount, and their number. */
   readonly charged: bigint;
   readonly calls: number;
   /** In the order of their times. */

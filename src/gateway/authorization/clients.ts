@@ -46,8 +46,8 @@ export function readClientMetadata(
 }
 
 /**
- * Schemes that no program on the person's machine has of its own: they lead to other hosts, to a page that a website has
- * registered for them (`web+`), or into the browser. The page would call their host "a program on this computer". The
+ * Schemes that no program on the person's machine has of its own: they lead to other hosts, to a page that a website
+ * has registered for them (`web+`), or into the browser. The page would call their host "a program on this computer". The
  * library refuses those that run scripts, and names them.
  */
 const FOREIGN_SCHEMES =

@@ -123,7 +123,7 @@ export async function askYesNo(question: string, waitMs = ANSWER_MS): Promise<bo
 
 /** Micro-USD from an answer as USD, without trailing zeros. */
 export function usd(micro: number): string {
-  return (micro / 1e6).toFixed(6).replace(/\.?0+$/, '');
+  return String(Number((micro / 1e6).toFixed(6)));
 }
 
 /** Whether a text is an amount in USD, with at most 6 decimal places. */

@@ -75,10 +75,10 @@ export const mayAsk = ({ key, run }: Pick<Caller, 'key' | 'run'>): boolean =>
 export function withContent(caller: Caller, contentName: string, whole: string | Uint8Array, waitMs = 0): Caller {
   const digest = createHash('sha256').update(`${contentName}\n`).update(whole).digest('hex');
   const text = typeof whole === 'string' ? whole : Buffer.from(whole.subarray(0, PREVIEW_CHARS * 4)).toString();
-  const shown = text.slice(0, PREVIEW_CHARS);
-  const rest = Buffer.byteLength(whole) - Buffer.byteLength(shown);
+  const opening = text.slice(0, PREVIEW_CHARS);
+  const rest = Buffer.byteLength(whole) - Buffer.byteLength(opening);
   const preview =
-    visible(shown) + (text.length > PREVIEW_CHARS ? `\n… and ${rest} more bytes, which are not shown` : '');
+    visible(opening) + (text.length > PREVIEW_CHARS ? `\n… and ${rest} more bytes, which are not shown` : '');
   return { ...caller, content: { digest, preview, waitMs } };
 }
 

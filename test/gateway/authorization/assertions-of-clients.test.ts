@@ -6,7 +6,7 @@ import { startDocumentServer, type DocumentServer } from './support/document-ser
 import { createPerson, type Person } from './support/person.ts';
 import { RAW_CALLBACK, registerRaw } from './support/raw-client.ts';
 
-/* Clients that prove themselves by a key of their document (private_key_jwt), and what a thief makes of their proofs. */
+/* Clients that prove themselves by a key of their document (private_key_jwt), and thieves of their proofs. */
 
 let documents: DocumentServer;
 let spine: Spine;

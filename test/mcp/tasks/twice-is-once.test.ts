@@ -15,6 +15,9 @@ test('a key repeats the task that it began, while that goes on and afterwards, a
   const again = await callDeclared(spine, 'slow', {}, { ...keyed, id: 'other' });
   expect(again.headers.get('idempotent-replayed')).toBe('true');
   expect(again.message).toMatchObject({ id: 'other', result: first.created });
+  // A key that counts as free is forgotten where newer answers need its room, and a repeat would run again.
+  const keys = await spine.app.database.query({ name: 'test/keys', text: 'SELECT charged FROM idempotency' });
+  expect(keys).toEqual([{ charged: 1n }]);
   expect(server.ids).toHaveLength(1);
   expect((await spine.balance()).locked).toBe(1_000n);
   server.says(server.ids[0]!, DONE);

@@ -46,7 +46,7 @@ const TIME_DIGITS = 12;
 const ORDER_DIGITS = 4;
 /** Sorts after every id, because ids are hex. */
 const AFTER_ALL = 'g';
-/** The path at which accounts are created, and below it renamed. */
+/** Accounts are created here, and renamed below it. */
 const ACCOUNTS = '/admin/v1/accounts';
 /** Before the names of accounts that have no wallet. */
 const LOCAL = 'tollgate:local:';

@@ -94,7 +94,7 @@ export function notesCommand(): Command {
           ? 'No notes.'
           : table(
               ['WHEN', 'BY', 'ID', 'NOTE'],
-              notes.map(({ id, by, text, at }) => [at.slice(0, 16).replace('T', ' '), by, id, text]),
+              notes.map((note) => [note.at.slice(0, 16).replace('T', ' '), note.by, note.id, note.text]),
               paint,
             ),
     }),

@@ -127,20 +127,20 @@ function showCommand(paint: Paint): Command {
   ).action((name: string, { range, ...flags }: AdminFlags & { readonly range: string }) =>
     administer(flags, {
       run: async (admin) => (await admin.request('GET', `${providerPath(name)}?range=${range}`)).data as ShownProvider,
-      show(shown) {
+      show(provider) {
         const state =
-          shown.banned !== null
-            ? `banned: ${shown.banned.reason}`
-            : shown.own
+          provider.banned !== null
+            ? `banned: ${provider.banned.reason}`
+            : provider.own
               ? 'in the configuration'
-              : shown.connected === true
+              : provider.connected === true
                 ? 'connected'
                 : 'away';
         const parts = [
-          `${shown.name ?? shown.provider} (${shown.provider}), ${state}. To be paid: ${shown.earnings_usd} USD`,
+          `${provider.name ?? provider.provider} (${provider.provider}), ${state}. To be paid: ${provider.earnings_usd} USD`,
         ];
-        if (shown.offers.length > 0) parts.push(offerTable(shown.offers, paint));
-        if (shown.failures.length > 0) parts.push(failureTable(shown.failures, paint));
+        if (provider.offers.length > 0) parts.push(offerTable(provider.offers, paint));
+        if (provider.failures.length > 0) parts.push(failureTable(provider.failures, paint));
         return parts.join('\n\n');
       },
     }),

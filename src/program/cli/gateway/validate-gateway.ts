@@ -145,7 +145,7 @@ async function portLines(config: Config, workers: number, paint: Paint): Promise
   return faults.map((fault) => `${paint('yellow', '!')} ${fault.replaceAll('\n', '\n  ')}`);
 }
 
-/** Lines about a gateway of another file that runs on the data directory: this one could not start beside it. */
+/** Lines about a gateway that runs on the same data directory with another file: this one could not start beside it. */
 function otherGatewayLines({ dataDir, port }: Config, file: string | null, paint: Paint): readonly string[] {
   const { gateway } = findGateway(dataDir);
   if (gateway === null || gateway.config === (file === null ? null : realPath(file))) return [];

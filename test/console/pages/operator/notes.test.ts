@@ -32,7 +32,7 @@ test('a note has its author and is seen by operators alone', async () => {
   expect(status).toBe(201);
   await admin('POST', `${ACME}/notes`, { text: 'raised' });
   const notes = (await admin('GET', `${ACME}/notes`)).data as readonly { id: string; by: string; text: string }[];
-  expect(notes.map(({ by, text }) => [by, text]).toSorted()).toEqual([
+  expect(notes.map(({ by, text }) => [by, text]).toSorted(([, a], [, b]) => a!.localeCompare(b!))).toEqual([
     ['root', 'raised'],
     ['support', 'asked for a higher rate'],
   ]);
@@ -54,5 +54,5 @@ test('calls can be listed by whether they failed, whatever their state is', asyn
     );
   expect(await failedOf('?failed=true')).toEqual([true]);
   expect(await failedOf('?failed=false')).toEqual([false]);
-  expect((await failedOf('')).toSorted()).toEqual([false, true]);
+  expect(new Set(await failedOf(''))).toEqual(new Set([false, true]));
 });

@@ -175,7 +175,7 @@ test(
         await until(everywhere(401), `the key of ${name} ends`, 60_000);
         return (await sessionStatus(visitor)) === 200 ? fate : 'signed out';
       }
-      // A provider that gives each refresh token once forgets a person whose gateway dies before it has stored the next.
+      // A provider with refresh tokens for one use forgets a person whose gateway dies before it has stored the next.
       await resumed;
       if (fate === 'signs out') {
         await persistently(() => company.signOut(name));

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useMemo, type ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import { type AnswerOf, api, call } from '../../api/client.ts';
 import { type OwnFigures, utcDay } from '../../api/own.ts';
 import { useSearchState } from '../../app/search.ts';
@@ -77,7 +77,7 @@ export function AccountUsage({ id }: { readonly id: string }): ReactNode {
     refetchInterval: 15_000,
   });
   const tags = usage.data?.tags ?? [];
-  const months = useMemo(() => monthsUntil(new Date()), []);
+  const [months] = useState(() => monthsUntil(new Date()));
   return (
     <Card
       title="Spending"

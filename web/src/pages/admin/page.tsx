@@ -42,7 +42,7 @@ const START = { tab: '', account: '', call: '' };
 
 /** The page of an account by its id or name, or of a call by its id. */
 function pageOfText(text: string): string {
-  if (/^gen-/.test(text)) return callPage('', text);
+  if (text.startsWith('gen-')) return callPage('', text);
   return accountPage(text.includes(':') ? text : `tollgate:local:${text}`);
 }
 

@@ -23,7 +23,7 @@ export const lastDays = (days: number): Period => daysFrom(utcDay(days - 1), utc
 /** A month such as `2026-10`; the current one until today. */
 export function monthPeriod(month: string): Period {
   const [year, number] = month.split('-').map(Number);
-  const last = new Date(Date.UTC(year!, number!, 0)).toISOString().slice(0, 10);
+  const last = new Date(Date.UTC(year!, number, 0)).toISOString().slice(0, 10);
   return daysFrom(`${month}-01`, last < utcDay(0) ? last : utcDay(0));
 }
 

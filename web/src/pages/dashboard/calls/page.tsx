@@ -138,14 +138,15 @@ function Filters({
         label="Outcome"
         options={OUTCOME_OPTIONS}
         value={outcome}
-        onChange={({ target: { value } }) =>
+        onChange={({ target }) => {
+          const [name = '', value] = target.value.split(':');
           onChange({
             state: '',
             outcome: '',
             failed: '',
-            ...(value.includes(':') ? Object.fromEntries([value.split(':')]) : { outcome: value }),
-          })
-        }
+            ...(value === undefined ? { outcome: name } : { [name]: value }),
+          });
+        }}
       />
       <Select
         label="Key"

@@ -2,7 +2,7 @@
 interface ClientSteps {
   readonly id: string;
   readonly name: string;
-  /** What a person does, in order. */
+  /** Steps of a person, in order. */
   readonly steps: readonly string[];
   /** Commands or a file, with the address; null if the address alone is pasted. */
   readonly code: ((address: string) => string) | null;
