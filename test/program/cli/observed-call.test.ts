@@ -134,8 +134,8 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
       ['provider', 'Mine, \\S+'],
       ['state', 'settled, complete'],
       ['usage', '3 prompt, 1 completion'],
-      ['lock', '[\\d.]+ USD'],
-      ['settle', '0.000004 USD'],
+      ['locked', '[\\d.]+ USD'],
+      ['settled', '0.000004 USD'],
       ['charged', '0.000004 USD, of which the fee is [\\d.]+ USD'],
     ] as const)
       expect(shown.stdout).toMatch(new RegExp(`^${name} +${value}$`, 'm'));
