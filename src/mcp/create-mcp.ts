@@ -317,7 +317,7 @@ function offerOf(catalog: Catalog, id: string): Offer | null {
   }
 }
 
-/** The error of a call of a tool that its server does not list by this name, though it has to: see Access.onlyListed. */
+/** The error of a call of a tool that its server has to list by this name, and does not: see Access.onlyListed. */
 function unlistedFor(access: Access | null, catalogue: ToolCatalogue, offer: Offer, tool: string): GatewayError | null {
   if (access === null || !access.onlyListed(offer.service, tool)) return null;
   const listing = catalogue.listingOf(offer);

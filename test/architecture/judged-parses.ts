@@ -47,6 +47,7 @@ export const JUDGED: Readonly<Record<string, Readonly<Record<string, number>>>> 
     'gateway/network/registry/registered-services': 2,
     'console/observe/call-log': 1,
     'console/observe/gateway-reports': 1,
+    'console/pages/account/reconciliation-results': 1,
     'program/app/seed-uses': 1,
     'openai/chat/reply/echo-fields': 1,
     'openai/chat/reply/sealed-thinking': 1,

@@ -14,7 +14,6 @@ const JUDGED: Readonly<Record<string, Readonly<Record<string, readonly string[]>
     {
       'src/billing/prices/money.ts': ['/0+$/'],
       'src/billing/prices/price-text.ts': ['/0+$/'],
-      'src/program/cli/terminal.ts': [String.raw`/\.?0+$/`],
       'src/server/config/blocks/price.ts': ['/0+$/'],
       'src/server/config/image-tokens.ts': [String.raw`/(?:^|[-/.:])(?:gpt-|o\d).*(?:mini|nano)/`],
       'src/server/http/message-socket.ts': [String.raw`/\uFFFD+$/`],

@@ -13,7 +13,8 @@ import { startSpineChild, type SpineChild } from '../support/spine-child.ts';
 
 /*
  * Three months of two accounts, by chance: calls of all kinds that succeed, fail, are cut or left, with tags of
- * requests and of keys, end users and members; credits, debits, refunds; and a gateway that is killed in the middle of it.
+ * requests and of keys, end users and members; credits, debits, refunds; and a gateway that is killed in the middle of
+ * it.
  */
 
 export const FIRST = '2026-09-01';

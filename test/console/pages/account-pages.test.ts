@@ -125,9 +125,11 @@ test('an organisation: made, acted for, with a member and a budget', async () =>
     page.getByRole('button', { name: 'CSV' }).click(),
   ]);
   expect((await readFile(await download.path(), 'utf8')).trim().split('\r\n')).toHaveLength(1);
-  // The playground calls with the account that is signed in, and shows what is its own.
+  // The playground calls with the organisation's money, or with that of the account that is signed in.
   await spine.tenant('dev', '1');
   await page.goto(`/playground?m=${encodeURIComponent(ask('').model)}`);
+  await page.getByRole('link', { name: /^Balance ?\$0/ }).waitFor();
+  await page.getByRole('group', { name: 'Who pays' }).getByRole('button', { name: 'My own account' }).click();
   await page.getByRole('link', { name: /^Balance ?\$[1-9]/ }).waitFor();
   await page.getByRole('textbox').fill('hello');
   await page.keyboard.press('Enter');

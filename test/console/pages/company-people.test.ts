@@ -83,7 +83,7 @@ test('an administrator signs in without a key', async () => {
 
 test('a program that signs in is paid by the organisation', async () => {
   const { page } = visitor;
-  const callback = `${spine.origin}/no-such-page`;
+  const callback = `${company.issuer}/no-such-page`;
   const memory = createClientMemory({ name: 'My assistant', callback });
   expect(await auth(memory.provider, { serverUrl: `${spine.origin}/mcp` })).toBe('REDIRECT');
   await page.goto(memory.opened().href);
