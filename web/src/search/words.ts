@@ -1,6 +1,6 @@
 /** Words of a question that say nothing about its subject. */
 const EMPTY_WORDS = new Set(
-  'a about am an and any are at be become by can did do does for from get has have how i if in is it its may me much my need of on one only or our set should so some something that the their there this to us use want was we what when where which who why will with work working you your'.split(
+  'a about am an and any are at be become by can did do does for from get has have how i if in is it its may me much my need of on one or our set should so some something that the their there this to us use want was we what when where which who why will with work working you your'.split(
     ' ',
   ),
 );
@@ -27,6 +27,7 @@ const SAME: readonly (readonly string[])[] = [
   ['vision', 'picture', 'image'],
   ['gdpr', 'privacy', 'stored', 'delete'],
   ['login', 'sign'],
+  ['only', 'restrict', 'limit'],
   ['sso', 'oidc', 'single', 'people', 'saml', 'okta'],
   ['docker', 'container', 'compose'],
   ['k8s', 'kubernetes', 'helm', 'chart'],

@@ -144,16 +144,7 @@ function Filters({
         label="Outcome"
         options={OUTCOME_OPTIONS}
         value={outcome}
-        onChange={({ target: { value } }) =>
-          onChange({
-            state: '',
-            outcome: '',
-            failed: '',
-            ...(value.includes(':')
-              ? (Object.fromEntries([value.split(':')]) as Readonly<Record<string, string>>)
-              : { outcome: value }),
-          })
-        }
+        onChange={({ target }) => onChange(outcomeOf(target.value))}
       />
       <Select
         label="Key"

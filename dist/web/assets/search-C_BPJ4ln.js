@@ -1,1 +1,0 @@
-import{i as e}from"./ranking-BWMfimnC.js";import{t}from"./guide-D3hN9T79.js";export{t as createGuideSearch,e as wordsOfQuestion};
