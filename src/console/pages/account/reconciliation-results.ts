@@ -50,7 +50,7 @@ const resultProperties = {
   models: {
     type: 'array',
     maxItems: 1_000,
-    items: {
+    items: titled('ReconciledModel', {
       type: 'object',
       additionalProperties: false,
       required: ['model', 'difference', 'beyond'],
@@ -65,7 +65,7 @@ const resultProperties = {
         charged_micro_usdc: count,
         margin_micro_usd: count,
       },
-    },
+    }),
   },
   reasons: {
     type: 'array',
@@ -81,6 +81,29 @@ const resultProperties = {
     },
   },
 } as const;
+
+const EXAMPLE: ReconciliationResult = {
+  vendor: 'openai',
+  first_day: '2026-11-01',
+  last_day: '2026-11-30',
+  bound: 0.01,
+  difference: 0.004,
+  beyond: false,
+  models: [
+    {
+      model: 'gpt-5-mini',
+      difference: 0.004,
+      beyond: false,
+      requests: 1_204,
+      billed_requests: 1_206,
+      cost_micro_usd: 812_400,
+      billed_micro_usd: 815_650,
+      charged_micro_usdc: 975_120,
+      margin_micro_usd: 162_720,
+    },
+  ],
+  reasons: [{ kind: 'failed_here', text: '2 requests failed here and were billed there.' }],
+};
 
 interface ResultsDeps {
   readonly database: Pick<Database, 'query'>;
@@ -125,10 +148,11 @@ export function addResultRoutes(app: FastifyInstance, { database, now }: Results
           title: 'KeptReconciliation',
           type: 'object',
           additionalProperties: false,
+          examples: [EXAMPLE],
           required: Object.keys(resultProperties),
           properties: resultProperties,
         },
-        response: { 200: dataOf(objectOf({ vendor: { type: 'string' } })) },
+        response: { 200: dataOf(titled('KeptVendor', objectOf({ vendor: { type: 'string' } }))) },
       },
     },
     async ({ body }) => {
