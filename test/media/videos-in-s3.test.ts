@@ -81,8 +81,9 @@ test('files are in the bucket, at either gateway, and a bucket that is away cost
   const third = await queue(one);
   await retrieve(one, third, false);
   late += 180 * MINUTE_MS;
-  const over = (await (await retrieve(one, third)).json()) as object;
-  expect(over).toMatchObject({ status: 'failed', error: { code: 'time_limit' } });
+  await expect
+    .poll(async () => (await (await retrieve(one, third)).json()) as object, { timeout: 60_000 })
+    .toMatchObject({ status: 'failed', error: { code: 'time_limit' } });
   expect(await spent()).toBe(900_000n);
   await store.back();
   // Two files, each charged once.

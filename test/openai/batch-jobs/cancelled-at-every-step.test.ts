@@ -68,8 +68,8 @@ describe.each(ENGINES)('a batch on %s, after any of its steps', (engine) => {
       let begun: number | null = null;
       const { id } = await world.create(LINES);
       const life = new Interrupted(steps, async () => {
-        begun = asked.length;
         isStopped = await act(world, id);
+        begun = asked.length;
       });
       await world.work(id, life).catch((error: unknown) => {
         if (!isTakenOver) throw error;
