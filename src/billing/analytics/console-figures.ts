@@ -1,8 +1,8 @@
 import { earningsOf, FEES, type MicroUsd, SUSPENSE } from '#billing';
-import { loadStatements, type Query, type Row } from '#store';
+import { listParam, loadStatements, type Query, type Row } from '#store';
 import { DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';
-import { DAY, HOUR, HOUR_MS, rowsText, type Span } from './sums.ts';
+import { DAY, HOUR, HOUR_MS, type Span } from './sums.ts';
 
 /** The ranges of the operator's console. The last hour or day of a range is the running one. */
 export const CONSOLE_RANGES = {
@@ -127,7 +127,7 @@ export async function findAttempts(
 
 /** The times at which prices were used first, in epoch milliseconds, by the ids of the prices. */
 export async function findPriceTimes(query: Query, ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-  const rows = await query(SQL.priceTimes, [rowsText(ids.map((id) => [id]))]);
+  const rows = await query(SQL.priceTimes, [listParam(ids)]);
   return new Map(rows.map((row) => [row['id'] as string, Number(row['created_at'])]));
 }
 
@@ -151,7 +151,7 @@ export interface RestingMoney {
 }
 
 export async function findRestingMoney(query: Query, ownProviders: readonly string[]): Promise<RestingMoney> {
-  const rows = await query(SQL.restingMoney, [rowsText(ownProviders.map((id) => [earningsOf(id)]))]);
+  const rows = await query(SQL.restingMoney, [listParam(ownProviders.map(earningsOf))]);
   const sums = new Map(rows.map((row) => [row['kind'] as string, row]));
   const figure = (kind: string, column: 'available' | 'locked' = 'available') =>
     (sums.get(kind)?.[column] ?? 0n) as bigint;

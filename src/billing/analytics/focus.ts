@@ -1,4 +1,4 @@
-import { loadStatements, type Query, type Row } from '#store';
+import { listParam, loadStatements, type Query, type Row } from '#store';
 import { escrowOf, offerId } from '#billing';
 import { isPerMillion, type Meter, type Rates } from '#billing/amounts';
 import { consumerOf, type CostLine, costLines, ratesFromText, usageFromText } from '#billing/resolved';
@@ -93,8 +93,7 @@ export async function accountsAfter(query: Query, account: string, limit: number
 }
 
 async function readRates(query: Query, ids: readonly string[], rates: Map<string, Rates>): Promise<void> {
-  const list = JSON.stringify(Object.fromEntries(ids.map((id, index) => [index, [id]])));
-  for (const row of await query(PRICES.findManyPrices, [list]))
+  for (const row of await query(PRICES.findManyPrices, [listParam(ids)]))
     rates.set(row['id'] as string, ratesFromText(row['rates'] as string));
 }
 
@@ -152,8 +151,8 @@ function rowsOfCall(row: Row, rates: Rates | undefined, month: FocusQuery): read
 }
 
 /**
- * The parts of a charge that its meters have, in whole micro-USD. They sum to the charge: the last one has what is left
- * by rounding, and a charge that was cut is cut alike everywhere.
+ * The parts of a charge that its meters have, in whole micro-USD. They sum to the charge: the last one has the rest of
+ * the rounding, and a charge that was cut is cut alike everywhere.
  */
 function partsOf(charged: bigint, lines: readonly CostLine[]): readonly bigint[] {
   const whole = lines.reduce((sum, { units, rate }) => sum + units * rate, 0n);

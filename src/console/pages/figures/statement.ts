@@ -5,7 +5,7 @@ import { DOCUMENTED } from '#http';
 import { type AccountStatement, DAY_MS, dateOf, readStatement, type TimeZone, timeZoneOf, UTC } from '#analytics';
 import type { Database } from '#store';
 import { dayOf } from '../account/archived-calls.ts';
-import { KINDS, WITH_REASON } from '../account/movement-kinds.ts';
+import { KINDS, WITH_REASON } from '../account/movements.ts';
 import { CSV_TYPE, csvLine, csvUsd, formatSchema, savedAs } from '../csv.ts';
 import { objectOf, titled } from '../route-schemas.ts';
 
