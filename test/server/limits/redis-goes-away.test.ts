@@ -89,7 +89,9 @@ describe('when Redis goes away', () => {
     await take(key);
     const running = Array.from({ length: 100 }, () => take(key));
     await server.kill9();
-    const decisions = [...(await Promise.all(running)), await take(key)];
+    const decisions = await Promise.all(running);
+    // Redis may have answered all of them before it died, and a key whose limit is used up does not ask it again.
+    await take(randomUUID());
     expect(changes.at(-1)).toBe(false);
     expect(decisions.filter((decision) => decision.allowed).length).toBeLessThan(most());
     await server.restart();
