@@ -12,7 +12,6 @@ export interface Segment {
   readonly isCompressed: boolean;
 }
 
-/** The folder of the log in a data directory. */
 export const LOG_FOLDER = 'ledger';
 /** A segment of at least this size is closed, and the next record begins a new segment. */
 export const SEGMENT_BYTES = 64 * 1024 * 1024;
@@ -45,7 +44,6 @@ export function listSegments(folder: string): readonly Segment[] {
 /** True if the folder has a file of the log. */
 export const hasLog = (folder: string): boolean => existsSync(folder) && listSegments(folder).length > 0;
 
-/** All bytes of a segment, uncompressed. */
 export function readSegment({ path, isCompressed }: Segment): Buffer {
   const bytes = readFileSync(path);
   return isCompressed ? zstdDecompressSync(bytes) : bytes;
