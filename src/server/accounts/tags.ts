@@ -27,7 +27,6 @@ const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const
 const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
-/** The names in the headers of a request. */
 type HeaderNames = Pick<Caller, 'tags' | 'endUser'>;
 
 /**
@@ -100,7 +99,6 @@ const partsOf = (header: string | readonly string[]): readonly string[] =>
 
 const isTag = (name: string, value: string): boolean => NAME.test(name) && VALUE.test(value);
 
-/** Adds a word, or `name:value`, if it can be a tag. */
 function addWord(tags: Record<string, string>, text: string): void {
   const at = text.indexOf(':');
   const [name, value] = at < 0 ? [text, WORD] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
@@ -167,7 +165,6 @@ function viewUser(account: string, user: string, endUsers: EndUsers): string {
   return createHash('sha256').update(`${account}\n${user}`).digest('hex').slice(0, DIGEST_LENGTH);
 }
 
-/** The schema of the tags that are fixed on a key, or on the keys of a member. */
 export const fixedTagsSchema = {
   type: ['object', 'null'],
   maxProperties: FIXED_MAX,
@@ -181,7 +178,6 @@ export function parseTag(text: string): readonly [name: string, value: string] |
   return name !== undefined && isTag(name, value) ? [name, value] : null;
 }
 
-/** The fault of tags that are to be fixed; null for none. */
 export function fixedTagsFault(tags: Tags): string | null {
   const wrong = Object.entries(tags).find(([name, value]) => !isTag(name, value));
   if (wrong !== undefined) return `has ${wrong[0]}=${wrong[1]}, and tags are ${PAIRS}`;
