@@ -7,20 +7,16 @@ interface LookPlacesOptions {
   readonly ofOwner: number;
   /** Milliseconds of waiting for its server after which a look is long: its place is free for another one. */
   readonly longMs: number;
-  /** Most looks that are long. Beyond it, those that wait for `GIVE_UP_TIMES` as long are given up. */
   readonly longTotal: number;
-  /** Called when a look has become long. */
   readonly onFree: () => void;
 }
 
-/** Whose server is looked at. */
 export interface Party {
   /** The network that the owner dials from, or the owner if that is not known. */
   readonly network: string;
   readonly owner: string;
 }
 
-/** The place of a look. */
 export interface LookPlace {
   /**
    * Waits for an answer of the server. Only this time makes a look long: what the gateway itself takes to read an
@@ -158,10 +154,8 @@ function mostOf(polls: readonly Look[], whose: (poll: Look) => string): readonly
   return [...Map.groupBy(polls, whose).values()].reduce((most, one) => (one.length > most.length ? one : most));
 }
 
-/** Most parties whose last turn is known. The others count as those that had none. */
 const KNOWN_MAX = 10_000;
 
-/** When each party had its last turn. */
 class Turns {
   /** Oldest first. */
   readonly #last = new Map<string, number>();

@@ -18,7 +18,6 @@ import {
 } from './shape.ts';
 import type { ListForm, ListMethod } from './lists.ts';
 
-/** Most characters of the name of a tool. */
 export const TOOL_NAME_MAX = 256;
 /** Most characters of any other name, and of a URI. */
 const KEY_MAX = 1_024;
@@ -31,7 +30,6 @@ const name = (most: number): Shape =>
 /** Clients in Python refuse a whole list because of one URI that cannot be parsed. */
 const uri = expected('a URI', (value) => typeof value === 'string' && value.length <= KEY_MAX && URL.canParse(value));
 
-/** The dialect of a schema. */
 const schemaMembers = { $schema: text };
 
 /**
@@ -134,7 +132,6 @@ const prompt = members(
   { ...titled, description: text, arguments: list(promptArgument), _meta: object },
 );
 
-/** The elements of each list. */
 export const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
   'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
   'resources/list': { modern: resource, legacy: resource },

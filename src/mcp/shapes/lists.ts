@@ -18,7 +18,6 @@ export const isListMethod = (method: string): method is ListMethod => Object.has
 export const FORMS = ['modern', 'legacy'] as const;
 export type ListForm = (typeof FORMS)[number];
 
-/** Most characters that are kept of the name of an element that is left out. */
 const LEFT_NAME_MAX = 256;
 
 export const leftOut = (method: ListMethod, key: string | null, fault: string): LeftOut => ({
