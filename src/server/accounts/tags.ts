@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import type { Caller } from './caller.ts';
 
 /** Names of the consumer for what a call is for, such as `team: 'blue'`: they group its spending. */
 export type Tags = Readonly<Record<string, string>>;
@@ -28,14 +27,23 @@ const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
 /** The names in the headers of a request. */
-type HeaderNames = Pick<Caller, 'tags' | 'endUser'>;
+interface HeaderNames {
+  readonly tags?: Tags;
+  readonly endUser?: string;
+}
+
+/** The part of a caller that names its calls. `key.tags`: those that no request changes. */
+interface NamedCaller extends HeaderNames {
+  readonly account: string;
+  readonly key: { readonly tags?: Tags } | null;
+}
 
 /**
  * The tags and the end user in the headers of a request, besides the tags of the caller; null if its headers name
  * nothing. Throws GatewayError `invalid_request` for a wrong header, and `permission_denied` for another value of a tag
  * that is fixed on the key.
  */
-export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: Caller): HeaderNames | null {
+export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: NamedCaller): HeaderNames | null {
   const [pairs, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
   const app = firstOf(headers, APP_HEADERS);
   const endUser = firstOf(headers, USER_HEADERS);
@@ -122,7 +130,7 @@ interface NamedRequest {
  * `permission_denied` for another value of a tag that is fixed on the key.
  */
 export function tagsOfCall(
-  { account, key, tags: ofHeaders, endUser: ofHeader }: Caller,
+  { account, key, tags: ofHeaders, endUser: ofHeader }: NamedCaller,
   { metadata, endUser: ofBody }: NamedRequest,
   endUsers: EndUsers,
 ): Tags | undefined {
@@ -180,6 +188,11 @@ export function parseTag(text: string): readonly [name: string, value: string] |
   const [name, value] = pairOf(text);
   return name !== undefined && isTag(name, value) ? [name, value] : null;
 }
+
+export const tagsText = (tags: Tags): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
 
 /** The fault of tags that are to be fixed; null for none. */
 export function fixedTagsFault(tags: Tags): string | null {
