@@ -10,7 +10,6 @@ import type {
   DatabaseWork,
 } from './sqlite-worker.ts';
 
-/** A connection to an SQLite file, in a separate thread. */
 interface SqliteConnection {
   /** For the writer: the end of the log, from which to continue. */
   readonly log: LogStart | null;

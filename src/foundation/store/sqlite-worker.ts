@@ -20,7 +20,6 @@ import {
 import { VERSION } from '../version.ts';
 import type { Prepare } from './statement.ts';
 
-/** Settings of one connection. */
 export interface ConnectionSetup {
   readonly path: string;
   /** The folder of the log that the tables follow. */
@@ -67,12 +66,10 @@ export type WorkReply =
 /** A message to the thread. The thread has one connection at a time. After it is closed, another can be opened. */
 export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly WorkRequest[] };
 
-/** The reason why the file cannot be opened. */
 export interface OpenRefusal {
   readonly message: string;
   /** Another process has it open. */
   readonly busy: boolean;
-  /** The log of its tables is missing. */
   readonly logGone: boolean;
 }
 
@@ -112,7 +109,6 @@ const READER_NICE = 10;
 
 type Statements = Extract<DatabaseWork, { readonly kind: 'query' | 'batch' }>;
 
-/** An open database file. */
 interface OpenFile {
   readonly perform: (work: DatabaseWork) => Promise<unknown>;
   /**
@@ -145,7 +141,6 @@ async function open(setup: ConnectionSetup): Promise<OpenFile> {
   }
 }
 
-/** Prepares an open file for its work. */
 async function use(setup: ConnectionSetup, database: DatabaseSync, guard: DatabaseSync | null): Promise<OpenFile> {
   const { writer } = setup;
   if (writer) {

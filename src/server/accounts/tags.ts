@@ -28,7 +28,6 @@ const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const
 const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
-/** The names in the headers of a request. */
 interface HeaderNames {
   readonly tags?: Tags;
   readonly endUser?: string;
@@ -137,7 +136,6 @@ const partsOf = (header: string | readonly string[]): readonly string[] =>
 
 const isTag = (name: string, value: string): boolean => NAME.test(name) && VALUE.test(value);
 
-/** Adds a word, or `name:value`, if it can be a tag. */
 function addWord(tags: Record<string, string>, text: string): void {
   const at = text.indexOf(':');
   const [name, value] = at < 0 ? [text, WORD] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
@@ -213,7 +211,6 @@ function viewUser(account: string, user: string, endUsers: EndUsers): string {
 /** By account and end user, because an end user makes many calls. */
 const digests = new RecentMap<string>(1_000);
 
-/** The schema of the tags that are fixed on a key, or on the keys of a member. */
 export const fixedTagsSchema = {
   type: ['object', 'null'],
   maxProperties: FIXED_MAX,
@@ -232,7 +229,6 @@ export const tagsText = (tags: Tags): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(', ');
 
-/** The fault of tags that are to be fixed; null for none. */
 export function fixedTagsFault(tags: Tags): string | null {
   const wrong = Object.entries(tags).find(([name, value]) => !isTag(name, value));
   if (wrong !== undefined) return `has ${wrong[0]}=${wrong[1]}, and tags are ${PAIRS}`;

@@ -92,7 +92,6 @@ export const MODEL_KINDS = {
 
 export type ModelKind = keyof typeof MODEL_KINDS;
 
-/** The rows of the table, in its order. */
 export const KINDS_OF_MODELS = Object.entries(MODEL_KINDS) as unknown as readonly (readonly [ModelKind, KindFacts])[];
 
 /** Words for each kind that has a price per call: of its unit, its name and the size of the unit. */
