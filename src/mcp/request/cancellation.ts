@@ -109,7 +109,6 @@ export async function runCancellable<T>(
 
 export const ID_IN_USE = { code: ERROR.invalidRequest, message: 'A request with this id is still running' } as const;
 
-/** A session of a client, of any kind. */
 interface OfSession {
   readonly id: string;
   readonly account: string;
@@ -127,7 +126,6 @@ export interface CancelNotes {
    * which begins now: notes from before are about an older request with the same id.
    */
   watch(session: string, request: RequestId, cancel: () => void): Pick<RunningRequest, 'isNoted' | 'end'>;
-  /** Removes old notes. */
   sweep(): Promise<void>;
   close(): void;
 }
@@ -152,7 +150,6 @@ const NOTED_MS = 60_000;
 const POLL_MS = 1_000;
 /** How much the clocks of two gateways may differ. */
 const CLOCKS_MS = 5_000;
-/** Most notes of one account. */
 const NOTES_MAX = 1_000;
 const SWEPT_MAX = 1_000;
 

@@ -21,7 +21,6 @@ import {
 export const FORMS = ['modern', 'legacy'] as const;
 export type ListForm = (typeof FORMS)[number];
 
-/** Most characters of the name of a tool. */
 export const TOOL_NAME_MAX = 256;
 /** Most characters of any other name, and of a URI. */
 const KEY_MAX = 1_024;
@@ -34,7 +33,6 @@ const name = (most: number): Shape =>
 /** Clients in Python refuse a whole list because of one URI that cannot be parsed. */
 const uri = expected('a URI', (value) => typeof value === 'string' && value.length <= KEY_MAX && URL.canParse(value));
 
-/** The dialect of a schema. */
 const schemaMembers = { $schema: text };
 
 /**

@@ -16,7 +16,6 @@ export type ListMethod = keyof typeof LISTS;
 
 export const isListMethod = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 
-/** The elements of each list. */
 const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
   'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
   'resources/list': { modern: resource, legacy: resource },
@@ -24,7 +23,6 @@ const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
   'prompts/list': { modern: prompt, legacy: prompt },
 };
 
-/** Most characters that are kept of the name of an element that is left out. */
 const LEFT_NAME_MAX = 256;
 
 export const leftOut = (method: ListMethod, key: string | null, fault: string): LeftOut => ({

@@ -46,7 +46,6 @@ export interface LegacyToLegacyOptions {
 }
 
 export interface LegacyToLegacy {
-  /** Handles one request of a client in its session. */
   readonly translator: EraTranslator;
   /**
    * Passes on a notification of a client, or its response to a request of the server. The result is null if the server

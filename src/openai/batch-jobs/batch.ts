@@ -14,7 +14,6 @@ export type BatchStatus =
   | 'expired'
   | 'cancelled';
 
-/** Many requests of one client, whose lines are called while the client does not wait. */
 export interface Batch extends TaskOwner {
   readonly id: string;
   /** The hash of the API key that made it; null for a wallet, a session or an access token. */
@@ -97,7 +96,6 @@ export interface Batches {
    * Resolves with false if it had ended.
    */
   end(batch: Pick<Batch, 'id' | 'account'> & { readonly lockId: string }, why: string): Promise<boolean>;
-  /** The operator has ended a batch at another gateway. */
   wasEnded(id: string, why: string): void;
   /** Deletes batches that ended long ago, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;
@@ -117,7 +115,6 @@ export type Measured =
   | { readonly most: MicroUsd; readonly model: string }
   | { readonly refused: LineReply; readonly error: LineError };
 
-/** The error in a reply. */
 export interface LineError {
   readonly code: string;
   readonly message: string;
@@ -126,7 +123,6 @@ export interface LineError {
 
 /** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
 export interface HeldRequest {
-  /** The id of the offer that serves it. */
   readonly offer: string;
   /** The path below the address of the provider. */
   readonly path: string;

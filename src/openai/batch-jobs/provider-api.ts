@@ -3,12 +3,10 @@ import type { Batch } from './batch.ts';
 
 /** The provider of some lines of a batch: the offer that serves them, and the account that pays. */
 export interface ProviderPlace {
-  /** The id of the offer. */
   readonly offer: string;
   readonly account: string;
 }
 
-/** A batch at a provider, as it shows it. */
 export interface RemoteBatch {
   readonly status: string;
   readonly outputFile: string | null;

@@ -72,7 +72,6 @@ const READ_FACTOR = 16;
 /** The pause between two looks at whether a file may still be read. */
 const WATCH_MS = 250;
 
-/** A batch at a provider that still takes lines. */
 interface OpenBatch {
   readonly creation: Promise<ProviderBatch | null>;
   lines: number;
@@ -116,7 +115,6 @@ export class ProviderBatches {
     this.#live = (await this.#deps.database.query(SQL.providerBatches, [this.#batch.id])).map(toProviderBatch);
   }
 
-  /** Whether any line is at a provider, or will be. */
   get isLive(): boolean {
     return this.#live.length > 0 || this.#open.size > 0;
   }
@@ -416,7 +414,6 @@ export class ProviderBatches {
     await this.#close(one, changes, files);
   }
 
-  /** Changes the lines that the batch still has, and deletes its files. */
   async #close(
     one: ProviderBatch,
     changes: Parameters<Database['batch']>[0],
@@ -484,7 +481,6 @@ export class ProviderBatches {
   }
 }
 
-/** The fate of the lines without an answer. */
 type LineRest =
   | { readonly code: string; readonly message: string }
   | Extract<ProviderAnswer, { readonly tooLarge: string }>

@@ -45,7 +45,6 @@ export interface RealtimeDeps {
     },
   ) => Promise<{ readonly socket: MessageSocket; readonly isLeaving: () => boolean }>;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
-  /** The turns of the events of all sessions. */
   readonly turns: EventTurns;
   /** How long the other end of a session may be silent. It answers pings. */
   readonly silenceMs: number;
@@ -108,7 +107,6 @@ export async function openSession(
   return session;
 }
 
-/** A session from its handshake to its end. */
 export class OpenSession {
   readonly #deps: RealtimeDeps;
   readonly #headers: IncomingHttpHeaders;
@@ -197,7 +195,6 @@ export class OpenSession {
     }
   }
 
-  /** Ends the session at once, and gives back what it holds. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -329,7 +326,6 @@ export class OpenSession {
     );
   }
 
-  /** Ends the session if its credential does not count any more. */
   async #check(): Promise<void> {
     const { pipeline } = this.#deps;
     // A wallet signed for one request, so its signature is not looked at again.
@@ -358,7 +354,6 @@ export class OpenSession {
 const outputCapOf = ({ model }: Offer): number =>
   Math.min(model!.maxOutputTokens ?? model!.contextLength, model!.contextLength);
 
-/** The rules of a configuration that comes before the session. */
 export const configRules = (offer: Offer, ...names: readonly string[]): EventRules =>
   rulesAt(offer, {
     names: [...names, offer.service],

@@ -7,11 +7,9 @@ import { requireAdmission } from '#auth';
 import { createEventTurns, createStreamQuota } from '#limits';
 import type { OpenSession, RealtimeDeps } from './open-session.ts';
 
-/** The sessions of this gateway. */
 export interface Realtime {
   /** No new session begins. Those that are open end once their running responses have. */
   drain(): void;
-  /** Ends all sessions at once. */
   close(): void;
 }
 

@@ -23,7 +23,6 @@ import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } fro
 type Settled = SettledFrame<ResponseResult>;
 type ResponseStep = IteratorResult<ReplyPiece | null, ReplyEnd<ResponseResult>>;
 
-/** The part of a call that the session looks at before it may run. Throws GatewayError. */
 type Check = (call: Call) => void;
 
 interface ResponseCallOptions {
@@ -126,7 +125,6 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
     this.#give({ done: false, value: null });
   }
 
-  /** The client gets a part of the response. */
   deliver(textBytes: number, audioSeconds: number): void {
     const first = this.delivered.textBytes === 0 && this.delivered.audioSeconds === 0;
     this.delivered.textBytes += textBytes;

@@ -30,7 +30,6 @@ export class ResponseLocks {
   grown: Growth = NO_GROWTH;
   /** The most that responses that were asked for have beside the conversation. */
   extra: Growth = NO_GROWTH;
-  /** The most output tokens of a response that begins now. */
   outputMax: number;
   /** Responses that the client has asked for, and that have not begun. */
   promised = 0;
@@ -74,7 +73,6 @@ export class ResponseLocks {
     return ensured;
   }
 
-  /** Whether a lock waits for a response. */
   get isReady(): boolean {
     return this.#waiting.length > 0;
   }
@@ -103,7 +101,6 @@ export class ResponseLocks {
     if (this.running.size === 0 && this.promised === 0) this.extra = NO_GROWTH;
   }
 
-  /** Gives back the locks that wait, and ends the responses that run. */
   close(): void {
     this.#isClosed = true;
     for (const call of [...this.#waiting, ...this.running.values()]) call.abandon();

@@ -17,7 +17,6 @@ import {
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
-/** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
   readonly name?: string;
   readonly label?: string;
@@ -94,7 +93,6 @@ export const newKeyBodySchema = <P extends object>(title: string, example: objec
   properties: { ...keyBodyProperties, ...more },
 });
 
-/** The schema of the body that changes a key. */
 export const keyChangesSchema = {
   title: 'KeyChanges',
   type: 'object',
@@ -202,7 +200,6 @@ interface KeyViewDeps {
   readonly now: () => number;
 }
 
-/** A key in the form of answers, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const { id, carried } = budgetAt(record.hash, record, deps.now());
   const [counted, all, lately] = await Promise.all([
@@ -280,7 +277,6 @@ function parseExpiry(text: string, now: number): number {
    them. */
 
 export interface KeysDeps extends KeyViewDeps {
-  /** Whether a service of this name is offered. A key can be limited to services and tools. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly members: Pick<MemberStore, 'find'>;

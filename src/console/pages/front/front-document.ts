@@ -22,7 +22,6 @@ const LINKS = [
 
 interface FrontFacts {
   readonly version: string;
-  /** The gateway's address for programs, as HTML text. */
   readonly address: string;
   /** Returns the number of services of a kind, or null if it isn't shown. */
   readonly count: (kind: Primitive) => number | null;

@@ -10,7 +10,6 @@ export interface FrontPageOptions {
   readonly version: string;
   /** The gateway's address for the visitor of a page. */
   readonly ownOrigin: OwnOrigin;
-  /** Returns the number of services of a kind. */
   readonly count?: (kind: Primitive) => number;
 }
 

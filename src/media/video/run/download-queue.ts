@@ -1,8 +1,6 @@
 import { Shares } from '#wire';
 
-/** A file that is to be downloaded. */
 export interface QueuedFile {
-  /** Unique for each file. */
   readonly source: string;
   readonly account: string;
   readonly provider: string;
@@ -24,7 +22,6 @@ interface DownloadQueueOptions<W extends QueuedFile> {
 interface DownloadQueue<W extends QueuedFile> {
   /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
   add(file: W): void;
-  /** Whether a file waits or is being downloaded. */
   has(source: string): boolean;
   /** Forgets what waits, aborts what runs with `reason`, and resolves when all of it has stopped. */
   close(reason: Error): Promise<void>;

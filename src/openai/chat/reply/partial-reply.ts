@@ -9,7 +9,6 @@ import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.
  * found by their bytes. A key inside a text is not taken for a key, because its quotes are escaped.
  */
 
-/** The part of a reply that came. */
 export interface PartialReply extends Required<Pick<Output, 'otherBytes' | 'pictures' | 'soundBytes'>> {
   /** The visible texts, each as far as it came. */
   readonly texts: readonly string[];
@@ -19,23 +18,18 @@ export interface PartialReply extends Required<Pick<Output, 'otherBytes' | 'pict
   readonly claim: Readonly<Record<string, unknown>> | null;
 }
 
-/** The names that one API has for what is read. */
 interface Names {
-  /** The keys of a model's text. */
   readonly texts: readonly string[];
-  /** The one of them whose text is visible. */
   readonly visible: string;
   readonly usage: string;
 }
 
-/** Those of chat. */
 export const CHAT_NAMES: Names = {
   texts: ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'],
   visible: 'content',
   usage: 'usage',
 };
 
-/** Those of other APIs; the name of their usage differs. */
 export const nativeNames = (usage: string): Names => ({
   texts: ['text', 'thinking', 'refusal', 'arguments'],
   visible: 'text',
@@ -138,7 +132,6 @@ function mediaIn(bytes: Buffer): Pick<PartialReply, 'otherBytes' | 'pictures' | 
 const QUOTE = 0x22;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** The places at which the values of members with this key begin. */
 function* placesOf(key: string, bytes: Buffer): Generator<number, void, undefined> {
   const needle = Buffer.from(`"${key}":`);
   for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {
