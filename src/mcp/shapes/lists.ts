@@ -16,7 +16,6 @@ export type ListMethod = keyof typeof LISTS;
 
 export const isListMethod = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 
-/** The elements of each list. */
 const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
   'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
   'resources/list': { modern: resource, legacy: resource },

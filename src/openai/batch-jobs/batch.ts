@@ -123,7 +123,6 @@ export interface LineError {
 
 /** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
 export interface HeldRequest {
-  /** The id of the offer that serves it. */
   readonly offer: string;
   /** The path below the address of the provider. */
   readonly path: string;

@@ -1,6 +1,5 @@
 /* The parts that the front page and the pages of the guide share. */
 
-/** The path of the script that runs first on pages that aren't part of the web pages. */
 export const FIRST_SCRIPT_PATH = '/docs/static/first.js';
 
 /** Links to the pages, in the order of the header of the web pages (web/src/app/header.tsx). */
@@ -28,7 +27,6 @@ export const FIRST_SCRIPT =
   "if (location.pathname === '/') addEventListener('keydown', (event) => { if (event.key !== 'k' || !(event.ctrlKey || event.metaKey)) return;" +
   " event.preventDefault(); location.assign('/marketplace#search'); });";
 
-/** The icon: a barrier on its post. */
 export const ICON =
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#14281d"/>' +
   '<rect x="7" y="9" width="4" height="16" rx="1.5" fill="#f4c95d"/><rect x="9" y="11" width="18" height="4" rx="2" fill="#fff"/>' +
