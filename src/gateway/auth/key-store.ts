@@ -73,7 +73,7 @@ export type NewKeyFields = {
   readonly client?: string | null;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
-  /** Who makes it: a key is not made once the session or the key that it is made with has ended. Default: the gateway. */
+  /** No key is made once the session or the key of its maker has ended. Default: the gateway itself. */
   readonly maker?: Pick<Caller, 'session' | 'key'>;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
@@ -85,8 +85,8 @@ export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
   /**
-   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if `member`
-   * is not a member of the account or is a viewer, or if the credential of `maker` has ended.
+   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if
+   * `member` is not a member of the account or is a viewer, or if the credential of `maker` has ended.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;

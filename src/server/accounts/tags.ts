@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
 import { RecentMap } from '#maps';
-import type { Caller } from './caller.ts';
 
 /** Names of the consumer for what a call is for, such as `team: 'blue'`: they group its spending. */
 export type Tags = Readonly<Record<string, string>>;

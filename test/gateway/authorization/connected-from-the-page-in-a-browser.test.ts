@@ -100,7 +100,7 @@ function paste(text: string) {
   };
 }
 
-/** The page that the program opens: the person agrees to what it proposes, and sees on the first page that it worked. */
+/** The program's page: the person agrees to what it proposes, and sees on the first page that it worked. */
 async function agree(): Promise<void> {
   const page = await visitor.page.context().newPage();
   await page.goto(await opened.promise);

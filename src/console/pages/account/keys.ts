@@ -351,8 +351,8 @@ export async function createKey(
   },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const by = maker === undefined ? {} : { maker };
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, ...by });
+  const origin = { account, kind, member, client, limitBy, ...(maker === undefined ? {} : { maker }) };
+  const created = await keys.create({ label: 'key', ...fields, ...origin });
   if (!created) throw await whyNoKey({ keys, members }, account, member);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
