@@ -73,8 +73,8 @@ export type NewKeyFields = {
   readonly client?: string | null;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
-  /** Who makes it: a key is not made once the session or the key that it is made with has ended. Default: the gateway. */
-  readonly maker?: Pick<Caller, 'session' | 'key'>;
+  /** No key is made with a session or a key that has ended. Default: the gateway makes it. */
+  readonly maker?: Pick<Caller, 'session' | 'key'> | undefined;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */
@@ -85,8 +85,8 @@ export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
   /**
-   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if `member`
-   * is not a member of the account or is a viewer, or if the credential of `maker` has ended.
+   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if
+   * `member` is not a member of the account or is a viewer, or if the credential of `maker` has ended.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;

@@ -351,12 +351,11 @@ export async function createKey(
     readonly member: string | null;
     readonly client?: string | null;
     readonly setter: LimitSetter;
-    readonly maker?: Caller;
+    readonly maker?: Caller | undefined;
   },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const by = maker === undefined ? {} : { maker };
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, ...by });
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker });
   if (!created) throw await whyNoKey({ keys, members }, account, member);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
