@@ -73,8 +73,8 @@ export type NewKeyFields = {
   readonly client?: string | null;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
-  /** No key is made once the session or the key of its maker has ended. Default: the gateway itself. */
-  readonly maker?: Pick<Caller, 'session' | 'key'>;
+  /** No key is made with a session or a key that has ended. Default: the gateway makes it. */
+  readonly maker?: Pick<Caller, 'session' | 'key'> | undefined;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */

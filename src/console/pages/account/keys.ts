@@ -24,6 +24,7 @@ import {
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
+/** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
   readonly name?: string;
   readonly label?: string;
@@ -100,6 +101,7 @@ export const newKeyBodySchema = <P extends object>(title: string, example: objec
   properties: { ...keyBodyProperties, ...more },
 });
 
+/** The schema of the body that changes a key. */
 export const keyChangesSchema = {
   title: 'KeyChanges',
   type: 'object',
@@ -207,6 +209,7 @@ interface KeyViewDeps {
   readonly now: () => number;
 }
 
+/** A key in the form of answers, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const { id, carried } = budgetAt(record.hash, record, deps.now());
   const [counted, all, lately] = await Promise.all([
@@ -284,6 +287,7 @@ function parseExpiry(text: string, now: number): number {
    them. */
 
 export interface KeysDeps extends KeyViewDeps {
+  /** Whether a service of this name is offered. A key can be limited to services and tools. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly members: Pick<MemberStore, 'find'>;
@@ -347,12 +351,11 @@ export async function createKey(
     readonly member: string | null;
     readonly client?: string | null;
     readonly setter: LimitSetter;
-    readonly maker?: Caller;
+    readonly maker?: Caller | undefined;
   },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const origin = { account, kind, member, client, limitBy, ...(maker === undefined ? {} : { maker }) };
-  const created = await keys.create({ label: 'key', ...fields, ...origin });
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker });
   if (!created) throw await whyNoKey({ keys, members }, account, member);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
