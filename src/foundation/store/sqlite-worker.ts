@@ -103,6 +103,9 @@ const GATHER_MS_BUSY = 250;
 /** The shortest time for which a step is waited for. */
 const GATHER_MS_MIN = 50;
 
+/** Pages of the file that a connection keeps. What it lacks, it copies from the cache of the system. */
+const CACHE_KIB = 8 * 1024;
+
 /** Nice values. A thread with 5 gets about a third of the share of one with 0, if both want the same core. */
 const WRITER_NICE = 5;
 const READER_NICE = 10;
@@ -150,7 +153,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     migrate(database, writer);
   } else database.exec('BEGIN');
   // A reader's temporary tables may be as large as the books, so they are stored in files.
-  database.exec(`PRAGMA cache_size = -65536; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
+  database.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
 
   const prepared = new Map<string, Prepared>();
   const find = ({ name, text }: Statement): Prepared => {

@@ -127,19 +127,25 @@ export class LookPlaces {
     this.#options.onFree();
   }
 
+  /** A network with no more than its share keeps its looks, however old, while those of a crowd are still too young. */
   #giveUpSome = (): void => {
     clearTimeout(this.#later);
     const { longMs, longTotal } = this.#options;
     const least = performance.now() - GIVE_UP_TIMES * longMs;
-    let over = this.#long.size - longTotal;
-    const late = new Set([...this.#long].filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least));
-    for (; over > 0 && late.size > 0; over--) {
-      const ofNetwork = mostOf([...late], ({ network }) => network);
-      const [oldest] = mostOf(ofNetwork, ({ owner }) => owner);
-      late.delete(oldest!);
+    const remaining = new Set(this.#long);
+    while (remaining.size > longTotal) {
+      const networks = [...Map.groupBy(remaining, ({ network }) => network).values()];
+      const late = networks
+        .filter((crowd) => crowd.length > longTotal / networks.length)
+        .toSorted((one, other) => other.length - one.length)
+        .map((crowd) => crowd.filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least))
+        .find((crowd) => crowd.length > 0);
+      if (late === undefined) break;
+      const [oldest] = mostOf(late, ({ owner }) => owner);
+      remaining.delete(oldest!);
       oldest!.giveUp();
     }
-    if (over > 0) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
+    if (remaining.size > longTotal) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
   };
 }
 

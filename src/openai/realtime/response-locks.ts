@@ -86,7 +86,9 @@ export class ResponseLocks {
     call.respond(id, this.#conversation());
     this.running.set(id, call);
     const over = (error: unknown) => {
-      if (!call.ended && this.running.delete(id)) this.onCut(id, error);
+      if (call.ended || !this.running.has(id)) return;
+      this.ended(id, call);
+      this.onCut(id, error);
     };
     call.settled.then(() => over(null), over);
     return call;

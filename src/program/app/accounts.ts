@@ -74,6 +74,13 @@ export async function mountAccounts(phases: Phases, parts: AccountParts, { work 
   const members = membersRoutes({ ...parts, admit, nonces });
   const catalogued = () => http.catalog.offers();
   const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued });
-  const approvals = approvalsRoutes({ admit, approvals: phases.calls.approvals, keys, nonces, now });
+  const approvals = approvalsRoutes({
+    admit,
+    approvals: phases.calls.approvals,
+    keys,
+    limits: parts.limits,
+    nonces,
+    now,
+  });
   await mount(http.server, { accounts, sessions, funds: money, limits, members, ownKeys, approvals }, API);
 }

@@ -11,7 +11,7 @@ import {
 } from '#config';
 import { loadAgent, noteUnread, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
-import { KINDS_OF_MODELS } from '#config/model-kinds';
+import { KINDS_OF_MODELS, REALTIME_PATH } from '#config/model-kinds';
 import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward, type UpstreamRefusal } from './forward.ts';
 import { createForwardSocket } from './forward-socket.ts';
@@ -245,9 +245,6 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
 const BELOW_VIDEOS = new RegExp(`^(?:/${VIDEO_API.jobId}(?:/content)?)?$`);
-
-/** The path of sessions, as a WebSocket and not as a request. */
-const REALTIME_PATH = '/realtime';
 
 function isOffered({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }, socket: boolean) {
   const path = rest.split('?', 1)[0]!;

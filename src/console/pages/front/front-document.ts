@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from './front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from './page-parts.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Marked, type Tokens } from 'marked';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from '../front/front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from '../front/page-parts.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');

@@ -78,14 +78,14 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
 
   const mayRun = ({ provider, dialledIn }: W): boolean =>
     countHolding((other) => other.provider === provider) < SLOTS_OF_PROVIDER &&
-    (!dialledIn || countHolding((other) => other.dialledIn) < Math.max(1, max / 2));
+    (!dialledIn || countHolding((other) => other.dialledIn) < max / 2);
 
   /** Takes the next file out of the queue; null if nothing may begin. */
   const takeNext = (): W | null => {
     for (const [account, files] of waiting) {
       if (countHolding((other) => other.account === account) >= SLOTS_OF_ACCOUNT) continue;
       for (const [source, file] of files) {
-        if (running.has(source) || !mayRun(file)) continue;
+        if (!mayRun(file)) continue;
         files.delete(source);
         places.leave(account);
         waiting.delete(account);
@@ -120,7 +120,7 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
   };
 
   const beginNext = (): void => {
-    while (!closed && places.all > 0 && countHolding(() => true) < max) {
+    while (places.all > 0 && countHolding(() => true) < max) {
       const next = takeNext();
       if (next === null) return;
       begin(next);

@@ -16,7 +16,16 @@ import { OWN_NAME, START_WITH } from '../command-line.ts';
 import { runGateway } from './gateway-process.ts';
 import { createListedConfig, offersInWords } from './listed-config.ts';
 import { findLocalProviders, type LocalProvider, offeredByKey } from './local-providers.ts';
-import type { StartFlags } from './start.ts';
+
+export interface StartFlags {
+  readonly config?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly data?: string;
+  readonly withOllama?: boolean;
+  readonly withOpenai?: boolean;
+  readonly with?: readonly string[];
+}
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
 const LOOPBACK = /^(?:127\.|localhost$|::1$)/;

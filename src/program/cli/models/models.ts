@@ -1,10 +1,5 @@
 import { Command } from 'commander';
-
-export interface ModelsFlags {
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly offline?: boolean;
-}
+import type { ModelsFlags } from './models-report.ts';
 
 const HELP = `
 Shows the models of a file: those of [[models]], and those that its [[providers]] would offer now, with the price of

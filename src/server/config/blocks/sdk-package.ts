@@ -2,7 +2,6 @@ import { realpathSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { SdkTarget } from './sdk-options.ts';
 
 /** The code of the error of a call whose package could not be started. */
 export const PACKAGE_FAILED = 'TOLLGATE_PACKAGE_FAILED';
@@ -36,7 +35,7 @@ const CONFINES = '--allow-net';
  * is not there, or if this Node, whose flags are `flags`, cannot confine it.
  */
 export function findPackage(
-  { sdk, directory }: Pick<SdkTarget, 'sdk' | 'directory'>,
+  { sdk, directory }: { readonly sdk: string; readonly directory: string },
   flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags,
 ): FoundPackage {
   const [specifier = '', factory = null] = sdk.split('#');
