@@ -1,9 +1,26 @@
-export type { BilledEnd, CutReply, Frame, ReplyPiece, SettledFrame } from './frames.ts';
+export type { BilledEnd, CutReply, EndFrame, Frame, ReplyPiece, SettledFrame } from './frames.ts';
 export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
 export type { Settlement } from './ledger/ledger.ts';
-export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './prices/money.ts';
+export {
+  MICRO_PER_USD,
+  MICRO_USD_MAX,
+  type MicroUsd,
+  MoneyError,
+  formatUsd,
+  parseUsd,
+  toUsdNumber,
+} from './prices/money.ts';
 export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './prices/meters.ts';
-export { parseRates, perMinute, unitUsd } from './prices/price-text.ts';
+export { JUMP, jumpsBetween, leastRates, ratesAbove } from './prices/price-jumps.ts';
+export {
+  parseRates,
+  perMinute,
+  ratesFromJson,
+  ratesToJson,
+  ratesToUsd,
+  unitUsd,
+  usageToText,
+} from './prices/price-text.ts';
 export {
   BATCH_TIER,
   DEFAULT_TIER,
@@ -18,6 +35,9 @@ export {
   isPriced,
   maxPromptRate,
   maxRateOf,
+  offerId,
+  partsOfOffer,
+  priceId,
   pricedMeters,
   promptCost,
   promptTokens,

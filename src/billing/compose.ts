@@ -1,4 +1,4 @@
-/** The parts that `src/program/app` makes the ledger and the billing middleware of. Other modules use `#billing`. */
+/** Makes the ledger, the billing middleware and the audit, for `src/program`. Other modules use `#billing`. */
 
 export {
   accountTotals,
@@ -7,11 +7,11 @@ export {
   listLocksOfProvider,
   listMovements,
 } from './ledger/account-records.ts';
-export { type AuditCheck, type AuditOptions, audit } from './audit/audit.ts';
+export { type AuditOptions, type AuditReport, audit } from './audit/audit.ts';
 export { type BilledHandler, createBill } from './bill.ts';
 export { createSettlePendingCall } from './settle-call.ts';
 export type { LedgerBatch } from './ledger/group-commit.ts';
-export { type JournalHead, compareJournal, hasOldBooks, journalHead } from './ledger/journal.ts';
+export { compareJournal, hasOldBooks, journalHead } from './ledger/journal.ts';
 export { type JournalWatch, type RememberedHead, lossOf, watchJournal } from './ledger/journal-watch.ts';
 export { createLedger, expireAll, expireOrphans } from './ledger/ledger-create.ts';
 export { EMBEDDED_CHAIN } from './ledger/ledger-sqlite.ts';

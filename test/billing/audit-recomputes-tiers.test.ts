@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { cost, escrowOf, priceId, type PriceVersion, ratesToJson, treasuryOf, usageToText, type Rates } from '#billing';
+import { escrowOf, type PriceVersion, treasuryOf } from '#billing';
+import { cost, priceId, ratesToJson, usageToText, type Rates } from '#billing/amounts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 

@@ -1,7 +1,8 @@
 import { Client } from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { earningsOf, earningsTotals, escrowOf, FEES, priceId, treasuryOf, type Ledger } from '#billing';
+import { earningsOf, earningsTotals, escrowOf, FEES, treasuryOf, type Ledger } from '#billing';
+import { priceId } from '#billing/amounts';
 import { openDatabase, type OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { freshDatabase } from '../support/fresh-database.ts';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { earningsOf, escrowOf, FEES, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
+import { earningsOf, escrowOf, FEES, treasuryOf, type Ledger } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import type { LockRequest, SettleRequest } from '../../src/billing/ledger/ledger.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { priceId, type Ledger } from '#billing';
+import type { Ledger } from '#billing';
+import { priceId } from '#billing/amounts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';

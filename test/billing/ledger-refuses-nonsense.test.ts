@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { MICRO_USD_MAX, type Ledger } from '#billing';
+import type { Ledger } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 describe.each(ENGINES)('%s', (name) => {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLedger, createPriceBook, findLocks } from '#billing/compose';
-import { escrowOf, priceId, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { priceId } from '#billing/amounts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 let opened: OpenedEngine | null = null;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { audit, compareJournal, createBill, createLedger, createPriceBook, journalHead } from '#billing/compose';
-import { CancelSource, type Ledger, type LockRequest } from '#billing';
+import type { Ledger, LockRequest } from '#billing';
+import { CancelSource } from '#billing/amounts';
 import { openDatabase, type OpenDatabase } from '#store';
 import { adHoc } from '../support/ad-hoc.ts';
 import { CRASH_PRICE } from '../support/crash-price.ts';

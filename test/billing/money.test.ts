@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber } from '#billing';
+import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber } from '#billing/amounts';
 
 const microUsd = fc.bigInt({ min: 0n, max: MICRO_USD_MAX });
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook } from '#billing/compose';
-import { priceId, type PriceVersion } from '#billing';
+import type { PriceVersion } from '#billing';
+import { priceId } from '#billing/amounts';
 import { ENGINES, openEngine, type OpenedEngine } from '../support/engines.ts';
 
 describe.each(ENGINES)('%s', (name) => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  isPriced,
   cost,
   jumpsBetween,
   METERS,
@@ -13,8 +14,7 @@ import {
   type Meter,
   type Rates,
   type Usage,
-} from '#billing';
-import { isPriced } from '#billing/amounts';
+} from '#billing/amounts';
 import { usageFromText } from '../../src/billing/prices/price-text.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import {
+  ratesAt,
+  settledPrice,
   completionTokens,
   cost,
   costAtMost,
@@ -17,8 +19,7 @@ import {
   type Rates,
   TOKEN_PARTS,
   type Usage,
-} from '#billing';
-import { ratesAt, settledPrice } from '#billing/amounts';
+} from '#billing/amounts';
 
 /** Rates in the vendor's words, USD per 1M tokens or per search. */
 const rates = (

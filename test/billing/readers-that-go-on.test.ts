@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
-import { CancelSource } from '#billing';
+import { CancelSource } from '#billing/amounts';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { openEngine } from '../support/engines.ts';
 

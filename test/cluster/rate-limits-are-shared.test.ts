@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { escrowOf, parseUsd, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { parseUsd } from '#billing/amounts';
 import { startCluster, type Cluster } from '../support/cluster.ts';
 import { burst, callAs, whileShared } from '../support/rate-burst.ts';
 import type { Spine } from '../support/spine.ts';

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { escrowOf, parseUsd, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { parseUsd } from '#billing/amounts';
 import { adHoc } from '../support/ad-hoc.ts';
 import { endpointsOf, reachable, startCluster, until, type Cluster } from '../support/cluster.ts';
 import { dialIn, offeredModel, type DialledIn } from '../support/dial-in.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import type { MediaFacts, Primitive } from '#config';
 import { createCatalog, type Offer } from '#catalog';
 import { anonymousAt } from '#accounts';

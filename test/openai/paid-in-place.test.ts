@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { escrowOf, formatUsd } from '#billing';
+import { escrowOf } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { createLimitsStore } from '#accounts';
 import {
   accountOf,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
 import { parseJson, UpstreamFailure } from '#wire';
-import type { Usage } from '#billing';
+import type { Usage } from '#billing/amounts';
 import { createCheck } from '#http';
 import { ChatReplyReader } from '../../src/openai/chat/reply/chat-reply-reader.ts';
 import { chatSchema, type ChatBody } from '../../src/openai/chat/chat-schema.ts';

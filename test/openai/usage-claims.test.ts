@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { promptTokens } from '#billing';
+import { promptTokens } from '#billing/amounts';
 import { measureUsage, readUsage, NO_DETAILS } from '../../src/openai/chat/reply/chat-usage.ts';
 import { PLAIN } from '../../src/openai/chat/price/priced-parts.ts';
 import type { UnseenTokens } from '../../src/openai/chat/request/chat-budget.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { parseUsd } from '#billing';
+import { parseUsd } from '#billing/amounts';
 import { ask, modelBlock, startSpine, type Generation, type Spine } from '../support/spine.ts';
 
 // What a call cost can be computed again by hand: from the lines of its record, and from the price that it names.

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { escrowOf, parseUsd, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { parseUsd } from '#billing/amounts';
 import { ask, startSpine, UNHURRIED } from '../support/spine.ts';
 import { evmWallet, SIGN_IN_TOML, signInHeaders, solanaWallet, type TestWallet } from '../support/wallets.ts';
 import { spineOfFile } from '../support/of-file.ts';

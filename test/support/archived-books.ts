@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { audit, createLedger, createPriceBook, createReceiptSigner } from '#billing/compose';
 import { archivePeriod, RECENT_DAYS, type ArchiveOptions, type ArchiveRun } from '#billing/archive';
-import { escrowOf, priceId, treasuryOf, type Ledger, type LockRecord } from '#billing';
+import { escrowOf, treasuryOf, type Ledger, type LockRecord } from '#billing';
+import { priceId } from '#billing/amounts';
 import type { OpenDatabase } from '#store';
 
 const RATES = { completion: 150_000n };

@@ -1,5 +1,6 @@
 import { createPriceBook } from '#billing/compose';
-import { escrowOf, priceId, treasuryOf, type Ledger, type PriceVersion } from '#billing';
+import { escrowOf, treasuryOf, type Ledger, type PriceVersion } from '#billing';
+import { priceId } from '#billing/amounts';
 import type { Database } from '#store';
 
 /** A call in the form in which the pipeline stores it, and its end. */

@@ -1,4 +1,5 @@
-import { priceId, type PriceVersion } from '#billing';
+import type { PriceVersion } from '#billing';
+import { priceId } from '#billing/amounts';
 
 const rates = { call: 1_000_000n };
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import type { Budget, Ledger, Rates } from '#billing';
+import type { Budget, Ledger } from '#billing';
+import type { Rates } from '#billing/amounts';
 
 /**
  * Commands with few different names, so that they affect each other. The operations of one step are submitted together.

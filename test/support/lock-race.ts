@@ -1,4 +1,4 @@
-import { escrowOf, treasuryOf, type Ledger, type LockResult } from '#billing';
+import { escrowOf, treasuryOf, type Ledger } from '#billing';
 import type { LockRequest } from '../../src/billing/ledger/ledger.ts';
 
 export interface Race {
@@ -90,7 +90,7 @@ async function race(
   let granted = 0;
   let refused = 0;
   let failed = 0;
-  const count = (result: LockResult) => {
+  const count = (result: Awaited<ReturnType<Ledger['lock']>>) => {
     if (result.ok) granted += 1;
     else refused += 1;
   };

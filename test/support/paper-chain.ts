@@ -1,5 +1,6 @@
 import { GatewayError } from '#errors';
-import { escrowOf, formatUsd, treasuryOf, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, treasuryOf, type Ledger } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { PaymentReceipt, Payments, PaymentAttempt } from '#payments';
 
 /** The smallest payment that the paper chain accepts, in micro-USD. */

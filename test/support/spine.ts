@@ -1,5 +1,7 @@
 import { rm } from 'node:fs/promises';
-import { escrowOf, parseUsd, treasuryOf, type AuditReport } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import type { AuditReport } from '#billing/compose';
+import { parseUsd } from '#billing/amounts';
 import { loadConfig } from '#config';
 import type { OfferedBlock } from '#config/known-providers';
 import type { Payments } from '#payments';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, inject } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { escrowOf, priceId, treasuryOf, type Ledger, type LockRequest } from '#billing';
+import { escrowOf, treasuryOf, type Ledger, type LockRequest } from '#billing';
+import { priceId } from '#billing/amounts';
 import { openDatabase, type PostgresDatabase, type Step } from '#store';
 import { freshDatabase } from './fresh-database.ts';
 import { RATES } from './ledger-commands.ts';

@@ -1,4 +1,5 @@
-import { earningsOf, FEES, type MicroUsd, SUSPENSE } from '#billing';
+import { earningsOf, FEES, SUSPENSE } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { listParam, loadStatements, type Query, type Row } from '#store';
 import { DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';

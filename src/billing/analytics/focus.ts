@@ -1,6 +1,6 @@
 import { listParam, loadStatements, type Query, type Row } from '#store';
-import { escrowOf, offerId } from '#billing';
-import { isPerMillion, type Meter, type Rates } from '#billing/amounts';
+import { escrowOf } from '#billing';
+import { isPerMillion, type Meter, type Rates, offerId } from '#billing/amounts';
 import { consumerOf, type CostLine, costLines, ratesFromText, usageFromText } from '#billing/resolved';
 import { resolvedCalls, type TimeRange } from './account-calls.ts';
 import { fieldsOf, nameOf, textOf } from './call-facts.ts';

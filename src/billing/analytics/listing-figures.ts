@@ -1,4 +1,4 @@
-import { offerId } from '#billing';
+import { offerId } from '#billing/amounts';
 import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange, DAY_MS } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';

@@ -1,4 +1,4 @@
-import { partsOfOffer } from '#billing';
+import { partsOfOffer } from '#billing/amounts';
 import { loadStatements, type Query, type Row } from '#store';
 import { daysOf, type DayRange } from './call-facts.ts';
 import { findState } from './roll-up-state.ts';

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { loadStatements, type Database, type Row } from '#store';
 import {
   type CostFinder,

@@ -16,7 +16,7 @@ import { registeredArchives, type RegisteredArchive } from './registered.ts';
 import { verifyArchive, type VerifiedArchive } from './verify-archive.ts';
 
 /** The progress of a run. `done` and `total` count groups of the journal, or calls while rows are dropped. */
-export interface ArchiveProgress {
+interface ArchiveProgress {
   readonly phase: 'finding' | 'writing' | 'verifying' | 'registering' | 'dropping';
   readonly done: number;
   readonly total: number;

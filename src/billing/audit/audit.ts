@@ -9,7 +9,7 @@ import { checkCharge } from '../ledger/check-charge.ts';
 import { priceId, type Rates } from '../prices/price.ts';
 import { ratesFromText } from '../prices/price-book.ts';
 
-export interface AuditCheck {
+interface AuditCheck {
   readonly name: string;
   readonly ok: boolean;
   /** The number of checked rows, or the first differences that were found. */

@@ -1,5 +1,6 @@
 import { loadStatements, rowReader, type Database } from '#store';
-import type { AccountName, MicroUsd } from '#billing';
+import type { AccountName } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Before } from './deposit-rows.ts';
 
 /** The prefix of the ids of moves that a handover makes. Ids of the operator's own moves do not have it. */

@@ -1,12 +1,5 @@
-import {
-  formatUsd,
-  mayBeNegative,
-  treasuryOf,
-  type AccountName,
-  type Ledger,
-  type MicroUsd,
-  type TransferRecord,
-} from '#billing';
+import { mayBeNegative, treasuryOf, type AccountName, type Ledger, type TransferRecord } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { TreasuryAct, ActRows } from './act-rows.ts';
 import type { DepositRows } from './deposit-rows.ts';
 import type { Deposits } from './deposits.ts';

@@ -1,4 +1,5 @@
-import { formatUsd, treasuryOf, type AccountName, type Ledger, type TransferRecord, type MicroUsd } from '#billing';
+import { treasuryOf, type AccountName, type Ledger, type TransferRecord } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 
 /** The balance of a treasury and its balance in the books, at one height of its chain. */
 export interface Reserves {

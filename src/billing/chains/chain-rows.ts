@@ -1,5 +1,6 @@
 import { isOne, loadStatements, numberOrNull, rowReader, type Database } from '#store';
-import { treasuryOf, type MicroUsd } from '#billing';
+import { treasuryOf } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { SnapshotRows } from './chain.ts';
 
 export interface ChainBook {

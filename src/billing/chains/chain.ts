@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 
 /*
  * A chain, as the rules about money see it. Each family of chains implements it in its own folder (evm/, solana/);

@@ -1,5 +1,6 @@
 import { createDueWorker, type Database, type DueWorker } from '#store';
-import { escrowOf, findTransfer, type MicroUsd } from '#billing';
+import { escrowOf, findTransfer } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { createActRows, type ActRows, type NewAct } from './act-rows.ts';
 import { createAttribution, type AttributionOptions, createWallets, type Wallets } from './wallets.ts';
 import type { Chain, ChainSetup } from './chain.ts';

@@ -1,5 +1,6 @@
 import { escrowOf, OPERATOR, OPERATOR_TREASURY, SUSPENSE, treasuryOf } from '#billing';
-import type { AccountName, Ledger, MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
+import type { AccountName, Ledger } from '#billing';
 import { LOSSES, makeCertain, TRANSIT, TRANSIT_ACCOUNT } from './books.ts';
 import type { ChainEvent, OnProblem } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';

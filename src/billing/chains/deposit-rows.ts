@@ -1,5 +1,5 @@
 import { loadStatements, rowReader, type Database, type Value } from '#store';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { ChainEvent, SignedPayment } from './chain.ts';
 import { TRANSIT_ACCOUNT } from './books.ts';
 

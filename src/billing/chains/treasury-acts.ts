@@ -1,4 +1,4 @@
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { type TreasuryAct, type NewAct, HANDOVER_MOVE } from './act-rows.ts';
 import { createActSteps, type ActStepsOptions } from './act-steps.ts';
 import { ChainUnavailable, type Chain, type Incoming, plainAddress, WithdrawalProblem } from './chain.ts';

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { OPERATOR_TREASURY, treasuryOf, type Ledger, formatUsd } from '#billing';
+import { OPERATOR_TREASURY, treasuryOf, type Ledger } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { ChainUnavailable, FinalityBroken, type OnProblem } from './chain.ts';
 import type { ChainBook } from './chain-rows.ts';
 import type { Deposits } from './deposits.ts';

@@ -1,5 +1,6 @@
 import { isOne, loadStatements, rowReader, type Database, type Statement } from '#store';
-import type { AccountName, MicroUsd } from '#billing';
+import type { AccountName } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { accountFeeOf, type SignedPayout } from './chain.ts';
 import type { Before } from './deposit-rows.ts';
 

@@ -1,15 +1,5 @@
-import {
-  escrowOf,
-  formatUsd,
-  MICRO_USD_MAX,
-  type AccountName,
-  type MicroUsd,
-  type TransferRecord,
-  FEES,
-  OPERATOR,
-  treasuryOf,
-  type Ledger,
-} from '#billing';
+import { escrowOf, type AccountName, type TransferRecord, FEES, OPERATOR, treasuryOf, type Ledger } from '#billing';
+import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing/amounts';
 import { isRefusal, makeCertain, outgoingOf, refuseTransfer, TRANSIT } from './books.ts';
 import {
   type Chain,

@@ -1,4 +1,5 @@
-import { formatUsd, OPERATOR, type AccountName, type MicroUsd } from '#billing';
+import { OPERATOR, type AccountName } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import { ChainUnavailable, PayoutUnreadable, WithdrawalProblem } from './chain.ts';
 import { TRANSIT } from './books.ts';
 import { CANCELED, type NewWithdrawal, type Withdrawal, type WithdrawalState } from './withdrawal-rows.ts';

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { dropOldest } from '#wire';
-import { METERS, type LockResolution, type Usage } from '#billing';
+import type { LockResolution } from '#billing';
+import { METERS, type Usage } from '#billing/amounts';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
 import { OWN_ACCOUNT } from '#accounts';

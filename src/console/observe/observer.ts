@@ -1,5 +1,6 @@
 import type { UpstreamFailure } from '#wire';
-import type { EndFrame, LockResolution } from '#billing';
+import type { LockResolution } from '#billing';
+import type { EndFrame } from '#billing/amounts';
 import { answerErrorOf, OTHER_ERROR } from '#billing/call-end';
 import { type Call, type CallObserver, errorOfCut, type ProviderFlag } from '#call';
 import type { Offer } from '#catalog';

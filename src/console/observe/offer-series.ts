@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { completionTokens, promptTokens, type Settlement, type Usage } from '#billing';
+import { completionTokens, promptTokens, type Settlement, type Usage } from '#billing/amounts';
 import { codeOf, OTHER_ERROR } from '#billing/call-end';
 import type { Primitive } from '#config';
 import type { Offer } from '#catalog';

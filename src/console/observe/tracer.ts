@@ -1,6 +1,6 @@
 import type { Context, Span, SpanStatusCode, Tracer as SpanTracer } from '@opentelemetry/api';
 import type { SpanExporter } from '@opentelemetry/sdk-trace';
-import { completionTokens, promptTokens } from '#billing';
+import { completionTokens, promptTokens } from '#billing/amounts';
 import type { Config } from '#config';
 import { OWN_ACCOUNT } from '#accounts';
 import type { Call } from '#call';

@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 
 /** A cell of a table. null is an empty cell. */
 export type Cell = string | number | null;

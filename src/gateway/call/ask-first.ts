@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { GatewayError } from '#errors';
 import { Shares } from '#wire';
-import { formatUsd, type MicroUsd } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import { type Approval, type ApprovalStore, type Caller, mayAsk } from '#accounts';
 import type { Health } from '#catalog';
 import type { Call, CallRequest } from './call.ts';

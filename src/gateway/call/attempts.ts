@@ -1,7 +1,13 @@
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { completionTokens, type EndFrame, type ReplyPiece } from '#billing';
-import { promptCost, promptTokens, settledPrice } from '#billing/amounts';
+import {
+  promptCost,
+  promptTokens,
+  settledPrice,
+  completionTokens,
+  type EndFrame,
+  type ReplyPiece,
+} from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Endpoint, type Offer, type Health, type PromptSums, isOwn } from '#catalog';
 import type { Call, Candidate, CallObserver, Cut, ReplyEnd, ProviderStream } from './call.ts';

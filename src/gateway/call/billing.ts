@@ -1,14 +1,5 @@
-import {
-  completionTokens,
-  type EndFrame,
-  type Ledger,
-  type PriceBook,
-  promptTokens,
-  type Receipt,
-  type ReceiptSigner,
-  type Settlement,
-  usageToText,
-} from '#billing';
+import type { Ledger, PriceBook, Receipt, ReceiptSigner } from '#billing';
+import { completionTokens, type EndFrame, promptTokens, type Settlement, usageToText } from '#billing/amounts';
 import { type BilledHandler, createBill } from '#billing/compose';
 import { callerCaip10 } from '#accounts';
 import type { Health } from '#catalog';

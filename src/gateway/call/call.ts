@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import type { LockResolution } from '#billing';
 import type {
+  BilledEnd,
+  CutReply,
   CancelSignal,
   EndFrame,
   Frame,
   MicroUsd,
   ReplyPiece,
   Price,
-  LockResolution,
   ServiceTiers,
   Usage,
-} from '#billing';
-import type { BilledEnd, CutReply } from '#billing/amounts';
+} from '#billing/amounts';
 import type { Primitive, Config } from '#config';
 import type { UpstreamFailure } from '#wire';
 import type { PaymentAttempt } from '#payments';

@@ -1,7 +1,8 @@
 import { GatewayError } from '#errors';
 import { type JsonObject, foldName } from '#wire';
-import type { ReplyPiece } from '#billing';
 import {
+  isPerMillion,
+  type ReplyPiece,
   costAtMost,
   formatUsd,
   MoneyError,
@@ -12,8 +13,7 @@ import {
   ratesToUsd,
   type Rates,
   TOKEN_PARTS,
-} from '#billing';
-import { isPerMillion } from '#billing/amounts';
+} from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { CallRequest, CostCap } from './call.ts';
 import type { RoutePreferences } from './preferences.ts';

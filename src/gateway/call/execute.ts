@@ -1,5 +1,5 @@
 import { UpstreamFailure } from '#wire';
-import type { Frame, CancelSignal, ReplyPiece } from '#billing';
+import type { Frame, CancelSignal, ReplyPiece } from '#billing/amounts';
 import { type Endpoint, isOwn, type Offer } from '#catalog';
 import { Attempts, type AttemptsOptions, CANCELLED, WITHOUT_EFFECTS } from './attempts.ts';
 import type { Call, Handler, ReplyEnd, ProviderStream } from './call.ts';

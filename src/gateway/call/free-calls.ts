@@ -1,4 +1,4 @@
-import type { CancelSignal, EndFrame, Frame, ReplyPiece, Settlement } from '#billing';
+import type { CancelSignal, EndFrame, Frame, ReplyPiece, Settlement } from '#billing/amounts';
 import type { Primitive } from '#config';
 import type { Caller } from '#accounts';
 import type { ProviderAdapter, CallRequest, Call, Handler, CallObserver } from './call.ts';

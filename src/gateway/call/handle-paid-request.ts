@@ -1,7 +1,7 @@
 import { type Dialect, type HeldBody, toGatewayError } from '#http';
 import { type GatewayError, ofGeneration } from '#errors';
 import { after, isPromise, NEVER_ABORTED } from '#wire';
-import type { Frame, CancelSignal, MicroUsd, ReplyPiece } from '#billing';
+import type { Frame, CancelSignal, MicroUsd, ReplyPiece } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import {
   asksForMoney,

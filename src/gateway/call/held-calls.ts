@@ -1,5 +1,6 @@
 import { GatewayStopping } from '#errors';
-import type { Frame, Ledger, MicroUsd, ReplyPiece } from '#billing';
+import type { Ledger } from '#billing';
+import type { Frame, MicroUsd, ReplyPiece } from '#billing/amounts';
 import type { BilledHandler } from '#billing/compose';
 import { NEVER_ABORTED, tooLarge, UpstreamFailure } from '#wire';
 import { scrubNothing, scrubOf } from '#security';

@@ -1,4 +1,5 @@
-import { escrowOf, formatUsd, type Ledger, type LockResult, type MicroUsd, withCarried } from '#billing';
+import { escrowOf, type Ledger, withCarried } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { GatewayError } from '#errors';
 import { needsCredential, type Caller, type CallerBudget } from '#accounts';
@@ -13,7 +14,7 @@ interface Locking {
   readonly parent: string | null;
 }
 
-type RefusedLock = Extract<LockResult, { ok: false }>;
+type RefusedLock = Extract<Awaited<ReturnType<Ledger['lock']>>, { ok: false }>;
 
 /**
  * Takes payments between the last check of a call and its lock. So nobody pays for a call that is refused for another
@@ -234,7 +235,7 @@ const neverFunded = () =>
     'Escrow account not set up: this account was never funded. Ask the operator for credit, or fund it, then retry',
   );
 
-type FullBudget = Extract<LockResult, { reason: 'budget_exceeded' }>['budget'];
+type FullBudget = Extract<RefusedLock, { reason: 'budget_exceeded' }>['budget'];
 
 const NAMES: Readonly<Record<CallerBudget['scope'], string>> = {
   key: 'Spending limit of this API key',

@@ -1,5 +1,4 @@
-import { type MicroUsd, type Price, priceId, type Rates, type ServiceTiers } from '#billing';
-import { type MeterRates } from '#billing/amounts';
+import { type MeterRates, type MicroUsd, type Price, priceId, type Rates, type ServiceTiers } from '#billing/amounts';
 import { mayUseProviderKeys, type OwnKeys, type ProviderKeys } from '#accounts';
 import { withOwnKey, type DirectEndpoint, type Offer } from '#catalog';
 import type { CallRequest, Candidate } from './call.ts';

@@ -14,7 +14,7 @@ import {
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { isPromise, ownTurn } from '#wire';
-import { type CancelSignal, CancelSource, formatUsd, type MicroUsd, type SettledFrame } from '#billing';
+import { type CancelSignal, CancelSource, formatUsd, type MicroUsd, type SettledFrame } from '#billing/amounts';
 import type { LimitsConfig } from '#config';
 import { type Admission, rateHeaders } from '#limits';
 import { type Caller, mayAsk, withContent } from '#accounts';

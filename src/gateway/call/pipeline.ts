@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { after, NEVER_ABORTED, orElse } from '#wire';
-import type { Frame, CancelSignal, LockRequest, ReplyPiece, Price } from '#billing';
+import type { LockRequest } from '#billing';
+import type { Frame, CancelSignal, ReplyPiece, Price } from '#billing/amounts';
 import type { Primitive } from '#config';
 import {
   ACCOUNT_HEADER,

@@ -1,4 +1,4 @@
-import { type MicroUsd, MoneyError, parseRates } from '#billing';
+import { type MicroUsd, MoneyError, parseRates } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import { DECLARABLE } from '#config';
 import { nameSchema, objectField, DOCUMENTED, DOCUMENTED_USD, MUST_BE } from '#http';

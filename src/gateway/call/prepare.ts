@@ -2,6 +2,9 @@ import { after } from '#wire';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import {
+  isPriced,
+  maxRateOf,
+  variesByCall,
   costAtMost,
   formatUsd,
   type Meter,
@@ -10,8 +13,7 @@ import {
   ratesToUsd,
   TOKEN_PARTS,
   type Usage,
-} from '#billing';
-import { isPriced, maxRateOf, variesByCall } from '#billing/amounts';
+} from '#billing/amounts';
 import {
   batchPriceOf,
   type Offer,

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage } from '#billing';
+import { formatUsd, type MicroUsd, type Rates, toUsdNumber, unitUsd, type Usage } from '#billing/amounts';
 import type { Health } from '#catalog';
 import type { Caller } from '#accounts';
 import type { Call, Candidate, CallRequest, PricedFacts } from './call.ts';

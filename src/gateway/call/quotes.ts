@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database } from '#store';
 import { GatewayError } from '#errors';
-import { type Ledger, type MicroUsd, type Price, type PriceBook, formatUsd } from '#billing';
+import type { Ledger, PriceBook } from '#billing';
+import { type MicroUsd, type Price, formatUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { ownPartOf, ANONYMOUS_ACCOUNT, type Caller } from '#accounts';
 import type { Offer } from '#catalog';

@@ -1,4 +1,4 @@
-import type { Usage } from '#billing';
+import type { Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { ProviderFlag } from './call.ts';
 

@@ -1,5 +1,6 @@
 import type { GatewayError } from '#errors';
-import type { Ledger, MicroUsd } from '#billing';
+import type { Ledger } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { type Caller, countedByTags, memberOf } from '#accounts';
 import type { PaymentAttempt } from '#payments';

@@ -1,5 +1,5 @@
 import { isPromise, UpstreamFailure } from '#wire';
-import type { ReplyPiece, Usage } from '#billing';
+import type { ReplyPiece, Usage } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import type { UpstreamRequest, Send, UpstreamExchange, UpstreamReply } from './upstream.ts';
 import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';

@@ -1,6 +1,6 @@
 import { loadStatements, type Value } from '#store';
 import { ONE_CALL, type MeasuredWork, type ReportedUsage, type ProviderFlag } from '#call';
-import type { Settlement } from '#billing';
+import type { Settlement } from '#billing/amounts';
 import { FIRST_POLL_MS } from './begin-task.ts';
 import {
   type CallRow,

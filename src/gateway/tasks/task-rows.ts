@@ -1,5 +1,6 @@
 import { isOne, loadStatements, numberOrNull, rowReader, type Row, type Value, type Database } from '#store';
-import type { SettlePendingCall, Ledger, Settlement } from '#billing';
+import type { SettlePendingCall, Ledger } from '#billing';
+import type { Settlement } from '#billing/amounts';
 import type { Task, TaskCall, TaskKey, TaskOwner, TaskSink } from './task.ts';
 
 /** A task with all columns of its row, including those for settling and looking. */

@@ -1,4 +1,5 @@
-import type { MicroUsd, Settlement, LockRecord, Usage } from '#billing';
+import type { LockRecord } from '#billing';
+import type { MicroUsd, Settlement, Usage } from '#billing/amounts';
 import type { Primitive } from '#config';
 import { ownPartOf, type Caller } from '#accounts';
 import type { MeasuredWork, ReportedUsage, ProviderFlag } from '#call';

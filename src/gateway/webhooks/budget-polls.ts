@@ -1,5 +1,5 @@
 import { loadStatements, type Database, type Row } from '#store';
-import { type MicroUsd, formatUsd } from '#billing';
+import { type MicroUsd, formatUsd } from '#billing/amounts';
 import {
   createCarriedSums,
   budgetsFromText,

@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { AnsweredRequest } from '#call';
 import type { TaskOwner } from '#tasks';
 import type { Listed, PageRequest } from './file.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { GatewayError } from '#errors';
 import { ownTurn } from '#wire';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Batch, BatchFault, LineCalls } from './batch.ts';
 import { type Claim, NotNow } from './claim.ts';
 import type { StoredFiles } from './file.ts';

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '#store';
-import type { AuditReport, Ledger } from '#billing';
+import type { Ledger } from '#billing';
+import type { AuditReport } from '#billing/compose';
 import type { Config } from '#config';
 import { GatewayStopping } from '#errors';
 import { closeGracefully, createConnectionRelease } from '#http';

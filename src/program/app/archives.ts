@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { GatewayError } from '#errors';
 import { type LockRecord, type Receipt, type ReceiptSigner, registeredArchives } from '#billing';
-import type { ArchiveProgress, ArchiveRun } from '#billing/archive';
+import type { ArchiveRun } from '#billing/archive';
 import { createRollUp, findCursors } from '#analytics';
 import { costsOf, paidOfferOf } from './paid-offers.ts';
 import type { Config } from '#config';
@@ -18,6 +18,8 @@ interface ArchivesOptions {
   /** It rests so many times as long as it works. 0 if no calls are served in this process. */
   readonly restTimes: number;
 }
+
+const DAY_MS = 86_400_000;
 
 const archivesFolder = (dataDir: string): string => join(dataDir, 'archives');
 
@@ -51,10 +53,9 @@ export function createArchives(options: ArchivesOptions): Archives & {
   const make = async ({ endsAt, folder, dryRun, keep }: AskedArchive) => {
     const before = { ends_at: new Date(endsAt).toISOString(), error: null, result: null };
     run = { ...before, state: 'running', phase: 'finding', done: 0, total: 1 };
-    const onProgress = (progress: ArchiveProgress) => (run = { ...before, state: 'running', ...progress });
     try {
       // Loaded here, because most starts of a gateway make no archive.
-      const { archivePeriod, DAY_MS, RECENT_DAYS } = await import('#billing/archive');
+      const { archivePeriod, RECENT_DAYS } = await import('#billing/archive');
       if (!dryRun) await count();
       const done = await archivePeriod({
         ...common,
@@ -70,7 +71,7 @@ export function createArchives(options: ArchivesOptions): Archives & {
           const cursors = await findCursors(query);
           return dryRun || ends.every(({ chain, n }) => (cursors.get(chain)?.n ?? 0) >= n);
         },
-        onProgress,
+        onProgress: (progress) => (run = { ...before, state: 'running', ...progress }),
       });
       run = { ...run, state: 'done', result: viewRun(done) };
     } catch (error) {

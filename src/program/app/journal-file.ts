@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseError } from '#store';
-import type { JournalHead, RememberedHead } from '#billing/compose';
+import type { RememberedHead } from '#billing/compose';
 import type { Config } from '#config';
 import { databaseName } from '#store/database-name';
 import { deniedTo, giveToOwner } from '#store/owner';
@@ -36,7 +36,7 @@ export interface JournalFile {
    */
   read(): RememberedHead | null;
   /** Durable when it resolves, with the entry. */
-  write(head: JournalHead, at: number): Promise<RememberedHead>;
+  write(head: Omit<RememberedHead, 'at'>, at: number): Promise<RememberedHead>;
   /** Removes the entry of this database. */
   remove(): Promise<void>;
   /** Removes the file if it cannot be read, with the entries of all databases. The other methods then work again. */

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { DatabaseError, openDatabase, type OpenDatabase } from '#store';
 import {
   audit,
-  type AuditCheck,
   type AuditOptions,
   createLedger,
   expireOrphans,
@@ -11,8 +10,9 @@ import {
   type LedgerBatch,
   lossOf,
   watchJournal,
+  type AuditReport,
 } from '#billing/compose';
-import { LOST, type AuditReport, type Ledger } from '#billing';
+import { LOST, type Ledger } from '#billing';
 import { COMPARE_TEMPORARY, compareSums } from '#analytics';
 import type { Identity } from '#auth/identity';
 import {
@@ -135,7 +135,11 @@ export async function auditWithJournal(
   return { ...report, ok: report.ok && check.ok, checks: [...report.checks, check] };
 }
 
-async function checkJournal(file: JournalFile, dataDir: string, database: OpenDatabase): Promise<AuditCheck> {
+async function checkJournal(
+  file: JournalFile,
+  dataDir: string,
+  database: OpenDatabase,
+): Promise<AuditReport['checks'][number]> {
   const name = 'journal head';
   try {
     const remembered = file.read();

@@ -1,5 +1,5 @@
-import { createPriceBook, createReceiptSigner } from '#billing/compose';
-import type { AuditReport, Ledger, PriceBook, ReceiptSigner } from '#billing';
+import { createPriceBook, createReceiptSigner, type AuditReport } from '#billing/compose';
+import type { Ledger, PriceBook, ReceiptSigner } from '#billing';
 import { createLockPayments, type LockPayments } from '#call/compose';
 import { pricesOf } from '#network';
 import { createPastReceipts, type PastReceipts } from '#pages';

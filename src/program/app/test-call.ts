@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { formatUsd, type Ledger, type MicroUsd } from '#billing';
+import type { Ledger } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { KeyStore } from '#auth';
 import { directForm, type Offer } from '#catalog';
 import { localAccount } from '#accounts/names';

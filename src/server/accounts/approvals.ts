@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { createSealedTexts, type SealSecret } from '#security';
 import { loadStatements, type Database, type Row } from '#store';
 

@@ -1,4 +1,5 @@
-import type { MicroUsd, Budget, BudgetUse } from '#billing';
+import type { Budget, BudgetUse } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Row } from '#store';
 import type { MinuteRates, CallerBudget } from './caller.ts';
 import { type Tags, tagsFromText } from './tags.ts';

@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { dropOldest } from '#wire';
 import { type Access, accessOf } from './access.ts';
 import type { Caller, AccountRates, CallerBudget, MinuteRates, TagBudget } from './caller.ts';

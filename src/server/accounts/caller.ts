@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Budget, MicroUsd } from '#billing';
+import type { Budget } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { GatewayError } from '#errors';
 import { networkOf, visible } from '#security';
 import type { Access } from './access.ts';

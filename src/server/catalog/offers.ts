@@ -7,7 +7,7 @@ import {
   type Rates,
   type MicroUsd,
   type ServiceTiers,
-} from '#billing';
+} from '#billing/amounts';
 import {
   keyHeaders,
   ownPathsOf,

@@ -7,7 +7,7 @@ import {
   type Price,
   formatUsd,
   unitUsd,
-} from '#billing';
+} from '#billing/amounts';
 import type { Primitive } from '#config';
 import type { Offer, PricedOffer } from './offers.ts';
 import { compare } from './listings.ts';

@@ -1,5 +1,5 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions, paymentOf } from '#errors';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Caller } from '#accounts';
 
 /** PaymentRequired of x402 (version 2): why a call was refused, and how to pay for it with the request. */

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { createRunTokens } from '#auth';
 import { toolToml } from '../../mcp/calls/modern-post.ts';
 import type { RawExchange } from '../../support/a2a-agent/index.ts';

@@ -1,4 +1,4 @@
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import { expect, test } from 'vitest';
 import { cardPrice } from '../../../src/a2a/cards/write-card.ts';
 import { agentOffer } from './support/card-world.ts';

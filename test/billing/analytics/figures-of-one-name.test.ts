@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook } from '#billing/compose';
-import { priceId } from '#billing';
+import { priceId } from '#billing/amounts';
 import { ENGINES } from '../../support/engines.ts';
 import { MODEL } from '../../support/spine.ts';
 import { openFigures, TODAY, type FiguresWorld } from './figures-world.ts';

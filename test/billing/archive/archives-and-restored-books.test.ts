@@ -1,9 +1,8 @@
 import { readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { registeredArchives } from '#billing/archive';
-import { audit, compareJournal, createLedger, journalHead } from '#billing/compose';
-import { EMBEDDED_CHAIN, escrowOf, type Ledger } from '#billing';
+import { audit, compareJournal, createLedger, journalHead, EMBEDDED_CHAIN } from '#billing/compose';
+import { escrowOf, type Ledger, registeredArchives } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { makeBackup, restoreBackup } from '#store/backup';
 import {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { registeredArchives } from '#billing/archive';
+import { registeredArchives } from '#billing';
 import { openDatabase, type OpenDatabase } from '#store';
 import { aDay, createClock, dayAt, faults } from '../../support/archived-books.ts';
 import { emptyDataDirectory } from '../../support/data-directory.ts';

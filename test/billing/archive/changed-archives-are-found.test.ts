@@ -3,9 +3,9 @@ import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findInArchive, registeredArchives, verifyArchive } from '#billing/archive';
+import { findInArchive, verifyArchive } from '#billing/archive';
 import { audit, createReceiptSigner } from '#billing/compose';
-import type { Ledger } from '#billing';
+import { type Ledger, registeredArchives } from '#billing';
 import { adHoc } from '../../support/ad-hoc.ts';
 import {
   aDay,

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { verifyArchive, registeredArchives } from '#billing/archive';
+import { verifyArchive } from '#billing/archive';
 import { createLedger } from '#billing/compose';
-import { escrowOf, type Ledger } from '#billing';
+import { escrowOf, type Ledger, registeredArchives } from '#billing';
 import { adHoc } from '../../support/ad-hoc.ts';
 import {
   aDay,

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing/compose';
-import { findTransfer, MICRO_USD_MAX } from '#billing';
+import { findTransfer } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import { createActRows } from '../../../src/billing/chains/act-rows.ts';
 import { createTreasuryActs } from '../../../src/billing/chains/treasury-acts.ts';
 import { createWithdrawalRows } from '../../../src/billing/chains/withdrawal-rows.ts';

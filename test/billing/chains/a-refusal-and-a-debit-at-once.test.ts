@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit, createLedger } from '#billing/compose';
-import { escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf, type Ledger } from '#billing';
+import { escrowOf, findTransfer, treasuryOf, type Ledger } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import {
   createWithdrawalRows,
   type Withdrawal,

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { escrowOf, findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { escrowOf, findTransfer, treasuryOf } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import { createWithdrawalRows } from '../../../src/billing/chains/withdrawal-rows.ts';
 import { outgoingOf } from '../../../src/billing/chains/books.ts';
 import { createWithdrawals } from '../../../src/billing/chains/withdrawals.ts';

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { findTransfer, MICRO_USD_MAX, treasuryOf } from '#billing';
+import { findTransfer, treasuryOf } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import type { Chain } from '../../../src/billing/chains/chain.ts';
 import { createChainRows } from '../../../src/billing/chains/chain-rows.ts';
 import { createTreasury } from '../../../src/billing/chains/treasury.ts';

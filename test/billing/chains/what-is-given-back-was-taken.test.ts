@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { createLedger } from '#billing/compose';
-import { escrowOf, findTransfer, MICRO_USD_MAX } from '#billing';
+import { escrowOf, findTransfer } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import { createWithdrawalRows } from '../../../src/billing/chains/withdrawal-rows.ts';
 import { createWithdrawals } from '../../../src/billing/chains/withdrawals.ts';
 import { openEngine } from '../../support/engines.ts';

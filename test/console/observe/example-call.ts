@@ -1,4 +1,5 @@
-import type { EndFrame, LockResolution } from '#billing';
+import type { LockResolution } from '#billing';
+import type { EndFrame } from '#billing/amounts';
 import type { Call } from '#call';
 import type { Offer } from '#catalog';
 import type { createLogger } from '#observe';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
-import type { EndFrame, Frame } from '#billing';
+import type { EndFrame, Frame } from '#billing/amounts';
 import { createFree } from '#call/compose';
 import type { Call } from '#call';
 import { OWN_ACCOUNT, type Caller } from '#accounts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { GatewayError } from '#errors';
 import { UpstreamFailure } from '#wire';
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import { createCallLog, createCallObserver, createLogger } from '#observe';
 import type { LoggerOptions } from '../../../src/console/observe/logger.ts';
 import { exampleCall, exampleOffer, logConfig } from './example-call.ts';

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { escrowOf, formatUsd, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { openBrowser, type TestBrowser, type Visitor } from '../../support/browser.ts';
 import { ask, startSpine, UNHURRIED, type Spine } from '../../support/spine.ts';
 import { pageHolds } from './page-holds.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { priceId } from '#billing';
+import { priceId } from '#billing/amounts';
 import { createQuotes } from '#call/compose';
 import type { Call } from '#call';
 import { ENGINES, openTestDatabase } from '../test-database.ts';

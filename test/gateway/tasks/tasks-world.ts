@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import type { Database } from '#store';
 import { audit, createSettlePendingCall, createLedger, createPriceBook } from '#billing/compose';
-import { earningsOf, escrowOf, priceId, treasuryOf, type Ledger } from '#billing';
+import { earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
+import { priceId } from '#billing/amounts';
 import { createTasks, type KeptTasks, type TasksOptions } from '../../../src/gateway/tasks/create-tasks.ts';
 import type {
   ConcludedCall,

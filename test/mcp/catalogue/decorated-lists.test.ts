@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import { createDecorate } from '../../../src/mcp/catalogue/decorate.ts';
 import { toolOffer } from './catalogue-world.ts';

@@ -3,7 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
-import { escrowOf, parseRates, parseUsd, priceId, treasuryOf, type Frame } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { parseRates, parseUsd, priceId, type Frame } from '#billing/amounts';
 import { createExecute, createFree, createRetryBudget, createRouter, lockOf } from '#call/compose';
 import { newCallId, type Call, type GeneratedAdapter } from '#call';
 import { createHealth, type Offer } from '#catalog';

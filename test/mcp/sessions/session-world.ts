@@ -4,7 +4,8 @@ import type { Database } from '#store';
 import { createKeepAlive, createServer } from '#http';
 import { GatewayError } from '#errors';
 import { audit, createBill, createLedger, createPriceBook } from '#billing/compose';
-import { escrowOf, parseRates, parseUsd, priceId, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { parseRates, parseUsd, priceId } from '#billing/amounts';
 import type { Config } from '#config';
 import {
   createArrivals,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cost, costAtMost, type Rates } from '#billing';
+import { cost, costAtMost, type Rates } from '#billing/amounts';
 import type { Offer } from '#catalog';
 import {
   boundAsUsage as speechAsUsage,

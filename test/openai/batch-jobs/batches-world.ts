@@ -2,7 +2,8 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect, onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { escrowOf, LedgerUnavailable, priceId, treasuryOf, type Ledger } from '#billing';
+import { escrowOf, LedgerUnavailable, treasuryOf, type Ledger } from '#billing';
+import { priceId } from '#billing/amounts';
 import { createRuns } from '#call/compose';
 import {
   createBatches,

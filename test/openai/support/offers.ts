@@ -1,4 +1,4 @@
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import type { ModelFacts } from '#config';
 import type { Offer } from '#catalog';
 

@@ -1,7 +1,8 @@
 import { onTestFinished } from 'vitest';
 import type { OpenDatabase } from '#store';
 import { accountTotals, createLedger, createPriceBook, createRefunds, findLocks } from '#billing/compose';
-import { escrowOf, findTransfer, priceId, treasuryOf, type Ledger } from '#billing';
+import { escrowOf, findTransfer, treasuryOf, type Ledger } from '#billing';
+import { priceId } from '#billing/amounts';
 import type { LimitsConfig } from '#config';
 import { createRateLimiter, createRatePolicies } from '#limits';
 import { createServer } from '#http';

@@ -1,4 +1,4 @@
-import { priceId } from '#billing';
+import { priceId } from '#billing/amounts';
 import { offersFromConfig } from '../../../src/server/catalog/offers.ts';
 import { expect, test } from 'vitest';
 import { load, modelBlock } from '../config/load.ts';

@@ -1,4 +1,4 @@
-import type { Meter } from '#billing';
+import type { Meter } from '#billing/amounts';
 import type { BlockTable, Changes } from './load.ts';
 
 /** An option of a block, as a file sets it. */

@@ -1,7 +1,7 @@
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { toBytes, type Hex } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { PaymentPayload } from '#chains';
 import type { ChainSetup, PaymentRequirements } from '../../../src/billing/chains/chain.ts';
 import { startAnvil, type Anvil, type AnvilOptions } from './anvil.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
 import type { Database, OpenDatabase } from '#store';
 import { audit, createLedger } from '#billing/compose';
-import { type Ledger, MICRO_USD_MAX, type MicroUsd } from '#billing';
+import type { Ledger } from '#billing';
+import { MICRO_USD_MAX, type MicroUsd } from '#billing/amounts';
 import type { Chains, PaymentPayload, SignedPayment } from '#chains';
 import type { ChainSetup } from '../../../src/billing/chains/chain.ts';
 import { createChainRows } from '../../../src/billing/chains/chain-rows.ts';

@@ -8,7 +8,7 @@ import {
   toEventSelector,
 } from 'viem';
 import type { Hex } from 'viem';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { ChainUnavailable } from '../chain.ts';
 import { Reverted, type EvmLog, type EvmNode } from './rpc.ts';
 

@@ -1,5 +1,5 @@
 import { getAddress, type Hex } from 'viem';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { dropOldest } from '#wire';
 import { ChainUnavailable, type Incoming, type IncomingPage, type SnapshotRows } from '../chain.ts';
 import { createArrivals, type Arrived, logsOfTransaction } from './transfers.ts';

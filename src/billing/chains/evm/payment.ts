@@ -1,6 +1,6 @@
 import { getAddress, isAddress, zeroAddress } from 'viem';
 import type { Hex } from 'viem';
-import { MICRO_USD_MAX, type MicroUsd } from '#billing';
+import { MICRO_USD_MAX, type MicroUsd } from '#billing/amounts';
 import { PaymentProblem, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
 import type { Authorization } from './asset.ts';
 

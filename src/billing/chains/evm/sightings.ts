@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { dropOldest } from '#wire';
 import { ChainUnavailable, type ChainEvent, type PaymentSighting, type PayoutSighting } from '../chain.ts';
 import { createArrivals, logsOfTransaction, unlessTooLong } from './transfers.ts';

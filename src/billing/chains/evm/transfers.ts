@@ -1,5 +1,5 @@
 import type { Hex } from 'viem';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { dropOldest } from '#wire';
 import { TRANSFER, topicOf, transferOf, type EvmAsset, AUTHORIZATION_USED } from './asset.ts';
 import { stillThere } from './blocks.ts';

@@ -1,5 +1,5 @@
 import type { Address } from '@solana/kit';
-import { MICRO_USD_MAX } from '#billing';
+import { MICRO_USD_MAX } from '#billing/amounts';
 import { PaymentProblem, type PaymentPayload, type PaymentRequirements, type SignedPayment } from '../chain.ts';
 import { addressOf, type TreasuryKey } from './address.ts';
 import { MEMO_BYTES_MAX, readExact, withFeeSignature, type ExactTerms } from './exact.ts';

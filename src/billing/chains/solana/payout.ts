@@ -12,7 +12,7 @@ import {
   getTokenDecoder,
 } from '@solana-program/token';
 import bs58 from 'bs58';
-import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing';
+import { formatUsd, MICRO_USD_MAX, type MicroUsd } from '#billing/amounts';
 import {
   ChainUnavailable,
   PayoutProblem,

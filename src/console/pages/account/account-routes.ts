@@ -3,8 +3,6 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import {
   escrowOf,
-  formatUsd,
-  toUsdNumber,
   type AccountTotals,
   type FoundLocks,
   type Ledger,
@@ -12,6 +10,7 @@ import {
   type LocksQuery,
   type Refunds,
 } from '#billing';
+import { formatUsd, toUsdNumber } from '#billing/amounts';
 import type { Pipeline } from '#call';
 import {
   isRestricted,

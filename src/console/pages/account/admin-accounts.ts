@@ -1,5 +1,6 @@
 import { GatewayError } from '#errors';
-import { earningsOf, escrowOf, formatUsd, type Ledger } from '#billing';
+import { earningsOf, escrowOf, type Ledger } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import type { Consumer, ConsumerStore } from '#accounts';
 import { localAccount, needsNoMaking, parseAccountId, toCaip10 } from '#accounts/names';
 import type { Seller } from '#network';

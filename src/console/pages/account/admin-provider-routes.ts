@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
-import { earningsOf, formatUsd, type Ledger, type Payouts, type Payout } from '#billing';
+import { earningsOf, type Ledger, type Payouts, type Payout } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import type { AdminGate, Identity } from '#auth';
 import { parseProviderId, PROVIDER_ID_PATTERN, toCaip10 } from '#accounts/names';
 import type { KnownProvider } from '#network';

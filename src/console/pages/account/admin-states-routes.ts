@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
-import { escrowOf, formatUsd, OPERATOR_TREASURY } from '#billing';
+import { escrowOf, OPERATOR_TREASURY } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import type { AccountState } from '#accounts';
 import type { AdminLog } from '#auth/keys';
 import { ADMINISTRATION, dataOf } from '../route-schemas.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import type { ApprovalStore, ApprovalUse, Caller, LimitsStore } from '#accounts';
 import type { Pipeline } from '#call';
 import {

@@ -2,7 +2,7 @@ import { GatewayError } from '#errors';
 import type { CallRules } from '#accounts';
 import { fixedTagsFault, fixedTagsSchema, PATTERN_CHARACTERS_MAX, PATTERNS_MAX, patternsFault } from '#accounts/names';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
-import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing';
+import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing/amounts';
 
 export interface AmountBody {
   readonly amount_usd?: number | string;

@@ -1,14 +1,5 @@
-import {
-  formatUsd,
-  type Ledger,
-  type LockRecord,
-  type MicroUsd,
-  type PriceBook,
-  type Refund,
-  type Refunds,
-  toUsdNumber,
-  unitUsd,
-} from '#billing';
+import type { Ledger, LockRecord, PriceBook, Refund, Refunds } from '#billing';
+import { formatUsd, type MicroUsd, toUsdNumber, unitUsd } from '#billing/amounts';
 import { objectOf } from '../route-schemas.ts';
 import {
   callProperties,

@@ -1,4 +1,5 @@
-import { type LockRecord, TOKEN_PARTS, toUsdNumber } from '#billing';
+import type { LockRecord } from '#billing';
+import { TOKEN_PARTS, toUsdNumber } from '#billing/amounts';
 import { answerErrorOf, errorCodeOf, hasFailed } from '#billing/call-end';
 import { type Call, errorOfCut } from '#call';
 import { HTTP_ERRORS } from '#http';

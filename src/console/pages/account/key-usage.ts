@@ -1,6 +1,6 @@
 import { dropOldest } from '#wire';
 import { loadStatements, type Database, type Row } from '#store';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { periodAt } from '#accounts/names';
 
 /** The charges for a key's calls that began in the current UTC day, week and month, in micro-USD. */

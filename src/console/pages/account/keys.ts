@@ -1,6 +1,7 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE } from '#http';
-import { toUsdNumber, withCarried, type Ledger } from '#billing';
+import { withCarried, type Ledger } from '#billing';
+import { toUsdNumber } from '#billing/amounts';
 import {
   type KeyChanges,
   type KeyRecord,

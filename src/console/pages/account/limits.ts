@@ -1,7 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { DOCUMENTED } from '#http';
-import { formatUsd, toUsdNumber, withCarried, type Ledger } from '#billing';
+import { withCarried, type Ledger } from '#billing';
+import { formatUsd, toUsdNumber } from '#billing/amounts';
 import {
   budgetName,
   USUAL_PERCENTAGES,

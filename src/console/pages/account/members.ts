@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
-import { toUsdNumber } from '#billing';
+import { toUsdNumber } from '#billing/amounts';
 import { DOCUMENTED } from '#http';
 import {
   type MemberRole,

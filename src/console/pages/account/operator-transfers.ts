@@ -1,15 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
-import {
-  formatUsd,
-  type AccountName,
-  type Balance,
-  type Ledger,
-  type MicroUsd,
-  type TransferRecord,
-  escrowOf,
-  OPERATOR_TREASURY,
-} from '#billing';
+import { type AccountName, type Ledger, type TransferRecord, escrowOf, OPERATOR_TREASURY } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
 import { accountParams, accountSchema, findAccount, viewAccount, type AdminAccountsDeps } from './admin-accounts.ts';
 import {
@@ -54,7 +46,7 @@ export async function transferOnce(
   const result = await ledger.transfer(transfer);
   const { available } = result;
   if (result.ok) return { duplicate: false, available };
-  if (result.reason === 'insufficient') throw tooMuch(available, await ledger.balance(transfer.from));
+  if (result.reason === 'insufficient') throw tooMuch(available, (await ledger.balance(transfer.from))?.locked ?? 0n);
   const before = await findTransfer(transfer.id);
   if (!before) throw new Error(`${transfer.id} was refused: ${result.reason}`);
   if (before.from !== transfer.from || before.to !== transfer.to || before.amount !== transfer.amount)
@@ -66,8 +58,7 @@ export async function transferOnce(
   return { duplicate: true, available };
 }
 
-function tooMuch(available: MicroUsd, balance: Balance | null): GatewayError {
-  const locked = balance?.locked ?? 0n;
+function tooMuch(available: MicroUsd, locked: MicroUsd): GatewayError {
   const more =
     locked === 0n
       ? ''

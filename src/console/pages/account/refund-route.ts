@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
-import { formatUsd, type Ledger, type Refund, type Refunds } from '#billing';
+import type { Ledger, Refund, Refunds } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 import { amountOf, amountProperties, type AmountBody } from './body-fields.ts';
 import { type FindArchived, refuseArchived } from './archived-calls.ts';

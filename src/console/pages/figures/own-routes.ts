@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { offerId, toUsdNumber } from '#billing';
+import { offerId, toUsdNumber } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import { DOCUMENTED } from '#http';
 import type { Pipeline } from '#call';

@@ -1,4 +1,4 @@
-import { toUsdNumber, type MicroUsd, type Price, ratesFromJson, ratesToUsd } from '#billing';
+import { toUsdNumber, type MicroUsd, type Price, ratesFromJson, ratesToUsd } from '#billing/amounts';
 import { PRIMITIVES, type Primitive } from '#config';
 import {
   dateOf,

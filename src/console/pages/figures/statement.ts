@@ -1,7 +1,8 @@
 import type { FastifyReply } from 'fastify';
 import { GatewayError } from '#errors';
 import { tagsText } from '#accounts/names';
-import { archivedUntil, formatUsd } from '#billing';
+import { archivedUntil } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { DOCUMENTED } from '#http';
 import { type AccountStatement, DAY_MS, dateOf, readStatement, type TimeZone, timeZoneOf, UTC } from '#analytics';
 import type { Database } from '#store';

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { GatewayError } from '#errors';
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import type { Catalog } from '#catalog';
 import { DOCUMENTED } from '#http';

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import { FEES, formatUsd, OPERATOR, SUSPENSE, type Ledger, type MicroUsd } from '#billing';
+import { FEES, OPERATOR, SUSPENSE, type Ledger } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import { LOSSES, TRANSIT, type OpenMoney } from '#chains';
 import { needsNoMaking, parseAccountId } from '#accounts/names';
 import type { ConsumerStore } from '#accounts';

@@ -1,4 +1,5 @@
-import { FEES, formatUsd } from '#billing';
+import { FEES } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { CANCELED, type Deposit, type Withdrawal } from '#chains';
 import { toCaip10 } from '#accounts/names';
 import { DOCUMENTED } from '#http';

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyInstance } from 'fastify';
 import type { Pipeline } from '#call';
 import { requireAdmission } from '#auth';
-import { formatUsd } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { hideWithoutFunds, type Funds } from '#payments/on-chains';
 import { addDepositsRoutes } from './deposits-routes.ts';
 import { topupRoutes, type TopupDeps, addTopupTransaction } from './topup-routes.ts';

@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import type { FastifyPluginAsync, FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
-import { escrowOf, formatUsd, type Ledger, type MicroUsd } from '#billing';
+import { escrowOf, type Ledger } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import type { Caller } from '#accounts';
 import type { Pipeline } from '#call';
 import {

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { GatewayError } from '#errors';
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
-import { FEES, formatUsd, OPERATOR_TREASURY } from '#billing';
+import { FEES, OPERATOR_TREASURY } from '#billing';
+import { formatUsd } from '#billing/amounts';
 import { LOSSES, type TreasuryAct, type NewAct } from '#chains';
 import { requireFunds, termsOf, type Funds } from '#payments/on-chains';
 import {

@@ -1,5 +1,6 @@
 import { loadStatements, type Database, type Query, type Row } from '#store';
-import { earningsTotals, type MicroUsd } from '#billing';
+import { earningsTotals } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { PROVIDER_FLAGS } from '#call';
 import type { DayRange } from '#analytics';
 

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { printable } from '#security';
 import { GatewayError } from '#errors';
-import { METERS, type PriceBook, type Rates, unitUsd } from '#billing';
+import type { PriceBook } from '#billing';
+import { METERS, type Rates, unitUsd } from '#billing/amounts';
 import type { Catalog } from '#catalog';
 import { createFreshPage, sendPage, tagPage } from '#http';
 import { dataOf, listOf, objectOf, titled } from '../route-schemas.ts';

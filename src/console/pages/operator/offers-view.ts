@@ -1,5 +1,5 @@
 import { findAttempts, findOfferSums, findPriceTimes, type ConsoleRange } from '#analytics';
-import { costAtMost, formatUsd, type MicroUsd, type Rates, ratesToUsd } from '#billing';
+import { costAtMost, formatUsd, type MicroUsd, type Rates, ratesToUsd } from '#billing/amounts';
 import { PRIMITIVES } from '#config';
 import { isOfKind, KINDS_OF_MODELS } from '#config/model-kinds';
 import {

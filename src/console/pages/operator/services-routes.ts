@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
-import type { MicroUsd, Payouts } from '#billing';
+import type { Payouts } from '#billing';
 import type { AdminGate, Identity } from '#auth';
 import { PROVIDER_ID_PATTERN } from '#accounts/names';
-import { formatUsd } from '#billing';
+import { type MicroUsd, formatUsd } from '#billing/amounts';
 import { compare, type Offer } from '#catalog';
 import { DOCUMENTED } from '#http';
 import type { KnownProvider } from '#network';

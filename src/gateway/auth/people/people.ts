@@ -1,4 +1,4 @@
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Config } from '#config';
 import { type ConsumerStore, type LimitsStore, type MemberStore, subjectAccount, USUAL_PERCENTAGES } from '#accounts';
 import { localAccount } from '#accounts/names';

@@ -1,5 +1,4 @@
-import { type MicroUsd, type Meter, type Price, rateOf } from '#billing';
-import { maxPromptRate } from '#billing/amounts';
+import { maxPromptRate, type MicroUsd, type Meter, type Price, rateOf } from '#billing/amounts';
 import type { Offer, Health, HealthState } from '#catalog';
 import { createCachedPrefixes, createLastServed, type PromptPrefix, savedByCache } from '../affinity.ts';
 import { declares } from '../declared.ts';

@@ -1,5 +1,5 @@
 import type { Row } from '#store';
-import { JUMP, leastRates, type MicroUsd, type Rates, ratesAbove, ratesFromJson, ratesToJson } from '#billing';
+import { JUMP, leastRates, type MicroUsd, type Rates, ratesAbove, ratesFromJson, ratesToJson } from '#billing/amounts';
 import { type AgentFacts, type Service, imageKinds, imageVariant } from '#config';
 import { RegistrationError } from './document.ts';
 

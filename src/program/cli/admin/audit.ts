@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
 import type { OpenDatabase } from '#store';
-import type { AuditReport } from '#billing';
+import type { AuditReport } from '#billing/compose';
 import type { Config } from '#config';
 import type { AuditedChain, ChainAudit } from '#payments/on-chains';
 import { remote, withAdminOptions, type AdminFlags } from './admin-client.ts';
@@ -100,7 +100,7 @@ async function compareChains(config: Config, database: OpenDatabase): Promise<Ch
   const [{ openBooks }, { auditFunds }, { createLedger }, { listBooks }] = await Promise.all([
     import('#app'),
     import('#payments/on-chains'),
-    import('#billing'),
+    import('#billing/compose'),
     import('#chains'),
   ]);
   const ledger = await createLedger({ database });

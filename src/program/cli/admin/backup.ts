@@ -174,7 +174,7 @@ async function restore(file: string, { check = false, filesOnly = false, ...flag
 async function auditRestored(config: Config) {
   const [{ openDatabase }, { EMBEDDED_CHAIN, journalHead }, { auditWithJournal, openJournalFile }] = await Promise.all([
     import('#store'),
-    import('#billing'),
+    import('#billing/compose'),
     import('#app/journal'),
   ]);
   const database = await openDatabase({ url: config.databaseUrl, dataDir: config.dataDir });
@@ -281,7 +281,7 @@ async function restored({ accept = false, adoptIdentity: isAdopting = false, ...
     { DatabaseError, openDatabase },
     { EMBEDDED_CHAIN, journalHead },
     { JournalLost, lossOf, openJournalFile, refuseMissingDatabase },
-  ] = await Promise.all([import('#store'), import('#billing'), import('#app/journal')]);
+  ] = await Promise.all([import('#store'), import('#billing/compose'), import('#app/journal')]);
   const explain = (error: unknown): string => {
     if (error instanceof JournalLost) return error.message.split('\n')[0]!;
     throw error;
@@ -364,7 +364,7 @@ async function compareIdentity(config: Config, database: OpenDatabase, isAdoptin
 }
 
 async function differences(database: OpenDatabase): Promise<readonly string[]> {
-  const { audit } = await import('#billing');
+  const { audit } = await import('#billing/compose');
   const { checks } = await audit(database, { overdueMs: null });
   return checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
 }

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { MICRO_PER_USD, parseRates } from '#billing';
+import { MICRO_PER_USD, parseRates } from '#billing/amounts';
 import type { ServiceConfig } from '#config';
 import { CliError } from '../terminal.ts';
 import { localModel } from './local-providers.ts';

@@ -1,5 +1,6 @@
 import { databaseName } from '#store/database-name';
-import { escrowOf, formatUsd, MICRO_PER_USD, treasuryOf } from '#billing';
+import { escrowOf, treasuryOf } from '#billing';
+import { formatUsd, MICRO_PER_USD } from '#billing/amounts';
 import { type Config, loadConfig, nearest, type Primitive, readTomlFile, type ServiceConfig } from '#config';
 import { KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { createConsumerStore } from '#accounts';

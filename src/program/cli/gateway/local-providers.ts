@@ -1,7 +1,7 @@
 import { type ServiceConfig, serviceNameFault, type ModelFacts, type Environment } from '#config';
 import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers';
 import { BOUNDS, fetchText, foreignObject, isObject } from '#wire';
-import { parseRates, type Rates } from '#billing';
+import { parseRates, type Rates } from '#billing/amounts';
 
 /** A provider that this machine can reach, and to which the development gateway could route. */
 export interface LocalProvider {

@@ -1,4 +1,5 @@
-import { FEES, SUSPENSE, treasuryOf, type Ledger, type MicroUsd, OPERATOR_TREASURY } from '#billing';
+import { FEES, SUSPENSE, treasuryOf, type Ledger, OPERATOR_TREASURY } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import { LOSSES, TRANSIT, type ChainBook, type Chains, type OpenMoney } from '#chains';
 
 /** One chain's treasury compared with the books. Amounts are micro-USD. */

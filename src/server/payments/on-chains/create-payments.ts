@@ -1,5 +1,5 @@
 import { GatewayError } from '#errors';
-import { formatUsd, type MicroUsd } from '#billing';
+import { formatUsd, type MicroUsd } from '#billing/amounts';
 import {
   ChainUnavailable,
   PaymentProblem,

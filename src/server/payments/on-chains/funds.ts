@@ -1,6 +1,6 @@
 import type { FastifyInstance, preValidationHookHandler } from 'fastify';
 import { GatewayError } from '#errors';
-import type { MicroUsd } from '#billing';
+import type { MicroUsd } from '#billing/amounts';
 import type { Chains } from '#chains';
 
 /** The part of the chains that these routes use. */

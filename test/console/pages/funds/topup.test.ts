@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPriceBook } from '#billing/compose';
-import { priceId } from '#billing';
+import { priceId } from '#billing/amounts';
 import { createIdentity, createRunTokens } from '#auth';
 import { IDENTITY_SEED } from '../../../support/spine.ts';
 import { sendRaw } from '../../../support/raw-http.ts';

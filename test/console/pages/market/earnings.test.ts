@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OpenDatabase } from '#store';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
-import { earningsOf, escrowOf, parseRates, priceId, treasuryOf, type Ledger } from '#billing';
+import { earningsOf, escrowOf, treasuryOf, type Ledger } from '#billing';
+import { parseRates, priceId } from '#billing/amounts';
 import { createEarnings, type EarningsEntry } from '../../../../src/console/pages/market/earnings.ts';
 import { seeded } from '../../../gateway/call/routing/offers.ts';
 import { ENGINES, openTestDatabase } from '../../../gateway/test-database.ts';

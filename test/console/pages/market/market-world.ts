@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { onTestFinished } from 'vitest';
-import { priceId, parseRates } from '#billing';
+import { priceId, parseRates } from '#billing/amounts';
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
 import { createCatalog } from '../../../../src/server/catalog/catalog.ts';
 import { marketRoutes } from '../../../../src/console/pages/market/market-routes.ts';

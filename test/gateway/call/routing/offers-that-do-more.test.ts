@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import { createHealth } from '../../../../src/server/catalog/health/health.ts';
 import { NO_PREFERENCES } from '../../../../src/gateway/call/preferences.ts';
 import { createRouter } from '../../../../src/gateway/call/routing/router.ts';

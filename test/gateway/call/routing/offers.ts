@@ -1,4 +1,4 @@
-import { parseRates, priceId } from '#billing';
+import { parseRates, priceId } from '#billing/amounts';
 import type { Offer } from '../../../../src/server/catalog/offers.ts';
 import type { Primitive } from '../../../../src/server/config/service.ts';
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { METERS } from '#billing';
+import { METERS } from '#billing/amounts';
 import {
   readRegistration,
   RegistrationError,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MicroUsd, Rates } from '#billing';
+import type { MicroUsd, Rates } from '#billing/amounts';
 import type { ImageService } from '../../../../src/server/config/service.ts';
 import { rejectPriceIncrease } from '../../../../src/gateway/call/cost-cap.ts';
 import { imageVariants } from '../../../../src/server/config/blocks/image-block.ts';

@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { DatabaseError, type Database } from '#store';
-import { parseRates } from '#billing';
+import { parseRates } from '#billing/amounts';
 import { createCatalog, type Catalog } from '../../../../src/server/catalog/catalog.ts';
 import type { ModelService } from '../../../../src/server/config/service.ts';
 import {

@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { openDatabase } from '#store';
 import { createOriginGuard } from '#security';
 import { audit, createBill, createLedger, createPriceBook, createReceiptSigner } from '#billing/compose';
-import { escrowOf, parseUsd, treasuryOf, type LockRecord } from '#billing';
+import { escrowOf, treasuryOf, type LockRecord } from '#billing';
+import { parseUsd } from '#billing/amounts';
 import { loadConfig } from '#config';
 import {
   createArrivals,
