@@ -172,10 +172,10 @@ export const MEMBER_TAG = '@member';
 const NO_TAGS: CallFacts['tags'] = [];
 
 function tagsOf({ tags, member }: RecordFields): CallFacts['tags'] {
-  const named = typeof tags === 'object' ? (tags as RecordFields | null) : null;
-  if (named === null && typeof member !== 'string') return NO_TAGS;
+  const fields = typeof tags === 'object' ? (tags as RecordFields | null) : null;
+  if (fields === null && typeof member !== 'string') return NO_TAGS;
   const pairs: (readonly [string, string])[] = [];
-  for (const name in named) if (typeof named[name] === 'string') pairs.push([name, named[name]]);
+  for (const name in fields) if (typeof fields[name] === 'string') pairs.push([name, fields[name]]);
   if (typeof member === 'string') pairs.push([MEMBER_TAG, member]);
   return pairs;
 }

@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
 import { RecentMap } from '#maps';
-import type { Caller } from './caller.ts';
 
 /** Names of the consumer for what a call is for, such as `team: 'blue'`: they group its spending. */
 export type Tags = Readonly<Record<string, string>>;
@@ -28,15 +27,23 @@ const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const
 const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
-/** The names in the headers of a request. */
-type HeaderNames = Pick<Caller, 'tags' | 'endUser'>;
+interface HeaderNames {
+  readonly tags?: Tags;
+  readonly endUser?: string;
+}
+
+/** The part of a caller that names its calls. `key.tags`: those that no request changes. */
+interface NamedCaller extends HeaderNames {
+  readonly account: string;
+  readonly key: { readonly tags?: Tags } | null;
+}
 
 /**
  * The tags and the end user in the headers of a request, besides the tags of the caller; null if its headers name
  * nothing. Throws GatewayError `invalid_request` for a wrong header, and `permission_denied` for another value of a tag
  * that is fixed on the key.
  */
-export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: Caller): HeaderNames | null {
+export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: NamedCaller): HeaderNames | null {
   const [pairs, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
   const app = firstOf(headers, APP_HEADERS);
   const endUser = firstOf(headers, USER_HEADERS);
@@ -128,7 +135,6 @@ const partsOf = (header: string | readonly string[]): readonly string[] =>
 
 const isTag = (name: string, value: string): boolean => NAME.test(name) && VALUE.test(value);
 
-/** Adds a word, or `name:value`, if it can be a tag. */
 function addWord(tags: Record<string, string>, text: string): void {
   const at = text.indexOf(':');
   const [name, value] = at < 0 ? [text, WORD] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
@@ -150,7 +156,7 @@ interface NamedRequest {
  * `permission_denied` for another value of a tag that is fixed on the key.
  */
 export function tagsOfCall(
-  { account, key, tags: ofHeaders, endUser: ofHeader }: Caller,
+  { account, key, tags: ofHeaders, endUser: ofHeader }: NamedCaller,
   { metadata, endUser: ofBody }: NamedRequest,
   endUsers: EndUsers,
 ): Tags | undefined {
@@ -204,7 +210,6 @@ function viewUser(account: string, user: string, endUsers: EndUsers): string {
 /** By account and end user, because an end user makes many calls. */
 const digests = new RecentMap<string>(1_000);
 
-/** The schema of the tags that are fixed on a key, or on the keys of a member. */
 export const fixedTagsSchema = {
   type: ['object', 'null'],
   maxProperties: FIXED_MAX,
@@ -218,7 +223,11 @@ export function parseTag(text: string): readonly [name: string, value: string] |
   return name !== undefined && isTag(name, value) ? [name, value] : null;
 }
 
-/** The fault of tags that are to be fixed; null for none. */
+export const tagsText = (tags: Tags): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
 export function fixedTagsFault(tags: Tags): string | null {
   const wrong = Object.entries(tags).find(([name, value]) => !isTag(name, value));
   if (wrong !== undefined) return `has ${wrong[0]}=${wrong[1]}, and tags are ${PAIRS}`;
