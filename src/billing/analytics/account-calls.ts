@@ -11,31 +11,29 @@ export interface TimeRange {
 
 /** Rows that are read at once: a few milliseconds of the event loop. */
 const PAGE = 1_000;
-const BRIEF_PAGE = 4_000;
 
 /**
  * The calls of an account that ended in a time, in pages, in the order in which they began. No call of the time may be
  * in an archive. All pages are of one moment if `query` reads from one snapshot.
  */
 export const resolvedCalls = (query: Query, account: string, range: TimeRange) =>
-  inPages(query, SQL.resolvedCalls, account, range, PAGE);
+  inPages(query, SQL.resolvedCalls, account, range);
 
-/** The same of charged calls alone, with their `primitive`, `service` and the `called` name in place of the details. */
+/** The same of charged calls alone, with what a statement needs. */
 export const chargedCalls = (query: Query, account: string, range: TimeRange) =>
-  inPages(query, SQL.chargedCalls, account, range, BRIEF_PAGE);
+  inPages(query, SQL.chargedCalls, account, range);
 
 async function* inPages(
   query: Query,
   statement: Statement,
   account: string,
   { from, until }: TimeRange,
-  page: number,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   for (let place: readonly [number | bigint, string] = [0, '']; ;) {
-    const rows = await query(statement, [account, from, until, ...place, page]);
+    const rows = await query(statement, [account, from, until, ...place, PAGE]);
     yield rows;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < page) return;
+    if (last === undefined || rows.length < PAGE) return;
     place = [last['created_at'] as bigint, last['id'] as string];
     // Lets other work of the event loop run in between.
     await nextTurn();

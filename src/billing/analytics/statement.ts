@@ -1,6 +1,6 @@
 import { loadStatements, type Query, type Row } from '#store';
 import { escrowOf } from '#billing';
-import { chargedCalls, resolvedCalls, type TimeRange } from './account-calls.ts';
+import { chargedCalls, type TimeRange } from './account-calls.ts';
 import { fieldsOf, nameOf, textOf } from './call-facts.ts';
 import type { TimeZone } from './time-zone.ts';
 
@@ -54,11 +54,6 @@ const SQL = loadStatements(import.meta.url, '../sql/statement.sql', ['chargedSin
 const TOTALS = loadStatements(import.meta.url, '../sql/account-records.sql', ['accountTotals']);
 
 type OpenMovement = Omit<CallMovement, 'balance'> | Omit<TransferMovement, 'balance'>;
-type DayOfCalls = Omit<CallMovement, 'balance' | 'amount' | 'calls' | 'at'> & {
-  amount: bigint;
-  calls: number;
-  at: number;
-};
 
 /**
  * Reads the statement of a time from one snapshot. The balance is what is available and locked. It is known at the
@@ -71,18 +66,16 @@ export async function readStatement(
 ): Promise<AccountStatement | null> {
   const escrow = escrowOf(account);
   const movements: OpenMovement[] = [];
-  const days = new Map<string, DayOfCalls>();
+  const days = new Map<string, OpenMovement & CallMovement>();
   let [charged, calls] = [0n, 0];
-  const isEach = callsMax > 0;
-  for await (const rows of (isEach ? resolvedCalls : chargedCalls)(query, account, { from, until }))
+  for await (const rows of chargedCalls(query, account, { from, until }))
     for (const row of rows) {
-      const amount = row['charged'] as bigint;
-      if (amount === 0n) continue;
-      charged += amount;
+      const call = movementOf(row);
+      charged -= call.amount;
       calls += 1;
-      if (isEach && calls > callsMax) return null;
-      if (isEach) movements.push(movementOf(row));
-      else addCall(days, row, zone);
+      if (callsMax > 0 && calls > callsMax) return null;
+      if (callsMax > 0) movements.push(call);
+      else addCall(days, call, zone);
     }
   movements.push(...days.values());
   const transfers = await query(SQL.transfersSince, [escrow, from]);
@@ -104,23 +97,21 @@ export async function readStatement(
 }
 
 /** Adds a call to those of its day and service. The sum stands at the last of them. */
-function addCall(days: Map<string, DayOfCalls>, row: Row, zone: TimeZone): void {
-  const at = Number(row['resolved_at']);
-  const primitive = textOf(row['primitive']);
-  const service = textOf(row['service']) || nameOf(textOf(row['called']));
-  const name = `${zone.dayAt(at)} ${primitive} ${service}`;
-  let day = days.get(name);
-  if (day === undefined)
-    days.set(
-      name,
-      (day = { kind: 'calls', id: null, key: null, tags: {}, primitive, service, amount: 0n, calls: 0, at }),
-    );
-  day.amount -= row['charged'] as bigint;
-  day.calls += 1;
-  day.at = Math.max(day.at, at);
+function addCall(days: Map<string, OpenMovement & CallMovement>, call: OpenMovement & CallMovement, zone: TimeZone) {
+  const name = `${zone.dayAt(call.at)} ${call.primitive} ${call.service}`;
+  const { amount = 0n, calls = 0, at = 0 } = days.get(name) ?? {};
+  days.set(name, {
+    ...call,
+    id: null,
+    key: null,
+    tags: {},
+    amount: amount + call.amount,
+    calls: calls + 1,
+    at: Math.max(at, call.at),
+  });
 }
 
-function movementOf(row: Row): OpenMovement {
+function movementOf(row: Row): OpenMovement & CallMovement {
   const call = fieldsOf(row['lock_detail'] as string);
   const run = fieldsOf(row['detail'] as string | null);
   return {
@@ -133,6 +124,7 @@ function movementOf(row: Row): OpenMovement {
     key: textOf(call['key']) || null,
     tags: tagsOf(call['tags']),
     amount: -(row['charged'] as bigint),
+    balance: 0n,
   };
 }
 

@@ -6,9 +6,8 @@ WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4
 ORDER BY created_at, id LIMIT $6
 
 -- name: chargedCalls
--- The same of charged calls alone, with what their sums by day and service need.
-SELECT id, charged, created_at, resolved_at, json(NULLIF(lock_detail, '')) ->> 'primitive' AS primitive,
-  json(NULLIF(lock_detail, '')) ->> 'service' AS called, json(NULLIF(detail, '')) ->> 'service' AS service FROM locks
+-- The same of charged calls alone, with what a statement needs.
+SELECT id, charged, created_at, resolved_at, lock_detail, detail FROM locks
 WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3 AND charged > 0
 ORDER BY created_at, id LIMIT $6
 

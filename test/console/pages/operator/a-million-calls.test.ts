@@ -219,8 +219,11 @@ test.each(ENGINES)('the pages of the operator are fast on %s', async (engine) =>
     return { body: (await answer.json()) as Answer, ms: performance.now() - begun };
   };
   const slow: string[] = [];
-  const note = (path: string, first: number, again: number) => {
-    if (isDeep) console.log(`${engine} ${path}: ${first.toFixed(0)} ms, then ${again.toFixed(0)} ms`);
+  // With the CPU of this process, which is that of the gateway, of its embedded database and of the client.
+  const note = (path: string, first: number, again: number, cpu: NodeJS.CpuUsage) => {
+    const cpuMs = (cpu.user + cpu.system) / 1_000;
+    if (isDeep)
+      console.log(`${engine} ${path}: ${first.toFixed(0)} ms, then ${again.toFixed(0)} ms, CPU ${cpuMs.toFixed(0)} ms`);
     if (again > MOST_MS) slow.push(`${path}: ${again.toFixed(0)} ms`);
   };
   const firstPart = async (path: string) => {
@@ -231,11 +234,16 @@ test.each(ENGINES)('the pages of the operator are fast on %s', async (engine) =>
     await reader.cancel();
     return ms;
   };
-  for (const path of FILES) note(path, await firstPart(path), await firstPart(path));
+  for (const path of FILES) {
+    const first = await firstPart(path);
+    const cpu = process.cpuUsage();
+    note(path, first, await firstPart(path), process.cpuUsage(cpu));
+  }
   for (const path of PATHS) {
     const first = await ask(path);
+    const cpu = process.cpuUsage();
     const again = await ask(path);
-    note(path, first.ms, again.ms);
+    note(path, first.ms, again.ms, process.cpuUsage(cpu));
     const { totals } = (first.body.data ?? {}) as { readonly totals?: Readonly<Record<string, number>> };
     if (path === '/overview?range=30d') expect(totals!['requests']! + totals!['failed']!).toBe(CALLS);
     if (path.endsWith('&failed=true'))
