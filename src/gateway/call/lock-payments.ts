@@ -134,7 +134,7 @@ const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
   `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
 
-/** The remedy stands beside the message, because clients match the message. With payment terms, those are the remedy. */
+/** The remedy stands beside the message, which clients match. Where there are payment terms, they are the remedy. */
 const remedyOf = (lessNeeded: string) => ({
   body: {
     hint: `Add money on the page /dashboard/balance, or ask the operator for credit, then send the request again. ${lessNeeded}`,

@@ -157,7 +157,10 @@ test('on a phone a service has its price, and can be tested', async () => {
   await page.setViewportSize({ width: 390, height: 800 });
   await page.goto('/admin?tab=services');
   const mini = page.getByRole('row', { name: /vendor\/chat-mini/ });
-  expect(await mini.getByText('$0.30').isVisible()).toBe(true);
+  await mini
+    .getByText(/^\$300/)
+    .filter({ visible: true })
+    .waitFor();
   const test = mini.getByRole('button', { name: 'Test vendor/chat-mini' });
   const { x, width } = (await test.boundingBox())!;
   expect(x + width).toBeLessThanOrEqual(390);
