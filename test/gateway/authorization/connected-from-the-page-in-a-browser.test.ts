@@ -100,7 +100,7 @@ function paste(text: string) {
   };
 }
 
-/** The program's page: the person agrees to what it proposes, and sees on the first page that it worked. */
+/** The person agrees to what the page of the program proposes. */
 async function agree(): Promise<void> {
   const page = await visitor.page.context().newPage();
   await page.goto(await opened.promise);

@@ -57,7 +57,7 @@ export function SignedIn({
   part,
   children,
 }: {
-  /** Read by everybody else. */
+  /** The words for everybody else. */
   readonly part?: { readonly title: string; readonly why: string };
   readonly children: (session: Session) => ReactNode;
 }): ReactNode {

@@ -8,7 +8,8 @@ import { firstHour, rowsText, type SumRow, SumsOfCalls } from '../../../../src/b
 import { loadStatements, type Statement } from '#store';
 
 // The operator's pages read sums, and calls only of one account and in bounded parts. The deep run has a million calls
-// of 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms on an idle machine.
+// of 30 days by 2,000 accounts at 300 offers, and prints the times; each request is to take at most 300 ms on an idle
+// machine.
 
 const isDeep = process.env['TOLLGATE_DEEP'] === '1';
 const CALLS = isDeep ? 1_000_000 : 20_000;
