@@ -1,4 +1,4 @@
-import type { EndFrame } from './bill.ts';
+import type { EndFrame } from './frames.ts';
 import type { Ledger, LockRecord, Settlement, SettleRequest, SettleResult } from './ledger/ledger.ts';
 import type { MicroUsd } from './prices/money.ts';
 import { cost, type Price, type ServiceTiers } from './prices/price.ts';

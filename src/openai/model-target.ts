@@ -181,7 +181,6 @@ function toEnd(end: ReplyEnd<ChatResult>): AnswerEnd {
   return { ...end, rest: answerOf(before), result: toContentResult(end, usage, cut) };
 }
 
-/** The events of the answer. The reasoning of the model and its tool calls are no part of it. */
 function answerOf(piece: ChatPiece | null): EventBatch | null {
   if (piece === null || piece instanceof Uint8Array) return null;
   return eventBatch(

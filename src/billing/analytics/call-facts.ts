@@ -172,11 +172,12 @@ export const MEMBER_TAG = '@member';
 const NO_TAGS: CallFacts['tags'] = [];
 
 function tagsOf({ tags, member }: RecordFields): CallFacts['tags'] {
-  const pairs =
-    typeof tags !== 'object' || tags === null
-      ? NO_TAGS
-      : Object.entries(tags).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return typeof member === 'string' ? [...pairs, [MEMBER_TAG, member]] : pairs;
+  const fields = typeof tags === 'object' ? (tags as RecordFields | null) : null;
+  if (fields === null && typeof member !== 'string') return NO_TAGS;
+  const pairs: (readonly [string, string])[] = [];
+  for (const name in fields) if (typeof fields[name] === 'string') pairs.push([name, fields[name]]);
+  if (typeof member === 'string') pairs.push([MEMBER_TAG, member]);
+  return pairs;
 }
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

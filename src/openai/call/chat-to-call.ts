@@ -33,7 +33,6 @@ export interface ChatContext {
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -53,7 +52,6 @@ export interface ChatContext {
   readonly native?: NativeRequestFacts | null;
   /** Names of the fields that the wire's translation to chat loses; absent for none. */
   readonly lost?: readonly string[];
-  /** Called when the money for the call is locked. */
   readonly onLocked?: () => void;
 }
 

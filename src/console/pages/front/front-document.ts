@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU, THEME_SWITCH } from './front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU, THEME_SWITCH } from './page-parts.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],
@@ -22,7 +22,6 @@ const LINKS = [
 
 interface FrontFacts {
   readonly version: string;
-  /** The gateway's address for programs, as HTML text. */
   readonly address: string;
   /** Returns the number of services of a kind, or null if it isn't shown. */
   readonly count: (kind: Primitive) => number | null;

@@ -29,7 +29,6 @@ import {
   type UsageBounds,
 } from './chat-usage.ts';
 
-/** The facts of a call that its reader needs. */
 export interface ReplyContext extends UsageBounds {
   readonly callId: string;
   /** The name of the service that serves, which replies carry as `model`. */
@@ -91,7 +90,6 @@ export interface Produced extends Output {
   readonly before: ChatPiece | null;
   /** The provider's `usage`, as it came. */
   readonly claim: unknown;
-  /** The service tier that the reply names; absent without one. */
   readonly serviceTier?: unknown;
   /** One per finished choice. */
   readonly finishReasons: readonly string[];
@@ -148,7 +146,6 @@ export function asCut(
   };
 }
 
-/** Whether something of a reply came. */
 const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
   outputBytes + otherBytes > 0;
 
