@@ -141,11 +141,9 @@ class BilledRun<C extends BilledCall> {
   readonly upstream = new CancelSource();
   /** The client has left. */
   gone = false;
-  /** This process has finished with the lock. */
   resolved = false;
   readonly #options: BillOptions<C>;
   readonly #call: C;
-  /** See Locked. */
   readonly #isFree: boolean;
   readonly #signal: CancelSignal;
   readonly #onLeft: () => void;
@@ -182,7 +180,6 @@ class BilledRun<C extends BilledCall> {
       this.upstream.abort();
   }
 
-  /** Ends the lock of a run that has an end. */
   async finish(end: EndFrame): Promise<SettledFrame> {
     const { ledger, receipt: receiptOf } = this.#options;
     const call = this.#call;
@@ -211,7 +208,6 @@ class BilledRun<C extends BilledCall> {
     return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, cut, result: reply };
   }
 
-  /** Ends the lock of a run that failed. */
   async fail(error: unknown): Promise<void> {
     const { ledger, describeError } = this.#options;
     try {
@@ -230,7 +226,6 @@ class BilledRun<C extends BilledCall> {
     return this.#options.mayBeLate?.(this.#call) ?? false;
   }
 
-  /** The run has ended, and so has its lock. */
   over(): void {
     clearTimeout(this.#drainTimer);
     this.#signal.removeEventListener('abort', this.#onLeft);
@@ -337,7 +332,6 @@ function detailText({ detail }: EndFrame, clientGone: boolean): string {
   return `${text.slice(0, -1)}${text === '{}' ? '' : ','}"clientGone":${clientGone}}`;
 }
 
-/** The quote of the provider that served. */
 function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
   for (const quote of candidates) {
     if (quote.price.id === price) return quote;

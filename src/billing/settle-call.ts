@@ -91,7 +91,6 @@ type PendingCallEnd = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> 
 
 interface SettledPendingCall {
   readonly settlement: Settlement;
-  /** The lock before this settlement. */
   readonly lock: LockRecord;
   /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
   readonly before: boolean;
