@@ -67,17 +67,16 @@ if [ ! -x "$home/node" ]; then
   part=$(mktemp -d "$parent/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT
   piece() { tail -c "+$1" "$0" | head -c "$2" | gzip -dc; }
-  piece ${places[0]} >"$part/first" &
+  piece ${places[0]} >"$part/node" &
   first=$!
   piece ${places[1]} >"$part/second" &
   second=$!
   piece ${places[2]} | tar -xf - -C "$part"
   wait "$first"
   wait "$second"
-  cat "$part/second" >>"$part/first"
+  cat "$part/second" >>"$part/node"
   rm "$part/second"
-  chmod 755 "$part/first"
-  mv "$part/first" "$part/node"
+  chmod 755 "$part/node"
   # Of several that start at once, one is first. A folder that is not empty is not replaced.
   "$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home"
   rm -rf "$part"
