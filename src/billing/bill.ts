@@ -193,7 +193,8 @@ class BilledRun<C extends BilledCall> {
       const request = settleOf(call.id, quote, end, detail, feeBps, this.#mayBeLate());
       if (!this.#isFree) result = await ledger.settle(request);
       if (result === null || isLost(result)) result = await this.#lockToEnd(() => ledger.settle(request));
-      resolution = await resolutionOf(ledger, call.id, result);
+      const resolving = resolutionOf(ledger, call.id, result);
+      resolution = resolving instanceof Promise ? await resolving : resolving;
     } catch (error) {
       // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
       this.#resolve('unresolved', NOTHING, end, error);

@@ -61,10 +61,11 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
     const similar = CREDENTIALS_BY_LENGTH[name.length];
     if (similar === undefined) continue;
     const lower = name.toLowerCase();
-    const same = similar.find((one) => one.lower === lower);
-    if (same === undefined) continue;
-    if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
-    seen |= same.bit;
+    for (const one of similar) {
+      if (one.lower !== lower) continue;
+      if ((seen & one.bit) !== 0) throw unauthorized(`The ${one.name} header was sent more than once: send it once`);
+      seen |= one.bit;
+    }
   }
 }
 

@@ -142,7 +142,7 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
   /** The called part of the service; default null, the whole service. */
   readonly operation?: string | null;
   /** The price of this call at `offer`; default the offer's own. */
-  readonly price?: (offer: Offer) => Price;
+  readonly price?: ((offer: Offer) => Price) | undefined;
   /**
    * The price of this call at an offer with its earlier prices, even if such a call was not sold then. Default:
    * `price`, or the offer's own price if that throws.
@@ -164,7 +164,7 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * Names of the fields of the request that an offer would not get. Asked only if the consumer wants an offer that gets
    * all. Absent: an offer that does not take a field refuses the request, or the protocol has no such fields.
    */
-  readonly lacks?: (offer: Offer) => readonly string[];
+  readonly lacks?: ((offer: Offer) => readonly string[]) | undefined;
   /** The name of the method, if its protocol's table makes it free; default null, a billed call. */
   readonly free?: string | null;
   /**

@@ -133,6 +133,13 @@ const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
   `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
 
+/** The remedy stands beside the message, which clients match. Where there are payment terms, they are the remedy. */
+const remedyOf = (lessNeeded: string) => ({
+  body: {
+    hint: `Add money on the page /dashboard/balance, or ask the operator for credit, then send the request again. ${lessNeeded}`,
+  },
+});
+
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
 /** The lock of the cheapest offer, micro-USD. */
@@ -160,7 +167,15 @@ export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
     case 'insufficient': {
       const paid = affordable(refusal.available);
       if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
-      return new GatewayError('insufficient_balance', `Insufficient balance for ${estimated}`);
+      return new GatewayError(
+        'insufficient_balance',
+        `Insufficient balance for ${estimated}`,
+        remedyOf(
+          call.primitive === 'model'
+            ? 'A lower max_tokens, or a cheaper model, needs less'
+            : 'A cheaper service needs less',
+        ),
+      );
     }
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
@@ -209,6 +224,7 @@ export function runRefusal(
       return new GatewayError(
         'insufficient_balance',
         `Insufficient balance for the budget of this ${noun}: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+        remedyOf('A lower max_cost needs less'),
       );
     case 'budget_exceeded':
       return budgetError(caller, refusal.budget, `the budget of this ${noun}: ${formatUsd(budget)} USDC`);
