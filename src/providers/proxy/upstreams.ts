@@ -27,25 +27,19 @@ interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | '
   readonly hidden: readonly string[];
   /** Timeout for the head of an upstream's reply. */
   readonly headTimeoutMs: number;
-  /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
-  /** How long a service that is no longer offered still takes calls that were admitted before. */
   readonly lateMs: number;
 }
 
 /** The upstreams behind a proxy: HTTP services, and tools whose processes the proxy runs. */
 export interface Upstreams {
-  /** Passes one call to its service. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Rejects with ConfigError if this machine cannot confine the packages of these services as the file wants it. */
   check(services: readonly ServiceConfig[]): Promise<void>;
   /** Starts the upstreams of other services. Those that are new get calls at once, the others at `commit`. */
   prepare(services: readonly ServiceConfig[]): PreparedUpstreams;
-  /** Ends the subscription streams, which have no end of their own. */
   drain(): void;
-  /** Ends every process gracefully. */
   stop(): Promise<void>;
-  /** Kills every process immediately. */
   kill(): void;
 }
 
@@ -57,7 +51,6 @@ export interface PreparedUpstreams {
   discard(): void;
 }
 
-/** One service with the means to call it, and the number of its running calls. */
 interface Upstream {
   readonly config: ServiceConfig;
   readonly forward: Forward;

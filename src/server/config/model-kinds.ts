@@ -87,12 +87,12 @@ export const MODEL_KINDS = {
     doesNot: 'judges no content',
     method: 'moderations/create',
     perCall: { unit: 'call' },
+    quotedBy: ['input'],
   },
 } as const satisfies Readonly<Record<string, KindFacts>>;
 
 export type ModelKind = keyof typeof MODEL_KINDS;
 
-/** The rows of the table, in its order. */
 export const KINDS_OF_MODELS = Object.entries(MODEL_KINDS) as unknown as readonly (readonly [ModelKind, KindFacts])[];
 
 /** Words for each kind that has a price per call: of its unit, its name and the size of the unit. */

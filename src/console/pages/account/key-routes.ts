@@ -115,6 +115,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       await createKey(deps, caller.account, kind, request.body, {
         member: caller.member?.account ?? null,
         setter: 'account',
+        maker: caller,
       }),
     );
   });

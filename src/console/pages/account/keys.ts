@@ -1,8 +1,15 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE } from '#http';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
-import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, NewKeyFields } from '#auth/keys';
-import type { MemberStore } from '#accounts';
+import {
+  type KeyChanges,
+  type KeyRecord,
+  KEYS_PER_ACCOUNT_MAX,
+  type KeyStore,
+  type LimitSetter,
+  type NewKeyFields,
+} from '#auth/keys';
+import type { Caller, MemberStore } from '#accounts';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
 import { objectOf, titled, dataOf, listOf, type PageRange } from '../route-schemas.ts';
 import {
@@ -17,6 +24,7 @@ import {
 } from './body-fields.ts';
 import { NO_USAGE, type FindKeyUsage } from './key-usage.ts';
 
+/** The validated body of a request that creates or changes a key. */
 export interface KeyBody extends CallRulesBody {
   readonly name?: string;
   readonly label?: string;
@@ -93,6 +101,7 @@ export const newKeyBodySchema = <P extends object>(title: string, example: objec
   properties: { ...keyBodyProperties, ...more },
 });
 
+/** The schema of the body that changes a key. */
 export const keyChangesSchema = {
   title: 'KeyChanges',
   type: 'object',
@@ -200,6 +209,7 @@ interface KeyViewDeps {
   readonly now: () => number;
 }
 
+/** A key in the form of answers, with its spending. */
 export async function viewKey(record: KeyRecord, deps: KeyViewDeps) {
   const { id, carried } = budgetAt(record.hash, record, deps.now());
   const [counted, all, lately] = await Promise.all([
@@ -277,6 +287,7 @@ function parseExpiry(text: string, now: number): number {
    them. */
 
 export interface KeysDeps extends KeyViewDeps {
+  /** Whether a service of this name is offered. A key can be limited to services and tools. */
   readonly offers: (service: string) => boolean;
   readonly keys: KeyStore;
   readonly members: Pick<MemberStore, 'find'>;
@@ -323,8 +334,8 @@ export async function listKeys(
 
 /**
  * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `setter` is who creates
- * it. Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied`
- * if the member was removed or is a viewer.
+ * it. Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, `permission_denied` if
+ * the member was removed or is a viewer, and `unauthorized` if the credential of `maker` has ended meanwhile.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
@@ -335,11 +346,17 @@ export async function createKey(
     member,
     client = null,
     setter: limitBy,
-  }: { readonly member: string | null; readonly client?: string | null; readonly setter: LimitSetter },
+    maker,
+  }: {
+    readonly member: string | null;
+    readonly client?: string | null;
+    readonly setter: LimitSetter;
+    readonly maker?: Caller | undefined;
+  },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy });
-  if (!created) throw await whyNoKey(account, member, members);
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker });
+  if (!created) throw await whyNoKey({ keys, members }, account, member);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
   return { key: created.text, data: await viewKey(created.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
@@ -354,12 +371,18 @@ function namesNothing(pattern: string, offers: KeysDeps['offers']): boolean {
   return true;
 }
 
-async function whyNoKey(account: string, member: string | null, members: KeysDeps['members']): Promise<GatewayError> {
+async function whyNoKey(
+  { keys, members }: Pick<KeysDeps, 'keys' | 'members'>,
+  account: string,
+  member: string | null,
+): Promise<GatewayError> {
   const role = member === null ? 'owner' : (await members.find(account, member))?.role;
   if (role === undefined) return new GatewayError('permission_denied', 'You are no longer a member of this account');
   if (role === 'viewer')
     return new GatewayError('permission_denied', 'This needs the role member of the account, but your role is viewer');
-  return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
+  const last = await keys.list(account, { offset: KEYS_PER_ACCOUNT_MAX - 1, limit: 1 });
+  if (last.length > 0) return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
+  return new GatewayError('unauthorized', 'Your session or key has just ended: sign in again, or use another key');
 }
 
 /** Changes a key. Throws GatewayError `not_found`. */

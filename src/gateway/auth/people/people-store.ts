@@ -34,7 +34,6 @@ export interface PeopleStore {
 }
 
 export interface ClaimedPerson extends Person {
-  /** The token as it is in the database. */
   readonly sealedToken: string;
 }
 

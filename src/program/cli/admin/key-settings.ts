@@ -99,7 +99,6 @@ function tagsOf(texts: readonly string[] | undefined): Readonly<Record<string, s
   );
 }
 
-/** The settings of a key as lines of names and values. */
 export function settingsText(key: Key, paint: Paint): string {
   const rate = (most: number | null) => (most === null ? "the gateway's" : `${most} a minute`);
   return facts(

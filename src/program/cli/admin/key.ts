@@ -30,7 +30,6 @@ Examples:
 
 A program that signed in is limited by a key too, which stands in the list with the address of the program.`;
 
-/** `tollgate key …`: the API keys of an account. */
 export function keyCommand(): Command {
   const paint = painter();
   return new Command('key')
@@ -66,7 +65,6 @@ export function keyCommand(): Command {
     );
 }
 
-/** Adds the options for settings of a key. */
 function withSettings(command: Command): Command {
   return command
     .option('--name <text>', 'what to call the key')
@@ -178,7 +176,6 @@ interface StateChange {
   readonly name: string;
   readonly summary: string;
   readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
-  /** The state of the key after the change. */
   readonly done: string;
 }
 

@@ -107,23 +107,18 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   });
 }
 
-/** The lines of a file that offer the models of a provider. */
 const providerLines = (use: KnownProviderName): string => `[[providers]]\nuse = "${use}"\n`;
 
 /** The gateway's own choice of providers beside the file. */
 interface Chosen {
   readonly services: readonly ServiceConfig[];
-  /** Providers whose models are offered at their list prices. */
   readonly uses: readonly KnownProviderName[];
 }
 
 interface ProviderChoice {
   readonly flags: StartFlags;
-  /** Providers that the flags name. */
   readonly only: ReadonlySet<KnownProviderName>;
-  /** Those of the file. */
   readonly configured: readonly KnownProviderName[];
-  /** Gets the hints. */
   readonly hints: string[];
 }
 

@@ -15,7 +15,6 @@ Examples:
 
 For anything that others use: tollgate serve --help`;
 
-/** `tollgate start`: runs the development gateway. */
 export function startCommand(): Command {
   return new Command('start')
     .summary('try it: a gateway with demo models, tools and an agent, play money and a key')

@@ -137,7 +137,6 @@ const DAY_MS = 24 * 3_600_000;
 /** After so many days a vendor has often changed some prices. */
 const OLD_DAYS = 60;
 
-/** The sources of prices and names, one line each. */
 function heads(offers: readonly ProviderOffers[]): readonly string[] {
   if (offers.length === 0) return [];
   const days = Math.floor((Date.now() - Date.parse(PRICES_DATE)) / DAY_MS);

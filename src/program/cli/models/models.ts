@@ -19,7 +19,6 @@ Examples:
   tollgate models openai anthropic --offline
   tollgate models --config tollgate.toml --json | jq '.models[] | [.name, .pricing.prompt]'`;
 
-/** `tollgate models`: shows the models that a file offers, and their prices. */
 export function modelsCommand(): Command {
   return new Command('models')
     .summary('what a file, or a provider named in one line, offers at which prices')

@@ -6,7 +6,6 @@ import { pathToFileURL } from 'node:url';
 /** The code of the error of a call whose package could not be started. */
 export const PACKAGE_FAILED = 'TOLLGATE_PACKAGE_FAILED';
 
-/** The place of a package, and the way to load it. */
 interface FoundPackage {
   /** The name that its process imports, such as `@ai-sdk/google-vertex/edge`. */
   readonly specifier: string;
@@ -21,7 +20,6 @@ interface FoundPackage {
 /** The message says why the package cannot be used. */
 export class PackageUnusable extends Error {
   override readonly name = 'PackageUnusable';
-  /** The help for the operator. */
   readonly right: string;
   constructor(why: string, right: string) {
     super(why);
