@@ -13,10 +13,8 @@ interface Movement {
   readonly balance: bigint;
 }
 
-/** A charged call, or all charged calls of one day and service. */
 interface CallMovement extends Movement {
   readonly kind: 'calls';
-  /** Of a single call. */
   readonly id: string | null;
   readonly calls: number;
   readonly service: string;
@@ -128,7 +126,6 @@ function movementOf(row: Row): OpenMovement & CallMovement {
   };
 }
 
-/** The tags in the detail of a lock. */
 export const tagsOf = (value: unknown): Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null
     ? Object.fromEntries(

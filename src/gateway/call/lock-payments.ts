@@ -5,10 +5,8 @@ import { needsCredential, type Caller, type CallerBudget } from '#accounts';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
 import type { Call } from './call.ts';
 
-/** A call or a run that is to be locked. */
 interface Locking {
   readonly caller: Caller;
-  /** Of a call. */
   readonly primitive?: Primitive;
   readonly payment?: PaymentAttempt | null;
   /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Marked, type Tokens } from 'marked';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from '../front/page-parts.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU, THEME_SWITCH } from '../front/page-parts.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
@@ -50,6 +50,7 @@ const frame = (guide: Guide, { title, version, here, body }: PageFrame): string 
 <input id="query" type="search" placeholder="Search the guide (Ctrl K)" autocomplete="off" spellcheck="false" aria-keyshortcuts="/ Control+K">
 <div class="found" hidden><p role="status"></p><ul></ul></div>
 </search>
+${THEME_SWITCH}
 ${NAV_MENU}
 </div></header>
 <div class="wide columns">

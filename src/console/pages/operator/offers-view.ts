@@ -180,7 +180,7 @@ function reasonOf(offer: Offer, status: OfferStatus, { health, lastFailures }: O
   const [newest] = lastFailures.failuresOf(offer);
   return {
     status_since: iso(health.evidence(offer).failsSince),
-    status_reason: newest?.reason ?? null,
+    status_reason: newest === undefined ? null : [newest.reason, newest.replyText].filter(Boolean).join(': '),
     status_call: newest?.call ?? null,
   };
 }

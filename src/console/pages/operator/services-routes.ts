@@ -162,7 +162,7 @@ const NEWEST = { offset: 0, limit: 20 };
 function showProvider(app: FastifyInstance, deps: ServicesDeps): void {
   const schema = {
     ...ADMINISTRATION,
-    summary: 'Show a provider',
+    summary: 'Show a provider to the operator',
     operationId: 'showProviderToOperator',
     description:
       'What it offers and how that goes, its last errors with the ids of their calls, its earnings, its payouts, and whether it is banned.',
