@@ -3,7 +3,7 @@ import { useSyncExternalStore, type ReactNode } from 'react';
 import { ApiError } from '../api/api-error.ts';
 
 /** Says on every page that what it shows is old, while the gateway does not answer. It goes when it answers again. */
-export function Unanswered(): ReactNode {
+export default function Unanswered(): ReactNode {
   const cache = useQueryClient().getQueryCache();
   const since = useSyncExternalStore(
     (onChange) => cache.subscribe(onChange),
