@@ -141,11 +141,9 @@ class BilledRun<C extends BilledCall> {
   readonly upstream = new CancelSource();
   /** The client has left. */
   gone = false;
-  /** This process has finished with the lock. */
   resolved = false;
   readonly #options: BillOptions<C>;
   readonly #call: C;
-  /** See Locked. */
   readonly #isFree: boolean;
   readonly #signal: CancelSignal;
   readonly #onLeft: () => void;
@@ -182,7 +180,6 @@ class BilledRun<C extends BilledCall> {
       this.upstream.abort();
   }
 
-  /** Ends the lock of a run that has an end. */
   async finish(end: EndFrame): Promise<SettledFrame> {
     const { ledger, receipt: receiptOf } = this.#options;
     const call = this.#call;
@@ -196,7 +193,8 @@ class BilledRun<C extends BilledCall> {
       const request = settleOf(call.id, quote, end, detail, feeBps, this.#mayBeLate());
       if (!this.#isFree) result = await ledger.settle(request);
       if (result === null || isLost(result)) result = await this.#lockToEnd(() => ledger.settle(request));
-      resolution = await resolutionOf(ledger, call.id, result);
+      const resolving = resolutionOf(ledger, call.id, result);
+      resolution = resolving instanceof Promise ? await resolving : resolving;
     } catch (error) {
       // Never release after an attempt to settle, because it may have been committed. If it was not, the lock expires.
       this.#resolve('unresolved', NOTHING, end, error);
@@ -211,7 +209,6 @@ class BilledRun<C extends BilledCall> {
     return { type: 'settled', settlement, runCost, usage, provider, providerName, receipt, cut, result: reply };
   }
 
-  /** Ends the lock of a run that failed. */
   async fail(error: unknown): Promise<void> {
     const { ledger, describeError } = this.#options;
     try {
@@ -230,7 +227,6 @@ class BilledRun<C extends BilledCall> {
     return this.#options.mayBeLate?.(this.#call) ?? false;
   }
 
-  /** The run has ended, and so has its lock. */
   over(): void {
     clearTimeout(this.#drainTimer);
     this.#signal.removeEventListener('abort', this.#onLeft);
@@ -337,7 +333,6 @@ function detailText({ detail }: EndFrame, clientGone: boolean): string {
   return `${text.slice(0, -1)}${text === '{}' ? '' : ','}"clientGone":${clientGone}}`;
 }
 
-/** The quote of the provider that served. */
 function quoteOf({ id, candidates }: BilledCall, { price }: EndFrame): Quote {
   for (const quote of candidates) {
     if (quote.price.id === price) return quote;

@@ -111,6 +111,7 @@ const TABLE = {
     anthropic: 'billing_error',
     withoutLock: true,
     payment: 'needed',
+    bodyInData: true,
   },
   // Not 202 in MCP and A2A, because to their clients it means that no answer comes.
   payment_pending: {

@@ -14,7 +14,6 @@ import {
   type CostCap,
 } from '#call';
 import type { Caller } from '#accounts';
-import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
 import { checkFits, toUsage } from '../chat/request/chat-budget.ts';
@@ -103,10 +102,8 @@ export function toCall(
       checkFits(sent, offer);
       return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));
     },
-    ...(body.provider?.require_parameters === true
-      ? { lacks: (offer: Offer) => adapter.lacks(offer, context.lost ?? []) }
-      : {}),
-    ...(asksTier(body, context) ? { price: (offer) => adapter.priceAt(offer) } : {}),
+    lacks: body.provider?.require_parameters === true ? (offer) => adapter.lacks(offer, context.lost ?? []) : undefined,
+    price: asksTier(body, context) ? (offer) => adapter.priceAt(offer) : undefined,
     metadata: body.metadata ?? null,
     endUser: endUserOf(body, context),
     traceparent: typeof traceparent === 'string' ? traceparent : null,

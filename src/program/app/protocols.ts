@@ -76,7 +76,7 @@ async function mountQuotes({ foundation, access, calls }: Phases, { targets, quo
   const { config, now } = foundation;
   const { tool, agent } = quotableTargets(targets.all);
   const quotables = {
-    model: quotableModel({ config, now }),
+    model: quotableModel({ config, catalog: access.http.catalog, now }),
     image: quotableImages(config),
     video: quotableVideos(config),
     tool,

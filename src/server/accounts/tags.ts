@@ -44,7 +44,8 @@ interface NamedCaller extends HeaderNames {
  * that is fixed on the key.
  */
 export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: NamedCaller): HeaderNames | null {
-  const [pairs, words] = [headers[TAGS_HEADER], headers[WORDS_HEADER]];
+  const pairs = headers[TAGS_HEADER];
+  const words = headers[WORDS_HEADER];
   const app = firstOf(headers, APP_HEADERS);
   const endUser = firstOf(headers, USER_HEADERS);
   if (pairs === undefined && words === undefined && app === null && endUser === null) return null;
@@ -179,10 +180,12 @@ const USER_ID = 'user_id';
 /** Claude Code names its installation, the account and the session there, in one of two forms. */
 const CODE_USER = /^user_([0-9a-f]+)_account_([0-9a-f-]*)_session_([0-9a-f-]+)$/;
 
+const NOBODY: ReturnType<typeof userOf> = {};
+
 /** The end user in the metadata of a request, and the session, if a client names both there. */
 export function userOf(metadata: NamedRequest['metadata']): { readonly user?: string; readonly session?: string } {
   const text: unknown = metadata?.[USER_ID];
-  if (typeof text !== 'string' || text === '') return {};
+  if (typeof text !== 'string' || text === '') return NOBODY;
   const [, device, account, session] = CODE_USER.exec(text) ?? [];
   if (session !== undefined) return { user: account || device!, session };
   if (!text.startsWith('{')) return { user: text };

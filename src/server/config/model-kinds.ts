@@ -87,6 +87,7 @@ export const MODEL_KINDS = {
     doesNot: 'judges no content',
     method: 'moderations/create',
     perCall: { unit: 'call' },
+    quotedBy: ['input'],
   },
 } as const satisfies Readonly<Record<string, KindFacts>>;
 
