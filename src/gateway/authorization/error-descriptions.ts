@@ -53,7 +53,6 @@ const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
   server_error: () => 'The gateway failed, and its log has the reason. Try again later',
 };
 
-/** Says what is wrong and what would be right. */
 export function describeError(error: DescribedError): string | undefined {
   const ofLibrary = error.description === undefined ? undefined : OF_LIBRARY[error.description];
   return ofLibrary ?? OF_CODES[error.error]?.(error) ?? error.description;
