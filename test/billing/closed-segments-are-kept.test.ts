@@ -13,10 +13,13 @@ let backups: typeof import('#store/backup');
 let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
 /** Segments of a few records, so that there are many; frames and reads that hold no whole record. */
 beforeAll(async () => {
-  const segmentsFile = 'src/foundation/store/log/segments.ts';
   mutant = createMutant([
-    { file: segmentsFile, find: 'SEGMENT_BYTES = 64 * 1024 * 1024', put: 'SEGMENT_BYTES = 3_000' },
-    { file: segmentsFile, find: 'FRAME_BYTES = 1024 * 1024', put: 'FRAME_BYTES = 400' },
+    {
+      file: 'src/foundation/store/log/segments.ts',
+      find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
+      put: 'SEGMENT_BYTES = 3_000',
+    },
+    { file: 'src/foundation/store/log/frames.ts', find: 'FRAME_BYTES = 1024 * 1024', put: 'FRAME_BYTES = 400' },
     { file: 'src/foundation/store/log/reader.ts', find: 'READ_BYTES = 1 << 20', put: 'READ_BYTES = 300' },
   ]);
   store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof store;

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { zstdCompress, zstdDecompressSync } from 'node:zlib';
 
@@ -23,13 +24,20 @@ const FOOT_BYTES = 9;
 
 const compress = promisify<Buffer, Buffer>(zstdCompress);
 
-/** Each piece becomes a frame. */
-export async function* compressFrames(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Plain bytes of a frame. */
+const FRAME_BYTES = 1024 * 1024;
+
+/** The compressed bytes of a file up to `length`. One buffer reads it all: new ones would be garbage of 64 MiB. */
+export async function* compressFrames(file: FileHandle, length: number): AsyncGenerator<Buffer> {
   const lengths: number[] = [];
-  for await (const piece of pieces) {
-    const frame = await compress(piece);
-    lengths.push(frame.byteLength, piece.byteLength);
+  const plain = Buffer.allocUnsafeSlow(FRAME_BYTES);
+  for (let at = 0; at < length;) {
+    const { bytesRead } = await file.read(plain, 0, Math.min(FRAME_BYTES, length - at), at);
+    if (bytesRead === 0) break;
+    const frame = await compress(plain.subarray(0, bytesRead));
+    lengths.push(frame.byteLength, bytesRead);
     yield frame;
+    at += bytesRead;
   }
   const content = lengths.length * 4 + FOOT_BYTES;
   const table = Buffer.alloc(HEAD_BYTES + content);

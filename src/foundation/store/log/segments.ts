@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, createReadStream } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
@@ -44,9 +44,6 @@ export function listSegments(folder: string): readonly Segment[] {
 /** True if the folder has a file of the log. */
 export const hasLog = (folder: string): boolean => existsSync(folder) && listSegments(folder).length > 0;
 
-/** Bytes per frame of a compressed segment. A complete segment has 64 MiB. */
-const FRAME_BYTES = 1024 * 1024;
-
 /**
  * Compresses the closed segments that end at or before `position`, one after the other. An uncompressed segment is
  * removed after its compressed copy is on disk. Rejects if a copy cannot be written; nothing is lost then.
@@ -58,12 +55,15 @@ export async function compressClosed(folder: string, position: number): Promise<
     if (next === undefined || next.start > position) return;
     if (isCompressed) continue;
     const draft = draftPath(path);
-    const copy = await open(draft, 'w', 0o600);
-    giveToOwner(copy.fd, folder);
-    // Bytes after the beginning of the next segment are left out. They were never acknowledged. The stream begins with
-    // the pipeline, which takes its errors: nobody would before.
-    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: FRAME_BYTES });
-    await pipeline(plain, compressFrames, copy.createWriteStream({ flush: true }));
+    const plain = await open(path);
+    try {
+      const copy = await open(draft, 'w', 0o600);
+      giveToOwner(copy.fd, folder);
+      // Bytes after the beginning of the next segment are left out. They were never acknowledged.
+      await pipeline(compressFrames(plain, next.start - start), copy.createWriteStream({ flush: true }));
+    } finally {
+      await plain.close();
+    }
     // An archive may have removed the segment meanwhile, see removeBefore.
     if (!existsSync(path)) {
       await rm(draft, { force: true });
