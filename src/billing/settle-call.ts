@@ -1,4 +1,4 @@
-import type { EndFrame } from './bill.ts';
+import type { EndFrame } from './frames.ts';
 import type { Ledger, LockRecord, Settlement, SettleRequest, SettleResult } from './ledger/ledger.ts';
 import type { MicroUsd } from './prices/money.ts';
 import { cost, type Price, type ServiceTiers } from './prices/price.ts';
@@ -66,13 +66,17 @@ export interface CallResolution {
  * If another process resolved the lock first, the consumer gets no error. It pays what was settled then, and nothing if
  * the lock was released or expired. Throws for every other refusal.
  */
-export async function resolutionOf(
+export function resolutionOf(
   ledger: Pick<Ledger, 'find'>,
   id: string,
   result: SettleResult,
-): Promise<CallResolution> {
+): CallResolution | Promise<CallResolution> {
   if (result.ok) return { settlement: settlementOf(result), settledAt: result.resolvedAt };
   if (result.reason !== 'already_resolved') throw new Error(`call ${id} could not be settled: ${result.reason}`);
+  return resolvedElsewhere(ledger, id);
+}
+
+async function resolvedElsewhere(ledger: Pick<Ledger, 'find'>, id: string): Promise<CallResolution> {
   const record = await ledger.find(id);
   return record?.state === 'settled'
     ? { settlement: settlementOf(record), settledAt: record.resolvedAt }
@@ -91,7 +95,6 @@ type PendingCallEnd = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> 
 
 interface SettledPendingCall {
   readonly settlement: Settlement;
-  /** The lock before this settlement. */
   readonly lock: LockRecord;
   /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
   readonly before: boolean;

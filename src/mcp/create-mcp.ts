@@ -60,11 +60,8 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly blobs?: Pick<Blobs, 'write' | 'find' | 'read'>;
   /** Called with two services that would have the same name at `/mcp`. */
   readonly onShared: OnShared;
-  /** The signed receipt of a settled call. Resolves to null for a call that was not charged. */
   readonly receiptOf: (callId: string) => Promise<string | null>;
-  /** Whether the provider of an offer is connected. */
   readonly present: (offer: Offer) => boolean;
-  /** The network that the provider of an offer dials from; null if it is not known. */
   readonly networkOf: (offer: Offer) => string | null;
   readonly payments: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing' | 'mcp' | 'tasks'>;
@@ -81,7 +78,6 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly random: () => number;
   /** Called with each server whose lists could not be read. */
   readonly onUnlisted: (error: Error, offer: Offer) => void;
-  /** Called with what clients cannot read in the lists of a server, whenever that changes. Default: nobody is told. */
   readonly onLeftOut?: (leftOut: readonly LeftOut[], offer: Offer) => void;
   /** Called when tasks could not be read. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
@@ -91,18 +87,12 @@ interface McpOptions extends Pick<McpRoutesDeps, 'guard' | 'challenge' | 'strang
   readonly keepAliveMs?: number;
 }
 
-/** The MCP module as a whole: its routes and its state. */
 export interface Mcp extends ToolTarget {
   readonly routes: FastifyPluginAsync;
-  /** The tools of all services, for the market's pages. */
   readonly listings: ToolListings;
-  /** Looks at a task that a server keeps, so that the gateway notices its end even if no client asks. */
   readonly pollTask: TaskPoll;
-  /** Ends a task for the operator. */
   readonly endTask: EndTask;
-  /** Whether a server lists a tool. */
   hasTool(offer: Offer, tool: string): boolean;
-  /** Counts of what is open now. */
   counts(): { readonly sessions: number; readonly heldCalls: number; readonly listens: number };
   /** Called when the gateway stops. Ends the streams of clients that only listen. */
   drain(): void;
@@ -112,7 +102,6 @@ export interface Mcp extends ToolTarget {
 /** How long a state between two rounds is valid. It is long, because a person may have to answer. */
 const STATE_TTL_MS = 10 * 60_000;
 const KEEP_ALIVE_MS = 15_000;
-/** How often expired sessions, old replays and old notes of cancellations are removed. */
 const SWEEP_MS = 5_000;
 
 export function createMcp(options: McpOptions): Mcp {
@@ -307,7 +296,6 @@ export function createMcp(options: McpOptions): Mcp {
   };
 }
 
-/** The offer of an id; null if its provider is gone. */
 function offerOf(catalog: Catalog, id: string): Offer | null {
   try {
     return catalog.resolve(pinned(id), 'tool').offers.find((offer) => offer.id === id) ?? null;

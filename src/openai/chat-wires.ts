@@ -9,22 +9,18 @@ import { type GeminiDeps, geminiRoutes } from './gemini/routes.ts';
 import { messagesRoutes } from './messages/routes.ts';
 import { type ResponsesDeps, responsesRoutes } from './responses/routes.ts';
 
-/** An API for chat models that clients speak. */
 interface ClientWire {
   readonly name: string;
   /** Path of its billed route below `prefix`. */
   readonly path: string;
-  /** Prefix of all its routes. */
   readonly prefix: '/api/v1' | '/api';
   /** Whose API it is and what its clients need, for `/llms.txt`: Markdown without a full stop at its end. */
   readonly clients: string;
   /** The form of its errors for a request outside of its routes; null if another client sent it. Absent: never. */
   readonly formOf?: (request: FastifyRequest) => ChatWire<never>['toError'] | null;
-  /** All its routes. */
   readonly routes: (deps: ChatWireDeps) => FastifyPluginAsync;
 }
 
-/** The parts of the gateway that the wires need. Each takes those that it uses. */
 export interface ChatWireDeps extends Omit<ResponsesDeps, 'catalog'>, Pick<GeminiDeps, 'catalog'> {}
 
 /**

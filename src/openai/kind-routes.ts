@@ -27,7 +27,6 @@ interface KindRoutes {
   readonly quoted: (body: unknown, context: AudioContext) => CallRequest;
 }
 
-/** A kind whose requests pass as they came. */
 function passed<B extends { readonly model: string }, R>(wire: PassedWire<B, R>): KindRoutes {
   const check = createCheck<B>(wire.schema);
   return {
@@ -44,7 +43,6 @@ function passed<B extends { readonly model: string }, R>(wire: PassedWire<B, R>)
 const checkSpeech = createCheck<SpeechBody>(speechSchema);
 const checkSound = createCheck<QuotedSound>(quotedSoundSchema);
 
-/** The routes of every kind of models in the table of kinds. The composition mounts these. */
 export const KIND_ROUTES: Readonly<Record<ModelKind, KindRoutes>> = {
   embeddings: passed(EMBEDDINGS_WIRE),
   speech: {

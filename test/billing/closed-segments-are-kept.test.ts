@@ -1,5 +1,6 @@
-import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { audit as Audit, createLedger as CreateLedger } from '#billing/compose';
 import type { Ledger } from '#billing';
@@ -10,14 +11,13 @@ let mutant: Mutant;
 let store: typeof import('#store');
 let backups: typeof import('#store/backup');
 let billing: { createLedger: typeof CreateLedger; audit: typeof Audit };
-/** Segments of a few records, so that there are many. */
+/** Segments of a few records, so that there are many; frames and reads that hold no whole record. */
 beforeAll(async () => {
+  const segmentsFile = 'src/foundation/store/log/segments.ts';
   mutant = createMutant([
-    {
-      file: 'src/foundation/store/log/segments.ts',
-      find: 'SEGMENT_BYTES = 64 * 1024 * 1024',
-      put: 'SEGMENT_BYTES = 3_000',
-    },
+    { file: segmentsFile, find: 'SEGMENT_BYTES = 64 * 1024 * 1024', put: 'SEGMENT_BYTES = 3_000' },
+    { file: segmentsFile, find: 'FRAME_BYTES = 1024 * 1024', put: 'FRAME_BYTES = 400' },
+    { file: 'src/foundation/store/log/reader.ts', find: 'READ_BYTES = 1 << 20', put: 'READ_BYTES = 300' },
   ]);
   store = (await import(mutant.url('src/foundation/store/index.ts'))) as typeof store;
   backups = (await import(mutant.url('src/foundation/store/backup/index.ts'))) as typeof backups;
@@ -48,6 +48,16 @@ test('closed segments are compressed, and the audit, a restart and a copy read t
   expect(await credit(ledger, 'after the copy')).toMatchObject({ ok: true });
   await ledger.close();
   await database.close();
+
+  // Earlier versions compressed a whole file as one frame.
+  const old = join(
+    copy,
+    'ledger',
+    segments(copy).find((name) => name.endsWith('.zst'))!,
+  );
+  const plain = zstdDecompressSync(readFileSync(old));
+  expect(plain.byteLength).toBeGreaterThan(3_000);
+  writeFileSync(old, zstdCompressSync(plain));
 
   const restored = await store.openDatabase({ dataDir: copy });
   const again = await billing.createLedger({ database: restored });

@@ -20,7 +20,6 @@ export type LockEntry = readonly [
   account: string,
   amount: string,
   prices: readonly string[],
-  /** See budgetText. */
   budget: string | null,
   expiresAt: number,
   detail: string,
@@ -87,7 +86,6 @@ export interface RecordRows {
   readonly budgets: ReadonlyMap<string, BudgetRow>;
 }
 
-/** The payload of a record. */
 export function payloadOf(rows: RecordRows): string {
   let text = '';
   const write = (entry: LedgerEntry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);
@@ -113,12 +111,14 @@ export const entriesOf = (payload: string): readonly LedgerEntry[] => JSON.parse
 
 function lockEntry(row: LockRow, at: number): LockEntry {
   const { id, account, amount, prices, budgets, createdAt, expiresAt, lockDetail } = row;
-  const entry = ['lock', id, account, `${amount}`, prices, budgetText(budgets), expiresAt, lockDetail] as const;
+  const budget = budgetText(budgets);
   const run = isPlain(row)
     ? null
     : ([row.parent, row.depth, `${row.lendable}`, `${row.lent}`, row.isKept ? 1 : 0] as const);
-  if (createdAt !== at) return [...entry, run, createdAt];
-  return run === null ? entry : [...entry, run];
+  if (createdAt !== at)
+    return ['lock', id, account, `${amount}`, prices, budget, expiresAt, lockDetail, run, createdAt];
+  if (run === null) return ['lock', id, account, `${amount}`, prices, budget, expiresAt, lockDetail];
+  return ['lock', id, account, `${amount}`, prices, budget, expiresAt, lockDetail, run];
 }
 
 function settleEntry(row: LockRow, { amount: held }: JournalRow): SettleEntry {

@@ -74,6 +74,7 @@ export function parseUsd(value: unknown, what = 'amount'): MicroUsd {
 
 /** Micro-USD as a decimal text of USD without trailing zeros: 1000n is "0.001". */
 export function formatUsd(amount: MicroUsd): string {
+  if (amount === 0n) return '0';
   if (amount < 0n) return `-${formatUsd(-amount)}`;
   const digits = amount.toString().padStart(7, '0');
   const point = digits.length - 6;

@@ -128,6 +128,7 @@ function sumAtMost(rates: MeterRates, most: UsageAtMost): bigint {
 function tokensAtMost(rates: MeterRates, most: UsageAtMost, whole: 'prompt' | 'completion'): bigint {
   let remaining = most[whole] ?? 0n;
   const rate = rateOf(rates, whole);
+  if (!TOKEN_PARTS[whole].some((part) => rateOf(rates, part) > rate)) return rate * remaining;
   const dearer = TOKEN_PARTS[whole].filter((part) => rateOf(rates, part) > rate);
   if (dearer.length > 1) dearer.sort((a, b) => (rateOf(rates, a) > rateOf(rates, b) ? -1 : 1));
   let sum = 0n;
@@ -191,7 +192,6 @@ export function pricedMeters(rates: Rates): ReadonlySet<Meter> {
   return meters;
 }
 
-/** True when any meter has a non-zero rate. */
 export function isPriced(rates: Rates): boolean {
   return tiersOf(rates).some(({ rates: at }) => METERS.some((meter) => (at[meter] ?? 0n) > 0n));
 }

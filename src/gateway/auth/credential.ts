@@ -5,7 +5,6 @@ import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
 
-/** Whether a request has a key beside `Authorization`. */
 export const hasKeyHeader = (headers: IncomingHttpHeaders): boolean => KEY_HEADERS.some((name) => headers[name]);
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
@@ -62,14 +61,14 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
     const similar = CREDENTIALS_BY_LENGTH[name.length];
     if (similar === undefined) continue;
     const lower = name.toLowerCase();
-    const same = similar.find((one) => one.lower === lower);
-    if (same === undefined) continue;
-    if ((seen & same.bit) !== 0) throw unauthorized(`The ${same.name} header was sent more than once: send it once`);
-    seen |= same.bit;
+    for (const one of similar) {
+      if (one.lower !== lower) continue;
+      if ((seen & one.bit) !== 0) throw unauthorized(`The ${one.name} header was sent more than once: send it once`);
+      seen |= one.bit;
+    }
   }
 }
 
-/** The names of the credential headers by their lengths. */
 const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number }[] | undefined)[] =
   [];
 for (const [index, lower] of CREDENTIAL_HEADERS.entries()) {
@@ -84,7 +83,6 @@ export function unauthorized(message: string, schemes = 'Bearer'): GatewayError 
 
 /** The call that a run token is for. */
 interface RunGrant {
-  /** Id of the running call. */
   readonly parent: string;
   readonly account: string;
   /** Hash of the API key that the call was made with; null for a wallet or an access token. */

@@ -46,7 +46,6 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
   readonly client: string | null;
 }
 
-/** A key with the limits of its account. */
 export interface KeyWithLimits extends KeyRecord {
   readonly ofAccount: readonly LimitsOf[];
 }
@@ -80,7 +79,6 @@ export type NewKeyFields = {
 /** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */
 export const PLAYGROUND = 'the playground of this gateway';
 
-/** Keys that an account may have at the same time. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
@@ -292,7 +290,6 @@ export const hasRestriction = (record: KeyRecord): boolean => {
 const becomesSoft = ({ limitSoft, limitNotify }: KeyChanges): boolean =>
   limitSoft === true && limitNotify === undefined;
 
-/** The parameters of one field of a change: its switch and its value. */
 const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
 
 /** The parameters of the percentages. The statement `updateKey` explains the switch 2. */

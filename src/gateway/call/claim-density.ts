@@ -1,4 +1,4 @@
-import { dropOldest, getOrInsert } from '#wire';
+import { dropOldest } from '#wire';
 import type { Offer } from '#catalog';
 
 /** Shown output and the tokens that a provider claimed for it. */
@@ -42,12 +42,15 @@ export function createClaimDensity(): ClaimDensity {
         dropOldest(services, SERVICES_MAX - 1);
         services.set(service, (offers = new Map<string, Sums>()));
       }
-      if (!offers.has(id)) dropOldest(offers, OFFERS_MAX - 1);
-      const own = getOrInsert(offers, id, () => ({ tokens: 0, bytes: 0 }));
+      let own = offers.get(id);
+      if (own === undefined) {
+        dropOldest(offers, OFFERS_MAX - 1);
+        offers.set(id, (own = { tokens: 0, bytes: 0 }));
+      }
       own.tokens += tokens;
       own.bytes += bytes;
       if (own.bytes > KEPT_BYTES) Object.assign(own, { tokens: own.tokens / 2, bytes: own.bytes / 2 });
-      if (own.bytes < JUDGED_BYTES) return false;
+      if (own.bytes < JUDGED_BYTES || offers.size === 1) return false;
       const others = [...offers]
         .filter(([other, sums]) => other !== id && sums.bytes >= JUDGED_BYTES)
         .map(([, sums]) => densityOf(sums))

@@ -235,7 +235,7 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     amount: mostOf(call),
     lendable: call.lendable,
     endsWithCall: call.adapter.endsWithCall === true && call.lendable === 0n,
-    prices: call.candidates.flatMap((candidate) => pricesOf(candidate).map(({ id }) => id)),
+    prices: priceIdsOf(call.candidates),
     budgets: call.caller.budgets ?? NO_BUDGETS,
     // Rounded up because the remaining time of a call in a run has fractions of a millisecond.
     expiresAt: Math.ceil(call.startedAt + longestLockMs(call.timeoutMs, graceMs)),
@@ -257,6 +257,11 @@ export function lockOf(call: Call, graceMs: number): LockRequest {
     }),
   };
   return call.parent === null ? own : { ...own, parent: call.parent };
+}
+
+function priceIdsOf(candidates: readonly Candidate[]): string[] {
+  if (candidates.length === 1 && candidates[0]!.serviceTiers === undefined) return [candidates[0]!.price.id];
+  return candidates.flatMap((candidate) => pricesOf(candidate).map(({ id }) => id));
 }
 
 /** The prices by which a call may be settled at a candidate, that of the asked service tier first. */

@@ -58,7 +58,6 @@ export interface CallForm<R = unknown, D extends ReplyPiece = ReplyPiece> {
   events(data: D): Uint8Array | null;
   /** The error of a call of something that nobody offers, which is told instead of asking for money. Default: none. */
   unlisted?(request: McpRequest): Promise<GatewayError | null>;
-  /** The result of the call as a response for the client; null for a reply without a response. */
   response(result: R | null): McpResponse | null;
   /**
    * Turns an error before the call began into a result (JSON text), if the caller of a tool can correct it. Null for a
@@ -149,7 +148,6 @@ function repeatsOf(request: McpRequest, onTaken: NonNullable<RepeatKey['takeKey'
   return { key: key + round, bodyHash: requestDigest(target, message, true), takeKey: onTaken };
 }
 
-/** A request with its content, for the person who may have to accept it. */
 function askable<R, D extends ReplyPiece>(
   call: CallRequest<R, D>,
   { service, message, elicitationAction }: McpRequest,
@@ -175,10 +173,8 @@ async function write<R, D extends ReplyPiece>(
   return { storedReply: () => null, charged: false, end: () => answer.close() };
 }
 
-/** Stores an outcome if it is too large for the database. */
 type KeepLarge = (call: Call, status: number, pieces: readonly Uint8Array[]) => Promise<void>;
 
-/** Makes the response after settlement. The response of a billed call has its cost in `_meta`. */
 async function written(
   response: McpResponse | null,
   call: Call,
@@ -253,7 +249,6 @@ const outcomeOf = (text: string): string =>
 
 const REPLAYED = { 'idempotent-replayed': 'true' } as const;
 
-/** The text around a stored outcome, in the answer to a request with this id. */
 const aroundOutcome = (idText: string): Around => ({
   before: `{"jsonrpc":"2.0","id":${idText},`,
   after: '}',

@@ -18,7 +18,6 @@ export function resultParts({ content, structuredContent }: JsonObject): readonl
   return [...parts, { kind: 'data', data: structuredContent }];
 }
 
-/** The texts of a failed result, joined. */
 export function failureText(result: JsonObject): string {
   const parts = resultParts(result);
   const texts = parts.flatMap((part) => (part.kind === 'text' && part.text !== '' ? [part.text] : []));
@@ -52,7 +51,6 @@ function embedded(resource: JsonObject): readonly Part[] {
   return [file({ ...resource, name: nameOf(uri) }, { bytes: blob })];
 }
 
-/** The last part of a URI's path. */
 function nameOf(uri: unknown): string | null {
   const path = typeof uri === 'string' ? uri.split(/[?#]/, 1)[0]! : '';
   return path.slice(path.lastIndexOf('/') + 1) || null;
@@ -91,7 +89,6 @@ interface PartsContent {
   add(part: Part): void;
   /** Adds a large file. Its size was bounded when it was read, and its base64 is a mark in `large`. */
   addLarge(file: LargeFile, large: LargeStrings): void;
-  /** Elements of `content`. */
   items(): readonly ContentItem[];
   /** Parts were dropped, because they exceed `charsMax`. */
   readonly cut: boolean;

@@ -36,11 +36,9 @@ interface OwnCatalogueOptions extends Pick<
   readonly replyBytesMax: number;
   /** The version of this program, as servers are told it. */
   readonly version: string;
-  /** Called with servers whose lists could not be read. */
   readonly onUnlisted: ToolCatalogueOptions['onError'];
 }
 
-/** The catalogue, with the sessions in which the gateway reads the lists. */
 interface OwnCatalogue {
   readonly catalogue: ToolCatalogue;
   drain(): void;
@@ -154,7 +152,6 @@ export function createOwnCatalogue({ onUnlisted, ...options }: OwnCatalogueOptio
 
 interface CatalogueRequest {
   readonly servers: Servers;
-  /** The translators of a modern client. */
   readonly translators: Readonly<Record<ServerFacts['era'], EraTranslator>>;
   readonly mcpRequest: McpRequest;
   readonly onFacts: (facts: ServerFacts) => void;

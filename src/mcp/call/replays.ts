@@ -13,7 +13,6 @@ export interface Replays {
    * that answer has ended, and to false if the event is not known here.
    */
   resume(session: string, lastEventId: string, answer: ClientAnswer): Promise<boolean>;
-  /** Bytes held now. */
   readonly bytes: number;
   /** Forgets answers that ended long ago. Call it regularly. */
   sweep(): void;
@@ -30,7 +29,6 @@ interface ReplaysOptions {
   readonly answerBytesMax?: number;
   /** Most bytes of all answers. The oldest are forgotten first. */
   readonly bytesMax?: number;
-  /** How long an answer is held after its end. */
   readonly keptMs?: number;
 }
 

@@ -24,9 +24,6 @@ interface RunRequestDeps extends RequestCallDeps {
 
 export type RunRequest = (request: McpRequest, answer: ClientAnswer, gone: CancelSignal) => Promise<void>;
 
-/**
- * Takes one request to a server through the pipeline and writes its answer. Never rejects: an error becomes the answer.
- */
 export function createRunRequest({ answerCall, unlistedTool, ...deps }: RunRequestDeps): RunRequest {
   const passed: CallForm<McpResponse | null, Uint8Array> = {
     call: (request) => requestCall(deps, request, new UpstreamAdapter(deps, request)),

@@ -28,18 +28,15 @@ import type { RunRequest } from './request-call.ts';
 import { openState } from '../request/request-state.ts';
 import { listenEnd } from '../wire/own-messages.ts';
 
-/** The HTTP side of a request. */
 export interface RequestContext {
   readonly caller: Caller;
   readonly requestId: string;
   readonly headers: IncomingHttpHeaders;
   /** For the aggregate: the services that its address names; null for all. */
   readonly selection: string | null;
-  /** Aborts when the client leaves. */
   readonly gone: CancelSignal;
 }
 
-/** A request without a session, with the facts about its client. */
 export interface StatelessRequest {
   readonly client: 'modern' | 'bare';
   readonly message: RequestMessage;
@@ -65,7 +62,6 @@ export type RunStateless = (
   toClient?: (text: string) => string,
 ) => Promise<void>;
 
-/** Answers requests without a session, modern or bare, at one service. */
 export function createStateless({ runRequest, readPaid, seals, receipts }: StatelessDeps): RunStateless {
   return async (
     service,

@@ -21,7 +21,6 @@ interface ToolTargetDeps extends RequestCallDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'tried'>;
   readonly limits: JsonLimits;
-  /** Most bytes of one event of a server. */
   readonly bytesMax: number;
 }
 
@@ -44,18 +43,15 @@ export interface ToolTarget {
   toolsOf(service: string): Promise<readonly DescribedTool[]>;
 }
 
-/** Most characters of a name: a pinned service with its tool. */
 const NAME_MAX = 512;
 const LISTED_WITHIN_MS = 5_000;
 /** A server that did not answer is asked again at a request after this time at the earliest. */
 const UNLISTED_RETRY_S = 10;
 /** A service with more tools gets its own turn of the event loop, because a request may name many such services. */
 const TOOLS_PER_TURN = 128;
-/** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 const SENTENCE_MAX = 200;
 
-/** The tool that a name refers to. */
 interface LocatedTool {
   /** The service as the caller wrote it. */
   readonly target: string;
@@ -97,7 +93,6 @@ export function createToolTarget(deps: ToolTargetDeps): ToolTarget {
     return null;
   }
 
-  /** The names of all tools, each with its service. */
   function* names(): Generator<string> {
     for (const service of catalogue.services())
       for (const tool of catalogue.service(service)?.tools.keys() ?? []) yield `${service}/${tool}`;
@@ -234,7 +229,6 @@ function toolsCall(id: string, tool: string, argsText: string, progress: boolean
   return readOwnRequest(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"tools/call","params":${params}}`);
 }
 
-/** The first sentence of a description. */
 function sentence(text: string): string {
   const first = /^[^]*?[.!?](?=\s|$)/.exec(text.slice(0, SENTENCE_MAX))?.[0] ?? text.slice(0, SENTENCE_MAX);
   return printable(first.replace(/\s+/g, ' ').trim(), SENTENCE_MAX);
@@ -319,7 +313,6 @@ const propertiesOf = ({ properties }: JsonObject): JsonObject => (isObject(prope
 const requiredOf = ({ required }: JsonObject): readonly string[] =>
   Array.isArray(required) ? [...new Set(required.filter((name): name is string => typeof name === 'string'))] : [];
 
-/** Most properties that an error shows. */
 const SHOWN_MAX = 20;
 const SHOWN_CHARS = 64;
 

@@ -119,7 +119,6 @@ function readable(error: unknown): unknown {
   });
 }
 
-/** An error that the gateway itself returns in the middle of a call. */
 function refusal({ message }: McpRequest, code: number, text: string): McpEnd {
   const error = errorText(message.idText, { code, message: text });
   return freeEnd({ text: error, status: modernStatusOf(code) }, `error ${code}`);

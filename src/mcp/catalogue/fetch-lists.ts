@@ -26,7 +26,6 @@ export interface ListedItem {
 export type ItemTexts = Readonly<Record<ListForm, string | null>>;
 
 export interface FetchDeps {
-  /** Gets the facts of an offer's server. */
   readonly facts: (offer: Offer, signal: AbortSignal) => Promise<ServerFacts>;
   /**
    * Gets one page of a list for the gateway itself. Resolves to the result as JSON text, or to null if the server does
@@ -41,9 +40,7 @@ export interface FetchDeps {
 }
 
 export interface FetchLimits {
-  /** Most pages of one list. */
   readonly pagesMax: number;
-  /** Most elements of one list. */
   readonly itemsMax: number;
   /** Most characters of one element. */
   readonly itemMax: number;
@@ -61,9 +58,7 @@ type OtherList = Exclude<ListMethod, 'tools/list'>;
 export interface FetchedLists {
   readonly facts: ServerFacts;
   readonly tools: readonly ListedItem[];
-  /** null for a list that could not be read. */
   readonly others: Readonly<Record<OtherList, readonly ListedItem[] | null>>;
-  /** The reason why one of `others` could not be read; null if all were read. */
   readonly fault: Error | null;
   /** The elements that clients cannot read. They are not in the lists. At most LEFT_OUT_MAX. */
   readonly leftOut: readonly LeftOut[];
@@ -73,7 +68,6 @@ export interface FetchedLists {
   readonly truncated: boolean;
 }
 
-/** Most elements that are kept of those that clients cannot read. */
 const LEFT_OUT_MAX = 100;
 /** The lists besides the tools: resources, their templates, and prompts. */
 const OTHER_LISTS = 3;
@@ -160,7 +154,6 @@ export async function fetchLists(
 interface ListPage {
   readonly items: readonly ListedItem[];
   readonly leftOut: readonly LeftOut[];
-  /** There are more elements than `itemsMax`, or one is longer than `itemMax`. */
   readonly truncated: boolean;
   readonly nextCursor: string | null;
 }

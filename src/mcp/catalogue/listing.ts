@@ -16,7 +16,6 @@ export interface ToolEntry extends ListedTool {
   readonly inputSchema: JsonObject | null;
 }
 
-/** The lists of one offer's server, within the limits. */
 export interface ServerListing {
   readonly facts: ServerFacts;
   /** By name, in the server's order. If several tools have one name, the first. */
@@ -24,15 +23,11 @@ export interface ServerListing {
   readonly resources: readonly ListedItem[];
   readonly resourceTemplates: readonly ListedItem[];
   readonly prompts: readonly ListedItem[];
-  /** The index for the search of tools. */
   readonly index: SearchIndex;
   /** When the lists were read, in epoch milliseconds. */
   readonly fetchedAt: number;
-  /** The elements that the server lists and clients cannot read. */
   readonly leftOut: readonly LeftOut[];
-  /** The server lists more than is kept here. */
   readonly truncated: boolean;
-  /** Characters of all lists, for the limits. */
   readonly size: number;
   /** A digest for each kind. It is equal if nothing has changed. */
   readonly digests: Readonly<Record<ListKind, string>>;
@@ -41,7 +36,6 @@ export interface ServerListing {
 interface MakeListing {
   readonly offer: Offer;
   readonly fetched: FetchedLists;
-  /** Most characters of all lists. */
   readonly sizeMax: number;
   /** The previous listing. Entries that have not changed stay the same objects. */
   readonly before: ServerListing | null;
@@ -133,7 +127,6 @@ function digest(texts: readonly string[]): string {
   return hash.digest('base64url');
 }
 
-/** A tool that was read but has no pin yet. */
 interface ReadTool {
   readonly name: string;
   readonly title: string | null;
@@ -143,7 +136,6 @@ interface ReadTool {
   readonly remoteRef: boolean;
 }
 
-/** A tool with the texts that clients read. */
 interface ShownTool extends ReadTool {
   readonly texts: ItemTexts;
 }
@@ -165,7 +157,6 @@ export function readTool(text: string): ReadTool {
   };
 }
 
-/** The entry of a tool, with the version of its definition. */
 function toEntry(
   { sha256, remoteRef, ...tool }: ShownTool,
   pin: Pick<ToolDefinition, 'version' | 'changedAt'>,

@@ -7,20 +7,16 @@ interface LookPlacesOptions {
   readonly ofOwner: number;
   /** Milliseconds of waiting for its server after which a look is long: its place is free for another one. */
   readonly longMs: number;
-  /** Most looks that are long. Beyond it, those that wait for `GIVE_UP_TIMES` as long are given up. */
   readonly longTotal: number;
-  /** Called when a look has become long. */
   readonly onFree: () => void;
 }
 
-/** Whose server is looked at. */
 export interface Party {
   /** The network that the owner dials from, or the owner if that is not known. */
   readonly network: string;
   readonly owner: string;
 }
 
-/** The place of a look. */
 export interface LookPlace {
   /**
    * Waits for an answer of the server. Only this time makes a look long: what the gateway itself takes to read an
@@ -131,19 +127,25 @@ export class LookPlaces {
     this.#options.onFree();
   }
 
+  /** A network with no more than its share keeps its looks, however old, while those of a crowd are still too young. */
   #giveUpSome = (): void => {
     clearTimeout(this.#later);
     const { longMs, longTotal } = this.#options;
     const least = performance.now() - GIVE_UP_TIMES * longMs;
-    let over = this.#long.size - longTotal;
-    const late = new Set([...this.#long].filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least));
-    for (; over > 0 && late.size > 0; over--) {
-      const ofNetwork = mostOf([...late], ({ network }) => network);
-      const [oldest] = mostOf(ofNetwork, ({ owner }) => owner);
-      late.delete(oldest!);
+    const remaining = new Set(this.#long);
+    while (remaining.size > longTotal) {
+      const networks = [...Map.groupBy(remaining, ({ network }) => network).values()];
+      const late = networks
+        .filter((crowd) => crowd.length > longTotal / networks.length)
+        .toSorted((one, other) => other.length - one.length)
+        .map((crowd) => crowd.filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least))
+        .find((crowd) => crowd.length > 0);
+      if (late === undefined) break;
+      const [oldest] = mostOf(late, ({ owner }) => owner);
+      remaining.delete(oldest!);
       oldest!.giveUp();
     }
-    if (over > 0) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
+    if (remaining.size > longTotal) this.#later = setTimeout(this.#giveUpSome, longMs).unref();
   };
 }
 
@@ -152,10 +154,8 @@ function mostOf(polls: readonly Look[], whose: (poll: Look) => string): readonly
   return [...Map.groupBy(polls, whose).values()].reduce((most, one) => (one.length > most.length ? one : most));
 }
 
-/** Most parties whose last turn is known. The others count as those that had none. */
 const KNOWN_MAX = 10_000;
 
-/** When each party had its last turn. */
 class Turns {
   /** Oldest first. */
   readonly #last = new Map<string, number>();

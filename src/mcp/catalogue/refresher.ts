@@ -9,7 +9,6 @@ export interface RefresherOptions<T> {
    */
   readonly refresh: (item: T, signal: AbortSignal, wait: LookPlace['wait']) => Promise<void>;
   readonly idOf: (item: T) => string;
-  /** The owner of an item. Owners take turns. */
   readonly ownerOf: (item: T) => string;
   /** The network of an item's owner, whose owners get together what one owner gets. Default: the owner alone. */
   readonly networkOf?: ((item: T) => string | null) | undefined;
@@ -38,7 +37,6 @@ export interface RefresherOptions<T> {
   readonly longMs: number;
   /** Most refreshes that take long. For one more, the oldest of those who have most of them is aborted. */
   readonly longMax: number;
-  /** How often the refresher looks for due items. */
   readonly tickMs: number;
   readonly onFailed: (item: T, error: Error) => void;
 }
@@ -53,7 +51,6 @@ interface Refresher<T> {
    * ended, or at once if none runs.
    */
   stale(id: string): Promise<void>;
-  /** Starts due refreshes. */
   tick(): void;
   /** Resolves when no present item waits for its first refresh. */
   settled(): Promise<void>;
@@ -78,7 +75,6 @@ interface RefreshState<T> {
   running: AbortController | null;
   /** It became stale during a refresh. */
   again: boolean;
-  /** Callers that wait for the first refresh, or for the running one. */
   readonly waiting: (() => void)[];
 }
 
@@ -104,7 +100,6 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
   let closed = false;
 
   const jittered = (ms: number) => ms * (0.85 + 0.3 * random());
-  /** Makes an item due early. */
   const hasten = (state: RefreshState<T>) => {
     const gap = Math.min(everyMs, options.gapMs * 2 ** state.early);
     if (state.running) state.again = true;
@@ -235,13 +230,11 @@ export function createRefresher<T>(options: RefresherOptions<T>): Refresher<T> {
 
 const endOf = <T>({ waiting }: RefreshState<T>) => new Promise<void>((resolve) => waiting.push(resolve));
 
-/** An item that was never refreshed. It is due at once. */
 function newState<T>(item: T): RefreshState<T> {
   const never = { due: 0, startedAt: 0, early: 0, failures: 0, tried: false };
   return { item, ...never, away: false, running: null, again: false, waiting: [] };
 }
 
-/** Waits for work, and aborts it after `ms`. */
 async function inTime(work: Promise<void>, controller: AbortController, ms: number): Promise<void> {
   const timer = setTimeout(() => controller.abort(new Error(`no answer within ${ms} ms`)), ms);
   try {

@@ -1,6 +1,5 @@
 import { createPace, ownTurn } from '#wire';
 
-/** An index of the words of one server's tools. A search can use many such indexes. */
 export interface SearchIndex {
   /** Names of tools, by the numbers that the postings use. */
   readonly names: readonly string[];
@@ -64,7 +63,6 @@ export async function indexTools(tools: Iterable<SearchDocument>, service: strin
 
 interface Match<T> {
   readonly value: T;
-  /** Name of the tool. */
   readonly name: string;
   readonly score: number;
 }
@@ -73,11 +71,9 @@ interface Match<T> {
 export type Searched<T> = readonly [of: T, indexes: readonly SearchIndex[]];
 
 interface SearchOptions<T> {
-  /** Most matches. */
   readonly limit: number;
   /** The order of matches with the same score. Two with the same name differ in `value`. */
   readonly order: (a: Match<T>, b: Match<T>) => number;
-  /** Whether a tool may be found. Default: every tool. */
   readonly admits?: (value: T, name: string) => boolean;
 }
 
@@ -139,11 +135,9 @@ const NONE: readonly number[] = [];
 interface Scoring {
   readonly rarity: number;
   readonly lengths: readonly number[];
-  /** The length of a tool on average. */
   readonly mean: number;
 }
 
-/** Adds the scores of one word. `places` are its postings. */
 function addScores(scores: Float64Array, places: readonly number[], { rarity, lengths, mean }: Scoring): void {
   for (let i = 0; i < places.length; i += 2) {
     const place = places[i]!;
@@ -153,7 +147,6 @@ function addScores(scores: Float64Array, places: readonly number[], { rarity, le
   }
 }
 
-/** The first of many items in an order. */
 class Best<T> {
   readonly #limit: number;
   readonly #order: (a: T, b: T) => number;

@@ -13,19 +13,15 @@ export interface FoundTool extends ServiceTool {
 
 interface FindOptions {
   readonly limit: number;
-  /** Services to search; null for all. */
   readonly services: readonly string[] | null;
-  /** Finds only tools that this allows; null or absent for all. */
   readonly access?: Access | null;
 }
 
-/** A change in the lists of a service. */
 export interface ListChange {
   readonly service: string;
   readonly kinds: readonly ListKind[];
 }
 
-/** The lists of the servers of all tool offers. */
 export interface ToolCatalogue extends ToolListings {
   toolsOf(offer: Offer): readonly ToolEntry[] | null;
   /** null if the server was never reached. */
@@ -36,14 +32,12 @@ export interface ToolCatalogue extends ToolListings {
   services(): readonly string[];
   /** When the oldest offer of the service was made, in epoch milliseconds. Infinity for an unknown service. */
   since(service: string): number;
-  /** null for an unknown service. */
   service(name: string): ServiceListing | null;
   /**
    * The tools that match the query's words best, best first. The same query on the same tools always gives the same
    * order.
    */
   find(query: string, options: FindOptions): Promise<readonly FoundTool[]>;
-  /** Reports that the offer's server lists something new. The catalogue asks it soon. */
   stale(offer: Offer): void;
   /**
    * Asks the offer's server for its lists again, unless it was asked a short time ago. Resolves when it was asked, even
@@ -64,7 +58,6 @@ export interface ToolCatalogue extends ToolListings {
 export interface ToolCatalogueOptions extends FetchDeps {
   readonly catalog: Pick<Catalog, 'offers' | 'version'>;
   readonly pins: ToolPins;
-  /** Whether the provider of an offer is connected. Default: always. */
   readonly present?: (offer: Offer) => boolean;
   /** The network that the provider of an offer dials from; null if it is not known. Default: none is known. */
   readonly networkOf?: ((offer: Offer) => string | null) | undefined;
@@ -154,7 +147,6 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
     if (fetched.fault !== null) throw fetched.fault;
   }
 
-  /** Takes over the present offers. */
   function sync(): void {
     if (seen === catalog.version()) return;
     seen = catalog.version();
@@ -226,7 +218,6 @@ export function createToolCatalogue(options: ToolCatalogueOptions): ToolCatalogu
   };
 }
 
-/** The options of the refresher for the lists of offers. */
 const refreshing = (
   { present = () => true, onError, elapsed, random, ...options }: ToolCatalogueOptions,
   refresh: RefresherOptions<Offer>['refresh'],
@@ -267,7 +258,6 @@ function roomOf(
   return Math.max(0, Math.min(sizeMax, providerSizeMax - own, totalSizeMax - total));
 }
 
-/** The tools of the services that match a query best, at most `limit`. */
 async function findTools(
   query: string,
   { limit, access }: { readonly limit: number; readonly access: Access | null },
@@ -374,7 +364,6 @@ class Merged implements ServiceListing {
   }
 }
 
-/** Each tool with the cheapest offer whose server lists it. `listings`: one for each offer, cheapest first. */
 function mergeTools(
   offers: readonly Offer[],
   listings: readonly (ServerListing | null)[],
@@ -396,7 +385,6 @@ function merge(
   return [...items.values()];
 }
 
-/** Whether a merged listing is still up to date. */
 function isCurrent(
   { offers, listings }: ServiceListing,
   now: readonly Offer[],

@@ -24,13 +24,11 @@ export interface Listening {
   readonly session: LegacySession;
   /** The client's Last-Event-ID header. */
   readonly lastEventId: string | null;
-  /** Aborts when the session ends. */
   readonly ended: AbortSignal;
 }
 
 interface ListenOptions {
   readonly places: StreamQuota;
-  /** Most bytes of one event. */
   readonly bytesMax: number;
   readonly renew: RenewSession;
   /** For a session in front of a modern server. */
@@ -66,7 +64,6 @@ export function createListen({ places, bytesMax, renew, listenModern }: ListenOp
   };
 }
 
-/** Ends all exchanges when `signal` aborts. */
 function stoppable({ send }: ServerPlace, signal: AbortSignal): ServerPlace['send'] {
   return (request) => {
     signal.throwIfAborted();

@@ -118,7 +118,6 @@ export function mcpRoutes(deps: McpRoutesDeps): FastifyPluginAsync {
   };
 }
 
-/** The handlers of the HTTP methods of an address. */
 function createHandlers(
   { stateless, count, limits, legacy, onError, keepAlive }: McpRoutesDeps,
   admissionOf: ReturnType<typeof requireAdmission>,
@@ -244,13 +243,11 @@ function selectionOf({ query }: FastifyRequest): string | null {
   return typeof services === 'object' ? services.join() : (services ?? null);
 }
 
-/** A header that occurs once; else null. */
 function header({ headers }: FastifyRequest, name: string): string | null {
   const value = headers[name];
   return typeof value === 'string' ? value : null;
 }
 
-/** Whether a request names a session, and no revision without sessions. */
 function namesSession(headers: IncomingHttpHeaders): boolean {
   const version = headers['mcp-protocol-version'];
   return (

@@ -68,10 +68,8 @@ interface RequestHow {
   /** Aborts when the session ends. The request then goes on as if its client had left. */
   readonly ended: AbortSignal;
   readonly context: RequestContext;
-  /** The client accepts an event stream. */
   readonly events: boolean;
   readonly answer: Recording;
-  /** Changes a message for the client. */
   readonly toClient: (text: string) => string;
 }
 
@@ -82,7 +80,6 @@ export function createSessionMessages(deps: SessionMessagesDeps): SessionMessage
   const { sessions, listen, servers, pipeline } = deps;
   const streams = createOpeningStreams();
 
-  /** A free call at the offer of a session, for a message that is not a client's request. */
   const at = (session: LegacySession, { caller, requestId }: RequestContext, method: string, messages: MessagesAt) => ({
     caller,
     requestId,
@@ -216,7 +213,6 @@ interface ServiceTransportDeps extends SessionMessagesDeps, SessionTransportDeps
   readonly clientRequests: Pick<ClientRequests, 'resolve' | 'end'>;
 }
 
-/** Answers clients that have a session with one service. */
 export function createServiceTransport(deps: ServiceTransportDeps): SessionTransport {
   const { sessions, replays } = deps;
   const messages = createSessionMessages(deps);

@@ -21,7 +21,6 @@ import { BATCH_OUTSIDE, type McpResponse, noSession } from '../request/mcp-reque
 
 /** Answers clients with sessions. `service` is null for the aggregate. */
 export interface SessionTransport {
-  /** A POST in a session, or the `initialize` that opens one. */
   post(service: string | null, inbound: LegacyInbound, context: RequestContext, answer: ClientAnswer): Promise<void>;
   /** The stream on which a client receives messages that belong to no request. */
   listen(service: string | null, session: string, context: RequestContext, sink: ClientSink): Promise<void>;
@@ -31,9 +30,7 @@ export interface SessionTransport {
 
 type LegacyInbound = Extract<Inbound, { kind: 'initialize' | 'legacy' | 'batch' }>;
 
-/** The functions that open, use and end sessions of one kind. */
 interface SessionHandlers<S extends KeptSession> {
-  /** Answers `initialize`. Null if the call ended without an answer. */
   open(service: string | null, message: RequestMessage, context: RequestContext): Promise<InitializeOutcome | null>;
   /** null if this owner has no such session. */
   enter(service: string | null, id: string, owner: TaskOwner): Promise<KeptUse<S> | null>;
@@ -48,7 +45,6 @@ interface SessionHandlers<S extends KeptSession> {
   /** Takes a notification or a response. Resolves to null, or to the refusal. Throws GatewayError. */
   tell(use: KeptUse<S>, message: OneWayMessage, context: RequestContext): Promise<McpResponse | null>;
   listen(use: KeptUse<S>, lastEventId: string | null, context: RequestContext, answer: ClientAnswer): Promise<void>;
-  /** False if `enter` would give null. */
   end(service: string | null, id: string, owner: TaskOwner): Promise<boolean>;
 }
 
@@ -58,11 +54,9 @@ export type OneWayMessage = NotificationMessage | ResponseMessage;
 export interface SessionTransportDeps {
   readonly replays: Replays;
   readonly keepAlive: KeepAlive;
-  /** Called with the gateway's own failures. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The HTTP side of sessions: single messages, batches, the event stream, and the end. */
 export function createSessionTransport<S extends KeptSession>(
   handlers: SessionHandlers<S>,
   { replays, keepAlive, onError }: SessionTransportDeps,
@@ -84,7 +78,6 @@ export function createSessionTransport<S extends KeptSession>(
     else answer.end(refusal.text, refusal.status);
   }
 
-  /** The response to one message of a batch, as text. */
   async function ofBatch(use: KeptUse<S>, text: string, context: RequestContext): Promise<string | null> {
     const rpcMessage = parseMessage(text);
     if (!rpcMessage) throw new Error('a message of a batch that was read cannot be read again');
@@ -108,7 +101,6 @@ export function createSessionTransport<S extends KeptSession>(
     return rpcMessage.kind === 'request' ? response : null;
   }
 
-  /** Runs `run` in a session. If the caller has no such session, answers with the error. */
   async function inside(
     service: string | null,
     id: string | null,
@@ -129,7 +121,6 @@ export function createSessionTransport<S extends KeptSession>(
     }
   }
 
-  /** Runs `run`. If it throws, the error becomes the answer. `inSession`: to a message in a session. */
   async function answered(
     idText: string,
     inSession: boolean,

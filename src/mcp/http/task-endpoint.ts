@@ -22,11 +22,8 @@ interface TaskEndpointDeps extends TaskAdapterDeps {
   readonly receipts: Config['billing']['receipts'];
 }
 
-/** The address to which a request about a task was sent. */
 export interface TaskAddress {
-  /** Whether tasks of a service can be used at this address. */
   includes(service: string): boolean;
-  /** Changes a message of a service for the client. */
   toClient(text: string, service: string): string;
 }
 
@@ -78,7 +75,6 @@ export function createTaskEndpoint(deps: TaskEndpointDeps): TaskEndpoint {
   };
 }
 
-/** The request with the task's id at its server. */
 function forServer({ text, members }: RequestMessage, task: Task): RequestMessage {
   const taskId = JSON.stringify(atServer(task));
   return readOwnRequest(splice(text, [withMembers(text, members.get('params')!, { taskId })]));
@@ -96,7 +92,6 @@ interface TaskAdapterDeps extends AskOfTaskDeps {
   readonly receiptOf: (callId: string) => Promise<string | null>;
 }
 
-/** A client's request about a task, with the task's id at its server. */
 interface RequestToTask {
   readonly message: RequestMessage;
   readonly wantsReceipt: boolean;
@@ -184,7 +179,6 @@ function shownEnded({ idText, method }: RequestMessage, { snapshot, state }: Tas
   return notFound(idText, `The task has ended as ${state}`);
 }
 
-/** The answer if this caller has no such task. */
 function notFound(idText: string, why = 'Task not found'): McpResponse {
   return {
     text: errorText(idText, { code: ERROR.invalidParams, message: why }),

@@ -11,7 +11,6 @@ interface KnownAddressDeps {
   readonly targets: () => Partial<TargetAdapters>;
 }
 
-/** Most names of each kind that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 /**

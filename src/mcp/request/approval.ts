@@ -13,10 +13,8 @@ import { ERROR } from '../wire/revisions.ts';
 /** The name of the question among `inputRequests`. No server sees it or its answer. */
 const QUESTION = 'tollgate/approval';
 
-/** The capabilities of a client that opens URLs, and no others. */
 export const OPENS_URLS = { elicitation: { url: {} } } as const;
 
-/** Whether a client with these capabilities opens a URL that a server asks it to open. */
 export const opensUrls = ({ elicitation }: McpRequest['capabilities']): boolean =>
   isObject(elicitation) && isObject(elicitation['url']);
 
@@ -47,7 +45,6 @@ export function askToOpen(
   return { error: { code: ERROR.urlElicitation, message, data } };
 }
 
-/** A request without its answer to the gateway's own question. */
 type WithoutAnswer = Pick<McpRequest, 'message' | 'elicitationAction'>;
 
 export function withoutAnswer(message: RequestMessage): WithoutAnswer {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { RecentMap } from '#maps';
 import type { ClientAnswer } from '#http';
 import { errorText, exactId, type NotificationMessage, type RequestId, type RequestMessage } from '#json-rpc';
 import { spanAt, UpstreamFailure } from '#wire';
@@ -27,6 +28,8 @@ export interface RunningRequest {
   readonly unwanted: AbortSignal;
   /** Aborts when the grace time of a cancelled request is over. */
   readonly cancelled: AbortSignal;
+  /** Whether its cancellation has reached another gateway. False if the database cannot be read. */
+  isNoted(): Promise<boolean>;
   end(): void;
 }
 
@@ -54,13 +57,14 @@ export function createRunningRequests<T = null>(cancels?: Pick<CancelNotes, 'wat
         },
       };
       running.set(key, request);
-      const unwatch = cancels?.watch(session, id, () => request.cancel());
+      const watched = cancels?.watch(session, id, () => request.cancel());
       return {
         unwanted: unwanted.signal,
         cancelled: cancelled.signal,
+        isNoted: async () => watched !== undefined && (await watched.isNoted()),
         end() {
           clearTimeout(grace);
-          unwatch?.();
+          watched?.end();
           if (running.get(key) === request) running.delete(key);
         },
       };
@@ -105,7 +109,6 @@ export async function runCancellable<T>(
 
 export const ID_IN_USE = { code: ERROR.invalidRequest, message: 'A request with this id is still running' } as const;
 
-/** A session of a client, of any kind. */
 interface OfSession {
   readonly id: string;
   readonly account: string;
@@ -118,14 +121,11 @@ interface OfSession {
 export interface CancelNotes {
   /** Notes that the client has cancelled a request that does not run here. Never rejects. */
   note(session: OfSession, request: unknown): Promise<void>;
-  /** Whether a cancellation is noted. False if the database cannot be read. */
-  isNoted(session: Pick<OfSession, 'id'>, request: RequestId): Promise<boolean>;
   /**
-   * Calls `cancel` at most once, about a second after another gateway has noted the cancellation of this request. The
-   * returned function ends this.
+   * Calls `cancel` at most once, about a second after another gateway has noted the cancellation of this request,
+   * which begins now: notes from before are about an older request with the same id.
    */
-  watch(session: string, request: RequestId, cancel: () => void): () => void;
-  /** Removes old notes. */
+  watch(session: string, request: RequestId, cancel: () => void): Pick<RunningRequest, 'isNoted' | 'end'>;
   sweep(): Promise<void>;
   close(): void;
 }
@@ -137,8 +137,7 @@ interface CancelNotesDeps {
 }
 
 interface Watch {
-  readonly session: string;
-  readonly request: RequestId;
+  readonly name: string;
   readonly cancel: () => void;
   /** A note that expires earlier is about an older request with the same id. */
   readonly expiresFrom: number;
@@ -151,15 +150,16 @@ const NOTED_MS = 60_000;
 const POLL_MS = 1_000;
 /** How much the clocks of two gateways may differ. */
 const CLOCKS_MS = 5_000;
-/** Most notes of one account. */
 const NOTES_MAX = 1_000;
 const SWEPT_MAX = 1_000;
 
-const keyOf = (session: string, request: unknown): string =>
-  `cancelled ${hash('sha256', JSON.stringify([session, request])).slice(0, 40)}`;
+const nameOf = (session: string, request: unknown): string => JSON.stringify([session, request]);
+const keyOf = (name: string): string => `cancelled ${hash('sha256', name).slice(0, 40)}`;
 
 export function createCancelNotes({ store, now, onError }: CancelNotesDeps): CancelNotes {
   const watched = new Set<Watch>();
+  /** When the latest notes of this gateway expire, by name. Its own clock needs no margin. */
+  const ownNotes = new RecentMap<number>(NOTES_MAX);
   let timer: NodeJS.Timeout | null = null;
   let isLooking = false;
 
@@ -174,7 +174,7 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
     if (isLooking) return;
     isLooking = true;
     try {
-      const byKey = new Map([...watched].map((one) => [keyOf(one.session, one.request), one]));
+      const byKey = new Map([...watched].map((one) => [keyOf(one.name), one]));
       for (const [key, expiresAt] of await store.expiriesOf([...byKey.keys()])) {
         const one = byKey.get(key)!;
         if (expiresAt < one.expiresFrom || !watched.delete(one)) continue;
@@ -191,17 +191,23 @@ export function createCancelNotes({ store, now, onError }: CancelNotesDeps): Can
     async note({ id, account }, request) {
       try {
         if ((await store.countOf(account, KIND)) >= NOTES_MAX) return;
-        await store.put({ id: keyOf(id, request), account, kind: KIND, state: '', expiresAt: now() + NOTED_MS });
+        const [name, expiresAt] = [nameOf(id, request), now() + NOTED_MS];
+        ownNotes.set(name, expiresAt);
+        await store.put({ id: keyOf(name), account, kind: KIND, state: '', expiresAt });
       } catch (error) {
         onError(error);
       }
     },
-    isNoted: async ({ id }, request) => (await store.get(keyOf(id, request)).catch(() => null)) !== null,
     watch(session, request, cancel) {
-      const one = { session, request, cancel, expiresFrom: now() + NOTED_MS - CLOCKS_MS };
+      const name = nameOf(session, request);
+      const expiresFrom = Math.max(now() + NOTED_MS - CLOCKS_MS, (ownNotes.get(name) ?? 0) + 1);
+      const one = { name, cancel, expiresFrom };
       watched.add(one);
       timer ??= setInterval(() => void poll(), POLL_MS).unref();
-      return () => void watched.delete(one);
+      return {
+        isNoted: async () => ((await store.get(keyOf(name)).catch(() => null))?.expiresAt ?? 0) >= expiresFrom,
+        end: () => void watched.delete(one),
+      };
     },
     async sweep() {
       await store.sweep(KIND, SWEPT_MAX);

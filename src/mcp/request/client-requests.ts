@@ -15,7 +15,6 @@ export interface ClientRequests {
   resolve(session: string, message: ResponseMessage): boolean;
   /** Ends a session: every request that waits in it fails with NoAnswer. */
   end(session: string): void;
-  /** The number of requests that wait. */
   readonly count: number;
 }
 

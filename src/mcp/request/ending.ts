@@ -32,7 +32,6 @@ const USAGE_META = 'tollgate/usage';
 
 const FREE = { usage: null, outcome: 'free', estimated: false, flags: [] } as const;
 
-/** The end of a call that costs nothing. */
 export const freeEnd = (result: McpResponse | null, finishReason: string | null = null): McpEnd => ({
   ...FREE,
   finishReason,
@@ -91,7 +90,6 @@ export function toServerEnd(
   return end(parseMessage(splice(text, [{ ...span, text: read.text }])) as ResponseMessage);
 }
 
-/** Ends a call whose result no client can read. */
 function unreadableEnd(
   { message: { method, idText }, client }: Pick<McpRequest, 'message' | 'client'>,
   { provider }: Offer,
@@ -141,7 +139,6 @@ export function tooLargeEnd(
   };
 }
 
-/** Tells a client that its call was charged, and why the result does not come. */
 export const tooLargeText = ({ message }: UpstreamFailure): string =>
   `The tool ran and the call was charged, but ${message}, so the result cannot be returned. Request less data`;
 

@@ -5,14 +5,12 @@ import { readOwnRequest } from '../wire/own-messages.ts';
 /** The extension that lets a modern server answer a `tools/call` with a task. */
 export const TASKS = 'io.modelcontextprotocol/tasks';
 
-/** The methods of requests about a task. */
 const TASK_METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel'] as const;
 type TaskMethod = (typeof TASK_METHODS)[number];
 
 export const isTaskMethod = (method: string): method is TaskMethod =>
   (TASK_METHODS as readonly string[]).includes(method);
 
-/** Whether a client with these capabilities accepts tasks. */
 export function declaresTasks({ extensions }: JsonObject): boolean {
   return isObject(extensions) && isObject(extensions[TASKS]);
 }

@@ -27,25 +27,21 @@ export interface McpRequest {
   readonly requestId: string;
   /** Id of its call; empty before the call is made. */
   callId: string;
-  /** The service that was called, by its name. */
   readonly service: string;
   /**
    * The name that `prepare` resolves: of the service, or the pinned form of one offer. Two requests are the same if
    * this name, the method and the arguments are equal.
    */
   readonly target: string;
-  /** The rule of its method. */
   readonly rule: MethodRule;
   /** The W3C trace that it belongs to; null for none. */
   readonly traceparent: string | null;
   readonly wantsReceipt: boolean;
-  /** null without a key. */
   readonly idempotencyKey: string | null;
   /** The most that a billed call may cost; null for no bound. */
   readonly cap: CostCap | null;
   /** The quote that a billed call is charged by; null for none. */
   readonly quote: RequestedQuote | null;
-  /** The payment that came with it; null for none. */
   readonly payment: PaymentAttempt | null;
   /**
    * Its answer to the gateway's question to open the page of a decision. `accept`: the client has opened it; `decline`:
@@ -57,7 +53,6 @@ export interface McpRequest {
    * refused.
    */
   readonly events: boolean;
-  /** The capabilities that the client declares. */
   readonly capabilities: Readonly<Record<string, unknown>>;
   /** The `Mcp-Param-*` headers of the request, in lower case. Null if the gateway makes them from the arguments. */
   readonly paramHeaders: Readonly<Record<string, string>> | null;
@@ -79,7 +74,6 @@ export interface OwnMeta extends Pick<
   McpRequest,
   'message' | 'wantsReceipt' | 'idempotencyKey' | 'cap' | 'quote' | 'elicitationAction'
 > {
-  /** The payment, unchanged; undefined without one. */
   readonly payment: unknown;
 }
 
@@ -156,11 +150,8 @@ export interface McpResponse {
  * long. Never shared between callers.
  */
 export interface LegacySession {
-  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
-  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
   readonly within?: string | null;
   readonly service: string;
   /** The one offer that serves the session. It is replaced when its provider registers it again. */
@@ -207,7 +198,6 @@ export const noSession = (idText: string): McpResponse => ({
 /** The same to what has no id: a notification, a batch, GET and DELETE. */
 export const NO_SESSION: McpResponse = noSession('null');
 
-/** A message (JSON text) as the bytes of a server-sent event. */
 export const eventBytes = (text: string): Uint8Array => Buffer.from(eventText(text));
 
 /** Begins a stream that a client listens on, so that the client gets the response headers before the first event. */

@@ -1,9 +1,7 @@
 import { listParam, loadStatements, rowReader, type Database } from '#store';
 
-/** A stored session of a protocol. */
 export interface StoredSession {
   readonly id: string;
-  /** The account that opened the session. */
   readonly account: string;
   /** The kind of session, named by the protocol. Ids are unique over all kinds. */
   readonly kind: string;

@@ -15,9 +15,7 @@ export interface Mailbox<T> {
    */
   take(waitMs?: number): Promise<T | null | typeof LATE>;
   isEmpty(): boolean;
-  /** Ends the queue. */
   end(): void;
-  /** Ends the queue with an error. */
   fail(reason: Error): void;
 }
 
@@ -93,7 +91,6 @@ export async function orAbort<T>(promise: Promise<T>, signal: AbortSignal): Prom
   }
 }
 
-/** Resolves when `signal` aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();

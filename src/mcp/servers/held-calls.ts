@@ -121,13 +121,11 @@ export function createHeldCalls(options: HeldCallsOptions): HeldCalls {
   };
 }
 
-/** Questions that a server asked during one call and that the client has not answered yet. */
 export interface Questions {
   readonly size: number;
   /** Characters of all open questions. */
   readonly chars: number;
   add(request: RequestMessage): void;
-  /** Drops a question that the server has cancelled. */
   drop(id: unknown): void;
   /** `inputRequests` as JSON text. */
   toInputRequests(): string;
@@ -146,7 +144,6 @@ interface Question {
   readonly text: string;
 }
 
-/** Most open questions of one call. */
 export const QUESTIONS_MAX = 32;
 export const QUESTIONS_CHARS_MAX = 4 * 1024 * 1024;
 
@@ -210,7 +207,6 @@ function at(text: string, members: Members, key: string): string {
   return text.slice(start, end);
 }
 
-/** Whether a client that declares `capabilities` can be asked this. */
 export function canAnswer(capabilities: JsonObject, { method, params }: RequestMessage): boolean {
   if (method === 'roots/list') return isObject(capabilities['roots']);
   if (method === 'sampling/createMessage') {
@@ -226,6 +222,5 @@ export function canAnswer(capabilities: JsonObject, { method, params }: RequestM
     : isObject(elicitation['form']) || !isObject(elicitation['url']);
 }
 
-/** Whether a client that declares `capabilities` can be asked anything at all. */
 export const canBeAsked = (capabilities: JsonObject): boolean =>
   ['elicitation', 'sampling', 'roots'].some((key) => isObject(capabilities[key]));

@@ -11,7 +11,6 @@ import { notificationText } from '../wire/own-messages.ts';
 import { isLegacyRevision, MODERN } from '../wire/revisions.ts';
 import type { McpResponse, ServerPlace, ServerFacts } from '../request/mcp-request.ts';
 
-/** Most bytes of an answer to `initialize`, and of a refusal. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** A session as its legacy server knows it. */
@@ -21,12 +20,10 @@ export interface ServerSession {
   readonly revision: string;
 }
 
-/** Headers that identify a session to a legacy server. */
 export function sessionHeaders({ upstreamId, revision }: ServerSession): Record<string, string> {
   return { 'mcp-protocol-version': revision, ...(upstreamId === null ? {} : { 'mcp-session-id': upstreamId }) };
 }
 
-/** A server's answer to `initialize`. */
 interface Initialized {
   readonly response: ResponseMessage;
   readonly status: number;
@@ -65,7 +62,6 @@ export async function initializeAt(send: Send, text: string): Promise<Initialize
 /** A valid session id. The specification requires visible ASCII. */
 const VISIBLE = /^[!-~]{1,1024}$/;
 
-/** Tells the server that its client is ready. Resolves to the HTTP status of the answer. */
 export async function postInitialized(send: Send, session: ServerSession): Promise<number> {
   const headers = { ...POST_HEADERS, ...sessionHeaders(session) };
   const reply = await send({ method: 'POST', path: '', headers, body: INITIALIZED }).head;
@@ -118,7 +114,6 @@ export type InitializeResult = (facts: ServerFacts, requested: string | null) =>
 
 interface InitializeAnswer {
   readonly response: McpResponse;
-  /** null if the server refused. */
   readonly accepted: { readonly revision: string; readonly upstreamId: string | null } | null;
 }
 
@@ -168,11 +163,9 @@ export async function firstResponse(reply: UpstreamReply, bytesMax: number): Pro
   }
 }
 
-/** Headers of each message that the gateway posts to a server. */
 export const POST_HEADERS = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 } as const;
 
-/** Headers of each message that the gateway posts to a modern server. */
 export const MODERN_POST_HEADERS = { ...POST_HEADERS, 'mcp-protocol-version': MODERN } as const;

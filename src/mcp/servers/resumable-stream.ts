@@ -20,7 +20,6 @@ interface ResumedReplyOptions {
   readonly send: Send;
   /** Ends the reading when it aborts. The reason is thrown. */
   readonly signal: AbortSignal;
-  /** Most bytes of all events together. */
   readonly bytesMax: number;
   /** Called with each new exchange, so that the caller can abort it. */
   readonly onExchange: (exchange: UpstreamExchange) => void;
@@ -99,13 +98,11 @@ async function wait(ms: number, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** How far an event stream was read, and when to ask for the rest. */
 interface StreamPosition {
   /** Id of the last event; null if the stream cannot be resumed. */
   readonly lastEventId: string | null;
   /** The pause before the stream is asked for again, in milliseconds. It is the server's `retry`, within bounds. */
   readonly retryMs: number;
-  /** Notes the id and the `retry` of an event. */
   read(event: Received | Marker): void;
 }
 

@@ -23,7 +23,6 @@ interface ServerStreamOptions {
   readonly onEnd: (why: StreamEnd) => void;
 }
 
-/** The facts about streams of one offer. */
 export interface StreamHeads {
   late: boolean;
 }

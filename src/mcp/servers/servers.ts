@@ -22,7 +22,6 @@ export interface Servers {
 }
 
 interface ServersOptions {
-  /** Version of this program, as servers are told it. */
   readonly version: string;
   readonly replyBytesMax: number;
   readonly now: () => number;
@@ -79,7 +78,6 @@ export function createServers({ version, replyBytesMax, now }: ServersOptions): 
   };
 }
 
-/** Most bytes of an answer to `server/discover` or `initialize`. */
 const FACTS_BYTES_MAX = 1024 * 1024;
 
 /**
@@ -100,7 +98,6 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
     return result && supports(result, 'supportedVersions') ? toFacts('modern', MODERN, answer!, result) : null;
   }
 
-  /** Facts of a legacy server, or its refusal of `initialize`. */
   async function askLegacy(send: Send): Promise<ServerFacts | ServerRefusal> {
     const initialize = { protocolVersion: LEGACY[0], capabilities: {}, clientInfo };
     const { answer, unread, status, upstreamId } = await request(send, 'initialize', initialize, null, bytesMax);
@@ -145,7 +142,6 @@ function createAsk(version: string, bytesMax: number): (send: Send, prefers: Era
 
 interface ServerRefusal {
   readonly status: number | null;
-  /** See `request`. */
   readonly unread: string | null;
   readonly unknownMethod: boolean;
 }

@@ -52,7 +52,6 @@ export class SessionLost extends UpstreamFailure {
 const PUSHED_BOUNDS = { itemsMax: 256, charsMax: 4 * 1024 * 1024 } as const;
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 60_000;
-/** How many streams in a row may end without an event. */
 const FRUITLESS_MAX = 5;
 
 export function startSessionCall({
@@ -75,7 +74,6 @@ export function startSessionCall({
   const over = new AbortController();
   const box = createMailbox<Received>(PUSHED_BOUNDS);
 
-  /** Reads the reply. A server that stores its events may end the stream early and continue it in another one. */
   async function read(): Promise<void> {
     const position = createStreamPosition(RETRY_MS_MIN, RETRY_MS_MAX);
     reply = await exchange.head;

@@ -15,13 +15,10 @@ import {
 } from './legacy-server.ts';
 import { openServerStream, type ServerStream, type StreamEnd, type StreamHeads } from './server-stream.ts';
 
-/** A running call as its session sees it. */
 export interface RegisteredCall {
   /** The id of the request in its session, which is also its progress token. */
   readonly id: number;
-  /** The server may ask the client while the request runs. */
   readonly canBeAsked: boolean;
-  /** Takes a message that came on the session's own stream and belongs to this call. */
   push(received: Received): void;
 }
 
@@ -35,15 +32,11 @@ export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   enter(): () => void;
   /** Gives a call those messages of the session's own stream that belong to it. The returned function ends this. */
   register(call: RegisteredCall): () => void;
-  /** Posts a message unchanged. */
   post(text: string, send: Send, more?: Pick<UpstreamRequest, 'patient'>): UpstreamExchange;
-  /** Continues a stream that ended, after the given event. */
   resume(lastEventId: string, send: Send): UpstreamExchange;
-  /** Posts a message without waiting for the outcome. */
   tell(text: string): void;
   /** Tells the server that nobody needs the response to a request any more. Resolves to whether it took that. */
   cancel(id: number): Promise<boolean>;
-  /** Makes the server send log messages of this level and above. */
   logFrom(level: string): Promise<void>;
   /** Opens the session's own stream. Resolves to false if the server has none. */
   openStream(): Promise<boolean>;
@@ -54,22 +47,16 @@ export interface UpstreamSession extends OpenedSession, ResourceSubscriptions {
   onChange(box: Mailbox<Received>): () => void;
   /** Passes on a notification of a change. Returns false for any other message. */
   changed(received: Received): boolean;
-  /** Closes the session's own stream. */
   closeStream(): void;
-  /** Deletes the session at the server. Resolves when that succeeded or failed. */
   end(): Promise<void>;
 }
 
 interface UpstreamSessionOptions extends OpenedSession {
-  /** Sends messages that belong to no call. */
   readonly send: Send;
   readonly bytesMax: number;
-  /** The facts about the streams of the session's offer. */
   readonly heads: StreamHeads;
   readonly onEntered: () => void;
-  /** Called when nobody uses the session any more. */
   readonly onLeft: () => void;
-  /** Called when the server no longer knows the session. */
   readonly onLost: () => void;
 }
 
@@ -218,7 +205,6 @@ interface OpenedSession extends ServerSession {
 }
 
 export interface SessionClient {
-  /** The capabilities that the client declares. */
   readonly capabilities: JsonObject;
   readonly clientInfo: JsonObject;
 }

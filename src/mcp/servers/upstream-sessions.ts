@@ -25,12 +25,10 @@ export interface UpstreamSessions {
    * after their use.
    */
   drain(): void;
-  /** Deletes all sessions at their servers. */
   close(): Promise<void>;
 }
 
 export interface UpstreamSessionsOptions {
-  /** Version of this program, for servers whose client does not give its name. */
   readonly version: string;
   readonly replyBytesMax: number;
   /** How long an unused session is kept. Default 5 min. */
@@ -46,9 +44,7 @@ interface PooledSession {
   readonly account: string;
   readonly opening: Promise<UpstreamSession>;
   session: UpstreamSession | null;
-  /** The timer that ends the session; runs while nobody uses it. */
   idle: NodeJS.Timeout | null;
-  /** The timer that closes its stream; runs while nobody uses the session. */
   streamIdle: NodeJS.Timeout | undefined;
 }
 
@@ -57,7 +53,6 @@ interface PooledSession {
  * server.
  */
 const STREAM_IDLE_MS = 10_000;
-/** The most time that `close` waits for servers. */
 const CLOSE_MS = 2_000;
 
 export function createUpstreamSessions(options: UpstreamSessionsOptions): UpstreamSessions {
@@ -188,7 +183,6 @@ function stopTimers(entry: PooledSession): void {
   entry.idle = null;
 }
 
-/** The facts about the client that a server is told. */
 function clientOf({ message, client, capabilities }: McpRequest, version: string): SessionClient {
   const meta = message.params?.['_meta'];
   const name = client === 'modern' && isObject(meta) ? meta[META.clientInfo] : null;

@@ -4,7 +4,6 @@ import { createCounter } from '#limits';
 import { sees, type TaskOwner } from '#tasks';
 import type { SessionStore, StoredSession } from '../request/session-store.ts';
 
-/** The members that every client session has. */
 export interface KeptSession {
   /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
@@ -14,7 +13,6 @@ export interface KeptSession {
   readonly within?: string | null;
 }
 
-/** A session while one request or stream uses it. */
 export interface KeptUse<S> {
   readonly session: S;
   /** Aborts when the session ends. */
@@ -55,7 +53,6 @@ export interface KeptSessions<S extends KeptSession> {
    * here. Called every few seconds, even if the previous sweep still runs.
    */
   sweep(limit?: number): Promise<number>;
-  /** The number of sessions in this gateway's memory. */
   count(): number;
   /** Forgets the sessions in memory. Any gateway can continue those in the database. */
   close(): void;
@@ -70,17 +67,13 @@ export interface KeptSessionsDeps {
 }
 
 interface KeptSessionsOptions<S extends KeptSession> extends KeptSessionsDeps {
-  /** The kind of these sessions in the store. */
   readonly kind: string;
-  /** The stored state of a session, as text. */
   readonly toState: (session: S) => string;
   /** null for a session that cannot continue. */
   readonly fromState: (row: StoredSession) => S | null;
   /** The part of a session that a request may change, as text. A change of it is stored. Default: nothing. */
   readonly changeable?: (session: S) => string;
-  /** Called with a session that was ended to make room for another of its account. */
   readonly onEvicted?: (row: StoredSession) => void;
-  /** Called with the sessions that a sweep has ended. */
   readonly onSwept?: (rows: readonly StoredSession[]) => Promise<void> | void;
 }
 
@@ -89,7 +82,6 @@ export const newSessionId = (): string => randomBytes(32).toString('base64url');
 
 const ID = /^[\w-]{43}$/;
 const TOUCH_MS = 60_000;
-/** Most sessions that one sweep ends. */
 const SWEPT_MAX = 1_000;
 
 export function createKeptSessions<S extends KeptSession>(options: KeptSessionsOptions<S>): KeptSessions<S> {
@@ -102,7 +94,6 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   const cache = new SessionCache<S>(sessionsInMemoryMax);
   /** Sessions that are being read from the store. Requests that come at the same time share one read. */
   const arriving = new Map<string, Promise<LiveSession<S> | null>>();
-  /** The number of sessions that are being opened, by account. */
   const opening = createCounter();
 
   function remember(session: S, touchedAt: number): LiveSession<S> {
@@ -128,7 +119,6 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
     return session && (cache.get(id) ?? remember(session, 0));
   }
 
-  /** Finds a session of an account, in memory or in the store. Null if neither has it. */
   async function find(id: string, account: string): Promise<LiveSession<S> | null> {
     const live = cache.get(id);
     if (live) return live.session.account === account ? live : null;
@@ -264,12 +254,9 @@ export function createKeptSessions<S extends KeptSession>(options: KeptSessionsO
   };
 }
 
-/** A session in the memory of this gateway. */
 interface LiveSession<S extends KeptSession> {
   readonly session: S;
-  /** Aborts when the session ends here. */
   readonly ended: AbortController;
-  /** The number of requests and streams that use it. */
   uses: number;
   /** Called when the last use of a session that has ended is over. */
   onUnused: (() => void) | null;
@@ -310,7 +297,6 @@ class SessionCache<S extends KeptSession> {
     this.#byId.set(live.session.id, live);
   }
 
-  /** Marks the session as the most recently used one. */
   used(live: LiveSession<S>): void {
     const { id } = live.session;
     if (this.#byId.get(id) !== live) return;
@@ -325,7 +311,6 @@ class SessionCache<S extends KeptSession> {
     this.#busy.delete(live);
   }
 
-  /** Sessions that are in use now. */
   busy(): Iterable<LiveSession<S>> {
     return this.#busy;
   }

@@ -11,18 +11,15 @@ import type { Era } from '../wire/revisions.ts';
 /** The kind of the sessions of legacy clients with one service, in the store. */
 export const SESSION_KIND = 'mcp';
 
-/** A session in its stored form. */
 export interface SessionState extends Pick<
   LegacySession,
   'within' | 'service' | 'revision' | 'openedAt' | 'initialize' | 'upstreamId' | 'logLevel'
 > {
-  /** Id of the offer. */
   readonly offer: string;
   /** Absent in states that older gateways stored. */
   readonly era?: Era;
 }
 
-/** The stored state of a session, as text. */
 export function toState({
   id: _id,
   account: _account,
@@ -44,7 +41,6 @@ export function fromState(
   return { ...stored, id, account, offer, era: known, clientCapabilities: capabilitiesOf(stored.initialize) };
 }
 
-/** The capabilities in a client's `initialize` message. */
 export function capabilitiesOf(initialize: string): JsonObject {
   const { params } = JSON.parse(initialize) as { readonly params?: { readonly capabilities?: unknown } };
   const capabilities = params?.capabilities;
@@ -65,9 +61,7 @@ export type RenewSession = (
 interface SessionRenewalOptions {
   readonly store: Pick<SessionStore, 'get' | 'change' | 'delete'>;
   readonly offerOf: (offerId: string) => Offer | null;
-  /** Called with a session that cannot continue, to forget it. */
   readonly onGone: (session: LegacySession) => void;
-  /** Called with changes that could not be stored. */
   readonly onError: (error: unknown) => void;
 }
 

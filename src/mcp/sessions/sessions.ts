@@ -24,7 +24,6 @@ import type { LegacySession, ServerPlace, McpResponse } from '../request/mcp-req
 import { allWithin } from '../request/waiting.ts';
 import { ERROR } from '../wire/revisions.ts';
 
-/** The sessions of legacy clients with one service each. */
 export interface Sessions extends Pick<KeptSessions<LegacySession>, 'sweep' | 'count' | 'close'> {
   /**
    * Answers an `initialize` message, and opens the session if it is accepted. Runs inside the attempt of a free
@@ -65,7 +64,6 @@ interface SessionsDeps extends KeptSessionsDeps {
   readonly offerOf: (offerId: string) => Offer | null;
   readonly initializeResult: InitializeResult;
   readonly freeRequest: FreeRequest;
-  /** Called with every session that this gateway ends. */
   readonly onEnded?: (end: SessionEnd) => void;
 }
 
@@ -73,7 +71,6 @@ interface SessionsDeps extends KeptSessionsDeps {
 const RUNNING_MS = 2_000;
 /** The most time for telling servers about sessions that ended together. */
 const LEAVING_MS = 30_000;
-/** Servers that are told at the same time. */
 const AT_ONCE = 16;
 
 export function createSessions(deps: SessionsDeps): Sessions {
@@ -103,7 +100,6 @@ export function createSessions(deps: SessionsDeps): Sessions {
     };
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, sessions.length) }, leaveNext));
   }
-  /** Tells the servers of stored sessions. Each is read only when it is its turn, because there may be many. */
   const leaveServersOf = (rows: readonly StoredSession[]) =>
     leaveServers(rows.map((row) => () => fromState(row, offerOf)));
 
@@ -183,7 +179,6 @@ export interface InitializeOutcome<S = { readonly id: string }> {
   readonly response: McpResponse;
 }
 
-/** Longest `initialize` that is stored. */
 const INITIALIZE_CHARS_MAX = 64 * 1024;
 
 /** Refuses an `initialize` that is too long to be stored; null for others. */

@@ -27,10 +27,8 @@ const base64 = expected('standard Base64', (value) => {
 
 const icon = members({ src: text }, { mimeType: text, sizes: list(text), theme: oneOf('light', 'dark') });
 
-/** The optional members of everything that has a name. */
 export const titled = { title: text, icons: list(icon) };
 
-/** The optional members of a resource, a template, and a link to a resource. */
 export const described = { ...titled, description: text, mimeType: text, annotations, _meta: object };
 
 const contents = { uri: text };
@@ -53,7 +51,6 @@ export const contentBlock = byMember('type', {
   resource: members({ resource: resourceContents }, marked),
 });
 
-/** The name and version of a server or client. */
 export const implementation = members(
   { name: text, version: text },
   { ...titled, websiteUrl: text, description: text },

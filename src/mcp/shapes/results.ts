@@ -19,7 +19,6 @@ import {
 } from './shape.ts';
 import type { Era } from '../wire/revisions.ts';
 
-/** How the client of a result speaks. */
 type ClientForm = 'modern' | 'legacy' | 'bare';
 
 /** The `_meta` of a legacy result. That of a modern one may have anything. */

@@ -70,7 +70,6 @@ export const list =
     return true;
   };
 
-/** An object whose members all have one shape. */
 export const record =
   (inner: Shape): Shape =>
   (value, at) => {

@@ -20,7 +20,6 @@ export interface AskOfTaskDeps {
   readonly replyBytesMax: number;
   /** The longest life of a task, in milliseconds. */
   readonly ttlMs: number;
-  /** Version of this program, as servers are told it. */
   readonly version: string;
   readonly now: () => number;
 }
@@ -131,7 +130,6 @@ async function prolong(
 
 const PROLONGED_MS_MIN = 1_000;
 
-/** A request of the gateway itself about a task. */
 export function ownQuestion<M extends 'tasks/get' | 'tasks/cancel'>(
   task: Task,
   version: string,
@@ -150,11 +148,9 @@ export function ownQuestion<M extends 'tasks/get' | 'tasks/cancel'>(
 interface TaskQuestion {
   readonly method: string;
   readonly id: RequestId;
-  /** The id as JSON text. */
   readonly idText: string;
   /** The id of the task at its server. */
   readonly taskId: string;
-  /** The whole message, as JSON text. */
   readonly text: string;
 }
 
@@ -200,7 +196,6 @@ export async function askServer(
 
 interface PollTaskDeps extends AskOfTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
-  /** Called with tasks that could not be read. The gateway tries again. */
   readonly onUnseen: (error: Error) => void;
 }
 

@@ -10,9 +10,7 @@ interface EndTaskDeps {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly tasks: Pick<Tasks, 'saw'>;
   readonly replyBytesMax: number;
-  /** Version of this program, as servers are told it. */
   readonly version: string;
-  /** Called if the server could not be asked. */
   readonly onUnseen: (error: Error) => void;
 }
 

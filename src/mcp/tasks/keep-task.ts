@@ -8,7 +8,6 @@ import { lifetimeOf, pauseOf, shownTtlMs, readTask, clientTaskId } from './serve
 
 export interface KeepTaskDeps {
   readonly tasks: Pick<Tasks, 'begin' | 'admit'>;
-  /** The longest time that a task may run, in milliseconds. */
   readonly ttlMs: number;
 }
 
@@ -18,9 +17,7 @@ interface CallOfTask {
   readonly askedAt: number;
 }
 
-/** Notes in the row of a task. */
 export interface TaskNotes {
-  /** The tool that was called. */
   readonly tool: string;
 }
 

@@ -16,7 +16,6 @@ const ENDS: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled']);
 /** Whether a server ended the task with this state. A task that the gateway gave up has another state. */
 export const isEnd = (state: string): boolean => ENDS.has(state);
 
-/** A task in the form that a server shows. */
 export interface ServerTask {
   readonly taskId: unknown;
   readonly state: TaskState;
@@ -104,7 +103,6 @@ export function clientTaskId(offerId: string, serverTaskId: unknown): string | n
   return isStorable(id) ? id : null;
 }
 
-/** The server's own id in an id that clientTaskId made. */
 export const serverTaskId = (clientId: string): string => clientId.slice(0, -MARK_CHARS - 1);
 
 const MARK_CHARS = 8;
@@ -141,7 +139,6 @@ function show(text: string, taskId: string, ttlMs: number | null, cost: TaskCost
   return withMetaAt(renamed, result && renamed[result.start] === '{' ? result : answer, costMeta(cost));
 }
 
-/** The gateway's members of `_meta`. They replace the server's. */
 function costMeta({ callId, settlement, receipt }: TaskCost): Readonly<Record<string, string | null>> {
   return {
     'tollgate/generation': JSON.stringify({ id: callId, ...costOf({ settlement }) }),

@@ -8,7 +8,6 @@ import { LEGACY_METHODS } from '../wire/revisions.ts';
 interface ClientContext {
   readonly session: string;
   readonly capabilities: JsonObject;
-  /** Whether the client accepts an event stream. */
   readonly events: boolean;
   readonly toClient: (text: string) => string;
 }

@@ -46,7 +46,6 @@ export interface LegacyToLegacyOptions {
 }
 
 export interface LegacyToLegacy {
-  /** Handles one request of a client in its session. */
   readonly translator: EraTranslator;
   /**
    * Passes on a notification of a client, or its response to a request of the server. The result is null if the server
@@ -122,7 +121,7 @@ export function createLegacyToLegacy({
         // A server breaks off the calls of a session that has ended, which is no failure of it.
         if (error instanceof UpstreamFailure && !error.tooLarge && (await hasEnded(session)))
           return freeEnd(null, 'session ended');
-        if (error instanceof UpstreamFailure && !error.tooLarge && (await cancels?.isNoted(session, id)))
+        if (error instanceof UpstreamFailure && !error.tooLarge && (await running.isNoted()))
           return freeEnd(null, 'cancelled');
         throw error;
       } finally {

@@ -30,7 +30,6 @@ interface ListenModernOptions {
   readonly replyBytesMax: number;
 }
 
-/** The exchange of one `subscriptions/listen`. */
 interface Stream {
   readonly exchange: UpstreamExchange;
   /** Version of the list of URIs that the request named. */
@@ -183,7 +182,6 @@ interface Watcher {
 }
 
 interface Watch {
-  /** Counts the changes of the list. */
   version(): number;
   /** Notes that the server uses the list of this version. */
   acknowledge(version: number): void;

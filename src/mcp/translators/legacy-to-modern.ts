@@ -61,13 +61,11 @@ export interface LegacyToModern {
   readonly listenModern: ListenModern;
   /** Takes a client's `notifications/cancelled`. False if no such request runs. */
   cancel(session: string, id: RequestId, reason?: string): boolean;
-  /** The number of running requests. */
   readonly running: number;
 }
 
 export interface LegacyToModernOptions extends ServerExchangeOptions {
   readonly clientRequests: ClientRequests;
-  /** Tells of cancellations that reach another gateway. Default: none. */
   readonly cancels?: CancelNotes;
   /** How long a tool may still answer after its call was cancelled. Such an answer is paid. Default: 0. */
   readonly cancelGraceMs?: number;
@@ -192,14 +190,12 @@ function refuse(mcpRequest: McpRequest, place: ServerPlace, why: string): McpEnd
 }
 
 interface ServerExchangeOptions {
-  /** Input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
   readonly replyBytesMax: number;
 }
 
 /** One of the requests to a server that together serve one request of a client. */
 interface Round {
-  /** Starts at 1. */
   readonly number: number;
   /** Members of `params` that continue the previous round: JSON text by key. */
   readonly continued: Readonly<Record<string, string>>;

@@ -65,9 +65,7 @@ function isOfAny(uris: ReadonlySet<string>, uri: unknown): boolean {
 
 interface Entered {
   readonly session: UpstreamSession;
-  /** Receives the changes. */
   readonly box: Mailbox<Received>;
-  /** Whether the server has a stream for changes. */
   readonly hasStream: boolean;
   leave(): void;
 }

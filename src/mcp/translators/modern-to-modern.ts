@@ -32,7 +32,6 @@ import { sealState } from '../request/request-state.ts';
 export interface ModernToModernOptions {
   readonly seals: Seals;
   readonly replyBytesMax: number;
-  /** Input schema of a tool; null if it is unknown. */
   readonly schemaOf: (offer: Offer, tool: string) => unknown;
   readonly version: string;
 }

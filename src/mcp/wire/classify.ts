@@ -29,7 +29,6 @@ export type Inbound =
       readonly kind: 'modern';
       readonly message: RequestMessage;
       readonly version: string;
-      /** The client's capabilities, as it declares them for this request. */
       readonly capabilities: JsonObject;
       readonly acceptsEvents: boolean;
     }
@@ -69,7 +68,6 @@ interface RefusedMessage {
   readonly error: JsonRpcError;
 }
 
-/** Most messages in one batch. */
 export const BATCH_MAX = 64;
 
 /**
@@ -105,7 +103,6 @@ export function classify(body: string, headers: InboundHeaders): Inbound {
 
 const FAULTS = { parse: ERROR.parse, request: ERROR.invalidRequest, params: ERROR.invalidParams } as const;
 
-/** Refuses a text that is not a JSON-RPC message. */
 function noMessage(text: string): RefusedMessage {
   const { kind, message, idText } = messageFault(text);
   return refuse(idText === null ? null : { idText }, FAULTS[kind], message);
@@ -322,7 +319,6 @@ function metaOf(params: JsonObject | undefined): JsonObject | null {
 const claimsEnvelope = (meta: JsonObject | null): meta is JsonObject =>
   meta !== null && Object.hasOwn(meta, META.version);
 
-/** Whether `_meta` is a complete and valid envelope of the modern era. */
 function isModernClaim(meta: JsonObject | null): boolean {
   if (!claimsEnvelope(meta)) return false;
   const version = meta[META.version];

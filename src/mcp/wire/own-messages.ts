@@ -4,11 +4,9 @@ import { parseMessage, type RequestId, type RequestMessage, resultText } from '#
 import { isObject, type JsonObject } from '#wire';
 import { META } from './revisions.ts';
 
-/** A request that the gateway itself writes, as JSON text. */
 export const requestText = (id: RequestId, method: string, params: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method, params });
 
-/** A notification that the gateway itself writes, as JSON text. */
 export const notificationText = (method: string, params?: unknown): string =>
   JSON.stringify({ jsonrpc: '2.0', method, params });
 
@@ -21,24 +19,20 @@ export function readOwnRequest(text: string): RequestMessage {
   return message;
 }
 
-/** The kinds of lists that can change, by their names in notifications. */
 export const KINDS = ['tools', 'resources', 'prompts'] as const;
 export type ListKind = (typeof KINDS)[number];
 
-/** The notification of a changed list. */
 export const listChanged = (kind: ListKind): string => `notifications/${kind}/list_changed`;
 
 /** The changes that a stream of `subscriptions/listen` reports. */
 interface Subscribed {
   readonly kinds: readonly ListKind[];
-  /** URIs of resources. */
   readonly uris: readonly string[];
 }
 
 /** Most resources of one request. A longer list is cut, and the acknowledgement shows the list that is left. */
 const RESOURCES_MAX = 1_000;
 
-/** Reads the `notifications` in the parameters of a request to listen, or of its acknowledgement. */
 export function readSubscribed(params: JsonObject | undefined): Subscribed {
   const filter = isObject(params?.['notifications']) ? params['notifications'] : {};
   const { resourceSubscriptions } = filter;
@@ -49,7 +43,6 @@ export function readSubscribed(params: JsonObject | undefined): Subscribed {
   };
 }
 
-/** The `notifications` of a request to listen, or of its acknowledgement. */
 export const toNotifications = ({ kinds, uris }: Subscribed): JsonObject => ({
   ...Object.fromEntries(kinds.map((kind) => [`${kind}ListChanged`, true])),
   ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}),

@@ -78,7 +78,6 @@ export function nameOf(method: string, params: unknown): string | null {
 /** A token of RFC 9110, 5.6.2. */
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** A property of a tool's arguments that a header repeats. */
 interface ParamHeader {
   readonly path: readonly string[];
   /** The header's name behind `Mcp-Param-`. */

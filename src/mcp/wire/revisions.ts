@@ -25,7 +25,6 @@ export type Era = 'modern' | 'legacy';
 /** Members of `_meta` that the x402 transport for MCP defines. */
 export const X402 = { payment: 'x402/payment', response: 'x402/payment-response' } as const;
 
-/** Reserved keys of `_meta`. */
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
@@ -36,7 +35,6 @@ export const META = {
   relatedTask: 'io.modelcontextprotocol/related-task',
 } as const;
 
-/** Codes of JSON-RPC and of MCP. */
 export const ERROR = {
   parse: -32700,
   invalidRequest: -32600,
@@ -120,7 +118,6 @@ const GET_PROMPT: MethodRule = { ...upstream, nameParam: 'name', inputRequired: 
 const OF_TASK: MethodRule = { ...upstream, nameParam: 'taskId' };
 const LIST: MethodRule = { ...upstream, ...cacheable, ...bare };
 
-/** Requests of both eras. */
 const COMMON = {
   'tools/call': CALL,
   'tools/list': LIST,

@@ -12,7 +12,6 @@ export function takesField(field: string, offer: Offer): boolean {
   return listed(offer, field) || (all && paidBy(foldName(field)) === undefined);
 }
 
-/** Fields that are for the gateway, in every request for audio. No provider gets them. */
 export const FOR_THE_GATEWAY: ReadonlySet<string> = new Set([
   'model',
   'models',

@@ -1,6 +1,5 @@
 import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
 
-/** The `usage` that a client gets: what was billed, with its cost. */
 export const withCost = (
   usage: Readonly<Record<string, unknown>>,
   { charged, fee }: Settlement,
@@ -15,7 +14,6 @@ export const withCost = (
   },
 });
 
-/** The `usage` of an answer as the reference describes it. */
 export const usageSchema = {
   title: 'AudioUsage',
   type: 'object',

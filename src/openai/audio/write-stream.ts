@@ -4,7 +4,6 @@ import { formatUsd, type Settlement } from '#billing/amounts';
 import { answerUndelivered, errorOfCut, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
-/** An answer of this kind, which is written as it comes. */
 export interface StreamedAnswer<R> {
   /** Its name in errors. */
   readonly what: string;
@@ -90,7 +89,6 @@ export const EVENTS_TYPE = { 'content-type': 'text/event-stream; charset=utf-8',
 
 export const eventOf = (event: object): Buffer => Buffer.from(`data: ${JSON.stringify(event)}\n\n`);
 
-/** The last event of a stream that breaks off. */
 export const errorEvent = (error: GatewayError, dialect: Dialect): Buffer =>
   Buffer.concat([ERROR_NAME, eventOf({ type: 'error', ...toHttpError(error, dialect).body })]);
 

@@ -6,7 +6,6 @@ import { GRACE_MS, locksUntil } from './provider-api.ts';
 
 /** The money of batches: one lock for each, from which the locks of its lines come. */
 export interface BatchMoney {
-  /** Whether an account has money now. */
   isFunded(account: string): Promise<boolean>;
   /** Whether a lock that was named can still be made, or is held. */
   isUsable(lockId: string): Promise<boolean>;

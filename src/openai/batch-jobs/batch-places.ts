@@ -41,7 +41,6 @@ const CHECKS_MAX = 16;
 const LONG_CHECK_MS = 5_000;
 const LONG_CHECKS_MAX = 48;
 
-/** Places for checks of the lines of batches, before anything is locked. */
 export const checkPlaces = (): Places =>
   new Places({
     total: CHECKS_MAX,
@@ -55,7 +54,6 @@ const UPLOADS_MAX = 4;
 
 /** Each provider has one place, so one that does not answer holds up no other. */
 const uploads = new Places({ total: UPLOADS_MAX, perShare: 1 });
-/** The place of each provider, for which accounts take turns. */
 const atProviders = new Map<string, Places>();
 
 /** Resolves with the function that gives the place of an upload back, or with null if `stop` aborts before. */
@@ -77,6 +75,5 @@ export async function uploadPlace(provider: string, account: string, stop: Abort
 /** The share of accounts that pay nothing: whoever they are, they get together what one account gets. */
 export const UNPAID = '';
 
-/** The share of a batch whose lines are checked. */
 export const shareOf = ({ account, amount }: Pick<Batch, 'account' | 'amount'>): string =>
   amount === 0n ? UNPAID : account;

@@ -7,9 +7,7 @@ import { Claim, NotNow } from './claim.ts';
 import { createToBatch, readFaults } from './create-batches.ts';
 import type { BatchProgress, WorkDeps } from './work-on-batch.ts';
 
-/** The work of one gateway on the batches of its database. */
 export interface BatchRunner {
-  /** Looks for batches now. */
   wake(): void;
   /**
    * A batch was cancelled. Other gateways learn of it when they renew their claim. `ended`: the operator has ended it.
@@ -21,9 +19,7 @@ export interface BatchRunner {
 
 interface BatchRunnerOptions extends WorkDeps {
   readonly database: Database;
-  /** Most lines that this gateway calls at the same time. */
   readonly linesAtOnce: number;
-  /** Whether this gateway has begun to stop. */
   readonly isStopping: () => boolean;
   /** This process is the only user of the database, so existing claims are those of a process that died. */
   readonly alone: boolean;
@@ -50,7 +46,6 @@ const SQL = loadStatements(import.meta.url, './sql/batches.sql', [
   'renewBatch',
 ]);
 
-/** The place of a batch: among those that are checked, or among those that run. */
 interface TakenPlace {
   readonly account: string;
   share: string;
@@ -59,7 +54,6 @@ interface TakenPlace {
   isLong: () => boolean;
 }
 
-/** The work of this gateway on a batch. */
 interface BatchWork {
   readonly claim: Claim;
   readonly takenPlace: TakenPlace;
@@ -73,7 +67,6 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
   const toBatch = createToBatch(content);
   let isClosed = false;
   const isStopping = () => isClosed || options.isStopping();
-  /** The batches that this gateway works on. */
   const claims = new Map<string, BatchWork>();
   const checks = checkPlaces();
   const runs = runPlaces(linesAtOnce);
@@ -196,7 +189,6 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
     }
   }
 
-  /** Renews the claim, writes how far the batch is, and learns whether it was cancelled. */
   function holdLease({ id, account }: Batch, work: BatchWork) {
     const { claim } = work;
     let renewing: Promise<void> = Promise.resolve();
@@ -219,7 +211,6 @@ export function createBatchRunner(options: BatchRunnerOptions): BatchRunner {
       follow(run: BatchProgress) {
         work.progress = run;
       },
-      /** Resolves with how far the batch is. */
       async end() {
         clearInterval(timer);
         await renewing;

@@ -2,7 +2,6 @@ import type { MicroUsd } from '#billing';
 import type { AnsweredRequest } from '#call';
 import type { TaskOwner } from '#tasks';
 import type { Listed, PageRequest } from './file.ts';
-import type { HeldRequest } from './provider-api.ts';
 
 /** The states of OpenAI's API. The last four are ends. */
 export type BatchStatus =
@@ -15,7 +14,6 @@ export type BatchStatus =
   | 'expired'
   | 'cancelled';
 
-/** Many requests of one client, whose lines are called while the client does not wait. */
 export interface Batch extends TaskOwner {
   readonly id: string;
   /** The hash of the API key that made it; null for a wallet, a session or an access token. */
@@ -98,7 +96,6 @@ export interface Batches {
    * Resolves with false if it had ended.
    */
   end(batch: Pick<Batch, 'id' | 'account'> & { readonly lockId: string }, why: string): Promise<boolean>;
-  /** The operator has ended a batch at another gateway. */
   wasEnded(id: string, why: string): void;
   /** Deletes batches that ended long ago, at most `limit`; returns how many. */
   sweep(limit: number): Promise<number>;
@@ -118,11 +115,18 @@ export type Measured =
   | { readonly most: MicroUsd; readonly model: string }
   | { readonly refused: LineReply; readonly error: LineError };
 
-/** The error in a reply. */
 export interface LineError {
   readonly code: string;
   readonly message: string;
   readonly param: string | null;
+}
+
+/** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
+export interface HeldRequest {
+  readonly offer: string;
+  /** The path below the address of the provider. */
+  readonly path: string;
+  readonly body: Uint8Array;
 }
 
 /** Makes the calls of lines. The protocol of the models implements it. `body`: the JSON text of a request. */

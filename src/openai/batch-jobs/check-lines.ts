@@ -15,7 +15,6 @@ interface CheckDeps {
   readonly limits: LineLimits;
 }
 
-/** The lines of a batch, which have no fault. */
 interface CheckedLines {
   readonly total: number;
   /** The most that all of them may cost. */
@@ -90,7 +89,6 @@ export async function checkLines(
 
 const charsOf = (faults: readonly BatchFault[]): number => faults.reduce((sum, { message }) => sum + message.length, 0);
 
-/** The input of a batch, for StoredFiles.read. */
 export const ofInput = (id: string, account: string) => ({ id, account, batch: null, results: null });
 
 export const unreadable = ({ message }: UnreadableContent): BatchFault => ({
@@ -100,7 +98,6 @@ export const unreadable = ({ message }: UnreadableContent): BatchFault => ({
   param: 'input_file_id',
 });
 
-/** An error that makes a whole batch fail. */
 export const faultOf = ({ code, message, param }: GatewayError): BatchFault => ({
   code,
   message,

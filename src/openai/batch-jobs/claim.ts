@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Batch, BatchFault, BatchStatus } from './batch.ts';
 
-/** The place of a batch among those whose lines a gateway calls. */
 interface RunPlace {
   /** Takes a place for the batch, whose lines are checked. False if all are taken now. */
   mayRun(batch: Batch): boolean;
@@ -13,7 +12,6 @@ const ALWAYS: RunPlace = { mayRun: () => true, becomeLong() {} };
 
 /** The hold of this gateway on a batch that it works on. */
 export class Claim {
-  /** The name of the claim in the row of the batch. */
   readonly id: string;
   /** The status of the batch, as of the last look. */
   status: BatchStatus;
@@ -32,7 +30,6 @@ export class Claim {
     this.#place = place;
   }
 
-  /** See RunPlace. */
   mayRun(batch: Batch): boolean {
     return this.#place.mayRun(batch);
   }
@@ -60,7 +57,6 @@ export class Claim {
     return this.#over.signal.aborted;
   }
 
-  /** Whether this gateway may begin something new of the batch. */
   get goesOn(): boolean {
     return !this.isLost && !this.#isStopping();
   }
@@ -88,7 +84,6 @@ export class Claim {
 /** The batch cannot go on now: no provider of a model is there, or one has its lines. */
 export class NotNow extends Error {
   override readonly name = 'NotNow';
-  /** The pause until it is tried again. */
   readonly pauseMs: number;
 
   constructor(message: string, pauseMs = NOT_NOW_MS) {

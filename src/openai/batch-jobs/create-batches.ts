@@ -8,13 +8,11 @@ import type { SealedContent } from './sealed-content.ts';
 interface BatchesOptions {
   readonly database: Pick<Database, 'query'>;
   readonly content: SealedContent;
-  /** Most batches of one account that are under way. */
   readonly liveMax: number;
   /** How long a batch can be read after its end, in milliseconds. */
   readonly keepMs: number;
   readonly now: () => number;
   readonly onCreated: () => void;
-  /** `ended`: the operator has ended it. */
   readonly onCancelled: (id: string, ended: BatchFault | null) => void;
 }
 
@@ -89,7 +87,6 @@ export function createBatches(options: BatchesOptions): Batches {
   };
 }
 
-/** The fault of a batch, and of its lines, that the operator has ended. */
 const endedFault = (message: string): BatchFault => ({ code: 'call_ended', message, line: null, param: null });
 
 /** Characters of what is sealed in the batches of a page, which are unsealed and written in one turn. */
@@ -127,7 +124,6 @@ function readSealed(content: SealedContent, account: string, value: Value | unde
   return text === null ? null : JSON.parse(text);
 }
 
-/** The faults in a row; null for none. */
 export const readFaults = (content: SealedContent, account: string, errors: Value | undefined) =>
   readSealed(content, account, errors) as readonly BatchFault[] | null;
 

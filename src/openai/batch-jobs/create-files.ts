@@ -51,7 +51,6 @@ const SQL = loadStatements(import.meta.url, './sql/files.sql', [
   'sweepFiles',
 ]);
 
-/** A new id of a file. */
 export const newFileId = (): string => `file-${randomBytes(16).toString('hex')}`;
 
 export function createFiles({ database, content, limits, now }: FilesOptions): StoredFiles {
@@ -228,7 +227,6 @@ async function* partsOf(
 ): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let bytes = 0;
-  /** The end of the last whole line of what is held. */
   let end = 0;
   for await (const chunk of chunks) {
     const newline = chunk.lastIndexOf(NEWLINE);

@@ -14,7 +14,6 @@ export interface StoredFile extends TaskOwner {
   readonly expiresAt: number;
 }
 
-/** An upload. */
 export interface Upload {
   readonly name: string;
   readonly content: AsyncIterable<Uint8Array>;
@@ -76,7 +75,6 @@ export interface StoredFiles {
   sweep(limit: number): Promise<number>;
 }
 
-/** Bounds of files, see the options of `batches`. */
 export interface FileLimits {
   readonly fileBytesMax: number;
   readonly accountBytesMax: number;

@@ -25,7 +25,6 @@ export async function* linesOf(pieces: AsyncIterable<Buffer>, bytesMax: number):
   let n = 0;
   let held: Buffer[] = [];
   let heldBytes = 0;
-  /** Both ends of a line that is too long; null while it is not. */
   let long: Pick<LongLine, 'start' | 'end'> | null = null;
   const lineWith = (rest: Buffer): InputLine => {
     n += 1;
@@ -58,7 +57,6 @@ export async function* linesOf(pieces: AsyncIterable<Buffer>, bytesMax: number):
   if (!isBlank(last)) yield last;
 }
 
-/** The ends of a line: of these pieces, or of what was kept of those before them and of these. */
 const endsOf = (pieces: readonly Buffer[], before: Pick<LongLine, 'start' | 'end'> | null) => ({
   start: before?.start ?? startOf(pieces),
   end: endOf(before === null ? pieces : [before.end, ...pieces]),

@@ -2,7 +2,6 @@ import { BOUNDS, readForeign, isObject, readJson, type JsonLimits } from '#wire'
 import { GatewayError } from '#errors';
 import type { BatchFault } from './batch.ts';
 
-/** The request of a line of a batch. */
 export interface LineRequest {
   readonly customId: string;
   /** JSON text. */
@@ -17,7 +16,6 @@ const fault = (code: string, message: string, param: string | null = null): Faul
 
 export interface LineLimits extends JsonLimits {
   readonly linesMax: number;
-  /** Bytes of the longest line. */
   readonly lineBytesMax: number;
 }
 

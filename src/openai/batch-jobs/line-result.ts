@@ -1,7 +1,6 @@
 import { BOUNDS, isObject, readForeign } from '#wire';
 import type { Batch, BatchTokens, LineReply } from './batch.ts';
 
-/** A line of a file of results. */
 export interface LineResult {
   readonly state: 'completed' | 'failed';
   readonly text: string;
@@ -13,7 +12,6 @@ const LINE_ENDS = /[\r\n]+/g;
 const OK = 200;
 const REDIRECT = 300;
 
-/** The line for a request that was answered, with an answer or with an error. */
 export async function answeredLine(batch: Batch, n: number, customId: string, reply: LineReply): Promise<LineResult> {
   const { status, requestId } = reply;
   // A line end in JSON is white space: those in texts are escaped.
@@ -27,7 +25,6 @@ export async function answeredLine(batch: Batch, n: number, customId: string, re
   };
 }
 
-/** The line for a request that has no answer. */
 export function unansweredLine(
   batch: Batch,
   n: number,

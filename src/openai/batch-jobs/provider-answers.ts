@@ -19,7 +19,6 @@ interface AnswersDeps {
 
 interface AnswersOf {
   readonly batch: Batch;
-  /** The batch at the provider. */
   readonly id: string;
   readonly claim: Claim;
   readonly scrub: Scrub;
@@ -66,7 +65,6 @@ export async function readAnswers(
   }
 }
 
-/** Why an answer beyond the size of all answers has no result. */
 export const noRoom = (bytesMax: number): string =>
   `the provider's file with the results has more than ${bytesMax} bytes, and at most ${bytesMax} are read (batches.account_bytes_max)`;
 
@@ -119,7 +117,6 @@ const isStatus = (status: unknown): status is number =>
   Number.isInteger(status) &&
   ((status >= 200 && status < 300) || (status >= 400 && status < 600));
 
-/** The stored answer of a provider to a line; null without one. */
 export async function answerOfLine(
   { database, content }: Pick<AnswersDeps, 'database' | 'content'>,
   { id, account }: Batch,

@@ -3,12 +3,10 @@ import type { Batch } from './batch.ts';
 
 /** The provider of some lines of a batch: the offer that serves them, and the account that pays. */
 export interface ProviderPlace {
-  /** The id of the offer. */
   readonly offer: string;
   readonly account: string;
 }
 
-/** A batch at a provider, as it shows it. */
 export interface RemoteBatch {
   readonly status: string;
   readonly outputFile: string | null;
@@ -79,15 +77,6 @@ export class ProviderFailure extends Error {
 }
 
 const AGAIN: ReadonlySet<number> = new Set([408, 409, 425, 429]);
-
-/** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
-export interface HeldRequest {
-  /** The id of the offer that serves it. */
-  readonly offer: string;
-  /** The path below the address of the provider. */
-  readonly path: string;
-  readonly body: Uint8Array;
-}
 
 /** The line with a request in a file for a provider. The id of the call is its name, so no two lines have the same. */
 export function toProviderLine(callId: string, path: string, body: Uint8Array): Buffer {

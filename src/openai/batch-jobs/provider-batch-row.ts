@@ -10,7 +10,6 @@ export type ProviderBatchState =
   | 'closing'
   | 'ended';
 
-/** The row of a batch at a provider. */
 export interface ProviderBatch {
   readonly id: string;
   readonly offer: string;

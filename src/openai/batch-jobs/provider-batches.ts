@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Statement } from '#store';
 import { getOrInsert } from '#wire';
-import type { Batch } from './batch.ts';
+import type { Batch, HeldRequest } from './batch.ts';
 import { unreadable } from './check-lines.ts';
 import { uploadPlace } from './batch-places.ts';
 import type { Claim } from './claim.ts';
 import { noRoom, readAnswers } from './provider-answers.ts';
 import {
-  type HeldRequest,
   type ProviderAnswer,
   type ProviderApi,
   ProviderFailure,
@@ -73,7 +72,6 @@ const READ_FACTOR = 16;
 /** The pause between two looks at whether a file may still be read. */
 const WATCH_MS = 250;
 
-/** A batch at a provider that still takes lines. */
 interface OpenBatch {
   readonly creation: Promise<ProviderBatch | null>;
   lines: number;
@@ -117,7 +115,6 @@ export class ProviderBatches {
     this.#live = (await this.#deps.database.query(SQL.providerBatches, [this.#batch.id])).map(toProviderBatch);
   }
 
-  /** Whether any line is at a provider, or will be. */
   get isLive(): boolean {
     return this.#live.length > 0 || this.#open.size > 0;
   }
@@ -417,7 +414,6 @@ export class ProviderBatches {
     await this.#close(one, changes, files);
   }
 
-  /** Changes the lines that the batch still has, and deletes its files. */
   async #close(
     one: ProviderBatch,
     changes: Parameters<Database['batch']>[0],
@@ -485,7 +481,6 @@ export class ProviderBatches {
   }
 }
 
-/** The fate of the lines without an answer. */
 type LineRest =
   | { readonly code: string; readonly message: string }
   | Extract<ProviderAnswer, { readonly tooLarge: string }>

@@ -22,14 +22,12 @@ interface ProviderQueuesDeps {
   readonly now: () => number;
 }
 
-/** A batch that is to go to the provider of an offer. */
 interface Going {
   readonly id: string;
   readonly offer: string;
   readonly bytes: number;
 }
 
-/** The queues of providers, as shares of accounts. */
 export class ProviderQueues {
   readonly #deps: ProviderQueuesDeps;
   /** The bytes that providers had when they had no room for more. */
@@ -45,14 +43,12 @@ export class ProviderQueues {
     return there.all === 0 || there.mayTake(shareOf(batch), one.bytes);
   }
 
-  /** The provider had no room for a batch. */
   async wasFull(one: Going): Promise<void> {
     const { all } = await this.#there(one);
     // What is there in other ways than through this gateway is not known.
     if (all > 0) this.#full.set(this.#deps.provider.providerOf(one.offer), { bytes: all, since: this.#deps.now() });
   }
 
-  /** The shares of accounts at the provider of a batch, without this batch. */
   async #there({ id, offer }: Going): Promise<Shares> {
     const { database, provider, bytesMax, now } = this.#deps;
     const name = provider.providerOf(offer);

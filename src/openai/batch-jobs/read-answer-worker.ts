@@ -1,6 +1,5 @@
 import { BOUNDS, isObject, parseJson } from '#wire';
 
-/** A line of a provider's results, as it says. */
 export interface SaidLine {
   readonly customId: unknown;
   /** null: it has no response. */
@@ -24,7 +23,6 @@ export function readLine(bytes: Uint8Array): SaidLine {
   };
 }
 
-/** Runs in the thread that reads large replies. */
 export const run = (bytes: unknown): { readonly value: SaidLine; readonly transfer: ArrayBuffer[] } => ({
   value: readLine(new Uint8Array(bytes as ArrayBuffer)),
   transfer: [],

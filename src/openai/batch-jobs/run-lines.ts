@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row } from '#store';
 import type { JobPlace, Places } from '#wire';
 import { type AnsweredRequest, newCallId } from '#call';
-import type { Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
+import type { Batch, BatchFault, HeldRequest, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
 import { shareOf } from './batch-places.ts';
 import { ofInput, unreadable } from './check-lines.ts';
@@ -11,7 +11,7 @@ import { linesOf } from './input-lines.ts';
 import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import { answerOfLine, LATE, TOO_LARGE } from './provider-answers.ts';
-import type { HeldRequest, ProviderApi } from './provider-api.ts';
+import type { ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';
@@ -32,11 +32,9 @@ export interface RunDeps {
   readonly calls: Pick<LineCalls, 'call' | 'answer'>;
   readonly provider: ProviderApi;
   readonly queues: ProviderQueues;
-  /** The pause between two looks at the batches of providers, in milliseconds. */
   readonly lookMs: number;
   readonly places: Places;
   readonly limits: LineLimits & {
-    /** Bytes of the longest answer of a provider. */
     readonly replyBytesMax: number;
     /** Bytes of the results of a batch. When it has so many, no other line begins. */
     readonly resultBytesMax: number;
@@ -76,7 +74,6 @@ const ITS_USE = 'Its provider has done the work, and what that costs was charged
 /** The name of a line is in the input. */
 const NAMELESS = { customId: '' };
 
-/** The lines of a batch while this gateway calls them. */
 export class BatchRun {
   completed = 0;
   failed = 0;
@@ -90,7 +87,6 @@ export class BatchRun {
   readonly #done = new Set<number>();
   /** Lines that were running at a gateway that is gone, with their calls, and whether these were charged. */
   readonly #orphans = new Map<number, { readonly callId: string; readonly isCharged: boolean }>();
-  /** Lines with an answer of their provider, with their calls. */
   readonly #answered = new Map<number, string>();
   /** Lines that wait for money. */
   readonly #poor = new Set<number>();
@@ -133,7 +129,6 @@ export class BatchRun {
     return this.#claim.goesOn;
   }
 
-  /** Whether a line can be called or ended now. */
   get #hasWork(): boolean {
     if (this.#orphans.size > 0 || this.#answered.size > 0) return true;
     if (this.#claim.isCancelled || this.fault !== null) return false;
@@ -141,17 +136,14 @@ export class BatchRun {
     return known < this.#batch.total || (this.#poor.size > 0 && !this.#providers.isLive);
   }
 
-  /** Whether another line may begin. */
   get #mayBegin(): boolean {
     return this.#claim.goesOn && !this.#claim.givesWay;
   }
 
-  /** Lines that are called now. */
   get running(): number {
     return this.#running.size;
   }
 
-  /** Goes once through the file. */
   async #pass(): Promise<void> {
     const { files, limits } = this.#deps;
     const { inputFile, account } = this.#batch;
@@ -420,7 +412,6 @@ export class BatchRun {
   }
 }
 
-/** Whether a call was refused for lack of money, so it had none. */
 const isRefused = (reply: LineReply | HeldRequest): boolean => 'status' in reply && reply.status === NO_MONEY;
 
 /** The lines of a batch in one state. `room`: what their results take, in bytes. */
@@ -434,7 +425,6 @@ interface LineSums {
   readonly reasoning: number;
 }
 
-/** Sums of the lines of a batch, by state. */
 export async function sumsOf(database: Pick<Database, 'query'>, id: string): Promise<readonly LineSums[]> {
   const number = (row: Row, name: string) => Number(row[name] ?? 0);
   return (await database.query(SQL.sumLines, [id])).map((row) => ({

@@ -28,11 +28,9 @@ export interface WorkDeps extends RunDeps {
   readonly tell: (batch: Batch) => Promise<void>;
 }
 
-/** The batch while a gateway works on it: how many of its lines have ended. */
 export interface BatchProgress {
   readonly completed: number;
   readonly failed: number;
-  /** Its lines that are called now. */
   readonly running: number;
 }
 

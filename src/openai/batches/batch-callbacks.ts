@@ -4,9 +4,7 @@ import type { TaskKey, TaskOwner } from '#tasks';
 import { signingKeyOf, type Webhooks } from '#webhooks';
 import type { Batch } from '#batch-jobs';
 
-/** The addresses that are told of the ends of batches. */
 export interface BatchCallbacks {
-  /** The key that signs the messages of an owner's new batches. */
   keyOf(owner: TaskOwner): string;
   /** The key that signs the message of a batch that is there already. One of an earlier version keeps that of then. */
   keyOfMade(batch: Named): Promise<string>;

@@ -208,7 +208,6 @@ function refuseOther(
 
 const secondsOf = (at: number | null): number | null => (at === null ? null : Math.floor(at / MS));
 
-/** `more`: further members of `tollgate`. */
 function toBatchObject(batch: Batch, more: object = {}): object {
   const { status, endedAt, completed, failed, usage, errors } = batch;
   const endedAs = (end: Batch['status']) => (status === end ? secondsOf(endedAt) : null);

@@ -1,7 +1,6 @@
 import { DOCUMENTED } from '#http';
 import { expiresAfterSchema } from './shared-schema.ts';
 
-/** The endpoints whose requests a batch may have. */
 export const ENDPOINTS: readonly string[] = [
   '/v1/chat/completions',
   '/v1/embeddings',
@@ -9,7 +8,6 @@ export const ENDPOINTS: readonly string[] = [
   '/v1/completions',
 ];
 
-/** The body of a request for a batch. */
 export interface BatchBody {
   readonly input_file_id: string;
   readonly endpoint: string;

@@ -31,7 +31,6 @@ const NAME_MAX = 255;
 /** Downloads at the same time, each with about 2 MiB in memory. */
 const READERS_MAX = 32;
 const ACCOUNT_READERS_MAX = 8;
-/** How long a download waits for its place. */
 const READER_WAIT_MS = 10_000;
 const RETRY_S = 5;
 

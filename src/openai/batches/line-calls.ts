@@ -19,13 +19,11 @@ interface LineCallsOptions {
   ) => Promise<{ readonly statusCode: number; readonly payload: string; readonly headers: object }>;
 }
 
-/** The calls of lines, and the pipeline for the routes that answer them. */
 interface LineRoutes {
   readonly calls: LineCalls;
   readonly pipeline: Pipeline;
 }
 
-/** A request of a line while its route answers it. */
 interface OpenLine {
   readonly caller: Caller;
   /** Set if its call is only prepared: gets the prepared call. null if the call is to be made. */
@@ -194,7 +192,6 @@ async function bytesIn(body: UpstreamRequest['body']): Promise<Uint8Array> {
 const FORBIDDEN = 403;
 const UNAUTHORIZED = 401;
 
-/** The error in the body of a reply. */
 function errorIn(body: string): LineError {
   const reply: unknown = JSON.parse(body);
   const error = isObject(reply) && isObject(reply['error']) ? reply['error'] : {};

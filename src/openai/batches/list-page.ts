@@ -7,7 +7,6 @@ const LIMIT = 20;
 /** Clients may ask for more, as in OpenAI's API, and get the rest with the next page. */
 const PAGE_MAX = 1_000;
 
-/** The query of a list. */
 export interface PageQuery {
   readonly after?: string;
   readonly limit?: number;

@@ -5,7 +5,6 @@ const SECONDS_MIN = 3_600;
 const SECONDS_MAX = 2_592_000;
 const MS = 1_000;
 
-/** `expires_after` and `output_expires_after`, for the reference. */
 export const expiresAfterSchema = {
   type: 'object',
   required: ['anchor', 'seconds'],
@@ -31,7 +30,6 @@ export function keepMsOf(name: string, anchor: unknown, seconds: unknown, mostMs
   return Math.min((count as number) * MS, mostMs);
 }
 
-/** The texts of a route of files or batches in the reference. */
 export const described = (summary: string, operationId: string, description: string) => ({
   tags: ['Batches'],
   summary,
@@ -39,7 +37,6 @@ export const described = (summary: string, operationId: string, description: str
   description,
 });
 
-/** The id in the address of a route. `of`: file or batch. */
 export const idParams = (owner: string) => ({
   type: 'object',
   required: [`${owner}_id`],

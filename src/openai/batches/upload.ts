@@ -15,7 +15,6 @@ interface FileForm {
 }
 
 interface FormLimits {
-  /** The least speed of an upload. */
   readonly uploadBytesPerSecondMin: number;
 }
 

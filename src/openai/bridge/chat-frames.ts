@@ -170,7 +170,6 @@ function toSettled(
   return { ...frame, result: why === null ? result : { ...result, cut: new GatewayError('reply_cut', why) } };
 }
 
-/** Writes parts as one markdown text, piece by piece as they come. */
 interface PartsText {
   /** Returns the next piece: the part, with its separator before it. */
   push(part: Part): string;

@@ -133,7 +133,6 @@ export function objectIn(text: string, limits: JsonLimits): Readonly<Record<stri
   }
 }
 
-/** The task or the context of an earlier reply that this request continues, from the member `tollgate` of the body. */
 function taskOf({ tollgate }: ChatBody): { readonly taskId: string | null; readonly contextId: string | null } {
   return { taskId: tollgate?.task_id ?? null, contextId: tollgate?.context_id ?? null };
 }

@@ -48,14 +48,11 @@ interface ChatRequestAdapterOptions {
   readonly replyBytesMax: number;
   /** The request is the line of a batch. */
   readonly isLine: boolean;
-  /** See ReplyContext. */
   readonly readFor: string;
   readonly dialect: Dialect | undefined;
-  /** See ChatContext. */
   readonly output: (() => ChunkOutput<ChatPiece>) | undefined;
 }
 
-/** The request in the form that one offer gets. */
 interface ChatRequestForm {
   readonly offer: Offer;
   /** Bytes and not text, of which the connection would make bytes and hold both. */
@@ -63,7 +60,6 @@ interface ChatRequestForm {
   readonly cap: ForwardedCap;
   readonly budget: ChatBudget;
   readonly dropped: readonly string[];
-  /** The request has the field `reasoning`. */
   readonly reasons: boolean;
   /** The size of the prompt that the offer gets, without the dropped fields. */
   readonly received: PromptSize;
@@ -105,7 +101,6 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
   #refused: RefusedCaps | null = null;
   #requestedParts: AskedParts | null = null;
   #extras: readonly PaidExtra[] | null = null;
-  /** The offer that refused the field `reasoning` in this call. */
   #withoutReasoning: Offer | null = null;
 
   constructor(options: ChatRequestAdapterOptions) {
@@ -122,7 +117,6 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     return this.#form !== null;
   }
 
-  /** Names of the fields that the latest offer did not get. */
   get dropped(): readonly string[] {
     return this.#form?.dropped ?? [];
   }
@@ -169,18 +163,15 @@ export class ChatRequestAdapter implements RequestAdapter<ChatResult, ChatPiece>
     return size;
   }
 
-  /** The price of the service tier that the request asks for. */
   priceAt(offer: Offer): Price {
     const { body, isLine } = this.#options;
     return (isLine ? linePriceAt : priceAt)(offer, body['service_tier']);
   }
 
-  /** See RepeatedPrompt. */
   prefix(account: string): ReturnType<RepeatedPrompt['prefix']> {
     return promptPrefix(this.#options.body, this.#options.size, account);
   }
 
-  /** The parts of the call's tokens that have their own price at an offer. */
   partsAt(offer: Offer): PricedParts {
     return partsAt(offer, () => (this.#requestedParts ??= askedParts(this.#options.body)));
   }

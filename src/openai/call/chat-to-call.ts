@@ -14,7 +14,6 @@ import {
   type CostCap,
 } from '#call';
 import type { Caller } from '#accounts';
-import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import { formatUsd } from '#billing/amounts';
 import { checkFits, toUsage } from '../chat/request/chat-budget.ts';
@@ -33,7 +32,6 @@ export interface ChatContext {
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Epoch milliseconds. */
   readonly now: number;
@@ -53,7 +51,6 @@ export interface ChatContext {
   readonly native?: NativeRequestFacts | null;
   /** Names of the fields that the wire's translation to chat loses; absent for none. */
   readonly lost?: readonly string[];
-  /** Called when the money for the call is locked. */
   readonly onLocked?: () => void;
 }
 
@@ -105,10 +102,8 @@ export function toCall(
       checkFits(sent, offer);
       return toUsage(adapter.budgetAt(offer), sent, adapter.partsAt(offer));
     },
-    ...(body.provider?.require_parameters === true
-      ? { lacks: (offer: Offer) => adapter.lacks(offer, context.lost ?? []) }
-      : {}),
-    ...(asksTier(body, context) ? { price: (offer) => adapter.priceAt(offer) } : {}),
+    lacks: body.provider?.require_parameters === true ? (offer) => adapter.lacks(offer, context.lost ?? []) : undefined,
+    price: asksTier(body, context) ? (offer) => adapter.priceAt(offer) : undefined,
     metadata: body.metadata ?? null,
     endUser: endUserOf(body, context),
     traceparent: typeof traceparent === 'string' ? traceparent : null,

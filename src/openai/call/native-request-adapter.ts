@@ -31,23 +31,19 @@ import { capIn, headersFor, type NativeRequestFacts } from '../native/passthroug
 
 interface NativeRequestAdapterOptions {
   readonly native: NativeRequestFacts;
-  /** The same request for providers that do not speak the wire. */
   readonly chat: ChatRequestAdapter;
   readonly stream: boolean;
-  /** The request is the line of a batch. */
   readonly isLine: boolean;
   readonly requestId: string;
   /** Epoch seconds. */
   readonly created: number;
   readonly replyBytesMax: number;
-  /** See ReplyContext. */
   readonly readFor: string;
 }
 
 /** The request in the form that some offers get. Its size and its parts are measured once. */
 interface NativeRequestForm {
   readonly native: NativeRequestFacts;
-  /** Names of the tools that were left out. */
   readonly dropped: readonly string[];
   size: PromptSize | null;
   parts: AskedParts | null;
@@ -133,14 +129,12 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return this.speaks(offer) ? this.#sizeAt(offer) : translated;
   }
 
-  /** The price of the service tier that the offer is asked for. */
   priceAt(offer: Offer): Price {
     const { native, chat, isLine } = this.#options;
     if (!this.speaks(offer)) return chat.priceAt(offer);
     return (isLine ? linePriceAt : priceAt)(offer, native.requestBody['service_tier']);
   }
 
-  /** See ChatRequestAdapter. */
   partsAt(offer: Offer): PricedParts {
     if (!this.speaks(offer)) return this.#options.chat.partsAt(offer);
     const form = this.#formAt(offer);
@@ -219,7 +213,6 @@ export class NativeRequestAdapter implements RequestAdapter<ChatResult, ChatPiec
     return true;
   }
 
-  /** The client's cap; null without one. */
   get #cap(): number | null {
     const { requestBody, wire } = this.#options.native;
     return capIn(wire, requestBody);

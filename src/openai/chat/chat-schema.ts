@@ -27,7 +27,6 @@ export interface ChatBody {
   [field: string]: unknown;
 }
 
-/** Whether the client asks for the usage of a stream. */
 export const asksUsage = ({ stream_options: options }: Pick<ChatBody, 'stream_options'>): boolean =>
   options?.['include_usage'] === true;
 
@@ -58,7 +57,6 @@ export interface ContentPart {
 
 const MODEL_RIGHT = 'the name of a model: 1 to 256 characters without control characters';
 
-/** JSON schema of `POST /chat/completions`. It checks requests, and the reference page shows it. */
 export function chatSchema(messagesMax: number) {
   return {
     title: 'ChatCompletionRequest',
@@ -302,7 +300,6 @@ const toolFields = {
 /** The most stop sequences that OpenAI's API takes. */
 export const STOPS_MAX = 4;
 
-/** Fields that say how completions are made: sampling, length, number. */
 export const generationFields = {
   temperature: numberField(0, 2, 'Sampling temperature. When it is absent the provider’s own default applies.'),
   top_p: numberField(0, 1, 'Nucleus sampling. When it is absent the provider’s own default applies.'),
@@ -328,7 +325,6 @@ export const generationFields = {
   },
 } as const;
 
-/** The default number of rounds in which the gateway calls tools for a model. */
 export const TOOL_ROUNDS_DEFAULT = 8;
 const TOOL_ROUNDS_MAX = 32;
 
@@ -341,7 +337,6 @@ const taskName = {
   [MUST_BE]: 'a string of 1 to 512 characters',
 };
 
-/** Fields that the gateway acts on. They are not forwarded. */
 export const gatewayFields = {
   ...routingFields,
   max_tool_rounds: {

@@ -37,7 +37,6 @@ export const COMPLETIONS_PATH = '/completions';
 
 const PROMPT_RIGHT = 'a string that is not empty, or a list of one such string';
 
-/** JSON schema of `POST /completions`. */
 const completionsSchema = {
   title: 'CompletionRequest',
   type: 'object',
@@ -101,7 +100,6 @@ const choice = {
   },
 } as const;
 
-/** The answer of `/completions`, and each of its events, as the reference describes them. */
 const completionAnswerSchema = {
   title: 'Completion',
   type: 'object',
@@ -127,7 +125,6 @@ const completionAnswerSchema = {
   },
 } as const;
 
-/** Fields that mean the same in a chat request. */
 const COPIED: readonly string[] = [
   'stream',
   'stream_options',
@@ -165,7 +162,6 @@ interface CompletionEncoderOptions {
   /** The model as the client named it. */
   readonly model: string;
   readonly dialect: Dialect;
-  /** Whether the client asked for the usage of a stream. */
   readonly asksUsage: boolean;
 }
 
@@ -215,14 +211,12 @@ function createCompletionEncoder({ id, created, model, dialect, asksUsage }: Com
 const eventOf = (event: object): string => `data: ${JSON.stringify(event)}\n\n`;
 const choiceOf = (text: string, finish: string | null) => ({ index: 0, text, logprobs: null, finish_reason: finish });
 
-/** The usage, the task of an agent, and why a reply was cut. */
 function moreOf({ usage, tollgate, fault }: ChatEnd) {
   const note = fault === null ? {} : { note: fault };
   const extension = tollgate === undefined && fault === null ? {} : { tollgate: { ...(tollgate as object), ...note } };
   return { usage, ...extension };
 }
 
-/** `POST /completions`, as clients of OpenAI's older API send it. Register it under `/api/v1`. */
 export const completionsRoutes = (deps: WireDeps): FastifyPluginAsync => wireRoutes(deps, [COMPLETIONS]);
 
 const COMPLETIONS: ChatWire<CompletionsBody> = {

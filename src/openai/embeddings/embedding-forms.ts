@@ -7,7 +7,6 @@ export type EmbeddingForm = 'float' | 'base64' | null;
 /** Fields of other APIs that ask for a form. Its numbers may be of other sizes than 32 bits. */
 const FORMS_OF_OTHERS = ['embedding_type', 'embedding_types', 'output_dtype'];
 
-/** The form that a request asks for. */
 export function formOf(body: EmbeddingsBody): EmbeddingForm {
   const { encoding_format: form } = body;
   if (FORMS_OF_OTHERS.some((name) => (body[name] ?? null) !== null)) return null;
@@ -25,14 +24,12 @@ const [S, QUOTE, COLON, LIST, LIST_END, OBJECT, OBJECT_END] = Buffer.from('s":[]
   number,
   number,
 ];
-/** White space of JSON. */
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 /** The most bytes between the beginning of a key and its value. */
 const BEFORE_VALUE_MAX = 4096;
 /** The most bytes of one embedding: 8,192 numbers as JSON, a few times as long as those of models today. */
 export const EMBEDDING_BYTES_MAX = 256 * 1024;
 
-/** The value behind a key, by its beginning. */
 interface FoundValue {
   /** `more`: the bytes end before the value. `other`: the key is another one. */
   readonly kind: 'more' | 'other' | 'empty' | 'nested' | 'numbers' | 'text';
@@ -53,7 +50,6 @@ export class EmbeddingForms {
   /** Bytes whose meaning is not known yet: a part of a key, or of a value. */
   #open: Uint8Array[] = [];
   openBytes = 0;
-  /** The value that is open. */
   #value: 'numbers' | 'text' | null = null;
 
   constructor(form: EmbeddingForm) {
@@ -68,7 +64,6 @@ export class EmbeddingForms {
     return Buffer.concat(out);
   }
 
-  /** The bytes that no piece had. */
   get rest(): Buffer {
     return Buffer.concat(this.#open);
   }

@@ -4,7 +4,6 @@ import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliver
 import { tokensOf } from '../chat/request/prompt-size.ts';
 import { EMBEDDING_BYTES_MAX, type EmbeddingForm, EmbeddingForms } from './embedding-forms.ts';
 
-/** The size of the inputs. */
 export interface InputSize {
   /** The most tokens of each input: its bytes, or its number of tokens if the input is tokens. */
   readonly each: readonly number[];
@@ -23,7 +22,6 @@ export interface EmbeddingsResult {
   readonly usage: Readonly<Record<string, unknown>>;
 }
 
-/** The place of the value of a top-level member in the reply. */
 interface ReplyMember {
   readonly name: 'usage' | 'model';
   readonly start: number;
@@ -191,7 +189,6 @@ function membersOf(bytes: Buffer): readonly ReplyMember[] {
   return [...atStart, ...atEnd];
 }
 
-/** The members in the bytes of an edge, in their order. */
 function membersIn(bytes: Buffer, from: number): readonly ReplyMember[] {
   // In latin1 each byte is one character, so places in the text are places in the bytes.
   const text = bytes.toString('latin1', from, from + EDGE_BYTES);

@@ -11,7 +11,6 @@ import {
 } from './embeddings-schema.ts';
 import { embeddingsToCall } from './embeddings-to-call.ts';
 
-/** `POST /embeddings`. */
 export const EMBEDDINGS_WIRE: PassedWire<EmbeddingsBody, EmbeddingsResult> = {
   kind: 'embeddings',
   described: {

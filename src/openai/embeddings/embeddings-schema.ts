@@ -3,12 +3,10 @@ import { DOCUMENTED, MUST_BE, nameSchema, objectField } from '#http';
 import { type ProviderPreferences, routingFields } from '#call';
 
 const INPUTS_MAX = 2_048;
-/** The right form of `input`. */
 const INPUT_RIGHT = `a string, an array of 1 to ${INPUTS_MAX} strings, an array of tokens, or an array of arrays of tokens`;
 
 type Tokens = readonly number[];
 
-/** A checked request for embeddings. */
 export interface EmbeddingsBody {
   readonly model: string;
   readonly input: string | readonly string[] | Tokens | readonly Tokens[];
@@ -21,10 +19,8 @@ export interface EmbeddingsBody {
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** The request fields besides `input` that every provider of embeddings gets. */
 export const EMBEDDINGS_PARAMETERS: readonly string[] = ['dimensions', 'encoding_format', 'user'];
 
-/** JSON schema of `POST /embeddings`. */
 export const embeddingsSchema = {
   title: 'EmbeddingsRequest',
   type: 'object',
@@ -101,7 +97,6 @@ export function checkInput({ input }: EmbeddingsBody): void {
   throw new GatewayError('invalid_request', `input must be ${INPUT_RIGHT}`, { param: 'input' });
 }
 
-/** The answer of `/embeddings` as the reference describes it. */
 export const embeddingsAnswerSchema = {
   title: 'Embeddings',
   type: 'object',

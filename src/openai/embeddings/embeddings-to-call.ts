@@ -6,7 +6,6 @@ import { type EmbeddingsBody, EMBEDDINGS_PARAMETERS } from './embeddings-schema.
 import { formOf } from './embedding-forms.ts';
 import { createEmbeddingsReader, type EmbeddingsResult, type InputSize } from './embeddings-reader.ts';
 
-/** Published fields, which every provider gets. */
 const SENT: ReadonlySet<string> = new Set(['input', ...EMBEDDINGS_PARAMETERS]);
 
 /** Turns a checked body into a request for the pipeline. Throws GatewayError `invalid_request`. */

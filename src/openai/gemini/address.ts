@@ -6,7 +6,6 @@ import { modelInAddress, placedBody, streamFormOf } from './request-form.ts';
 
 /* The addresses of the Gemini API: a model, a colon and a method. */
 
-/** The methods of a model that have an address here. */
 const METHODS = [
   'generateContent',
   'streamGenerateContent',
@@ -66,7 +65,6 @@ export const configOf = (method: GeminiMethod) =>
     refusesBelow: GEMINI_PREFIX,
   }) as const;
 
-/** `stream`: the method makes a stream. */
 export function addressOf(method: 'generateContent' | 'streamGenerateContent' | 'countTokens'): WireAddress {
   const stream = method === 'streamGenerateContent';
   return {
@@ -96,7 +94,6 @@ const STREAM_QUERY = {
   },
 } as const;
 
-/** A request to count may be wrapped, so that it can have more than contents. */
 function counted(parsed: unknown): unknown {
   if (!isObject(parsed)) return parsed;
   const wrapped = parsed['generateContentRequest'] ?? parsed['generate_content_request'];

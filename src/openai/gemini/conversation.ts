@@ -7,7 +7,6 @@ import type { Content, GeminiBody } from './schema.ts';
 import { fileOf, wordsOfPart } from './parts.ts';
 import { callInSignature, signedThought } from './signatures.ts';
 
-/** A call of the conversation. */
 interface Called {
   /** The id in the chat request. */
   readonly id: string;
@@ -54,7 +53,6 @@ interface Queue {
 
 const queue = (): Queue => ({ calls: [], next: 0 });
 
-/** The first call without a result. */
 function firstOpen(openQueue: Queue | undefined): Called | undefined {
   if (openQueue === undefined) return undefined;
   while (openQueue.calls[openQueue.next]?.isAnswered) openQueue.next++;
@@ -86,7 +84,6 @@ export function toChatMessages({ contents }: Pick<GeminiBody, 'contents'>, reque
 
 const partsOf = ({ parts }: Content): Iterable<[number, JsonObject]> => (parts ?? []).entries();
 
-/** The texts of a content in one. */
 export const textOf = (content: Content | null | undefined): string =>
   (content?.parts ?? [])
     .map(({ text }) => text)
@@ -139,7 +136,6 @@ function wordsOfResult(response: JsonObject): string {
   return JSON.stringify(response);
 }
 
-/** Collects the contents of one answer of the model. */
 class ModelAnswer {
   readonly #called: OpenCalls;
   readonly #request: WireRequest;

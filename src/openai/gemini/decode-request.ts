@@ -35,7 +35,6 @@ const CONFIG_READ: ReadonlySet<string> = new Set([
   'thinkingConfig',
 ]);
 
-/** The client's name of a chat field that was dropped. */
 export function nameOfField(chatField: string): string {
   const [from] = SAMPLING.find(([, to]) => to === chatField) ?? [null];
   if (from !== null) return `generationConfig.${from}`;

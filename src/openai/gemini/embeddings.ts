@@ -41,7 +41,6 @@ interface EmbedContentRequest {
 
 interface EmbedRequest extends Payer {
   readonly body: EmbeddingsBody;
-  /** Names of the fields that no provider gets. */
   readonly dropped: readonly string[];
 }
 
@@ -50,7 +49,6 @@ type StartedEmbeddings = StartedProviderCall<EmbeddingsResult | null, Uint8Array
 
 const wire = { toError: toGeminiError, errorSchema: GEMINI_ERROR };
 
-/** `:embedContent` and `:batchEmbedContents` of the Gemini API, by the models of `/embeddings`. */
 export function embedRoutes(deps: ChatDeps): FastifyPluginAsync {
   return async (app) => {
     takeBytes(app, deps.config.limits.chatBodyBytesMax, PARSED_JSON);
@@ -181,7 +179,6 @@ function textOf({ parts }: Content, at: string): string {
   return text;
 }
 
-/** The answer in the form of the Gemini API. */
 async function answerOf(
   result: EmbeddingsResult,
   settlement: Settlement,

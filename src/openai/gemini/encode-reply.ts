@@ -11,14 +11,11 @@ import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts
 
 interface GeminiEncoderOptions {
   readonly responseId: string;
-  /** The model as the client named it. */
   readonly model: string;
-  /** Thoughts are shown. */
   readonly showsThoughts: boolean;
   readonly request: WireRequest;
 }
 
-/** A call whose arguments are still coming. */
 interface OpenCall {
   readonly id: string;
   readonly name: string;
@@ -32,7 +29,6 @@ export function createGeminiEncoder(options: GeminiEncoderOptions): WireEncoder 
 
 class GeminiEncoder implements WireEncoder {
   readonly #options: GeminiEncoderOptions;
-  /** Members of each event. */
   readonly #base: JsonObject;
   readonly #text: EventFrame;
   readonly #thought: EventFrame;
@@ -195,7 +191,6 @@ const NO_TEXT = { text: '' };
 
 const PLACE = 'tollgate:the-text-goes-here';
 
-/** The fixed text around the varying text of an event. */
 interface EventFrame {
   readonly before: string;
   readonly after: string;

@@ -62,7 +62,6 @@ export function toGeminiError(error: GatewayError, { id }: { readonly id: string
   };
 }
 
-/** The error of a reply that has begun. */
 export function toGeminiFault({ message, type, code }: ChatFault): object {
   const errorCode = errorCodeOf(type, code);
   return { code, message, status: errorCode === null ? 'INTERNAL' : CANONICAL[errorCode] };

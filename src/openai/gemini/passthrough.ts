@@ -57,7 +57,6 @@ const SIGNATURE = /"thought_?[sS]ignature":\s*"(?!"|dGc(?:xL|yL|zX))/;
 /** Parts that a chat request cannot have. */
 const LOST = /"(?:executable_?[cC]ode|code_?[eE]xecution_?[rR]esult|video_?[mM]etadata|media_?[rR]esolution)"/;
 
-/** Google's Gemini API, as providers speak it. */
 export const GEMINI_PASSTHROUGH: Passthrough = {
   name: 'gemini',
   cap: 'generationConfig',
@@ -128,18 +127,14 @@ function configFor(
   return { sent: { generationConfig: Object.keys(sent).length === 0 ? null : text }, dropped };
 }
 
-/** Whether a tool runs at Google. */
 const runsThere = (tool: JsonObject): boolean =>
   Object.keys(tool).some((name) => name !== 'functionDeclarations' && (tool[name] ?? null) !== null);
 
-/** Whether a tool searches the web at Google. */
 const searches = (tool: JsonObject): boolean =>
   Object.keys(tool).some((name) => isSearchTool(name) && (tool[name] ?? null) !== null);
 
-/** Members of a tool that the client runs. */
 const OF_THE_CLIENT: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse']);
 
-/** The tools of Google, and the kinds of output. A tool is a member of an element of `tools`. */
 function extrasOf({ tools, generationConfig: config }: JsonObject): readonly PaidExtra[] {
   const extras = [...outputs(isObject(config) ? config['responseModalities'] : null, MODALITIES)];
   if (!Array.isArray(tools)) return extras;
@@ -233,7 +228,6 @@ function isSignedHere({ thoughtSignature: signature }: JsonObject): boolean {
   return isSealedCall(text) || isSealedHere(text);
 }
 
-/** Reads the replies of the Gemini API. `model` is the name that they carry. */
 export function createGeminiDecoder(model: string): NativeDecoder {
   return new GeminiDecoder(model);
 }
@@ -249,7 +243,6 @@ class GeminiDecoder implements NativeDecoder {
   #usage: Record<string, number> = {};
   /** The newest details of each count, by its modality. */
   #details: Record<string, JsonObject> = {};
-  /** The texts that the model searched for. */
   readonly #queries = new Set<string>();
   /** The last event, without its output. */
   #held: JsonObject | null = null;
@@ -359,7 +352,6 @@ class GeminiDecoder implements NativeDecoder {
       if (Array.isArray(claimedUsage[name])) this.#details[name] = byModality(claimedUsage[name]);
   }
 
-  /** Remembers the searches in the metadata of the candidates. */
   #takeSearches(candidates: unknown): void {
     if (!Array.isArray(candidates)) return;
     for (const candidate of candidates as unknown[]) {
@@ -371,7 +363,6 @@ class GeminiDecoder implements NativeDecoder {
     }
   }
 
-  /** Whether an event ends the answer. */
   #stopped({ candidates, promptFeedback: feedback }: JsonObject): boolean {
     const [first] = Array.isArray(candidates) ? (candidates as unknown[]) : [];
     const reason = isObject(first) ? first['finishReason'] : isObject(feedback) ? feedback['blockReason'] : null;
@@ -411,7 +402,6 @@ const cutCandidate = ({ cut }: NativeEnd, writtenText = ''): JsonObject => ({
   ...(cut === null ? {} : { finishMessage: cut.message }),
 });
 
-/** The candidates of an event without their reasons to stop. */
 const withoutReason = (candidates: unknown): unknown =>
   Array.isArray(candidates)
     ? (candidates as unknown[]).map((one) => {
@@ -437,7 +427,6 @@ function hasOutput(event: JsonObject): boolean {
   return !size.isEmpty;
 }
 
-/** Adds the output in an answer, or in an event of a stream. */
 function addAnswer({ candidates }: JsonObject, size: OutputSize): void {
   if (!Array.isArray(candidates)) return;
   for (const candidate of candidates as unknown[]) {

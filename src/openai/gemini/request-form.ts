@@ -40,7 +40,6 @@ const SNAKE = /_([a-z0-9])/g;
 /** How the events of a stream are written: as server-sent events, or as the elements of a JSON array. */
 type StreamForm = 'sse' | 'array';
 
-/** The parts of an address. */
 interface Addressed {
   readonly Params: { readonly model: string };
   readonly Querystring: { readonly alt?: string };
@@ -79,7 +78,6 @@ export function placedBody(parsed: unknown, model: string, stream: StreamForm | 
   };
 }
 
-/** Whether the client of a stream asked for a JSON array. */
 export const isInArray = (requestBody: GeminiBody): boolean => IN_ARRAY in requestBody;
 
 /** The JSON text of a placed body as a provider of this API gets it. `bytes`: the text that the client wrote. */

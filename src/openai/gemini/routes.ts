@@ -17,7 +17,6 @@ import { runsHere } from './tools.ts';
 
 export interface GeminiDeps extends Omit<WireDeps, 'catalog'>, GeminiModelsDeps {}
 
-/** The routes of Google's Gemini API. Register them under `/api`. */
 export function geminiRoutes(deps: GeminiDeps): FastifyPluginAsync {
   const schema = geminiSchema(deps.config.limits.messagesMax);
   const [whole, stream] = [geminiWire(schema, 'generateContent'), geminiWire(schema, 'streamGenerateContent')];

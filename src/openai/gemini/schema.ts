@@ -155,7 +155,6 @@ const config = objectField('How the answer is made.', {
   },
 });
 
-/** JSON schema of a request. `messagesMax`: the most contents. */
 export function geminiSchema(messagesMax: number) {
   return {
     title: 'GeminiRequest',

@@ -7,7 +7,6 @@ import type { WireRequest } from '../translated/wire-request.ts';
  * signature is bytes there, so the gateway's texts are in base64.
  */
 
-/** A call of a tool as a client of the Gemini API gets it. */
 interface SignedCall {
   readonly id: string;
   /** Absent if its provider wants nothing back. */

@@ -8,11 +8,9 @@ import { toJsonSchema } from './json-schema.ts';
 
 interface GeminiChatTools {
   readonly tools: readonly ChatTool[];
-  /** `tool_choice` of a chat request. */
   readonly choice: unknown;
 }
 
-/** Whether the gateway calls a tool of a request. */
 export const runsHere = ({ tools }: Pick<GeminiBody, 'tools'>, request: WireRequest): boolean =>
   (tools ?? []).some((tool) => serversOf(tool).some((server) => serviceOf(server, request) !== null));
 

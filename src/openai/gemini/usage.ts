@@ -3,7 +3,6 @@ import { isCount } from '../chat/reply/chat-usage.ts';
 
 /* The usage in replies of the Gemini API. */
 
-/** The counts of tokens in a usage. */
 export const COUNTS = [
   'promptTokenCount',
   'toolUsePromptTokenCount',

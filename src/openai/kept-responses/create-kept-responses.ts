@@ -57,7 +57,6 @@ const SQL = loadStatements(import.meta.url, './sql/responses.sql', [
 ]);
 const DELETE_PARTS = [SQL.deleteItemsOfRun, SQL.deleteEventsOfRun];
 
-/** The bytes that a response takes with its items. */
 const sizeOf = (sealed: readonly string[], items: number): number =>
   ROW_BYTES + sealed.reduce((sum, { length }) => sum + length, 0) + items * ITEM_BYTES;
 
@@ -162,7 +161,6 @@ const ANY_TIME = Number.MAX_SAFE_INTEGER;
 const pack = promisify<Buffer, Buffer>(deflateRaw);
 const unpack = promisify<Buffer, Buffer>(inflateRaw);
 
-/** The part of kept responses that gateways make in the background. */
 function createRunningResponses({ database, limits, now }: KeptResponsesOptions, room: ResponseRoom): RunningResponses {
   const { keepMs, accountBytesMax, backgroundCountMax } = limits;
 

@@ -5,7 +5,6 @@ import type { TaskOwner } from '#tasks';
 export interface KeptResponse extends TaskOwner {
   readonly id: string;
   readonly service: string;
-  /** The response that its conversation continues; null for none. */
   readonly previous: string | null;
   /** Approximate sizes of the content. */
   readonly inputBytes: number;
@@ -20,9 +19,7 @@ export interface KeptResponse extends TaskOwner {
 
 /** JSON texts. */
 export interface KeptContent {
-  /** The items of the request. */
   readonly input: string;
-  /** The response object. */
   readonly response: string;
 }
 
@@ -43,7 +40,6 @@ interface NewKeptResponse extends TaskOwner, KeptContent {
  * error.
  */
 export interface KeptResponses {
-  /** Those that gateways make in the background. */
   readonly running: RunningResponses;
   /** Resolves with false if the response is larger than what an account may keep. */
   put(response: NewKeptResponse): Promise<boolean>;
@@ -54,11 +50,9 @@ export interface KeptResponses {
    * an earlier one is gone, the list begins after it.
    */
   lineage(id: string, owner: TaskOwner): Promise<readonly KeptResponse[]>;
-  /** The owner's responses with these ids. */
   findAll(ids: readonly string[], owner: TaskOwner): Promise<readonly KeptResponse[]>;
   /** The owner's latest responses that have these items, by the id of the item. */
   ofItems(ids: readonly string[], owner: TaskOwner): Promise<ReadonlyMap<string, KeptResponse>>;
-  /** The content of responses, by their ids. */
   read(responses: readonly KeptResponse[]): Promise<ReadonlyMap<string, ReadContent>>;
   /** Prolongs the time for which responses are kept, because they are used. */
   use(responses: readonly KeptResponse[]): Promise<void>;
@@ -74,7 +68,6 @@ export interface KeptResponses {
  */
 export type RunState = 'queued' | 'in_progress' | 'cancelling' | 'deleting' | 'lost';
 
-/** Consecutive events of a stream. */
 export interface KeptEvents {
   /** Numbers of the first and of the last of them. */
   readonly first: number;
@@ -83,10 +76,8 @@ export interface KeptEvents {
   readonly text: string;
 }
 
-/** The end of a response that was made in the background. */
 export interface RunningEnd extends Pick<KeptContent, 'response'>, TaskOwner {
   readonly id: string;
-  /** Ids of its output, see NewKeptResponse. */
   readonly items: readonly string[];
   /** The events that are not stored yet; none if it is not streamed. */
   readonly events: readonly KeptEvents[];
@@ -128,7 +119,6 @@ export interface RunningResponses {
   finish(end: RunningEnd): Promise<Stored>;
   /** At most `limit` responses whose gateway is gone. `all`: all that are under way, as no gateway is there. */
   lost(limit: number, all?: boolean): Promise<readonly KeptResponse[]>;
-  /** Whether the gateway of a response is gone. */
   isLost(response: KeptResponse): boolean;
   /** Stores the end of a response whose gateway is gone. `isSure`: it does not have to look whether it is. */
   lose(end: RunningEnd, isSure?: boolean): Promise<void>;

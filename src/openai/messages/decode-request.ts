@@ -206,7 +206,6 @@ function addAssistant(chat: ChatMessage[], blocks: readonly Block[], at: string,
   chat.push(message);
 }
 
-/** The call, and the members of its message that the provider wants back. */
 function callOf(
   { id: callId, name, input }: Block,
   at: string,
@@ -276,7 +275,6 @@ const stored = (at: string, type: unknown): GatewayError =>
     ? invalid(`${at}.type`, 'base64 or url: this gateway stores no files')
     : invalid(`${at}.type`, 'base64 or url');
 
-/** All text in blocks. */
 function textsOf(blocks: unknown): string {
   if (!Array.isArray(blocks)) return '';
   return blocks.map(wordsOfBlock).join('\n');

@@ -8,9 +8,7 @@ import { tokenDetails } from '../chat/reply/chat-usage.ts';
 import type { ChatEnd, ChatSaid } from '../chat/reply/chat-content.ts';
 
 interface MessageEncoderOptions {
-  /** Id of the message. */
   readonly id: string;
-  /** The model as the client named it. */
   readonly model: string;
   /** Estimated tokens of the prompt. A stream states them before the provider reports its usage. */
   readonly promptTokens: () => number;
@@ -22,7 +20,6 @@ interface MessageEncoderOptions {
   readonly managesContext: boolean;
 }
 
-/** Writes a chat reply as a message of Anthropic's API. */
 export function createMessageEncoder(options: MessageEncoderOptions): WireEncoder {
   const { id, model, stopSequences, request } = options;
   const { requestId, toolNames: names } = request;
@@ -100,7 +97,6 @@ const UNSTOPPED = { stop_reason: null, stop_sequence: null };
 const NOTHING_MORE = { container: null, diagnostics: null, stop_details: null };
 const PING = event('ping', {});
 
-/** The task of an agent, the results of tools that the gateway called, and why a reply was cut. */
 function moreOf({ tollgate, fault }: ChatEnd): Readonly<Record<string, unknown>> {
   if (tollgate === undefined && fault === null) return {};
   return { tollgate: { ...(tollgate as object | undefined), ...(fault === null ? {} : { note: fault }) } };
@@ -169,7 +165,6 @@ function anthropicUsage({ usage }: ChatEnd): JsonObject {
   };
 }
 
-/** Why a message stopped, in Anthropic's words. */
 interface Stop {
   readonly stop_reason: string;
   readonly stop_sequence: string | null;

@@ -12,7 +12,6 @@ interface AnthropicError {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The type of each error in Anthropic's API. */
 const TYPES = eachError(({ anthropic }) => anthropic);
 
 export const ANTHROPIC_ERROR = foreignError('AnthropicError', 'Anthropic’s API', ['type', 'error'], {
@@ -60,7 +59,6 @@ const SHARED = /^\/api\/v1\/(?:models|files)(?:[/?]|$)/;
 export const anthropicForm = ({ headers, url, is404 }: Pick<FastifyRequest, 'headers' | 'url' | 'is404'>) =>
   headers['anthropic-version'] !== undefined && (is404 || SHARED.test(url)) ? toAnthropicError : null;
 
-/** The error of a reply that has begun. */
 export const toAnthropicFault = ({ message, type, code }: ChatFault) => ({ type: typeOf(type, code), message });
 
 function typeOf(type: string, status: number): string {

@@ -12,19 +12,15 @@ interface BlocksOptions {
   readonly write: (events: string) => void;
 }
 
-/** The blocks of a streamed message. */
 export interface Blocks {
-  /** Tool calls of the message. */
   count: number;
   /** The arguments of a call ended before they were complete. */
   isCut: boolean;
   text(run: readonly string[]): void;
   thinking(json: string): void;
-  /** Members of the message that its provider wants back. */
   members(members: JsonObject): void;
   call(index: number, id: string, name: string): void;
   arguments(index: number, json: string): void;
-  /** Ends all blocks. */
   close(): void;
 }
 
@@ -47,7 +43,6 @@ interface Block {
   readonly echoFields: EchoFields | null;
 }
 
-/** An event of the stream. */
 export const event = (type: string, members: Readonly<Record<string, unknown>>): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
 
@@ -66,7 +61,6 @@ const DELTAS = {
 export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions): Blocks {
   /** The open block and those that wait for it. */
   const waiting: Block[] = [];
-  /** The calls among them. */
   const calls = new Map<number, Block>();
   let index = -1;
   /** The members that no block has yet. */
@@ -106,7 +100,6 @@ export function createBlocks({ thinking: thinks, seals, write }: BlocksOptions):
     return added;
   }
 
-  /** Ends the blocks that cannot continue, and opens the next one. */
   function advance(): void {
     while (waiting.length > 1 && (waiting.length > WAITING_MAX || isWhole(waiting[0]!))) {
       end(waiting.shift()!);

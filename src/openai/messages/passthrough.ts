@@ -58,7 +58,6 @@ const FIELDS: ReadonlySet<string> = new Set([
 /** Fields that may contain `cache_control`. */
 const CACHED: ReadonlySet<string> = new Set(['messages', 'system', 'tools', 'cache_control']);
 
-/** Anthropic's Messages API, as providers speak it. */
 export const MESSAGES_PASSTHROUGH: Passthrough = {
   name: 'messages',
   cap: 'max_tokens',
@@ -136,7 +135,6 @@ const SERVERS: PaidExtra = { kind: 'tool', names: ['mcp_servers'], meter: null, 
 /** Tools of the provider that it does not charge for: they choose among the tools of the request. */
 const FREE_TOOL = /^tool_search_tool/;
 
-/** Whether a tool searches the web at the provider. */
 const isSearch = (tool: unknown): tool is JsonObject => isObject(tool) && runsThere(tool) && isSearchTool(tool['type']);
 
 /** How often the request allows a tool to be used; null if it does not say. */
@@ -351,7 +349,6 @@ class MessagesDecoder implements NativeDecoder {
     if (typeof reason === 'string' && reason !== '') this.finish = reason;
   }
 
-  /** The end of a reply that was cut. */
   #endOfCut(end: NativeEnd): string {
     const delta = { stop_reason: 'max_tokens', stop_sequence: null };
     const stop = this.#open === null ? '' : event('content_block_stop', { index: this.#open });

@@ -9,10 +9,6 @@ import { MESSAGES_PASSTHROUGH } from './passthrough.ts';
 import { messageAnswerSchema, type MessagesBody, messagesSchema } from './schema.ts';
 import { runsHere } from './tools.ts';
 
-/**
- * `POST /messages` and `POST /messages/count_tokens`, as clients of Anthropic's API send them. Register it under
- * `/api/v1`.
- */
 export function messagesRoutes(deps: WireDeps): FastifyPluginAsync {
   const { messagesMax } = deps.config.limits;
   const wire = messagesWire(messagesMax);

@@ -22,7 +22,6 @@ export interface MessagesBody extends RoutedBody {
   readonly [field: string]: unknown;
 }
 
-/** A block of content. */
 export interface Block {
   readonly type: string;
   readonly [member: string]: unknown;

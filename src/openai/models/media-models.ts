@@ -95,7 +95,6 @@ export const viewImageEndpoints = (offers: readonly Offer[]): object => ({
   })),
 });
 
-/** Prices of an image: its usual one, those of tiers and qualities, and those of edits. */
 function imagePrices({ generation, prompt, resolutions = {}, variants = {}, edit, input_image: input }: ImagePrice) {
   const priceLine = (usd: number, variant?: string) => ({
     billable: 'output_image',

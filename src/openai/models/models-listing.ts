@@ -38,7 +38,6 @@ export interface ListingOf {
   readonly modalities?: readonly string[] | 'all';
 }
 
-/** The page of all services that can be called and match the selection. */
 export function viewListing(
   catalog: Pick<Catalog, 'offers'>,
   { type, filter, offset, limit, path = '/api/v1/models', modalities }: ListingOf,
@@ -65,7 +64,6 @@ export function viewListing(
   };
 }
 
-/** The services of `data`. */
 function listedOf(
   offered: (primitive: Primitive) => readonly (readonly Offer[])[],
   type: ListingOf['type'],
@@ -80,10 +78,8 @@ function listedOf(
   return type === 'all' ? offered('model') : offered('model').filter(canChat);
 }
 
-/** Whether one of the offers of a model can be called for chat. */
 const canChat = (offers: readonly Offer[]): boolean => offers.some(({ model }) => model !== null && chats(model));
 
-/** Whether one of these offers makes one of these kinds of output. */
 function makes(offers: readonly Offer[], modalities: readonly string[] | 'all'): boolean {
   if (modalities === 'all') return true;
   return offers.some(({ primitive, model }) =>

@@ -291,7 +291,6 @@ interface ModelPagesDeps extends HealthSources {
   readonly catalog: Pick<Catalog, 'offers' | 'resolve' | 'version' | 'knows'>;
 }
 
-/** Query of a listing. */
 interface ListingQuery {
   readonly type?: NonNullable<ListingOf['type']>;
   readonly filter?: NonNullable<ListingOf['filter']>;
@@ -309,17 +308,13 @@ interface ModelPages {
   list(query: ListingQuery, asker: Asker): Promise<TaggedPage>;
   /** The same at the address for keys. */
   listOfKey(query: ListingQuery, asker: Asker): Promise<TaggedPage>;
-  /** The list in the shape of Anthropic's API. */
   anthropicList(query: AnthropicPage, asker: Asker): Promise<TaggedPage>;
-  /** How many entries `data` of a listing has. */
   count(query: Pick<ListingQuery, 'type' | 'filter' | 'output_modalities'>, asker: Asker): unknown;
   entry(name: string): TaggedPage;
   /** The entry as the member `data` of an object. */
   wrappedEntry(name: string): TaggedPage;
   anthropicEntry(name: string): TaggedPage;
-  /** The offers of a model. */
   endpoints(name: string): TaggedPage;
-  /** The lists of other kinds of models, in the shape of OpenRouter's API. */
   listOf(kind: 'image' | 'video' | 'embedding', asker: Asker): Promise<TaggedPage>;
   imageEndpoints(name: string): TaggedPage;
 }

@@ -183,7 +183,6 @@ const modelProperties = {
   supported_voices: { type: 'null', description: 'Not known here.' },
 } as const;
 
-/** One entry of `data` of the list. */
 export const modelSchema = {
   title: 'Model',
   type: 'object',
@@ -224,7 +223,6 @@ const anthropicListSchema = {
   },
 } as const;
 
-/** An agent or a tool service in the list. */
 const serviceProperties = {
   id: text,
   object: { type: 'string', enum: ['agent', 'tool'] },

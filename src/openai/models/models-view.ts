@@ -72,7 +72,6 @@ interface ProviderItem {
   readonly pricing: ModelPrice;
 }
 
-/** One entry of `image_models`. */
 interface ImageModelItem {
   readonly id: string;
   readonly name: string;
@@ -84,7 +83,6 @@ interface ImageModelItem {
   readonly pricing: ImagePrice;
 }
 
-/** One entry of `video_models`. */
 interface VideoModelItem {
   readonly id: string;
   readonly name: string;
@@ -149,7 +147,6 @@ function viewArchitecture(offers: readonly Offer[]): Architecture {
   return { modality: `${input.join('+')}->${output.join('+')}`, input_modalities: input, output_modalities: output };
 }
 
-/** The offers of one image service as one entry. `offers` is not empty. */
 export function viewImageModel(offers: readonly Offer[]): ImageModelItem {
   return {
     ...viewMedia(offers),
@@ -161,7 +158,6 @@ export function viewImageModel(offers: readonly Offer[]): ImageModelItem {
   };
 }
 
-/** The offers of one video service as one entry. `offers` is not empty. */
 export function viewVideoModel(offers: readonly Offer[]): VideoModelItem {
   const media = viewMedia(offers);
   return {
@@ -223,7 +219,6 @@ export const parametersOf = (offer: Offer): readonly string[] =>
     forwardedBeside(offer),
   ]);
 
-/** Fields that an offer lists by name. */
 function forwardedBeside({ model }: Offer): readonly string[] {
   const forward = model?.forward ?? [];
   return forward === 'all' ? [] : forward;

@@ -3,7 +3,6 @@ import { failedByItsOwnWords, malformed, tooLarge } from '#wire/replies';
 import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliveredEnd } from '#call';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
-/** A provider's reply, and the tokens that are charged. */
 export interface ModerationResult {
   /** null if the reply has none. */
   readonly id: string | null;
@@ -34,15 +33,12 @@ function resultOf(result: unknown): Judged {
 }
 
 interface ModerationBounds {
-  /** How many results the reply has. */
   readonly results: number;
   readonly tokens: { readonly max: number; readonly usual: number };
-  /** Tokens have a price. */
   readonly priced: boolean;
   readonly replyBytesMax: number;
 }
 
-/** Reads a reply in the form of OpenAI's moderations. */
 export const createModerationReader = (bounds: ModerationBounds): ReplyReader<ModerationResult | null> =>
   new ModerationReader(bounds);
 

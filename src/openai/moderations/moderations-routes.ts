@@ -15,7 +15,6 @@ import {
   withDefaultModel,
 } from './moderations-schema.ts';
 
-/** `POST /moderations`. */
 export const MODERATIONS_WIRE: PassedWire<ModerationBody, ModerationResult> = {
   kind: 'moderation',
   described: {

@@ -6,14 +6,12 @@ import { isObject } from '#wire';
 const INPUTS_MAX = 2_048;
 const INPUT_RIGHT = `a text, an array of 1 to ${INPUTS_MAX} texts, or an array of parts with type text or image_url`;
 
-/** A part of one input: a text or a picture. */
 interface ModerationPart {
   readonly type: string;
   readonly text?: string;
   readonly image_url?: { readonly url: string };
 }
 
-/** A checked request to judge content. */
 export interface ModerationBody {
   readonly model: string;
   readonly input: string | readonly string[] | readonly ModerationPart[];
@@ -29,7 +27,6 @@ const DEFAULT_MODEL = 'omni-moderation-latest';
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** JSON schema of `POST /moderations`. */
 export const moderationSchema = {
   title: 'ModerationRequest',
   type: 'object',
@@ -73,7 +70,6 @@ export const moderationSchema = {
   },
 } as const;
 
-/** Names the default model in a parsed body that names none. */
 export const withDefaultModel = (body: unknown): unknown =>
   isObject(body) && (body['model'] ?? null) === null ? { ...body, model: DEFAULT_MODEL } : body;
 
@@ -91,7 +87,6 @@ export function checkModerated({ input }: ModerationBody): void {
 
 const flags = { type: 'object', additionalProperties: { type: ['boolean', 'null'] } } as const;
 
-/** The answer of `/moderations` as the reference describes it. */
 export const moderationAnswerSchema = {
   title: 'Moderation',
   type: 'object',

@@ -10,7 +10,6 @@ import { OutputSize } from './output-size.ts';
 import type { NativeDecoder, NativeEnd } from './passthrough.ts';
 import { type ChatUsage, cutUsage, type Output, overCapUsage, readUsage } from '../chat/reply/chat-usage.ts';
 
-/** Reads a reply that is not streamed, in a wire that the client speaks too. It is kept until its end. */
 export class NativeReplyReader extends WholeHeadReader implements ReplyReader<ChatResult, never> {
   readonly #context: ReplyContext;
   readonly #decoder: NativeDecoder;
@@ -32,7 +31,6 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
     return this.#collected.bytes;
   }
 
-  /** A large reply is parsed over several turns of the event loop. */
   endElsewhere(): Promise<ReplyEnd<ChatResult>> | null {
     if (this.#collected.bytes <= OWN_TURN_BYTES) return null;
     const bytes = this.#collected.take();
@@ -79,12 +77,10 @@ export class NativeReplyReader extends WholeHeadReader implements ReplyReader<Ch
   }
 }
 
-/** A native reply as far as it was read. */
 export interface NativeProduced extends Output {
   readonly decoder: NativeDecoder;
   /** Bytes that go out before the end. */
   readonly before: Uint8Array | null;
-  /** Writes the end. */
   readonly write: (end: NativeEnd) => string;
 }
 
@@ -97,7 +93,6 @@ export function nativeEnd(context: ReplyContext, produced: NativeProduced): Repl
   });
 }
 
-/** See `cutEnd`. */
 export function nativeCut(
   context: ReplyContext,
   produced: NativeProduced,
@@ -132,7 +127,6 @@ interface EndKind {
   readonly isBroken?: boolean;
 }
 
-/** The finish reason is stored with the record of the call. */
 const FINISH_REASON_MAX = 64;
 
 function toEnd(

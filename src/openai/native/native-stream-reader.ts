@@ -150,7 +150,6 @@ class NativeForms {
     );
   }
 
-  /** Passes on the events of a known form: see EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number {
     return this.#forms.take(bytes, start, end, framed);
   }

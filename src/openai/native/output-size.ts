@@ -1,13 +1,10 @@
 /** An allowance for the special tokens around an item or a tool call. */
 const FRAME_BYTES = 32;
 
-/** Adds up the output in an event or a reply of a provider. */
 export class OutputSize {
   /** Its texts, to which the cap applies. None is empty. */
   readonly texts: string[] = [];
-  /** Bytes of other output. */
   otherBytes = 0;
-  /** The pictures and the sound in the other output. */
   pictures = 0;
   soundBytes = 0;
 
@@ -26,7 +23,6 @@ export class OutputSize {
     if (typeof value === 'string') this.otherBytes += Buffer.byteLength(value);
   }
 
-  /** Adds what is around an item or a tool call. */
   frame(): void {
     this.otherBytes += FRAME_BYTES;
   }
@@ -35,7 +31,6 @@ export class OutputSize {
     return this.texts.length === 0 && this.otherBytes === 0;
   }
 
-  /** Bytes of all texts. */
   get textBytes(): number {
     let bytes = 0;
     for (const text of this.texts) bytes += Buffer.byteLength(text);

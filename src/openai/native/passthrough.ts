@@ -34,7 +34,6 @@ export function capIn(wire: Passthrough, requestBody: JsonObject): number | null
 
 const NO_HEADERS: ReturnType<NonNullable<Passthrough['headers']>> = { sent: {}, dropped: [] };
 
-/** The headers of a request for a provider that speaks its wire, see Passthrough. */
 export const headersFor = (wire: Passthrough, client: IncomingHttpHeaders, lists: Lists) =>
   wire.headers?.(client, lists) ?? NO_HEADERS;
 
@@ -49,7 +48,6 @@ export interface Passthrough {
   capped?(requestBody: JsonObject, cap: NativeCap, lists: Lists): SentPart<Readonly<Record<string, string | null>>>;
   /** Fields of `requestBody` that the address of a request says instead of its body. Absent: none. */
   readonly addressed?: ReadonlySet<string>;
-  /** Name of the field with the conversation. */
   readonly prompt: string;
   /**
    * Whether a provider gets an element of the conversation only as text, without the thing that the element refers
@@ -108,9 +106,7 @@ export interface NativeRequestFacts {
   readonly requestBody: JsonObject;
   /** `requestBody` has fewer `tools` than the text. */
   readonly fewerTools?: true;
-  /** The model as the client named it. */
   readonly model: string;
-  /** Headers of the client. */
   readonly headers: IncomingHttpHeaders;
   /** A translation loses something, so providers that speak the wire are asked first. */
   readonly isLossy: boolean;
@@ -118,7 +114,6 @@ export interface NativeRequestFacts {
   readonly untranslatable: Error | null;
 }
 
-/** The end of a native reply, once it is settled. */
 export interface NativeEnd {
   /** `cost` and `cost_details`; empty if the cost is not known. */
   readonly cost: JsonObject;
@@ -152,7 +147,6 @@ export interface NativeDecoder {
    * event of the wire. `type`: empty for untyped events.
    */
   take(type: string, event: JsonObject, text: string): string | null;
-  /** Adds the output in an event that passed to `size`. */
   addSize(type: string, event: JsonObject, size: OutputSize): void;
   /**
    * The last events of a stream. `sequence`: the last number in the events that passed without `take`; null without
@@ -178,7 +172,6 @@ export interface NativeDecoder {
 export const noteOf = (cut: GatewayError | null): object =>
   cut === null ? {} : { tollgate: { note: toHttpError(cut).body.error } };
 
-/** An event on the wire. */
 export const eventText = (type: string, data: string): string => `event: ${type}\ndata: ${data}\n\n`;
 
 /** A longer text is spliced, because serialising all of it twice takes longer than scanning it. */

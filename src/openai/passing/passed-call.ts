@@ -65,7 +65,6 @@ export function passedBody(
   return { body: forwarded, dropped: [...lost, ...dropped] };
 }
 
-/** The fields of a body that are for the gateway. */
 interface AskedOfGateway {
   readonly model: string;
   readonly provider?: ProviderPreferences | null;
@@ -74,7 +73,6 @@ interface AskedOfGateway {
   readonly metadata?: Record<string, unknown> | null;
 }
 
-/** The parts of such a request that differ between its kinds. */
 interface PassedParts<R> extends Pick<CallRequest, 'price' | 'estimate'> {
   readonly kind: ModelKind;
   readonly bodyFor: (offer: Offer) => ReturnType<typeof passedBody>;

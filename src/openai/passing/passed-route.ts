@@ -24,12 +24,10 @@ import type { ChatWire } from '../translated/chat-wire.ts';
 import { answerError, createReadBody, errorsOf, refusesAs } from '../translated/translated-route.ts';
 import { writeAnswer } from './write-answer.ts';
 
-/** The facts of a request beside its body. */
 export interface PassedContext {
   readonly caller: Caller;
   readonly payment: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
   /** A large reply may go out as it comes. Default: a reply is whole before any of it goes out. */
@@ -42,14 +40,11 @@ export interface PassedContext {
 /** A request as the pipeline takes it. The result is null if the reply was cut, or none had begun. */
 export interface PassedCall<R> {
   readonly request: CallRequest<R | null, Uint8Array>;
-  /** Names of the fields that the latest offer did not get. */
   readonly dropped: () => readonly string[];
 }
 
-/** A settled call whose answer is written. */
 export interface AnsweredCall {
   readonly id: string;
-  /** The name of the called model. */
   readonly service: string;
   readonly providerName: string;
   readonly settlement: Settlement;
@@ -108,7 +103,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
     path,
     options: {
       schema: {
-        summary,
+        summary: name === '' ? summary : `${summary} (${name})`,
         description: wire.described.description,
         operationId: `${wire.described.operationId}${name}`,
         tags: ['Chat'],

@@ -4,16 +4,12 @@ import { formatUsd, toUsdNumber, type Settlement } from '#billing/amounts';
 import { answerUndelivered, errorOfCut, type StartedProviderCall, spentOn } from '#call';
 import { addAlteredHeaders } from '../chat/request/altered-headers.ts';
 
-/** How an answer in one piece is written. */
 interface WholeAnswerOptions<R> {
   readonly dropped: () => readonly string[];
-  /** Names the answer in errors. */
   readonly noun: string;
-  /** The connection, which is cut if an answer breaks off. */
   readonly client: Pick<ClientSink, 'cut'>;
   /** An error in the form of the route. */
   readonly toHttp: Parameters<typeof answerUndelivered>[4];
-  /** The bytes of the answer, in pieces, at least one. */
   readonly pieces: (
     result: R,
     settlement: Settlement,
@@ -90,7 +86,6 @@ export async function writeAnswer<R>(
 
 const NOTHING = new Uint8Array(0);
 
-/** The members of `usage` that say what a call cost. */
 export const costMembers = ({ charged, fee }: Settlement) => ({
   cost: toUsdNumber(charged),
   cost_details: {

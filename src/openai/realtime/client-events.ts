@@ -4,13 +4,11 @@ import { tokenizedBytes, type Offer } from '#catalog';
 import { listed } from '../chat/price/paid-extras.ts';
 import { bytesPerSecond, type Growth, NO_GROWTH, plus, tokensOfAudio } from './conversation-size.ts';
 
-/** The facts of a session that its events are checked by. */
 export interface EventRules {
   /** Names by which the client may call the model of the session. */
   readonly names: readonly string[];
   /** The most tokens of one response. */
   readonly outputMax: number;
-  /** Kinds of content that the model takes, and that it gives. */
   readonly takes: readonly string[];
   readonly gives: readonly string[];
   /** Whether the model lists a field of a session or a response in `params.forward`. */
@@ -20,7 +18,6 @@ export interface EventRules {
   readonly spokenBytesOfSecond: number;
 }
 
-/** The rules at an offer. */
 export function rulesAt(
   offer: Offer,
   rules: Pick<EventRules, 'names' | 'outputMax' | 'bytesOfSecond' | 'spokenBytesOfSecond'>,
@@ -29,7 +26,6 @@ export function rulesAt(
   return { ...rules, takes, gives, lists: (field) => listed(offer, field) };
 }
 
-/** An event of the client, as its provider gets it. */
 export interface ClientEvent {
   /** `respond`: it asks for a response. `audio`: it is heard, and may begin a response. */
   readonly kind: 'session' | 'audio' | 'item' | 'respond' | 'other';

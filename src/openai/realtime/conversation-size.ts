@@ -4,7 +4,6 @@ import { partsAt, type PricedParts } from '../chat/price/priced-parts.ts';
 import { promptTokensMax, type PromptSize } from '../chat/request/prompt-size.ts';
 import type { Usage } from '#billing/amounts';
 
-/** The growth of a conversation by an event. */
 export interface Growth {
   /** Bytes of text and of structures. A token has at least one byte. */
   readonly bytes: number;
@@ -48,7 +47,6 @@ export interface ResponseBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
   readonly parts: PricedParts;
-  /** The most tokens of the prompt that can be sound. */
   readonly audioTokensMax: number;
 }
 
@@ -91,7 +89,6 @@ export function boundsAt(offer: Offer, grown: Growth, outputMax: number): Respon
   };
 }
 
-/** The bounds in the units that billing knows. */
 export const usageOf = ({ budget, size, parts }: ResponseBounds): Usage => toUsage(budget, size, parts);
 
 /** Whether a lock for `held` holds a response that may need `needed`. */

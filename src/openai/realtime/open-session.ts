@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
+import { REALTIME_PATH } from '#config/model-kinds';
 import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
 import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
@@ -20,7 +21,6 @@ import {
 import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';
-import { REALTIME_PATH, SILENCE_MS } from './realtime-routes.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { ResponseCall } from './response-call.ts';
 import type { ResponseResult } from './response-end.ts';
@@ -45,8 +45,9 @@ export interface RealtimeDeps {
     },
   ) => Promise<{ readonly socket: MessageSocket; readonly isLeaving: () => boolean }>;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
-  /** The turns of the events of all sessions. */
   readonly turns: EventTurns;
+  /** How long the other end of a session may be silent. It answers pings. */
+  readonly silenceMs: number;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
@@ -106,7 +107,6 @@ export async function openSession(
   return session;
 }
 
-/** A session from its handshake to its end. */
 export class OpenSession {
   readonly #deps: RealtimeDeps;
   readonly #headers: IncomingHttpHeaders;
@@ -195,7 +195,6 @@ export class OpenSession {
     }
   }
 
-  /** Ends the session at once, and gives back what it holds. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -220,7 +219,7 @@ export class OpenSession {
 
   /** Opens the session at an offer. Rejects with UpstreamFailure. */
   async #connect(offer: Offer, call: Call, signal: AbortSignal): Promise<void> {
-    const { dial, config } = this.#deps;
+    const { dial, config, silenceMs } = this.#deps;
     const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
     const endpoint = own?.endpoint ?? offer.endpoint;
     const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
@@ -230,7 +229,7 @@ export class OpenSession {
       timeoutMs,
       messageBytesMax: config.upstream.replyBytesMax,
       stallMs: config.upstream.idleTimeoutMs,
-      silenceMs: SILENCE_MS,
+      silenceMs,
       signal,
     });
     const stop = () => socket.terminate();
@@ -327,7 +326,6 @@ export class OpenSession {
     );
   }
 
-  /** Ends the session if its credential does not count any more. */
   async #check(): Promise<void> {
     const { pipeline } = this.#deps;
     // A wallet signed for one request, so its signature is not looked at again.
@@ -356,7 +354,6 @@ export class OpenSession {
 const outputCapOf = ({ model }: Offer): number =>
   Math.min(model!.maxOutputTokens ?? model!.contextLength, model!.contextLength);
 
-/** The rules of a configuration that comes before the session. */
 export const configRules = (offer: Offer, ...names: readonly string[]): EventRules =>
   rulesAt(offer, {
     names: [...names, offer.service],

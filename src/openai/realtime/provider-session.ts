@@ -83,7 +83,6 @@ export function shownSession(session: unknown, service: string): unknown {
   return 'model' in shownMembers ? { ...shownMembers, model: service } : shownMembers;
 }
 
-/** The behaviour of a session, as its provider shows it. */
 export interface SessionState {
   /** Sound may begin a response without being asked. */
   readonly respondsToSound: boolean;

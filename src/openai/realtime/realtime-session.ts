@@ -12,13 +12,11 @@ import { usageWithCost } from './response-end.ts';
 import type { ResponseLocks } from './response-locks.ts';
 import { SessionSettings } from './session-state.ts';
 
-/** Asks for the turn of an event, see `EventTurns`. */
 type TakeTurn = (bytes: number, onLimited: () => void, gone?: AbortSignal) => Promise<void> | null;
 
 interface RealtimeSessionOptions {
   readonly client: MessageSocket;
   readonly provider: MessageSocket;
-  /** The session as its provider shows it. */
   readonly session: JsonObject;
   /** The configuration of the session that its client secret has; null for none. Its provider has it. */
   readonly configured: JsonObject | null;
@@ -26,16 +24,12 @@ interface RealtimeSessionOptions {
   /** The turns of the client's events, and of the provider's. */
   readonly turns: { readonly client: TakeTurn; readonly provider: TakeTurn };
   readonly offer: Offer;
-  /** The model as the client named it. */
   readonly model: string;
   /** The most tokens of one response. */
   readonly outputCap: number;
   readonly limits: JsonLimits;
-  /** Removes the secrets of the provider's endpoint from its errors. */
   readonly scrub: Scrub;
-  /** Longest time for running responses to end, once the session has to. */
   readonly drainMs: number;
-  /** How long the client may send nothing. */
   readonly idleMs: number;
   /** Aborts when the session has to end, with the error that says why. */
   readonly over: AbortSignal;
@@ -78,7 +72,6 @@ export class RealtimeSession {
   #ending = false;
   #toldOfRate = false;
   #idle: NodeJS.Timeout | undefined;
-  /** Called when the last running response has ended. */
   #onQuiet: (() => void) | null = null;
 
   constructor(options: RealtimeSessionOptions) {
@@ -261,7 +254,6 @@ export class RealtimeSession {
     }
   }
 
-  /** An event of a response, or of something else. */
   async #part(event: JsonObject, message: Buffer): Promise<Buffer | null> {
     const { response_id: id, type, delta } = event;
     if (typeof id === 'string') {

@@ -23,7 +23,6 @@ import { type Delivered, endOfResponse, endUnfinished, type ResponseResult } fro
 type Settled = SettledFrame<ResponseResult>;
 type ResponseStep = IteratorResult<ReplyPiece | null, ReplyEnd<ResponseResult>>;
 
-/** The part of a call that the session looks at before it may run. Throws GatewayError. */
 type Check = (call: Call) => void;
 
 interface ResponseCallOptions {
@@ -117,15 +116,15 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
     this.delivered.sound = conversation;
     // The lock has room that this response did not need, and that its provider cannot claim.
     this.bounds = boundsAt(this.#offer!, conversation, this.bounds.budget.completionCap);
-    const cut = (cause: Cut) => ({
-      ...endUnfinished(this.#offer!, this.bounds, this.delivered, cause.reason),
-      cut: cutReply(cause, 'begun'),
-    });
+    const cut = (cause: Cut) => {
+      const end = endUnfinished(this.#offer!, this.bounds, this.delivered, cause.reason);
+      this.#grow(end);
+      return { ...end, cut: cutReply(cause, 'begun') };
+    };
     this.cut = cut;
     this.#give({ done: false, value: null });
   }
 
-  /** The client gets a part of the response. */
   deliver(textBytes: number, audioSeconds: number): void {
     const first = this.delivered.textBytes === 0 && this.delivered.audioSeconds === 0;
     this.delivered.textBytes += textBytes;
@@ -187,11 +186,15 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
 
   #end(end: ReplyEnd<ResponseResult>): void {
     this.ended = true;
-    const tokens = end.usage === null ? 0 : Number(completionTokens(end.usage));
+    this.#grow(end);
+    this.#give({ done: true, value: end });
+  }
+
+  #grow({ usage }: ReplyEnd<ResponseResult>): void {
+    const tokens = usage === null ? 0 : Number(completionTokens(usage));
     // A token of text counts as a byte of text.
     const spoken = this.delivered.audioSeconds > 0 ? { audioTokens: tokens } : { bytes: tokens };
     this.grows = { ...NO_GROWTH, items: 1, ...spoken };
-    this.#give({ done: true, value: end });
   }
 
   #give(step: ResponseStep): void {

@@ -14,11 +14,9 @@ export interface Delivered {
   sound: Growth;
   /** Bytes of text, of transcripts and of the arguments of functions. */
   textBytes: number;
-  /** Seconds of sound. */
   audioSeconds: number;
 }
 
-/** How a response ended, for its `response.done`. */
 export interface ResponseResult {
   /** The usage that is billed, in the form of the Realtime API; null if nothing is known. */
   readonly usage: JsonObject | null;
@@ -77,7 +75,6 @@ export function endUnfinished(
 
 const cameOf = ({ textBytes, audioSeconds }: Delivered): boolean => textBytes > 0 || audioSeconds > 0;
 
-/** Members of output items that hold text. */
 const TEXTS = ['text', 'transcript', 'arguments'];
 
 function textBytesOf(output: unknown): number {
@@ -190,7 +187,6 @@ function toChatClaim(claim: unknown, { audioTokensMax, parts }: ResponseBounds):
   };
 }
 
-/** The usage of the Realtime API. */
 const toShown = (claim: ChatClaim): JsonObject => ({
   total_tokens: claim.prompt_tokens + claim.completion_tokens,
   input_tokens: claim.prompt_tokens,

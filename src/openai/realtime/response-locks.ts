@@ -30,7 +30,6 @@ export class ResponseLocks {
   grown: Growth = NO_GROWTH;
   /** The most that responses that were asked for have beside the conversation. */
   extra: Growth = NO_GROWTH;
-  /** The most output tokens of a response that begins now. */
   outputMax: number;
   /** Responses that the client has asked for, and that have not begun. */
   promised = 0;
@@ -74,7 +73,6 @@ export class ResponseLocks {
     return ensured;
   }
 
-  /** Whether a lock waits for a response. */
   get isReady(): boolean {
     return this.#waiting.length > 0;
   }
@@ -88,7 +86,9 @@ export class ResponseLocks {
     call.respond(id, this.#conversation());
     this.running.set(id, call);
     const over = (error: unknown) => {
-      if (!call.ended && this.running.delete(id)) this.onCut(id, error);
+      if (call.ended || !this.running.has(id)) return;
+      this.ended(id, call);
+      this.onCut(id, error);
     };
     call.settled.then(() => over(null), over);
     return call;
@@ -101,7 +101,6 @@ export class ResponseLocks {
     if (this.running.size === 0 && this.promised === 0) this.extra = NO_GROWTH;
   }
 
-  /** Gives back the locks that wait, and ends the responses that run. */
   close(): void {
     this.#isClosed = true;
     for (const call of [...this.#waiting, ...this.running.values()]) call.abandon();

@@ -36,12 +36,10 @@ export class SessionSettings {
     this.#grow(this.#believed(session));
   }
 
-  /** Sound may begin a response without being asked. */
   get respondsToSound(): boolean {
     return this.#state.respondsToSound || this.#mayRespond;
   }
 
-  /** The most tokens of a response. */
   get outputMax(): number {
     return Math.min(this.#outputCap, Math.max(this.#state.outputMax ?? this.#outputCap, this.#outputMost));
   }
@@ -66,7 +64,6 @@ export class SessionSettings {
     this.#grow(session);
   }
 
-  /** The provider shows the session. */
   confirmed(session: unknown): void {
     const believed = this.#believed(session);
     this.#grow(believed);

@@ -4,13 +4,11 @@ import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliver
 import type { Usage } from '#billing/amounts';
 import { WholeJsonReader } from '../passing/whole-json-reader.ts';
 
-/** How relevant a document is. */
 interface Ranked {
   readonly index: number;
   readonly relevance_score: number;
 }
 
-/** The parts from which the answer is written after the settlement. */
 export interface RerankResult {
   /** The most relevant first. */
   readonly results: readonly Ranked[];
@@ -21,10 +19,8 @@ export interface RerankResult {
   readonly estimated: boolean;
 }
 
-/** Numbers of a request that bound its reply. */
 interface SearchBounds {
   readonly documents: number;
-  /** How many results the answer has. */
   readonly results: number;
   /** The most that was locked, and what is usual for such a request. */
   readonly tokens: { readonly max: number; readonly usual: number };

@@ -34,7 +34,6 @@ const wire = (returnsDocuments: boolean): PassedWire<RerankBody, RerankResult> =
   answer: (result, call, body) => [Buffer.from(JSON.stringify(answerOf(result, call, body, returnsDocuments)))],
 });
 
-/** `POST /rerank`. */
 export const RERANK_WIRE = wire(true);
 
 /** The same with the defaults and the errors of version 2 of Cohere's API. Register it under `/api/v2`. */

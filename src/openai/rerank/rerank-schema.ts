@@ -5,10 +5,8 @@ import { type ProviderPreferences, routingFields } from '#call';
 const DOCUMENTS_MAX = 10_000;
 const DOCUMENT_RIGHT = 'a text, or an object with text or image';
 
-/** A document: a text, or an object with its fields. */
 export type RerankDocument = string | Readonly<Record<string, unknown>>;
 
-/** A checked request for the relevance of documents to a query. */
 export interface RerankBody {
   readonly model: string;
   readonly query: string;
@@ -25,7 +23,6 @@ export interface RerankBody {
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** JSON schema of `POST /rerank`. */
 export const rerankSchema = {
   title: 'RerankRequest',
   type: 'object',
@@ -92,7 +89,6 @@ export function checkDocuments({ documents }: RerankBody): void {
   });
 }
 
-/** The answer of `/rerank` as the reference describes it, in the shapes of Cohere's, Jina's and OpenRouter's APIs. */
 export const rerankAnswerSchema = {
   title: 'Rerank',
   type: 'object',

@@ -10,7 +10,6 @@ interface SearchSize {
   readonly query: number;
   /** Bytes of each document. */
   readonly documents: readonly number[];
-  /** Pictures in all documents. */
   readonly images: number;
 }
 

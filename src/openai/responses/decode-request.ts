@@ -94,7 +94,6 @@ interface ReadConversation {
   /** Instructions that come before the first turn. */
   readonly system: string[];
   readonly chat: ChatMessage[];
-  /** Tools that items bring with them. */
   readonly tools: readonly JsonObject[];
   /** The places of items of types that are not known here. */
   readonly unknown: readonly string[];
@@ -240,7 +239,6 @@ function endThoughts({ chat, thoughts, ofIds }: TranslationState): void {
   thoughts.clear();
 }
 
-/** Further thinking of the same message. */
 function goOnThinking(message: ChatMessage, members: JsonObject): void {
   const all = new EchoFields(Infinity);
   all.add(message);
@@ -281,7 +279,6 @@ function readOutput(state: TranslationState, { call_id: callId, output }: JsonOb
     if (part.type !== 'text') state.reminders.push({ type: 'text', text: `Of tool result ${id}:` }, part);
 }
 
-/** Content as parts of a chat message. */
 function partsOf(content: unknown, at: string): ContentPart[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   if (content === undefined || content === null) return [];
@@ -322,7 +319,6 @@ function partOf(part: unknown, at: string): ContentPart[] {
   }
 }
 
-/** All text in the parts of an item. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';

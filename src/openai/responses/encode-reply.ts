@@ -29,7 +29,6 @@ interface ResponseEncoderOptions extends ResponseFacts {
 /** Higher than the number of any earlier event. */
 const NATIVE_SEQUENCE = 1_000_000_000;
 
-/** Writes a chat reply as a response of OpenAI's Responses API. */
 export function createResponseEncoder(options: ResponseEncoderOptions): WireEncoder {
   const base = responseBase(options);
   let out = '';
@@ -104,7 +103,6 @@ function wholeResponse(base: JsonObject, chatContent: ChatSaid, end: ChatEnd, op
 }
 
 interface OutputOptions {
-  /** Id of the response. */
   readonly id: string;
   readonly registry: ToolRegistry;
   readonly thinking: ShownThinking;
@@ -114,16 +112,13 @@ interface OutputOptions {
   readonly emitRun: (type: string, before: string, run: readonly string[], after: string) => void;
 }
 
-/** The output of a streamed response. */
 interface Output {
   text(run: readonly string[]): void;
   thinking(json: string): void;
-  /** Members of the message that its provider wants back. */
   members(members: JsonObject): void;
   citations(cited: readonly Citation[]): void;
   call(index: number, callId: string, name: string): void;
   arguments(index: number, json: string): void;
-  /** The arguments of the calls. */
   argumentTexts(): readonly string[];
   /**
    * Ends all items by the status of the response. If it failed, an item without an end gets none. Returns the ended
@@ -135,7 +130,6 @@ interface Output {
 interface Item {
   readonly kind: 'message' | 'reasoning' | 'call';
   readonly id: string;
-  /** Its place in the output. */
   readonly place: number;
   readonly callId: string;
   /** Name of the tool, as the model knows it. */
@@ -190,7 +184,6 @@ function createOutput(options: OutputOptions): Output {
     return item;
   }
 
-  /** An item of thinking without text. */
   function redact(): void {
     const members = takeMembers();
     if (isEmpty(members)) return;

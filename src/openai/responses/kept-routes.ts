@@ -21,7 +21,6 @@ interface KeptDeps extends Omit<SendStreamDeps, 'background'> {
   readonly pipeline: Pick<Pipeline, 'admitPoll'>;
   /** null if the gateway keeps no responses. */
   readonly keptResponses: KeptResponses | null;
-  /** null if the gateway keeps no responses. */
   readonly background: Background | null;
   readonly conversations: Pick<Conversations, 'inputOf' | 'show'>;
   readonly onError: ChatDeps['onError'];
@@ -49,7 +48,6 @@ const described = (summary: string, operationId: string, description: string) =>
   params,
 });
 
-/** The routes of kept responses. */
 export function keptRoutes(deps: KeptDeps): FastifyPluginAsync {
   const { keptResponses, background } = deps;
   const sendStream = background && createSendStream({ ...deps, background });

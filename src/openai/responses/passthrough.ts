@@ -23,7 +23,6 @@ import { costNamed } from './response-object.ts';
 
 /** Thinking that this gateway did not seal. */
 const LOST = /"encrypted_content":\s*"(?!tg[12]\.|")/;
-/** Tools that the client runs. */
 const OF_THE_CLIENT: ReadonlySet<unknown> = new Set([
   'function',
   'custom',
@@ -59,7 +58,6 @@ const FIELDS: ReadonlySet<string> = new Set([
   'metadata',
 ]);
 
-/** OpenAI's Responses API, as providers speak it. */
 export const RESPONSES_PASSTHROUGH: Passthrough = {
   name: 'responses',
   cap: 'max_output_tokens',
@@ -166,7 +164,6 @@ const hidesTokens = (part: JsonObject): boolean =>
   (part['type'] === 'input_file' && !isPlainFile(part)) ||
   (part['type'] === 'input_audio' && soundOf(part['input_audio']) === null);
 
-/** Whether a request or an item has a tool that runs at the provider. */
 const hasHostedTool = ({ tools }: JsonObject): boolean =>
   Array.isArray(tools) && (tools as unknown[]).some((tool) => isObject(tool) && runsThere(tool));
 
@@ -375,7 +372,6 @@ function addItem(item: unknown, size: OutputSize): void {
   size.sealed(sealed);
 }
 
-/** The claim in the form of chat. */
 function claimOf(usage: JsonObject): JsonObject {
   const { input_tokens: prompt, output_tokens: completion, total_tokens: total } = usage;
   const { input_tokens_details: ofPrompt, output_tokens_details: ofCompletion } = usage;

@@ -16,11 +16,8 @@ export interface ResponseFacts {
   readonly requestBody: ResponsesBody;
   /** Epoch seconds, for the end of the response. */
   readonly now: () => number;
-  /** The response is kept for later requests. */
   readonly stored: boolean;
-  /** The response whose conversation it continues; null for none. */
   readonly previous: string | null;
-  /** The response is made while its client does not wait. */
   readonly background: boolean;
 }
 
@@ -140,7 +137,6 @@ export function costNamed({ cost_details: details }: JsonObject): JsonObject {
   };
 }
 
-/** How a client is shown the thinking. */
 export interface ShownThinking {
   /** The client asked for thinking, so its items stand where it came. Otherwise it is an item at the end. */
   readonly isAsked: boolean;
@@ -206,7 +202,6 @@ export function callItem(
     : { ...common, type: 'function_call', arguments: argumentText === '' && !isCut ? '{}' : argumentText };
 }
 
-/** The status of an item whose response has ended. */
 export const statusOf = (isLast: boolean, ofResponse: string): ItemStatus =>
   isLast && ofResponse === 'incomplete' ? 'incomplete' : 'completed';
 

@@ -19,15 +19,11 @@ import { decodeRequest } from './decode-request.ts';
 import { createToolRegistry, runsHere } from './tools.ts';
 
 export interface ResponsesDeps extends WireDeps {
-  /** null if the gateway keeps no responses. */
   readonly keptResponses: KeptResponses | null;
-  /** null if the gateway keeps no responses. */
   readonly background: Background | null;
-  /** Open streams of accounts, also at other routes. */
   readonly listeners: Counter;
 }
 
-/** `/responses`, as clients of OpenAI's Responses API use it. Register it under `/api/v1`. */
 export function responsesRoutes(deps: ResponsesDeps): FastifyPluginAsync {
   const { keptResponses, config } = deps;
   const { messagesMax: itemsMax, chatBodyBytesMax: bytesMax } = config.limits;
@@ -57,14 +53,11 @@ const NAMES: Readonly<Record<string, string>> = {
   verbosity: 'text',
 };
 
-/** Members of a response that are not from the reply of the model. */
 interface ResponseMembers {
   readonly isKept: boolean;
-  /** The response that its conversation continues; null for none. */
   readonly previous: string | null;
   /** The client's own; providers do not get it. */
   readonly metadata?: ResponsesBody['metadata'];
-  /** The response is made while its client does not wait. */
   readonly isInBackground: boolean;
 }
 
@@ -131,7 +124,6 @@ function streamed({ requestBody, bytes }: Pick<Resolved<ResponsesBody>, 'request
   return { requestBody: { ...rest, stream: true }, bytes: Buffer.from(text) };
 }
 
-/** The parts of the wire that depend on one request. */
 function wireFor(
   { now: clock }: ResponsesDeps,
   { isKept, previous, metadata, isInBackground }: ResponseMembers,

@@ -90,7 +90,6 @@ export const HOSTED: ReadonlySet<string> = new Set([
   'web_search_call',
 ]);
 
-/** The types of items that every model takes. */
 const ITEMS = [
   'message',
   'function_call',
@@ -103,7 +102,6 @@ const ITEMS = [
   ...HOSTED,
 ];
 
-/** The rules of items by their type, for the reference. */
 const RULES = [
   {
     anyOf: [
@@ -140,7 +138,6 @@ const itemSchema = {
   [DOCUMENTED]: { allOf: RULES },
 } as const;
 
-/** JSON schema of `POST /responses`. */
 export function responsesSchema(itemsMax: number) {
   return {
     title: 'ResponseRequest',
@@ -251,7 +248,6 @@ export function responsesSchema(itemsMax: number) {
   } as const;
 }
 
-/** The answer of `/responses` as the reference describes it. */
 export const responseAnswerSchema = {
   title: 'ResponseObject',
   type: 'object',

@@ -177,7 +177,6 @@ function chatChoice(
   );
 }
 
-/** A tool as the client named it. */
 interface NamedTool {
   readonly name: string;
   /** null for a tool outside of namespaces. */
@@ -187,7 +186,6 @@ interface NamedTool {
 }
 
 const NAME_MAX = 64;
-/** Characters that a name of a function must not have. */
 const OTHER = /[^A-Za-z0-9_-]/g;
 
 /** Maps the tools of a request to names for a chat model, and back. */

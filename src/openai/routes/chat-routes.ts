@@ -53,7 +53,6 @@ export interface ChatDeps extends ChatAnswersDeps {
   readonly catalog?: Pick<Catalog, 'resolve' | 'knows'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Gets errors inside streams that have begun, and failures of runs whose client has left. */
   readonly onError: PaidRouteDeps['onError'];
   /** A stream without data for this long gets a comment. */
   readonly keepAliveMs?: number;
@@ -128,7 +127,6 @@ export const contextOf = (
   dialect,
 });
 
-/** The parts of the gateway that the billed routes of chat need. */
 export const paidRouteDeps = (
   { idempotency, payments = NO_PAYMENTS, config, onError }: ChatDeps,
   admissionOf: (request: FastifyRequest) => Admission,

@@ -26,7 +26,6 @@ export interface StreamReaderOptions {
   readonly parseAll?: boolean;
 }
 
-/** A reader of a streamed reply, whose chunks go out as bytes of the chat wire. */
 export const createChatStreamReader = (context: ReplyContext, options?: StreamReaderOptions): ReplyReader<ChatResult> =>
   createChatStreamDecoder(context, new ChunkBytes(), options);
 

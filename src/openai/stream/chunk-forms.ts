@@ -19,12 +19,10 @@ export class KnownForms {
     this.#forms = new EventForms(counter, ({ written }, run, bytes) => output.run(written, run, bytes));
   }
 
-  /** Events that were taken. */
   get events(): number {
     return this.#forms.events;
   }
 
-  /** Rewrites the events of a known form: see EventForms. */
   take(bytes: Buffer, start: number, end: number, framed: boolean): number {
     return this.#forms.take(bytes, start, end, framed);
   }

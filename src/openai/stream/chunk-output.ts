@@ -11,7 +11,6 @@ import { type EventForm, eventForm, type FoundRun, OUTPUT } from './event-forms.
 export interface ChunkOutput<D extends ReplyPiece = ReplyPiece, F = unknown> {
   /** So many bytes of the provider have arrived, which are read before the next take. */
   arrives(bytes: number): void;
-  /** Takes a chunk that was parsed. */
   chunk(chunk: JsonObject): void;
   /** Takes what the last chunk has besides the end of the reply. The route writes that end after the settlement. */
   last(chunk: JsonObject): void;
@@ -72,7 +71,6 @@ export class ChunkEvents implements ChunkOutput<EventBatch, TextEvent> {
   #arrived = 0;
   #hasChunk = false;
 
-  /** `ids`: makes the ids of tool calls for the client. */
   constructor(ids: ToolCallIds) {
     this.#ids = ids;
   }
@@ -194,7 +192,6 @@ function writeTexts(
   output.length = to + tail!.length;
 }
 
-/** Collects the output for one incoming chunk in one buffer. */
 export interface ByteOutput {
   length: number;
   /** So many bytes are read before the next take. The output is about as long, so its buffer is allocated once. */

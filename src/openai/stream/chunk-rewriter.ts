@@ -17,7 +17,6 @@ import { withoutList } from '../chat/request/content-lists.ts';
 import { parseChunk } from './event-stream-reader.ts';
 import { createToolCallDeltas } from '../chat/reply/tool-call-deltas.ts';
 
-/** Rewrites a provider's events as ours. */
 export class ChunkRewriter {
   /** The provider sent `[DONE]`. */
   done = false;
@@ -29,7 +28,6 @@ export class ChunkRewriter {
   readonly #parseAll: boolean;
   readonly #choices: StreamedChoices;
   readonly #forms: KnownForms;
-  /** Chunks with a choice that were parsed. */
   #parsed = 0;
   #created: number | null = null;
   #claim: unknown = null;
@@ -48,7 +46,6 @@ export class ChunkRewriter {
     this.#forms = new KnownForms(counter, output);
   }
 
-  /** Chunks that had a choice. */
   get chunks(): number {
     return this.#parsed + this.#forms.events;
   }
@@ -68,7 +65,6 @@ export class ChunkRewriter {
     return this.#take(text, parseChunk(bytes.subarray(start, end), text));
   }
 
-  /** Rewrites the events of a known form that begin with the data at `start`: see EventForms. */
   rewriteKnown(bytes: Buffer, start: number, end: number, framed: boolean): number {
     return this.#forms.take(bytes, start, end, framed);
   }
@@ -166,7 +162,6 @@ export class ChunkRewriter {
     return chunk;
   }
 
-  /** Sets the members that are the same in all chunks of a stream. */
   #stamp(chunk: Record<string, unknown>): void {
     const { callId, created: fallback, service, provider } = this.#context;
     chunk['id'] = callId;
@@ -194,7 +189,6 @@ function copyMissing(from: Record<string, unknown>, to: Record<string, unknown>)
 }
 
 interface ReadChoices {
-  /** The chunk finishes a choice. */
   readonly finishes: boolean;
   /** The chunk has the first delta of a tool call, or a part of a call whose name is not known yet. */
   readonly opensCall: boolean;
@@ -219,7 +213,6 @@ class StreamedChoices {
     return this.#finishReasons;
   }
 
-  /** How many choices the stream has, finished or not. */
   get count(): number {
     return this.#seen.size;
   }

@@ -18,7 +18,6 @@ type Write<F extends EventForm> = (form: F, run: FoundRun, bytes: Buffer, start:
 
 /** The forms of events that a stream has shown. Events of a known form are not parsed. */
 export class EventForms<F extends EventForm> {
-  /** Events that were taken. */
   events = 0;
   readonly #counter: OutputCounter;
   readonly #write: Write<F>;
@@ -94,7 +93,6 @@ interface Slot {
   readonly isOutput: boolean;
 }
 
-/** A text that is output. */
 export const OUTPUT: Slot = { isNumber: false, isOutput: true };
 
 /**
@@ -113,14 +111,12 @@ export interface EventForm {
   readonly escapedSlash: boolean;
 }
 
-/** Events of one form that follow each other. */
 interface EventRun {
   events: number;
   /** The place after them. */
   end: number;
   /** Bytes of output. An escape counts as one byte. */
   bytes: number;
-  /** How many of `bytes` do not count towards the maximum. */
   discount: number;
   /** The places at which the last string of each event begins and ends. */
   readonly places: Int32Array;
@@ -136,7 +132,6 @@ export type FoundRun = Readonly<EventRun>;
 /** A longer event goes to the parser. */
 const RUN_BYTES_MAX = 32 * 1024;
 const EVENTS_MAX = 1_024;
-/** Bytes of the blank line with which an event ends. */
 const BLANK_LINE = 2;
 /** A longer part is copied by a native call. */
 const SHORT_PART_BYTES = 24;

@@ -6,11 +6,8 @@ import type { ReplyContext } from '../chat/reply/chat-end.ts';
 import { createOutputCounter, type OutputCounter } from '../chat/reply/output-bound.ts';
 import { createSseScanner, SseError, type SseScanner } from './sse.ts';
 
-/** The side of an output from which a reader takes what goes to the client. */
 interface OutputSource<D> {
-  /** So many bytes of the provider have arrived, which are read before the next take. */
   arrives(bytes: number): void;
-  /** Everything since the last take; null for nothing. */
   take(): D | null;
 }
 
@@ -46,7 +43,6 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
   /** The last event was read, or the output ran past its budget. */
   abstract get finished(): boolean;
 
-  /** Passes on the events of a known form that begin with the data at `start`: see EventForms. */
   protected abstract takeKnown(bytes: Buffer, start: number, end: number, framed: boolean): number;
 
   /** Parses the event with this data and passes it on. Returns false after the last event. */
@@ -66,7 +62,6 @@ export abstract class EventStreamReader<D extends ReplyPiece> extends HeadReader
     return this.#output.take();
   }
 
-  /** Reads an event at the end of the stream that has no blank line after it. */
   protected readRest(): void {
     if (!this.finished) this.#reading(() => this.#scanner.end());
   }

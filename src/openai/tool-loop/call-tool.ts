@@ -14,18 +14,14 @@ export interface CallToolOptions {
   readonly mcp: TargetAdapter;
   readonly limits: JsonLimits;
   readonly ask: TargetContext;
-  /** Id of the run that pays. */
   readonly parent: string;
-  /** The client set `max_cost` for the run. */
   readonly capped: boolean;
   readonly timeoutMs: number;
   readonly counter: RunCounter;
   readonly gone: CancelSignal;
-  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The answer of a tool, for the model. */
 export interface ToolSaid {
   readonly text: string;
   readonly failed: boolean;

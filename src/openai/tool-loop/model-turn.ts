@@ -6,7 +6,6 @@ import { CALLS_MAX } from '../chat/reply/chat-decoder.ts';
 import { type ChatPiece, type ChatResult, resultOf } from '../chat/reply/chat-end.ts';
 import { EchoFields, furtherMembers, lengthOf, NOTHING } from '../chat/reply/echo-fields.ts';
 
-/** A call that a model asks for. */
 export interface ToolCall {
   readonly id: string;
   readonly name: string;
@@ -16,7 +15,6 @@ export interface ToolCall {
   readonly further: Readonly<Record<string, unknown>>;
 }
 
-/** A call as a member of a message. */
 export const askedOf = ({ id, name, arguments: argumentText, further }: ToolCall): Record<string, unknown> => ({
   ...further,
   id,
@@ -24,7 +22,6 @@ export const askedOf = ({ id, name, arguments: argumentText, further }: ToolCall
   function: { name, arguments: argumentText },
 });
 
-/** A finished turn of the model. */
 export interface TurnEnd {
   readonly text: string;
   readonly calls: readonly ToolCall[];
@@ -143,7 +140,6 @@ function withoutCalls(message: Record<string, unknown>): Record<string, unknown>
   return rest;
 }
 
-/** Collects the calls of a turn from their deltas. */
 function createCalls() {
   const calls = new Map<
     number,
@@ -171,7 +167,6 @@ function createCalls() {
   };
 }
 
-/** Turns a whole message into a delta. */
 function indexed(message: Record<string, unknown>): Record<string, unknown> {
   const { tool_calls: calls, ...rest } = message;
   if (!Array.isArray(calls)) return rest;

@@ -30,7 +30,6 @@ interface ToolLoopOptions {
   readonly deps: ToolLoopDeps | null;
   /** Calls the tools; null if the gateway has no tools. */
   readonly mcp: TargetAdapter | null;
-  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -34,7 +34,6 @@ interface RunFramesOptions {
   readonly about: ReplyAbout;
   /** Called before each turn of the model. */
   readonly onTurn: (sent: SentRequest) => void;
-  /** Gets unexpected errors. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -44,7 +43,6 @@ const CALLS_MAX = 64;
 
 interface ToolLoopState {
   readonly options: RunFramesOptions;
-  /** The client set `max_cost` for the run. */
   readonly capped: boolean;
   readonly context: ChatContext;
   readonly run: Run;
@@ -52,11 +50,9 @@ interface ToolLoopState {
   /** The time at which the run must end, as `performance.now()` counts. */
   readonly until: number;
   readonly counter: RunCounter;
-  /** The messages that were added to the client's. */
   readonly added: ChatMessage[];
   addedLength: number;
   readonly texts: string[];
-  /** Id and name of the provider of the model's last turn. */
   provider: string;
   providerName: string;
   /** Why the operator has ended the run; null while it goes on. */

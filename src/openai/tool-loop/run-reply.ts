@@ -16,14 +16,11 @@ import type { ChatMessage } from '../chat/chat-schema.ts';
 import { askedOf, type ToolCall } from './model-turn.ts';
 import type { ServerTool } from './server-tools.ts';
 
-/** How a run ended. */
 export interface RunEnd {
   readonly finishReason: string | null;
-  /** The calls that the client has to make. */
   readonly calls: readonly ToolCall[];
   /** Why the run ended early; null if it did not. */
   readonly note: GatewayError | null;
-  /** The other members of the model's last message. */
   readonly message: Record<string, unknown>;
 }
 
@@ -31,7 +28,6 @@ interface RunReply {
   readonly about: ReplyAbout;
   readonly text: string;
   readonly counter: RunCounter;
-  /** Id of the provider of the last turn. */
   readonly provider: string;
   readonly providerName: string;
   /** The tool calls of the model and their results, for a client that continues the conversation. */
@@ -123,7 +119,6 @@ export function runSettled(
   };
 }
 
-/** The usage and cost of a run's calls, as they settle. */
 export interface RunCounter {
   settled(call: Call, frame: SettledFrame): void;
   /** Adds the usage of a finished turn of the model, for which this was charged. */

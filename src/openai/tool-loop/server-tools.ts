@@ -13,7 +13,6 @@ export interface ToolFacts {
   inputSchema(): Readonly<Record<string, unknown>>;
 }
 
-/** A tool that the gateway calls. */
 export interface ServerTool {
   readonly service: string;
   readonly tool: string;

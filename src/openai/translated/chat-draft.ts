@@ -68,7 +68,6 @@ export class ChatDraft implements TranslatedBody {
     this.body[REASONING_IF_LISTED] = true;
   }
 
-  /** Asks for an answer in a JSON schema. */
   answerIn(schema: object): void {
     const format = { name: 'answer', schema, strict: isStrict(schema) };
     this.body.response_format = { type: 'json_schema', json_schema: format };

@@ -9,14 +9,12 @@ import type { Passthrough } from '../native/passthrough.ts';
 import type { WireEncoder } from './wire-encoder.ts';
 import type { WireRequest } from './wire-request.ts';
 
-/** Another API for chat models. */
 export interface ChatWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };
   /** The name of the thing that is paid for, such as `A message`. */
   readonly noun: string;
   readonly answerSchema: object;
-  /** Media type of a stream. */
   readonly streamType: string;
   /** One event of a stream, or one line. Default: an object with a `type`. */
   readonly eventSchema?: object;
@@ -42,7 +40,6 @@ export interface ChatWire<B> {
   translate(body: B, request: WireRequest): Translation;
   /** Whether the request names tools that this gateway calls for the model. Their keys are for the gateway only. */
   runsHere(body: B, request: WireRequest): boolean;
-  /** Writes an error in the form of the wire. */
   toError(
     error: GatewayError,
     httpRequest: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,
@@ -68,7 +65,6 @@ export interface TranslatedBody {
   readonly dropped: readonly string[];
 }
 
-/** A request of another wire, translated to a chat request. */
 export interface Translation extends TranslatedBody {
   /** The encoder for the reply of the call with this id. */
   encoder(callId: string): WireEncoder;
@@ -85,7 +81,6 @@ export interface Translation extends TranslatedBody {
   readonly keeps?: (startedCall: StartedChat, client: ReplySink, onError: (error: unknown) => void) => KeepsReply;
 }
 
-/** A reply that is made while its client does not wait. */
 export interface InBackground {
   /** Aborts when the call has to stop. The disconnecting client does not stop it. */
   readonly gone: CancelSignal;

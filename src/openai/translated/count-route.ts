@@ -13,7 +13,6 @@ import { requestDepsOf, type WireDeps, WireRequest } from './wire-request.ts';
 import type { ChatWire, Translation } from './chat-wire.ts';
 import { offersOf, type RoutedBody, translateAsFar } from './as-native.ts';
 
-/** A wire whose prompts can be counted. */
 export interface CountedWire<B> {
   readonly path: string;
   readonly schema: { readonly properties: object };

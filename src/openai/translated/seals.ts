@@ -25,27 +25,22 @@ export class Seals {
     return this.#thinking.signing(this.#owner);
   }
 
-  /** A signature that contains the members, because the client does not see the thinking. */
   seal(members: JsonObject): string {
     return this.#thinking.seal(this.#owner, members);
   }
 
-  /** The members that a signature belongs to; null if this gateway did not make it for this owner and text. */
   thought(shownText: string, signature: string): JsonObject | null {
     return this.#thinking.open(this.#owner, shownText, signature);
   }
 
-  /** The client's id of a call, with the members that its provider wants back. */
   sealCall(id: string, call: JsonObject, message: JsonObject): string {
     return this.#calls.seal(id, call, message);
   }
 
-  /** The call behind an id that the client got. */
   call(id: string): EchoedToolCall {
     return this.#calls.open(id);
   }
 
-  /** Whether the id of a call contains these members of its message. */
   holds(members: JsonObject, callId: string): boolean {
     return this.#calls.holds(members, callId);
   }

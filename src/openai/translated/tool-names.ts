@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
 
-/** The longest name of a function that chat models take. */
 const NAME_MAX = 64;
 const DIGEST_CHARS = 8;
 
@@ -17,7 +16,6 @@ export class ToolNames {
     return short;
   }
 
-  /** The client's name. */
   long(name: string): string {
     return this.#longs?.get(name) ?? name;
   }

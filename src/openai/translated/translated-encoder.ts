@@ -18,7 +18,6 @@ import { failureOf, type WireEncoder } from './wire-encoder.ts';
 import type { ChatFault } from '../chat/reply/chat-content.ts';
 
 interface TranslatedEncoderOptions {
-  /** `content-type` of a stream. */
   readonly streamType: string;
   /**
    * Makes the encoder of the wire. Called at most once. A reply that passes unchanged needs no encoder, except for

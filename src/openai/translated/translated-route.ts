@@ -151,11 +151,9 @@ export const refusesAs = ({ toError }: Pick<ChatWire<never>, 'toError'>) =>
     refusesBelow: true,
   }) as const;
 
-/** The errors of a wire, for the reference. */
 export const errorsOf = ({ errorSchema }: Pick<ChatWire<never>, 'errorSchema'>) =>
   errorSchema === undefined ? {} : { default: errorSchema };
 
-/** Answers an error in the form of the wire. */
 export const answerError =
   ({ onError }: Pick<ChatDeps, 'onError'>, { toError }: Pick<ChatWire<never>, 'toError'>) =>
   (error: Error, request: FastifyRequest, reply: FastifyReply): void => {

@@ -9,7 +9,6 @@ import type { ChatEnd, ChatFault, ChatSaid } from '../chat/reply/chat-content.ts
  * JSON string, so that a text which is only passed on is never parsed.
  */
 export interface WireEncoder {
-  /** The first events of a stream. */
   begin(): void;
   /** The texts of consecutive deltas. No text is empty. */
   text(run: readonly string[]): void;
@@ -23,7 +22,6 @@ export interface WireEncoder {
   arguments(index: number, json: string): void;
   /** A file of the model. Absent for a wire that has only text, which gets it as text. */
   file?(file: FilePart): void;
-  /** Keeps a silent stream alive. */
   ping(): void;
   /** The last events of a stream. If the end has a fault, what came is charged, and the fault is why it was cut. */
   end(end: ChatEnd): void;
@@ -32,7 +30,6 @@ export interface WireEncoder {
   take(): string;
   /** A reply that is not streamed. For `end` see the method of this name. */
   whole(chatContent: ChatSaid, end: ChatEnd): JsonObject;
-  /** A reply that is not streamed and has failed. */
   wholeFailure(fault: ChatFault): JsonObject;
 }
 

@@ -13,7 +13,6 @@ import { ToolNames } from './tool-names.ts';
 /** The parts of the gateway that every wire but chat needs. */
 export interface WireDeps extends ChatDeps, SealsDeps {}
 
-/** The parts of the gateway that requests are translated with. */
 interface WireRequestDeps extends SealsDeps {
   /** Host of the gateway's own address; null without one. */
   readonly publicHost: string | null;
@@ -83,7 +82,6 @@ export class WireRequest {
     return (this.#seals ??= new Seals(this.#deps, { account: this.caller.account, model: this.model }));
   }
 
-  /** The service in an MCP address of this gateway; null for another address. */
   serviceAt(url: string): string | null {
     return serviceAtAddress(url, [this.#host, this.#deps.publicHost]);
   }

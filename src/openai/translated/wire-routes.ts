@@ -8,7 +8,6 @@ import { addCountRoute, type CountedWire } from './count-route.ts';
 import { addTranslatedRoute } from './translated-route.ts';
 import type { WireDeps } from './wire-request.ts';
 
-/** The billed routes of a wire, and the free one that counts the tokens of a prompt, if the wire has it. */
 export const wireRoutes =
   <B extends RoutedBody>(deps: WireDeps, wires: readonly ChatWire<B>[], counted?: CountedWire<B>): FastifyPluginAsync =>
   async (app) => {

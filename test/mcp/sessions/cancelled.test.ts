@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { connect } from './sdk-client.ts';
 import { startSdkServer } from './sdk-server.ts';
 import { events, startScripted } from './scripted-server.ts';
@@ -122,6 +122,62 @@ test('a call that is cancelled at another gateway is free, and its end is no fai
   expect((await post(there.url, 'alice', id, CANCEL)).status).toBe(202);
   expect([(await answer).status, await (await answer).text()]).toEqual([202, '']);
   expect([here.endings, here.failures(), there.failures()]).toEqual([['t: cancelled, 0'], 0, 0]);
+  expect(await world.faults()).toEqual([]);
+});
+
+test.each([
+  ['of this gateway', false, 0],
+  ['of another gateway', true, 6_000],
+])(
+  'a note %s that came before a request with the same id does not make its failure free of blame',
+  async (_which, elsewhere, laterMs) => {
+    const server = await startScripted({
+      answer({ message }, response) {
+        if (message.method === 'tools/call') events(response, ': begun\n\n').end();
+      },
+    });
+    const world = await startWorld({ url: server.url });
+    const here = await world.gateway();
+    const noting = elsewhere ? await world.gateway() : here;
+    const id = await open(here.url, 'alice');
+    // The request that it is about has ended long ago.
+    expect((await post(noting.url, 'alice', id, CANCEL)).status).toBe(202);
+    world.clock.ahead += laterMs;
+    expect(JSON.stringify(await (await post(here.url, 'alice', id, CALL)).json())).toContain('error');
+    expect([here.endings.length, here.failures()]).toEqual([1, 1]);
+    expect(here.endings[0]).not.toContain('cancelled');
+    expect(await world.faults()).toEqual([]);
+  },
+);
+
+test.each([
+  ['of this gateway', false, 0],
+  ['of another gateway', true, 6_000],
+])('a note %s that came before a request with the same id does not cancel it', async (_which, elsewhere, laterMs) => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const held = new Map<unknown, ReturnType<typeof events>>();
+  const server = await startScripted({
+    answer({ message }, response) {
+      if (message.method === 'tools/call') held.set(message.id, events(response, ': begun\n\n'));
+    },
+  });
+  const world = await startWorld({ url: server.url });
+  const here = await world.gateway();
+  const noting = await world.gateway();
+  const id = await open(here.url, 'alice');
+  await post(elsewhere ? noting.url : here.url, 'alice', id, CANCEL);
+  world.clock.ahead += laterMs;
+  const other = { ...CALL, id: 8 };
+  const [answer, cancelled] = [post(here.url, 'alice', id, CALL), post(here.url, 'alice', id, other)];
+  while (held.size < 2) await new Promise((resolve) => setImmediate(resolve));
+  await post(noting.url, 'alice', id, CANCEL.replace('7', '8'));
+  // The same look at the notes finds both, and only the later one counts.
+  vi.advanceTimersByTime(1_000);
+  expect((await cancelled).status).toBe(202);
+  held.get(7)!.end('data: {"jsonrpc":"2.0","id":7,"result":{"content":[]}}\n\n');
+  expect(await (await answer).json()).toMatchObject({ id: 7, result: {} });
+  expect(await world.charged('alice')).toBe(PRICE);
   expect(await world.faults()).toEqual([]);
 });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { escrowOf } from '#billing';
 import { atThisLoad } from '../../support/at-this-load.ts';
 import { UNHURRIED, type Spine } from '../../support/spine.ts';
@@ -275,6 +275,38 @@ describe('times', () => {
     expect((await quick.spine.balance()).available).toBe(100_000_000n - measured - 160n);
     await quick.stop();
   });
+});
+
+it('the sound of a cut response is paid once, and is a part of the next prompt', async () => {
+  const toml = `${UNHURRIED}[upstream]\ncall_timeout_ms = ${atThisLoad(1_000)}\n`;
+  const quick = await startVoiceGateway({ toml });
+  onTestFinished(() => quick.stop());
+  const session = await open(quick, quick.spine.key);
+  await begin(session, 'resp_1');
+  const { client, side } = session;
+  const text = { type: 'response.output_audio_transcript.delta', response_id: 'resp_1', delta: 'x'.repeat(12_000) };
+  const sound = { type: 'response.output_audio.delta', response_id: 'resp_1', delta: pcm(2) };
+  side.send(text);
+  side.send(sound);
+  expect(await client.take('error')).toMatchObject({ error: { code: 'reply_cut' } });
+  await side.take('response.cancel');
+  // What comes after the cut is not passed on and not paid.
+  side.send(sound);
+  side.done('resp_1', usage(70, 4_000, { output: 4_000 }), { status: 'cancelled' });
+  // 12,000 bytes of text are 3,000 tokens at 16, two seconds of sound 40 at 64, and 10 bytes of instructions 3 at 4.
+  const measured = 3_000n * 16n + 40n * 64n + 3n * 4n;
+  await quick.spine.quiet();
+  expect((await quick.spine.balance()).available).toBe(100_000_000n - measured);
+  client.send({ type: 'response.create' });
+  await side.take('response.create');
+  side.say('resp_2', 'hi', usage(3_050, 5, { input: 40 }));
+  const { tollgate } = await client.done();
+  client.socket.close();
+  await client.closed;
+  expect(await quick.spine.faults()).toEqual([]);
+  const second = 3_010n * 4n + 40n * 32n + 5n * 16n;
+  expect((await quick.spine.balance()).available).toBe(100_000_000n - measured - second);
+  expect(await quick.spine.generation(tollgate.generation_id)).toMatchObject({ flags: [] });
 });
 
 describe('a gateway that stops', () => {

@@ -228,7 +228,6 @@ function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
 export type AdminKeysDeps = AdminAccountsDeps &
   KeysDeps & {
     readonly limits: LimitsDeps['limits'];
-    /** Requests per minute of a key without a rate of its own. */
     readonly keyRate: () => number;
   };
 
@@ -249,7 +248,6 @@ const UNTIL = {
 } as const;
 const ofAKey = keyParams(accountParams.properties);
 
-/** Adds the routes for the keys of every account to `app`, which only the operator can access. */
 export function addAdminKeyRoutes(app: FastifyInstance, deps: AdminKeysDeps): void {
   createAccountKey(app, deps);
   listAccountKeys(app, deps);

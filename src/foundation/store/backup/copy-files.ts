@@ -2,9 +2,10 @@ import { closeSync, createReadStream, existsSync, fstatSync, openSync, readFileS
 import { basename, join } from 'node:path';
 import { backup, DatabaseSync } from 'node:sqlite';
 import { createHash } from 'node:crypto';
+import { openFrames } from '../log/frames.ts';
 import { LogCorrupt, readToEnd } from '../log/reader.ts';
 import type { LogHead } from '../log/record.ts';
-import { compressedPath, LOG_FOLDER, listSegments, readSegment, segmentPath, type Segment } from '../log/segments.ts';
+import { compressedPath, LOG_FOLDER, listSegments, segmentPath, type Segment } from '../log/segments.ts';
 import { BackupError, type ArchiveEntry } from './archive.ts';
 import { DATABASE, type MissingMedia } from './manifest.ts';
 import { BUCKET_HOLDER, MEDIA_FOLDER, MEDIA_HOLDER, mediaPath } from '../owner.ts';
@@ -116,8 +117,7 @@ function segmentEntry(segment: Segment, to: number, isLast: boolean): ArchiveEnt
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
   const plain = segmentPath('', start);
-  const bytes = readSegment({ start, path: isCompressed ? path : compressedPath(path), isCompressed: true });
-  const part = bytes.subarray(0, to - start);
+  const part = openFrames(isCompressed ? path : compressedPath(path)).read(0, to - start);
   return { name: name(plain), bytes: part.byteLength, content: [part] };
 }
 
@@ -130,7 +130,6 @@ export function fileEntry(name: string, path: string, limit = Number.MAX_SAFE_IN
   return { name, bytes, content: [] };
 }
 
-/** The files of images and videos for a backup. */
 interface MediaCopy {
   /** Files that the tables name but the backup lacks. Complete after `entries` has ended. */
   readonly missing: readonly MissingMedia[];
@@ -156,7 +155,6 @@ export const STORED_FILES =
   "SELECT id, CAST(bytes AS DOUBLE PRECISION) AS bytes, sha256, holder FROM blobs WHERE state = 'stored' ORDER BY id";
 export const MEDIA_HOLDERS = 'SELECT id, url FROM blob_holders';
 
-/** Reads the copied tables of an embedded database. */
 export function mediaRowsOf(draft: string): MediaRows {
   const tables = new DatabaseSync(draft, { readOnly: true });
   try {

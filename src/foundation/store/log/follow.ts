@@ -1,10 +1,10 @@
-import { closeSync, fsyncSync, ftruncateSync, openSync } from 'node:fs';
+import { closeSync, fsyncSync, ftruncateSync, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { makeFolderIn } from '../owner.ts';
 import { loadStatements, type Prepare } from '../statement.ts';
 import { readRecords, readToEnd } from './reader.ts';
 import type { LogHead, LogRecord } from './record.ts';
-import { listSegments, sizeOf } from './segments.ts';
+import { listSegments } from './segments.ts';
 import type { SharedProgress } from './shared-progress.ts';
 import type { LogStart } from './ledger-log.ts';
 
@@ -24,7 +24,7 @@ interface Follow {
 const SQL = loadStatements(import.meta.url, './sql/log-position.sql', ['findLogPosition', 'moveLogPosition']);
 
 /** Bytes of records that are applied in one transaction. */
-const TRANSACTION_BYTES = 16 * 1024 * 1024;
+const TRANSACTION_BYTES = 4 * 1024 * 1024;
 
 interface FollowOptions {
   readonly folder: string;
@@ -81,7 +81,7 @@ export function followLog(options: FollowOptions): Follow {
 function* replayed(folder: string, from: LogHead): Generator<LogRecord> {
   const end = yield* readToEnd(folder, from);
   const last = listSegments(folder).at(-1);
-  if (last === undefined || last.isCompressed || last.start + sizeOf(last) <= end.position) return;
+  if (last === undefined || last.isCompressed || last.start + statSync(last.path).size <= end.position) return;
   const file = openSync(last.path, 'r+');
   ftruncateSync(file, end.position - last.start);
   fsyncSync(file);

@@ -27,7 +27,6 @@ export interface LedgerLog {
 const BEHIND_MAX = 8 * 1024 * 1024;
 
 interface Tables {
-  /** Applies the whole log to the tables. */
   follow(): Promise<void>;
   /** Makes the tables follow in the background. */
   wake(): void;
@@ -36,8 +35,8 @@ interface Tables {
 export function openLedgerLog(start: LogStart, progress: SharedProgress, tables: Tables): LedgerLog {
   const writer = openLogWriter(start);
   let isClosed = false;
-  /** The append under way. It never rejects. */
-  let appending: Promise<unknown> = Promise.resolve();
+  /** The append under way. */
+  let appending: Promise<void> = Promise.resolve();
   const append = async (at: number, payload: string) => {
     if (progress.state === 'stopped' || progress.end - progress.followed > BEHIND_MAX)
       await tables.follow().catch(unavailable);
@@ -54,14 +53,12 @@ export function openLedgerLog(start: LogStart, progress: SharedProgress, tables:
     },
     append(at, payload) {
       if (isClosed) return Promise.reject(closed());
-      const appended = append(at, payload);
-      appending = appended.catch(() => {});
-      return appended;
+      return (appending = append(at, payload));
     },
     async close() {
       isClosed = true;
       // A record that is being written must not be cut off.
-      await appending;
+      await appending.catch(() => {});
       await writer.close();
     },
   };
@@ -87,7 +84,6 @@ export interface LogStart {
 }
 
 interface LogWriter {
-  /** The last record on disk. */
   readonly head: LogHead;
   /**
    * Appends one record, which is on disk when the promise resolves. Do not call it again before that. If it rejects
@@ -145,11 +141,20 @@ function openLogWriter(start: LogStart): LogWriter {
     isSuspect = false;
   };
 
-  const writeAll = async (target: number, bytes: Buffer, offset: number) => {
-    for (let sent = 0; sent < bytes.byteLength;)
-      sent += await count((done) => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, done));
-    if (!WRITES_FLUSH) await call((done) => fs.fdatasync(target, done));
-  };
+  const writeAll = (target: number, bytes: Buffer, offset: number) =>
+    new Promise<void>((resolve, reject) => {
+      let sent = 0;
+      const flushed = (error: Error | null) => (error ? reject(error) : resolve());
+      const write = () => fs.write(target, bytes, sent, bytes.byteLength - sent, offset + sent, written);
+      const written = (error: Error | null, count: number) => {
+        if (error) return reject(error);
+        sent += count;
+        if (sent < bytes.byteLength) write();
+        else if (WRITES_FLUSH) resolve();
+        else fs.fdatasync(target, flushed);
+      };
+      write();
+    });
 
   /**
    * Writes zeros ahead of the records. If the disk is full, the records extend the file themselves. It has a descriptor
@@ -171,31 +176,14 @@ function openLogWriter(start: LogStart): LogWriter {
     filling = null;
   };
 
-  const write = async (bytes: Buffer) => {
+  const openSegment = async () => {
     if (isSuspect || head.position - segment >= SEGMENT_BYTES) {
       isSuspect = true;
       await beginSegment();
     }
-    if (file === null) {
-      file = await open(segmentPath(folder, segment), OPEN);
-      filled = head.position - segment;
-    }
-    const target = file;
-    const offset = head.position - segment;
-    const end = offset + bytes.byteLength;
-    // Zeros must not be written where a record is.
-    if (end > filled && filling !== null) await filling;
-    filled = Math.max(filled, end);
-    try {
-      await writeAll(target, bytes, offset);
-    } catch (error) {
-      isSuspect = true;
-      await filling;
-      // If this fails too, the name of the next segment still shows where this one ends.
-      await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
-      throw error;
-    }
-    if (filled - end < AHEAD_BYTES / 2) filling ??= fill();
+    if (file !== null) return;
+    file = await open(segmentPath(folder, segment), OPEN);
+    filled = head.position - segment;
   };
 
   return {
@@ -203,13 +191,29 @@ function openLogWriter(start: LogStart): LogWriter {
       return head;
     },
     async append(at, payload) {
-      const record = encoder.encode(head, at, payload);
+      const { bytes, head: next } = encoder.encode(head, at, payload);
       try {
-        await write(record.bytes);
+        if (file === null || isSuspect || head.position - segment >= SEGMENT_BYTES) await openSegment();
+        const target = file!;
+        const offset = head.position - segment;
+        const end = offset + bytes.byteLength;
+        // Zeros must not be written where a record is.
+        if (end > filled && filling !== null) await filling;
+        filled = Math.max(filled, end);
+        try {
+          await writeAll(target, bytes, offset);
+        } catch (error) {
+          isSuspect = true;
+          await filling;
+          // If this fails too, the name of the next segment still shows where this one ends.
+          await call((done) => fs.ftruncate(target, offset, done)).catch(() => {});
+          throw error;
+        }
+        if (filled - end < AHEAD_BYTES / 2) filling ??= fill();
       } catch (error) {
         throw toDatabaseError(error, folder);
       }
-      head = record.head;
+      head = next;
     },
     async close() {
       const old = file;
@@ -227,8 +231,6 @@ const open = promisify(fs.open);
 
 const call = (run: (done: (error: Error | null) => void) => void) =>
   new Promise<void>((resolve, reject) => run((error) => (error ? reject(error) : resolve())));
-const count = (run: (done: (error: Error | null, written: number) => void) => void) =>
-  new Promise<number>((resolve, reject) => run((error, written) => (error ? reject(error) : resolve(written))));
 
 /** No disk space or no quota left. */
 const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);

@@ -1,6 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { fstatSync } from 'node:fs';
+import { type FileBytes, openFrames, readBytes, withFile } from './frames.ts';
 import { decodeRecord, LINE_END, OPENING, type LogHead, type LogRecord } from './record.ts';
-import { compressedPath, listSegments, readSegment, sizeOf, type Segment } from './segments.ts';
+import { compressedPath, listSegments, type Segment } from './segments.ts';
 
 /** The log has wrong or missing bytes. `message` names the file or folder, the position and what to do. */
 export class LogCorrupt extends Error {
@@ -13,12 +14,13 @@ export class LogGone extends LogCorrupt {}
 const RESTORE =
   'Restore the data directory from a backup: tollgate.db and the folder ledger together, from one backup.';
 
-/** A part of the log in memory: the bytes from `position` on. */
-interface LogPiece {
+/** A range within one segment: the bytes from `position` to `end`. `read` takes positions too. */
+interface LogPart {
   readonly segment: Segment;
   readonly position: number;
-  readonly bytes: Buffer;
+  readonly end: number;
   readonly isLast: boolean;
+  readonly read: (from: number, to: number) => Buffer;
 }
 
 /**
@@ -27,10 +29,10 @@ interface LogPiece {
  */
 export function* readRecords(folder: string, from: LogHead, to: number, trusted = false): Generator<LogRecord> {
   let head = from;
-  for (const piece of pieces(folder, from.position, to)) {
-    for (const record of recordsOf(piece, head, trusted)) yield (head = record);
-    const end = piece.position + piece.bytes.byteLength;
-    if (head.position < end) throw corrupt(piece, head);
+  for (const part of parts(folder, from.position, to)) {
+    const end = yield* recordsOf(part, head, trusted);
+    head = end.head;
+    if (head.position < part.end) throw corrupt(part, head);
   }
   if (head.position < to) throw missing(folder, head.position, to);
 }
@@ -42,12 +44,13 @@ export function* readRecords(folder: string, from: LogHead, to: number, trusted 
 export function* readToEnd(folder: string, from: LogHead): Generator<LogRecord, LogHead> {
   if (!isEndOfRecord(folder, from.position)) throw missing(folder, from.position - 1, from.position);
   let head = from;
-  let last: LogPiece | null = null;
-  for (const piece of pieces(folder, from.position, Number.MAX_SAFE_INTEGER)) {
-    for (const record of recordsOf(piece, head, false)) yield (head = record);
-    const end = piece.position + piece.bytes.byteLength;
-    if (head.position < end && (!piece.isLast || hasRecordAfter(piece, head.position))) throw corrupt(piece, head);
-    last = piece;
+  let last: LogPart | null = null;
+  for (const part of parts(folder, from.position, Number.MAX_SAFE_INTEGER)) {
+    const end = yield* recordsOf(part, head, false);
+    head = end.head;
+    if (head.position < part.end && (!part.isLast || hasRecordAfter(end.rest, head.position)))
+      throw corrupt(part, head);
+    last = part;
   }
   if (last === null && from.position > 0)
     throw new LogGone(
@@ -79,26 +82,47 @@ export function findRecord(folder: string, n: number, to: number): LogRecord | n
 function isEndOfRecord(folder: string, position: number): boolean {
   const segment = listSegments(folder).findLast(({ start }) => start < position);
   if (segment === undefined || segment.isCompressed) return true;
-  const bytes = bytesBetween(segment, position - 1 - segment.start, position - segment.start);
+  const bytes = bytesOf(segment).read(position - 1 - segment.start, position - segment.start);
   return bytes.byteLength === 0 || bytes[0] === LINE_END;
 }
 
-function* recordsOf({ bytes, position, segment }: LogPiece, from: LogHead, trusted: boolean): Generator<LogRecord> {
+/** Bytes per read. The unread rest of the log, or a segment of 64 MiB, would be memory that a gateway keeps. */
+const READ_BYTES = 1 << 20;
+
+/** The records of a part. Returns the last one, and the bytes after it if no complete, valid record begins there. */
+function* recordsOf(
+  part: LogPart,
+  from: LogHead,
+  trusted: boolean,
+): Generator<LogRecord, { head: LogHead; rest: Buffer }> {
+  const { segment } = part;
   let head = from;
-  for (let offset = head.position - position; offset < bytes.byteLength; offset = head.position - position) {
-    const record = decodeRecord(bytes, offset, head.position, trusted);
-    if (record === null) return;
-    if (!trusted && (record.n !== head.n + 1 || record.prev !== head.hash))
-      throw new LogCorrupt(
-        `${segment.path} is corrupt at byte ${head.position - segment.start}: record ${record.n} does not follow record ${head.n}. ${RESTORE}`,
-      );
-    yield record;
-    head = record;
+  let length = READ_BYTES;
+  let rest: Buffer = Buffer.alloc(0);
+  while (head.position < part.end) {
+    const { position } = head;
+    const to = Math.min(part.end, position + length);
+    rest = part.read(position, to);
+    for (let offset = 0; offset < rest.byteLength; offset = head.position - position) {
+      const record = decodeRecord(rest, offset, head.position, trusted);
+      if (record === null) break;
+      if (!trusted && (record.n !== head.n + 1 || record.prev !== head.hash))
+        throw new LogCorrupt(
+          `${segment.path} is corrupt at byte ${head.position - segment.start}: record ${record.n} does not follow record ${head.n}. ${RESTORE}`,
+        );
+      yield record;
+      head = record;
+    }
+    if (head.position > position) length = READ_BYTES;
+    else if (to === part.end) break;
+    // A record of more bytes, or the damaged or incomplete end of the log.
+    else length *= 2;
   }
+  return { head, rest };
 }
 
-/** The bytes between two positions, one piece per segment. */
-function* pieces(folder: string, from: number, to: number): Generator<LogPiece> {
+/** The bytes between two positions, one part per segment. */
+function* parts(folder: string, from: number, to: number): Generator<LogPart> {
   const segments = listSegments(folder);
   if (segments.length > 0 && segments[0]!.start > from) throw missing(folder, from, segments[0]!.start);
   for (const [index, segment] of segments.entries()) {
@@ -106,61 +130,60 @@ function* pieces(folder: string, from: number, to: number): Generator<LogPiece> 
     const end = Math.min(to, next?.start ?? Number.MAX_SAFE_INTEGER);
     if (end <= from || segment.start >= to) continue;
     const position = Math.max(from, segment.start);
-    const bytes = bytesBetween(segment, position - segment.start, end - segment.start);
-    const known = segment.start + (bytes.byteLength === 0 ? sizeOf(segment) : end);
+    const { start } = segment;
+    const { byteLength, read } = bytesOf(segment);
+    const known = start + byteLength;
     if (known < position) throw missing(folder, known, position);
-    const isShort = position + bytes.byteLength < end;
-    if (isShort && (next !== undefined || to !== Number.MAX_SAFE_INTEGER))
-      throw missing(folder, position + bytes.byteLength, end);
-    yield { segment, position, bytes, isLast: next === undefined };
+    if (known < end && (next !== undefined || to !== Number.MAX_SAFE_INTEGER)) throw missing(folder, known, end);
+    yield {
+      segment,
+      position,
+      end: Math.min(end, known),
+      isLast: next === undefined,
+      read: (first, last) => read(first - start, last - start),
+    };
   }
 }
 
-/** Bytes per read. */
-const READ_BYTES = 1 << 22;
-
-function bytesBetween(segment: Segment, from: number, to: number): Buffer {
-  if (segment.isCompressed) return readSegment(segment).subarray(from, to);
-  const file = openPlain(segment.path);
-  // The segment was compressed after the folder was listed.
-  if (file === null)
-    return readSegment({ ...segment, path: compressedPath(segment.path), isCompressed: true }).subarray(from, to);
-  try {
-    const parts: Buffer[] = [];
-    for (let at = from; at < to;) {
-      const part = Buffer.allocUnsafe(Math.min(to - at, READ_BYTES));
-      const count = readSync(file, part, 0, part.byteLength, at);
-      if (count === 0) break;
-      parts.push(part.subarray(0, count));
-      at += count;
+function bytesOf(segment: Segment): FileBytes {
+  const { path } = segment;
+  if (segment.isCompressed) return openFrames(path);
+  // The segment was compressed after the folder was listed, or is so between two reads.
+  let instead: FileBytes | null = null;
+  const plain = <T>(use: (file: number) => T, compressed: (bytes: FileBytes) => T): T => {
+    if (instead !== null) return compressed(instead);
+    try {
+      return withFile(path, use);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      return compressed((instead = openFrames(compressedPath(path))));
     }
-    return parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-  } finally {
-    closeSync(file);
-  }
-}
-
-function openPlain(path: string): number | null {
-  try {
-    return openSync(path, 'r');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
-  }
+  };
+  return {
+    byteLength: plain(
+      (file) => fstatSync(file).size,
+      ({ byteLength }) => byteLength,
+    ),
+    read: (from, to) =>
+      plain(
+        (file) => readBytes(file, from, to),
+        ({ read }) => read(from, to),
+      ),
+  };
 }
 
 /**
- * True if a valid record begins somewhere after position `after`. Then the bytes before it are damaged, not just
- * incomplete.
+ * True if a valid record begins somewhere in the bytes from `position` on, after the first. Then what is before it is
+ * damaged, not just incomplete.
  */
-function hasRecordAfter({ bytes, position }: LogPiece, after: number): boolean {
-  let offset = after - position;
+function hasRecordAfter(bytes: Buffer, position: number): boolean {
+  let offset = 0;
   while ((offset = bytes.indexOf(OPENING, offset + 1)) >= 0)
     if (decodeRecord(bytes, offset, position + offset) !== null) return true;
   return false;
 }
 
-const corrupt = ({ segment }: LogPiece, { position, n }: LogHead) =>
+const corrupt = ({ segment }: LogPart, { position, n }: LogHead) =>
   new LogCorrupt(
     `${segment.path} is corrupt at byte ${position - segment.start}, after record ${n}: no valid record begins there, and the log goes on after it. ${RESTORE}`,
   );

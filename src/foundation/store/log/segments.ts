@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync, statSync, createReadStream } from 'node:fs';
+import { existsSync, readdirSync, createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { zstdDecompressSync, createZstdCompress } from 'node:zlib';
 import { open, rename, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { giveToOwner } from '../owner.ts';
+import { compressFrames } from './frames.ts';
 
 /** One file of the log. Its name is the position at which it begins. It ends where the next file begins. */
 export interface Segment {
@@ -12,7 +12,6 @@ export interface Segment {
   readonly isCompressed: boolean;
 }
 
-/** The folder of the log in a data directory. */
 export const LOG_FOLDER = 'ledger';
 /** A segment of at least this size is closed, and the next record begins a new segment. */
 export const SEGMENT_BYTES = 64 * 1024 * 1024;
@@ -45,17 +44,8 @@ export function listSegments(folder: string): readonly Segment[] {
 /** True if the folder has a file of the log. */
 export const hasLog = (folder: string): boolean => existsSync(folder) && listSegments(folder).length > 0;
 
-/** All bytes of a segment, uncompressed. */
-export function readSegment({ path, isCompressed }: Segment): Buffer {
-  const bytes = readFileSync(path);
-  return isCompressed ? zstdDecompressSync(bytes) : bytes;
-}
-
-export const sizeOf = (segment: Segment): number =>
-  segment.isCompressed ? readSegment(segment).byteLength : statSync(segment.path).size;
-
-/** Bytes per read. A complete segment has 64 MiB. */
-const READ_BYTES = 1024 * 1024;
+/** Bytes per frame of a compressed segment. A complete segment has 64 MiB. */
+const FRAME_BYTES = 1024 * 1024;
 
 /**
  * Compresses the closed segments that end at or before `position`, one after the other. An uncompressed segment is
@@ -72,8 +62,8 @@ export async function compressClosed(folder: string, position: number): Promise<
     giveToOwner(copy.fd, folder);
     // Bytes after the beginning of the next segment are left out. They were never acknowledged. The stream begins with
     // the pipeline, which takes its errors: nobody would before.
-    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: READ_BYTES });
-    await pipeline(plain, createZstdCompress(), copy.createWriteStream({ flush: true }));
+    const plain = createReadStream(path, { end: next.start - start - 1, highWaterMark: FRAME_BYTES });
+    await pipeline(plain, compressFrames, copy.createWriteStream({ flush: true }));
     // An archive may have removed the segment meanwhile, see removeBefore.
     if (!existsSync(path)) {
       await rm(draft, { force: true });

@@ -38,7 +38,6 @@ export interface PeopleStore {
 }
 
 export interface ClaimedPerson extends Person {
-  /** The token as it is in the database. */
   readonly sealedToken: string;
   /**
    * The answer to an earlier question was lost, perhaps with its gateway. A provider that gives a refresh token once may

@@ -39,7 +39,6 @@ interface PeopleDeps {
   readonly now: () => number;
 }
 
-/** People that a gateway asks about at the same time. */
 const AT_ONCE = 20;
 /** A gateway that has claimed a person, and stops, leaves the person to others after this time. */
 const CLAIM_MS = 60_000;

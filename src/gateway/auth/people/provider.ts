@@ -13,7 +13,6 @@ export interface Pending {
   readonly verifier: string;
 }
 
-/** The provider's description of a person. */
 export interface PersonClaims {
   readonly subject: string;
   readonly name: string;

@@ -22,9 +22,7 @@ export interface Aggregate {
   readonly info: ServerInfo;
   /** `selection` is the value of `?services=`; null without one. */
   scope(caller: Pick<Caller, 'key'>, selection: string | null): Scope;
-  /** One page of a list. */
   list(method: ListMethod, cursor: unknown, scope: Scope, modern: boolean): Promise<OwnAnswer>;
-  /** Finds the service of a request that names a tool, a prompt or a resource. */
   resolve(message: RequestMessage, scope: Scope): RequestDestination;
   /** The result of a call of `find_tools`, as JSON text. */
   find(args: unknown, scope: Scope, modern: boolean): Promise<string>;
@@ -39,9 +37,7 @@ export interface Aggregate {
 
 export interface AggregateOptions {
   readonly catalogue: Pick<ToolCatalogue, 'services' | 'service' | 'since' | 'find'>;
-  /** Version of this program. */
   readonly version: string;
-  /** The agents and models that can be asked. */
   readonly bridged: BridgedSearch;
   /** With more tools than this, the tools are not listed, but can be found with `find_tools`. Default: 200. */
   readonly findAbove?: number;

@@ -83,14 +83,12 @@ export async function findTools(
   return toResult(`{"tools":[${tools.join()}],"searched":${searched}${searchedNames.join('')}}`, false);
 }
 
-/** An agent or a model, with the call that asks it. */
 function renderBridged(entry: BridgedEntry, bridged: BridgedSearch): string {
   const { kind, name, displayName, description } = entry;
   const call = { name: ASK[kind], arguments: { [NAMED_BY[kind]]: name } };
   return JSON.stringify({ [NAMED_BY[kind]]: name, title: displayName, description, price: bridged.price(entry), call });
 }
 
-/** The first tools of the services that the caller may call, sorted by name in each service. */
 function listed(
   services: readonly string[],
   { access }: Pick<Scope, 'access'>,

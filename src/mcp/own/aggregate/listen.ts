@@ -37,7 +37,6 @@ interface AggregateListenOptions {
   readonly catalogue: Pick<ToolCatalogue, 'onChanged'>;
   readonly toService: RunStateless;
   readonly places: StreamQuota;
-  /** Most bytes of one event. */
   readonly bytesMax: number;
 }
 
@@ -83,7 +82,6 @@ interface ListenRequest {
   readonly message: RequestMessage;
   readonly context: RequestContext;
   readonly tell: (text: string) => Promise<void>;
-  /** Aborts when the stream ends. */
   readonly stop: AbortSignal;
 }
 
@@ -169,7 +167,6 @@ async function listenAt(
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 120_000;
 
-/** Resolves after `ms` milliseconds, or earlier if `signal` aborts. */
 type Pause = (ms: number, signal: AbortSignal) => Promise<void>;
 
 const untilAborted: Pause = (ms, signal) => sleep(ms, undefined, { signal }).catch(() => {});
@@ -195,7 +192,6 @@ export async function keepListening(
 
 /** Notifications of changed lists for one client. Each names only the kind of list. */
 interface ChangeNews {
-  /** Takes a change of the catalogue. */
   changed(change: ListChange): void;
   /** Begins to notify the client, first of the changes until now. */
   begin(): void;

@@ -13,7 +13,6 @@ interface MergedPage {
   readonly nextCursor: string | null;
 }
 
-/** Most elements of a page. */
 const PAGE_SIZE = 200;
 /** Most characters of a page. Its first element may be longer. */
 const PAGE_CHARACTERS = 1024 * 1024;
@@ -60,7 +59,6 @@ interface PageOptions {
   readonly after: Position | null;
 }
 
-/** The elements that a client of this form can read and may call. */
 function* entriesOf(
   table: ServiceTable,
   method: ListMethod,

@@ -76,7 +76,6 @@ export function splitName(exposed: string): { readonly prefix: string; readonly 
   return at <= 0 ? null : { prefix: exposed.slice(0, at), rest: exposed.slice(at + SEPARATOR.length) };
 }
 
-/** Longest slug. */
 const SLUG_MAX = 24;
 /** A name that ends like a digest gets a digest too, so that no name equals the digest form of another. */
 const SLUG_LOOKS_DIGESTED = /-[0-9][0-9a-z]{12}$/;
@@ -112,7 +111,6 @@ function headOf(service: string, max: number, separator: '-' | '_'): string {
   return `${words(service.slice(service.lastIndexOf('/') + 1)) || words(service) || 's'}${separator}`;
 }
 
-/** The name of a key. A non-empty salt gives another name, with a digest. */
 export type NameOf = (key: string, salt: string) => string;
 
 /** Called with two keys that would have the same name. The first key keeps it. */
@@ -134,7 +132,6 @@ export function distinct(keys: readonly string[], nameOf: NameOf, onShared?: OnS
   return new Map([...owners].map(([name, key]) => [key, name]));
 }
 
-/** Characters of a digest. */
 const DIGEST = 13;
 const TAIL = 36n ** BigInt(DIGEST - 1);
 

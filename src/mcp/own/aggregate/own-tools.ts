@@ -92,10 +92,8 @@ const CALL_TOOL = {
   },
 } as const;
 
-/** The tools that are listed instead of too many others, each as JSON text. */
 export const OWN_TOOLS: readonly string[] = [JSON.stringify(FIND_TOOLS), JSON.stringify(CALL_TOOL)];
 
-/** The tool that asks services of a kind, for each kind. */
 export const ASK = {
   a2a: OWN.askAgent,
   model: OWN.askModel,
@@ -144,5 +142,4 @@ export function askToolTexts(kinds: readonly BridgedKind[], withFind: boolean): 
   return [...find, ...kinds.map((kind) => ASK_TOOLS[kind])].map((tool) => JSON.stringify(tool));
 }
 
-/** The kind of service that one of the gateway's own tools asks; null for every other name. */
 export const askedBy = (tool: unknown): BridgedKind | null => BRIDGED_KINDS.find((kind) => tool === ASK[kind]) ?? null;

@@ -28,7 +28,6 @@ type TellParts = (
 ) => Promise<void>;
 
 export function createTellParts({ sessions, parts, messages, cancels, onError, running }: TellPartsDeps): TellParts {
-  /** Sends a message to the part for a service, if that is open. */
   async function tellPart(
     session: AggregateSession,
     service: string,
@@ -74,7 +73,6 @@ export function createTellParts({ sessions, parts, messages, cancels, onError, r
   };
 }
 
-/** The services of a scope for which a session has parts. */
 export const openParts = (session: AggregateSession, scope: Scope): readonly string[] =>
   [...session.parts.keys()].filter((service) => scope.includes(service));
 

@@ -51,9 +51,7 @@ interface PartsDeps {
  */
 const ownerOfParts = ({ account }: AggregateSession) => ({ account, within: null });
 
-/** The most time for an action on all parts. */
 const ALL_MS = 5_000;
-/** How often the gateway opens a part that ends at once. */
 const TRIES = 3;
 
 export function createParts({ sessions, change, messages, clientRequests, max, onOpened, onError }: PartsDeps): Parts {
@@ -151,7 +149,6 @@ export function createParts({ sessions, change, messages, clientRequests, max, o
   };
 }
 
-/** Runs `run` for each service. Resolves when all are done, or after some seconds because a service may not answer. */
 export async function ofAll(
   services: readonly string[],
   run: (service: string) => Promise<unknown>,

@@ -8,17 +8,14 @@ import type { BridgedKind } from '../builtin/bridged-services.ts';
 import { ASK, askedBy, OWN } from './own-tools.ts';
 import type { Scope, ServiceTable, Tables } from './tables.ts';
 
-/** The destination of a request at the aggregate. */
 export type RequestDestination =
   /** To a service. `text` is the message with the names that its server knows; all else is unchanged. */
   | { readonly kind: 'service'; readonly service: string; readonly text: string }
-  /** The gateway itself answers `find_tools`. */
   | { readonly kind: 'find'; readonly arguments: unknown }
   /** To the agent or the model that the arguments name. */
   | { readonly kind: 'ask'; readonly bridgedKind: BridgedKind; readonly arguments: unknown }
   | { readonly kind: 'refused'; readonly error: JsonRpcError };
 
-/** The services, agents and models of an address. */
 export interface Here {
   readonly scope: Scope;
   readonly tables: Tables;
@@ -67,14 +64,12 @@ function resolveTool(message: RequestMessage, here: Here): RequestDestination {
   );
 }
 
-/** Resolves one of the gateway's own tools; null for any other name. */
 function resolveOwn(name: unknown, args: unknown, asks: Here['asks']): RequestDestination | null {
   if (name === OWN.find) return { kind: 'find', arguments: args };
   const bridgedKind = askedBy(name);
   return bridgedKind !== null && asks().includes(bridgedKind) ? { kind: 'ask', bridgedKind, arguments: args } : null;
 }
 
-/** Resolves `call_tool`. Its arguments are the name and the arguments of the tool to call. */
 function resolveWrapped(message: RequestMessage, here: Here): RequestDestination {
   const wrapped = message.params?.['arguments'];
   const params = paramsOf(message);
@@ -152,7 +147,6 @@ function* candidates(
   if (kind === 'tools') yield* [OWN.find, OWN.call, ...asks().map((bridgedKind) => ASK[bridgedKind])];
 }
 
-/** The names of a kind that the caller may use. */
 function* namesOf(table: ServiceTable, kind: 'tools' | 'prompts', { access }: Scope): Generator<string> {
   if (access === null) return yield* table[kind].keys();
   if (kind === 'prompts') return yield* access.allows(table.service, null) ? table.prompts.keys() : [];

@@ -19,10 +19,6 @@ interface AggregateStatelessDeps {
   readonly answerAsk: AnswerAsk;
 }
 
-/**
- * Answers requests without a session to all services. Lists come from the catalogue. Other requests go to the one
- * service that they name.
- */
 export function createAggregateStateless({ aggregate, toService, listen, answerAsk }: AggregateStatelessDeps) {
   return async (
     selection: string | null,

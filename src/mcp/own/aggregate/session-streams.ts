@@ -18,7 +18,6 @@ import { toPartClient } from './part-messages.ts';
 import type { Parts } from './parts.ts';
 import type { AggregateSession, AggregateSessions, AggregateUse } from './sessions.ts';
 
-/** The streams on which clients of the aggregate listen. Each session has one. */
 interface SessionStreams {
   /**
    * Resolves when the stream is over. `resumes`: the client asks for the rest of an answer that is not known here. Such
@@ -37,7 +36,6 @@ export interface SessionStreamsDeps {
   readonly messages: Pick<SessionMessages, 'listen'>;
   readonly change: AggregateSessions['change'];
   readonly places: StreamQuota;
-  /** Most bytes of one event. */
   readonly bytesMax: number;
   readonly onError: (error: unknown) => void;
 }
@@ -122,7 +120,6 @@ interface SessionListener {
   readonly signal: AbortSignal;
 }
 
-/** Returns a function that listens to the server of a session's part, once for each part. */
 function createPartListening(
   deps: SessionStreamsDeps,
   { session, context, answer, signal }: SessionListener,

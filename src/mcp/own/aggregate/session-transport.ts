@@ -40,12 +40,10 @@ interface LegacyAggregateDeps
     Pick<AggregateSessionsDeps, 'store' | 'config' | 'now'> {
   readonly aggregate: Aggregate;
   readonly answerAsk: AnswerAsk;
-  /** The sessions with single services. */
   readonly sessions: Sessions;
   readonly clientRequests: ClientRequests;
 }
 
-/** The aggregate for clients with sessions. */
 interface LegacyAggregate {
   readonly transport: SessionTransport;
   readonly sessions: Pick<AggregateSessions, 'count' | 'sweep' | 'close'>;
@@ -69,7 +67,6 @@ export function createLegacyAggregate(deps: LegacyAggregateDeps): LegacyAggregat
   });
   const sessions = createAggregateSessions({ ...deps, endParts: parts.end });
   const streams = createSessionStreams({ ...deps, messages, parts, change });
-  /** Each running request with its service; null for one that asks an agent or a model. */
   const running = createRunningRequests<string | null>(deps.cancels);
   const tellParts = createTellParts({ ...deps, sessions, parts, messages, running });
   const scopeOf = (session: AggregateSession, { caller }: RequestContext) => aggregate.scope(caller, session.selection);

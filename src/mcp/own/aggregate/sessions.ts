@@ -7,7 +7,6 @@ import {
   type KeptUse,
 } from '../../sessions/kept-sessions.ts';
 
-/** The sessions of legacy clients with all services. */
 export interface AggregateSessions extends Pick<
   KeptSessions<AggregateSession>,
   'add' | 'enter' | 'sweep' | 'count' | 'close'
@@ -24,7 +23,6 @@ export interface AggregateSessions extends Pick<
 export type AggregateUse = KeptUse<AggregateSession>;
 
 export interface AggregateSessionsDeps extends KeptSessionsDeps {
-  /** Ends the parts of a session that has ended. Never rejects. */
   readonly endParts: (session: AggregateSession) => Promise<void>;
 }
 
@@ -39,7 +37,6 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
     onEvicted: endPartsOf,
     onSwept: (rows) => rows.forEach(endPartsOf),
   });
-  /** The last change of each session. The next change waits for it. */
   const changing = new WeakMap<AggregateSession, Promise<unknown>>();
 
   async function change(session: AggregateSession, apply: (() => void) | undefined): Promise<boolean> {
@@ -84,17 +81,12 @@ export function createAggregateSessions({ store, endParts, ...options }: Aggrega
  * which is a part of this session.
  */
 export interface AggregateSession {
-  /** The gateway's own random id. The client sends it as `Mcp-Session-Id`. */
   readonly id: string;
-  /** The ledger account that opened the session. No other account may use it. */
   readonly account: string;
-  /** As in TaskOwner. Absent in sessions that older gateways stored: these belong to the whole account. */
   readonly within?: string | null;
-  /** The revision that was agreed on with the client. */
   readonly revision: string;
   /** The client's `initialize` message, unchanged. The parts are opened with it too. */
   readonly initialize: string;
-  /** The services that its address names; null for all. */
   readonly selection: string | null;
   /** Set by `logging/setLevel`, for all parts. */
   logLevel: string | null;
@@ -105,7 +97,6 @@ export interface AggregateSession {
   parts: Map<string, string>;
 }
 
-/** The kind of these sessions in the store. */
 const AGGREGATE_KIND = 'mcp-all';
 
 interface StoredAggregate extends Pick<
@@ -115,7 +106,6 @@ interface StoredAggregate extends Pick<
   readonly parts: Readonly<Record<string, string>>;
 }
 
-/** The stored state of a session, as text. */
 function toState({ within = null, revision, initialize, selection, logLevel, parts }: AggregateSession): string {
   return JSON.stringify({
     within,

@@ -34,13 +34,10 @@ export interface ServiceTable {
 type TableKind = 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
 
 export interface Tables {
-  /** null for an unknown service. */
   tableOf(service: string): ServiceTable | null;
   /** The slug of a service. A service that no longer exists keeps its slug. */
   slug(service: string): string;
-  /** The service of a slug; null for an unknown slug. */
   service(slug: string): string | null;
-  /** The service of a name prefix; null for an unknown prefix. */
   prefixed(prefix: string): string | null;
 }
 
@@ -199,7 +196,6 @@ export interface Scope {
   includes(service: string): boolean;
   /** Whether the address selects a service, an agent or a model with this full name. */
   selects(name: string): boolean;
-  /** The rules of the caller's key; null if it may call everything. */
   readonly access: Access | null;
 }
 

@@ -35,13 +35,10 @@ const UI_RAW = '"ui://';
  * are unchanged.
  */
 interface UriEdits {
-  /** Edits the URI in member `key` of an object. */
   uri(members: Members | null, key: string): void;
   /** Edits the URI of a tool's user interface, which MCP Apps have in `_meta`. */
   ui(members: Members | null): void;
-  /** Edits content blocks: one, or an array. */
   content(members: Members | null, key: string): void;
-  /** The members of the object in member `key`; null for another value. */
   inside(members: Members | null, key: string): Members | null;
   /** The members of each object in the array in member `key`. */
   each(members: Members | null, key: string): readonly (Members | null)[];

@@ -20,20 +20,15 @@ import { withMeta } from '../../wire/meta.ts';
 import { MODERN_METHODS } from '../../wire/revisions.ts';
 import { createPartsContent, wordsOfItem } from '../../call/content-parts.ts';
 
-/** A call of a tool that asks an agent or a model. */
 export interface AskRequest {
   readonly kind: BridgedKind;
   /** The agent or model; null if the arguments name it. */
   readonly name: string | null;
   readonly arguments: unknown;
-  /** The `tools/call` message. */
   readonly message: RequestMessage;
   readonly client: McpRequest['client'];
-  /** The capabilities that the client declares. */
   readonly capabilities: McpRequest['capabilities'];
-  /** The client accepts events. */
   readonly events: boolean;
-  /** The gateway's name and version at this address. */
   readonly info: ServerInfo;
   /** Whether the address has an agent or model with this full name. Default: all. */
   readonly selects?: (name: string) => boolean;
@@ -44,7 +39,6 @@ interface AnswerAskDeps {
   readonly readPaid: ReadPaid;
   readonly targets: () => Partial<TargetAdapters>;
   readonly receipts: Config['billing']['receipts'];
-  /** Most characters of a result. */
   readonly charsMax: number;
 }
 
@@ -60,7 +54,6 @@ export type AnswerAsk = (
   gone?: CancelSignal,
 ) => Promise<void>;
 
-/** Most names that a wrong name is compared with. */
 const NEAR_MAX = 1_000;
 
 export function createAnswerAsk({ answerCall, readPaid, targets, receipts, charsMax }: AnswerAskDeps): AnswerAsk {
@@ -130,17 +123,13 @@ export function createAnswerAsk({ answerCall, readPaid, targets, receipts, chars
 
 interface PartsAnswerOptions {
   readonly kind: BridgedKind;
-  /** The `tools/call` message. */
   readonly message: RequestMessage;
   readonly modern: boolean;
-  /** The client accepts events. */
   readonly events: boolean;
   readonly info: ServerInfo;
-  /** Most characters of the result. */
   readonly charsMax: number;
 }
 
-/** Turns the parts of a primitive's answer into the answer to a `tools/call`. */
 interface PartsAnswer {
   /** Whether the client gets the text while it is produced. */
   readonly isHeard: boolean;

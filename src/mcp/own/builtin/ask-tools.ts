@@ -2,7 +2,6 @@ import { type JsonObject, isObject } from '#wire';
 import type { FilePart, Part, TargetRequest, ContentTurn } from '#bridge';
 import { NAMED_BY, type BridgedKind, WORD } from './bridged-services.ts';
 
-/** The tool that asks an agent or a model at its own address, for each kind. */
 export const BRIDGED_TOOL = {
   a2a: 'send_message',
   model: 'chat',
@@ -108,7 +107,6 @@ export const AGENT_OUTPUT: JsonObject = {
   required: ['answer', 'task_id', 'context_id', 'state'],
 };
 
-/** The question in a call of the tool. `name` is null if the address names the service. */
 interface AskArguments {
   readonly name: string | null;
   readonly ask: Omit<TargetRequest, 'stream'>;
@@ -165,7 +163,6 @@ function mcpRequest(role: ContentTurn['role'], text: string, files: readonly Fil
   return { role, parts };
 }
 
-/** The files of a list of URLs; null if the value is not such a list. */
 function imagesIn(urls: unknown): readonly FilePart[] | null {
   if (urls === undefined) return [];
   if (!Array.isArray(urls) || !urls.every((url) => typeof url === 'string')) return null;
@@ -177,7 +174,6 @@ function imagesIn(urls: unknown): readonly FilePart[] | null {
   });
 }
 
-/** The arguments that are fields of the call of the primitive. */
 function moreIn(kind: BridgedKind, fields: JsonObject): JsonObject {
   const own = Object.keys(ARGUMENTS[kind]).filter((name) => name !== SAID[kind] && name !== 'images');
   return Object.fromEntries(own.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])));

@@ -10,7 +10,6 @@ import { indexTools, type Searched, searchTools, type SearchIndex } from '../../
 export const BRIDGED_KINDS = ['a2a', 'model', 'image', 'video'] as const;
 export type BridgedKind = (typeof BRIDGED_KINDS)[number];
 
-/** The word for a kind in texts for people. */
 export const WORD = {
   a2a: 'agent',
   model: 'model',
@@ -63,7 +62,6 @@ export function offersOf(
   return { service, offers: offers.toSorted((a, b) => compare(rateOf(a), rateOf(b)) || (a.id < b.id ? -1 : 1)) };
 }
 
-/** The price of an agent or a model, in the form of a tool's price. */
 export const priceOf = (offers: readonly Offer[]) => viewToolCallPrice(offers[0]!, '', offers);
 
 const rateOf = ({ price: { rates } }: Offer): bigint =>
@@ -71,7 +69,6 @@ const rateOf = ({ price: { rates } }: Offer): bigint =>
 
 const compare = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
 
-/** An agent or a model in search results. */
 export interface BridgedEntry {
   readonly kind: BridgedKind;
   readonly name: string;
@@ -79,7 +76,6 @@ export interface BridgedEntry {
   readonly description: string;
 }
 
-/** Finds agents and models that can be asked. */
 export interface BridgedSearch {
   /**
    * At most `limit` entries of a kind that `admits` accepts. They are sorted by how well they match the words of the
@@ -91,7 +87,6 @@ export interface BridgedSearch {
     limit: number,
     admits: (entry: BridgedEntry) => boolean,
   ): Promise<readonly BridgedEntry[]>;
-  /** The kinds with at least one entry that `admits` accepts. */
   kinds(admits: (entry: BridgedEntry) => boolean): readonly BridgedKind[];
   /** The price of an entry, in the form of a tool's price; null if its service no longer exists. */
   price(entry: BridgedEntry): object | null;
@@ -102,9 +97,7 @@ interface BridgedSearchDeps {
   readonly catalog: Pick<Catalog, 'resolve' | 'version'>;
 }
 
-/** Most entries of one kind. */
 const ENTRIES_MAX = 2_000;
-/** New entries that are indexed in one turn of the event loop. */
 const ENTRIES_PER_TURN = 64;
 
 interface KnownEntries {

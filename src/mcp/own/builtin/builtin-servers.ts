@@ -40,7 +40,6 @@ interface BuiltinServersDeps extends SessionTransportDeps, KeptSessionsDeps {
   readonly catalogue: Pick<ToolCatalogue, 'service'>;
   readonly answerAsk: AnswerAsk;
   readonly cancels: CancelNotes;
-  /** Version of this program. */
   readonly version: string;
 }
 
@@ -50,16 +49,13 @@ interface BuiltinServers {
   has(service: string): boolean;
   /** Answers requests without a session, modern or bare. Throws GatewayError. */
   readonly stateless: RunStateless;
-  /** Answers clients that have a session with an agent or a model. */
   readonly serviceTransport: SessionTransport;
   readonly sessions: Pick<KeptSessions<BuiltinSession>, 'sweep' | 'count' | 'close'>;
 }
 
-/** The session of a legacy client with an agent or a model. */
 interface BuiltinSession extends KeptSession {
   /** The full name of the agent or model, such as `a2a/weather`. */
   readonly service: string;
-  /** Whether its client opens URLs that a server asks it to open. */
   readonly opensUrls: boolean;
 }
 
@@ -158,22 +154,18 @@ async function answerTools(
   await ask({ kind, name, arguments: params?.['arguments'], message, client, capabilities, events, info });
 }
 
-/** The error for a method that an agent or a model does not have. */
 const onlyTools = (method: string) => ({
   code: ERROR.methodNotFound,
   message: `This server has only tools. It does not support the method ${quote(method)}`,
 });
 
-/** One agent or model as an MCP server with one tool. */
 interface PrimitiveServer extends Pick<BridgedService, 'kind' | 'name'> {
   readonly info: ServerInfo;
-  /** The result of `server/discover`, as JSON text. */
   discoverResult(): string;
   /**
    * The result of `initialize`, as JSON text, in the revision that the client asks for if it is known, else the newest.
    */
   initializeResult(revision: unknown): string;
-  /** The result of `tools/list`, as JSON text. */
   listResult(modern: boolean): string;
   /** The error of a `tools/call` that names a wrong tool; null for the right tool. */
   toolFault(message: RequestMessage): JsonRpcError | null;

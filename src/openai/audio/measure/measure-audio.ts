@@ -1,10 +1,8 @@
 import { GatewayError } from '#errors';
 import { ReadingThread } from '#wire/replies';
 
-/** Formats of files with sound, as their usual endings. */
 export type AudioFormat = keyof typeof MEDIA_TYPES;
 
-/** The media types of files with sound, by their usual endings. */
 export const MEDIA_TYPES = {
   mp3: 'audio/mpeg',
   m4a: 'audio/mp4',
@@ -15,10 +13,8 @@ export const MEDIA_TYPES = {
   aac: 'audio/aac',
 } as const;
 
-/** The formats in words, for errors and the reference. */
 export const FORMATS_IN_WORDS = 'mp3, mp4, m4a, wav, webm, ogg, flac or aac';
 
-/** The sound in a file. */
 export interface MeasuredAudio {
   /** Found in the bytes of the file, whatever its name says. */
   readonly format: AudioFormat;

@@ -12,7 +12,6 @@ import { chargeOfCut, type Cut, cutReply, type ReplyEnd, type ReplyReader, undel
 import type { Offer } from '#catalog';
 import { type SpeechBound, type SpeechSize, speechUsed } from './speech-use.ts';
 
-/** The end of a reply with speech. */
 export interface SpeechResult {
   /** The usage for the client, without its cost. */
   readonly usage: Readonly<Record<string, unknown>>;
@@ -41,7 +40,6 @@ class SpeechReader extends HeadReader implements ReplyReader<SpeechResult> {
   readonly #events = createEventReader({ bytesMax: BOUNDS.speechEvent.bytesMax });
   readonly #text: Uint8Array[] = [];
   #received = 0;
-  /** Bytes of the sound. */
   #bytes = 0;
   #claim: Readonly<Record<string, unknown>> | null = null;
 

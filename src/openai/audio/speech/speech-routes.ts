@@ -34,7 +34,6 @@ interface SpeechRequest extends Payer {
   readonly body: SpeechBody;
 }
 
-/** `POST /audio/speech`. Register it under `/api/v1`. */
 export function speechRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config, blobs } = deps;
   const { limits, upstream, billing } = config;

@@ -1,7 +1,6 @@
 import { MUST_BE, nameSchema, objectField } from '#http';
 import { type ProviderPreferences, routingFields } from '#call';
 
-/** The media types of the formats of speech. */
 export const SPEECH_TYPES = {
   mp3: 'audio/mpeg',
   opus: 'audio/ogg',
@@ -25,7 +24,6 @@ export function speechType(first: Uint8Array, format: SpeechFormat): string {
   return SPEECH_TYPES[format];
 }
 
-/** A checked request for speech. */
 export interface SpeechBody {
   readonly model: string;
   readonly input: string;
@@ -41,14 +39,12 @@ export interface SpeechBody {
   readonly [field: string]: unknown;
 }
 
-/** The request fields besides `input` that every provider of speech gets. */
 export const SPEECH_PARAMETERS: readonly string[] = ['voice', 'instructions', 'response_format', 'speed'];
 
 const INPUT_MAX = 100_000;
 const INSTRUCTIONS_MAX = 16_384;
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** JSON schema of `POST /audio/speech`. */
 export const speechSchema = {
   title: 'SpeechRequest',
   type: 'object',

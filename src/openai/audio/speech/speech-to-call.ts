@@ -21,18 +21,15 @@ import { type SpeechBody, SPEECH_PARAMETERS } from './speech-schema.ts';
 import { boundAsUsage, measureText, pricedByToken, speechBound } from './speech-use.ts';
 import { createSpeechReader, type SpeechResult } from './speech-reader.ts';
 
-/** The surroundings of a request for audio. */
 export interface AudioContext {
   readonly caller: Caller;
   readonly payment: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
 }
 
-/** A request for audio as the pipeline takes it. */
 export interface AudioCall<R> {
   readonly request: CallRequest<R, Uint8Array>;
   /** Names of the fields that the latest offer did not get. */
@@ -92,7 +89,6 @@ export function speechToCall(body: SpeechBody, context: AudioContext): AudioCall
 
 type CommonBody = Pick<SpeechBody, 'model' | 'provider' | 'metadata' | 'max_cost'>;
 
-/** The facts that all requests for audio have. */
 export function commonRequest(body: CommonBody, { caller, requestId, headers }: AudioContext) {
   const traceparent = headers['traceparent'];
   return {
@@ -108,7 +104,6 @@ export function commonRequest(body: CommonBody, { caller, requestId, headers }: 
   } as const;
 }
 
-/** The request with the lowest cap of its cost that the body and the headers name. */
 export function capped<R>(
   request: CallRequest<R, Uint8Array>,
   body: Pick<CommonBody, 'max_cost'>,

@@ -7,7 +7,6 @@ import { secondsOf, SPOKEN_TOKENS_PER_S } from '../../chat/request/sound.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import type { SpeechBody, SpeechFormat } from './speech-schema.ts';
 
-/** The size of a text that is spoken. */
 export interface SpeechSize {
   /** Characters (Unicode code points) of `input`, as vendors count them. */
   readonly characters: number;
@@ -64,7 +63,6 @@ function codePoints(text: string): number {
   return count;
 }
 
-/** The most that speech can use at an offer. */
 export function speechBound({ characters, inputBytes, textBytes, speed }: SpeechSize, { model }: Offer): SpeechBound {
   const { contextLength, maxOutputTokens } = model!;
   const seconds = SECONDS_OF_FRAME + (inputBytes * SECONDS_PER_BYTE) / Math.min(1, speed);
@@ -85,17 +83,12 @@ export const boundAsUsage = ({ characters, promptTokens, audioTokens }: SpeechBo
 export const pricedByToken = ({ price: { rates } }: Pick<Offer, 'price'>): boolean =>
   [rates.prompt, rates.completion, rates.audio, rates.audio_output].some((rate) => (rate ?? 0n) > 0n);
 
-/** The part of a reply that came. */
 interface CameIn {
-  /** Bytes of sound. */
   readonly bytes: number;
-  /** The reply is whole. */
   readonly whole: boolean;
-  /** The `usage` of the reply; null without one. */
   readonly claim: Readonly<Record<string, unknown>> | null;
 }
 
-/** The use of a reply, as it is billed and as it is shown. */
 interface SpeechUse {
   readonly usage: Usage;
   readonly estimated: boolean;
@@ -148,11 +141,9 @@ export function speechUsed(size: SpeechSize, bound: SpeechBound, offer: Offer, c
   };
 }
 
-/** The most tokens that this much sound can have. */
 const tokensIn = ({ format }: SpeechSize, bytes: number): number =>
   Math.ceil((bytes / LEAST_BYTES_PER_S[format] + 1) * SPOKEN_TOKENS_PER_S);
 
-/** The characters that were spoken in the part of a reply that came. */
 const spokenCharacters = ({ format, speed }: SpeechSize, bytes: number): number =>
   Math.ceil(secondsOf(format, bytes) * CHARACTERS_PER_S * speed);
 

@@ -16,7 +16,6 @@ interface WriteSpeechOptions extends Pick<StreamedAnswer<SpeechResult>, 'dropped
 
 const NOTHING = new Uint8Array(0);
 
-/** Writes speech to its client as it comes, see `writeStream`. */
 export const writeSpeech = (
   startedCall: StartedProviderCall<SpeechResult, Uint8Array>,
   { format, events, dialect, dropped, client, onError }: WriteSpeechOptions,

@@ -5,12 +5,10 @@ import { ambiguousKeyAt, interpretedFields, type JsonLimits, parseJson } from '#
 import { createCheck, formParts } from '#http';
 import { type TranscriptionBody, type TranscriptionRoute, transcriptionSchema } from './transcription-schema.ts';
 
-/** A form with a file, read and checked. */
 export interface Upload {
   readonly body: TranscriptionBody;
   /** A part of the body. */
   readonly file: Buffer;
-  /** The other parts in their order, as they came. */
   readonly fields: readonly FormField[];
   /** SHA-256 of the content, the same whatever separates the parts of the form. */
   readonly digest: () => string;
@@ -19,7 +17,6 @@ export interface Upload {
 interface FormField {
   /** As it was written, such as `include[]`. */
   readonly name: string;
-  /** The name without brackets. */
   readonly base: string;
   readonly text: string;
 }

@@ -16,7 +16,6 @@ import { eventOf } from '../write-stream.ts';
 import { type TranscriptFormat, TRANSCRIPT_TYPES } from './transcription-schema.ts';
 import { type TranscriptClaim, transcriptionUsed, type UploadSize } from './transcription-use.ts';
 
-/** The end of a reply with a transcript. */
 export interface TranscriptionResult {
   /** The JSON of the reply, or of the last event of a stream; the bytes of a transcript in another format. */
   readonly transcript: Readonly<Record<string, unknown>> | Buffer;
@@ -27,7 +26,6 @@ export interface TranscriptionResult {
 interface TranscriptionReaderContext {
   readonly size: UploadSize;
   readonly format: TranscriptFormat;
-  /** The client gets events. */
   readonly stream: boolean;
   readonly offer: Offer;
   readonly replyBytesMax: number;
@@ -88,7 +86,6 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
     return chunks.length === 0 ? null : Buffer.concat(chunks);
   }
 
-  /** A large reply is parsed over several turns of the event loop. */
   endElsewhere(): ReturnType<NonNullable<ReplyReader<TranscriptionResult>['endElsewhere']>> {
     if (this.#form !== 'json' || this.#bytes.length <= OWN_TURN_BYTES) return null;
     return readReplyObject(this.#takeChunks(), BOUNDS.transcript).then((reply) => this.#endOfWhole(reply));
@@ -126,7 +123,6 @@ class TranscriptionReader extends HeadReader implements ReplyReader<Transcriptio
       : this.#endOf(claim, {}, cut);
   }
 
-  /** The bytes of a reply in one piece. */
   #takeChunks(): Buffer {
     return (this.#whole ??= wholeOf(this.#bytes.take()));
   }

@@ -30,7 +30,6 @@ type StartedTranscription = StartedProviderCall<TranscriptionResult, Uint8Array>
 /** Less than any sound: what it costs is the least that a call costs. */
 const LEAST_S = 0.001;
 
-/** `POST /audio/transcriptions` and `POST /audio/translations`. Register it under `/api/v1`. */
 export function transcriptionRoutes(deps: ChatDeps): FastifyPluginAsync {
   const { pipeline, payments = NO_PAYMENTS, config } = deps;
   const { limits, upstream, billing } = config;

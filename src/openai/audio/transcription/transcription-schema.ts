@@ -3,7 +3,6 @@ import { formSchema, MUST_BE, nameSchema, objectField } from '#http';
 import { type ProviderPreferences, routingFields } from '#call';
 import { FORMATS_IN_WORDS } from '../measure/measure-audio.ts';
 
-/** The formats of a transcript, with the media types of those that are no JSON. */
 export const TRANSCRIPT_TYPES = {
   json: null,
   text: 'text/plain; charset=utf-8',
@@ -14,13 +13,10 @@ export const TRANSCRIPT_TYPES = {
 } as const;
 export type TranscriptFormat = keyof typeof TRANSCRIPT_TYPES;
 
-/** One of the two routes that take a file. */
 export interface TranscriptionRoute {
   readonly path: (typeof MODEL_KINDS)['transcription']['paths'][number];
   readonly formats: readonly TranscriptFormat[];
-  /** Whether its answer can be a stream. */
   readonly streams: boolean;
-  /** The rest of its description for the reference. */
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
 }
 
@@ -50,7 +46,6 @@ export const TRANSCRIPTION_ROUTES: readonly TranscriptionRoute[] = [
   },
 ];
 
-/** A checked request for a transcription. Its other fields are in the form, see Upload. */
 export interface TranscriptionBody {
   readonly model: string;
   readonly response_format?: TranscriptFormat | null;
@@ -72,11 +67,9 @@ const texts = (description: string, maxItems: number, maxLength: number) => ({
 
 const { provider, session_id: session, max_cost: maxCost } = routingFields;
 
-/** Samples of voices that a request may have. */
 const SAMPLES_MAX = 4;
 const PROMPT_MAX = 16_384;
 
-/** The fields that providers get. Those of transcriptions alone are refused for translations. */
 const published = {
   language: {
     type: 'string',
@@ -110,7 +103,6 @@ const published = {
   known_speaker_references: texts('A sample of each named voice, as a data URL.', SAMPLES_MAX, 2 * 1024 * 1024),
 } as const;
 
-/** The request fields that every provider of transcriptions gets. */
 export const TRANSCRIPTION_PARAMETERS: readonly string[] = [...Object.keys(published), 'response_format', 'stream'];
 
 const propertiesOf = ({ formats, streams }: TranscriptionRoute) => ({
@@ -141,7 +133,6 @@ const propertiesOf = ({ formats, streams }: TranscriptionRoute) => ({
   metadata: objectField('Key and value pairs for the logs. Not forwarded to the provider.'),
 });
 
-/** JSON schema of the fields of a form, without its file. */
 export const transcriptionSchema = (route: TranscriptionRoute) => ({
   title: route.streams ? 'TranscriptionRequest' : 'TranslationRequest',
   type: 'object',
@@ -151,7 +142,6 @@ export const transcriptionSchema = (route: TranscriptionRoute) => ({
   properties: propertiesOf(route),
 });
 
-/** The form, for the reference. */
 export const transcriptionForm = (route: TranscriptionRoute) =>
   formSchema({
     properties: propertiesOf(route),

@@ -58,7 +58,6 @@ export function transcriptionToCall(
   return { request: requestOf(body, size, adapter, context), dropped: () => dropped };
 }
 
-/** A checked request for the quote of a transcription. */
 export interface QuotedSound extends TranscriptionBody {
   readonly seconds: number;
 }

@@ -7,12 +7,10 @@ import type { MeasuredAudio } from '../measure/measure-audio.ts';
 import { claimedNumber } from '../shown-usage.ts';
 import { pricedByToken } from '../speech/speech-use.ts';
 
-/** The size of a request for a transcription. */
 export interface UploadSize {
   readonly audio: MeasuredAudio;
   /** UTF-8 bytes of the words that guide the model, as a tokenizer gets them: a token has at least one. */
   readonly textBytes: number;
-  /** Number of samples of voices. */
   readonly samples: number;
 }
 
@@ -40,7 +38,6 @@ const COMPLETION_TOKENS_LEAST = 256;
 
 const wholeSeconds = (seconds: number): number => claimedNumber(seconds) ?? 0;
 
-/** The most that a transcription can use at an offer. */
 export function transcriptionBound({ audio, textBytes, samples }: UploadSize, { model }: Offer): TranscriptionBound {
   const { contextLength, maxOutputTokens } = model!;
   const seconds = wholeSeconds(audio.secondsMax) + SECONDS_SLACK;
@@ -60,19 +57,14 @@ export const boundAsUsage = ({ seconds, promptTokens, audioTokens, completionTok
   completion: BigInt(completionTokens),
 });
 
-/** The claim of a reply with a transcript. */
 export interface TranscriptClaim {
-  /** The member `usage`; null without one. */
   readonly usage: Readonly<Record<string, unknown>> | null;
-  /** The member `duration`. */
   readonly duration: unknown;
-  /** Bytes of the transcript. */
   readonly bytes: number;
   /** The reply has a format in which providers report their usage, and is whole. */
   readonly mayClaim: boolean;
 }
 
-/** The use of a reply, as it is billed and as it is shown. */
 interface TranscriptionUse {
   readonly usage: Usage;
   readonly estimated: boolean;

@@ -49,7 +49,6 @@ export const writeTranscript = (
     return spentOn(settled) > 0n;
   });
 
-/** Writes a transcript as events, as they come, see `writeStream`. The last one has the cost. */
 export const streamTranscript = (
   startedCall: Started,
   { dialect, dropped, onError }: WriteTranscriptOptions,

@@ -20,7 +20,6 @@ export interface PaidExtra {
   readonly meter: Meter | null;
   /** Its place in the request. */
   readonly at: string;
-  /** The kind of output. */
   readonly output?: string;
   /** An element of `tools` that an offer without a price for it may get the request without. */
   readonly tool?: JsonObject;
@@ -36,7 +35,6 @@ export const isPaidFor = (offer: Offer, { names, meter, output }: PaidExtra): bo
   (output !== undefined && offer.model!.outputModalities.includes(output)) ||
   names.some((name) => listed(offer, name));
 
-/** The error for something that an offer has no price for. */
 export function unpaid(
   { service }: Pick<Offer, 'service'>,
   { kind, names, meter, output, at }: PaidExtra,
@@ -62,10 +60,8 @@ export function refuseUnpaid(extras: readonly PaidExtra[], offer: Offer): void {
   for (const extra of extras) if (!isPaidFor(offer, extra)) throw unpaid(offer, extra);
 }
 
-/** A request as an offer gets it. */
 interface Priced {
   readonly requestBody: JsonObject;
-  /** Names of the tools that it does not get. */
   readonly dropped: readonly string[];
 }
 
@@ -138,7 +134,6 @@ function hostedIn(tool: JsonObject): string | null {
   return null;
 }
 
-/** The tools and kinds of output of a chat request that cost money of their own. */
 export function chatExtras(body: ChatBody): readonly PaidExtra[] {
   const extras: PaidExtra[] = [];
   for (const field in body) {

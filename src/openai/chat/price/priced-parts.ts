@@ -118,7 +118,6 @@ const tierAt = ({ variants }: Offer, tierName: unknown): string | null =>
     ? tierName
     : null;
 
-/** The price of a call at an offer that asks for this service tier. */
 export function priceAt(offer: Offer, tierName: unknown): Price {
   const tier = tierAt(offer, tierName);
   return tier === null ? offer.price : offer.variants[tier]!;
@@ -134,7 +133,6 @@ export function linePriceAt(offer: Offer, tierName: unknown): Price {
 export const provableTiers = (offer: Offer, price: Price): ServiceTiers | undefined =>
   price === offer.variants[BATCH_TIER] ? undefined : serviceTiersOf(offer);
 
-/** Whether a call is the line of a batch. */
 export const isLine = ({ run }: Pick<Caller, 'run'>): boolean => run?.call !== undefined;
 
 /** Whether a model gets the `service_tier` of a request: it has prices for tiers, and the asked one is among them. */
@@ -211,7 +209,6 @@ export function splitUsage(claim: JsonObject, claimed: Claimed, parts: PricedPar
   return usage;
 }
 
-/** Whether a claim has no more searches than the request allows. */
 export const searchesFit = (
   claim: JsonObject,
   { atMost: { web_search: most }, searchesUnlimited }: PricedParts,

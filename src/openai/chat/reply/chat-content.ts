@@ -1,7 +1,6 @@
 import type { JsonObject } from '#wire';
 import type { Citation, FilePart, TextPart } from '#bridge';
 
-/** Why a reply failed or was cut, as the chat wire says it. */
 export interface ChatFault {
   readonly message: string;
   /** Type of the error on the chat wire, such as `provider_unavailable`. */
@@ -10,7 +9,6 @@ export interface ChatFault {
   readonly code: number;
 }
 
-/** The end of a chat reply. */
 export interface ChatEnd {
   readonly finish: string | null;
   /** The sequence that ended the reply; null where the provider names none. */
@@ -18,11 +16,9 @@ export interface ChatEnd {
   /** `usage` of the chat wire, with its cost if the call was settled; null if the reply failed before. */
   readonly usage: JsonObject | null;
   readonly fault: ChatFault | null;
-  /** The member `tollgate` of the reply; undefined without one. */
   readonly tollgate: unknown;
 }
 
-/** The content of a whole chat reply. */
 export interface ChatSaid {
   readonly citations: readonly Citation[];
   readonly thinking: string;

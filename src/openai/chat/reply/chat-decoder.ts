@@ -5,7 +5,6 @@ import type { ChatEnd, ChatFault, ChatSaid } from './chat-content.ts';
 
 /* The decoder of the chat wire: chunks and whole completions, in the gateway's form, become events of a reply. */
 
-/** Makes the ids of the tool calls of one reply. */
 export interface ToolCallIds {
   /** Takes a delta, or the whole message, before its calls. Its provider may want members of it back with the calls. */
   hear(message: JsonObject): void;
@@ -102,7 +101,6 @@ function partOfImage(item: unknown): readonly TextOrFile[] {
 /** Citations of one reply that are passed on: each becomes an event. */
 const CITATIONS_MAX = 256;
 
-/** The pages that a message or a delta cites. */
 function citationsOf({ annotations }: JsonObject): readonly Citation[] {
   if (!Array.isArray(annotations)) return [];
   return (annotations as readonly unknown[]).slice(0, CITATIONS_MAX).flatMap((one) => {

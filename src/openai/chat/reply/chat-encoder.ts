@@ -136,7 +136,6 @@ class ChatEncoder implements ReplyEncoder {
   }
 }
 
-/** An image as chat models answer it, in `message.images`; null for a file without bytes. */
 export const imageOf = ({ mediaType, bytes }: FilePart) =>
   bytes === null ? null : { type: 'image_url', image_url: { url: `data:${mediaType};base64,${bytes}` } };
 

@@ -29,7 +29,6 @@ import {
   type UsageBounds,
 } from './chat-usage.ts';
 
-/** The facts of a call that its reader needs. */
 export interface ReplyContext extends UsageBounds {
   readonly callId: string;
   /** The name of the service that serves, which replies carry as `model`. */
@@ -91,7 +90,6 @@ export interface Produced extends Output {
   readonly before: ChatPiece | null;
   /** The provider's `usage`, as it came. */
   readonly claim: unknown;
-  /** The service tier that the reply names; absent without one. */
   readonly serviceTier?: unknown;
   /** One per finished choice. */
   readonly finishReasons: readonly string[];
@@ -148,7 +146,6 @@ export function asCut(
   };
 }
 
-/** Whether something of a reply came. */
 const came = ({ outputBytes, otherBytes }: Pick<Output, 'outputBytes' | 'otherBytes'>): boolean =>
   outputBytes + otherBytes > 0;
 
@@ -271,15 +268,22 @@ function sumOf(meters: readonly Meter[], rates: MeterRates, usage: Usage): bigin
 
 /** Micro-USD of sums in millionths of it. Together they are all of the sums, rounded up once. */
 function roundedParts<const T extends readonly bigint[]>(sums: T): { readonly [K in keyof T]: MicroUsd } {
-  const parts = sums.map((sum) => sum / UNITS);
-  const fractions = sums.map((sum) => sum % UNITS);
-  let unitsLeft = (fractions.reduce((all, one) => all + one, 0n) + UNITS - 1n) / UNITS;
-  for (; unitsLeft > 0n; unitsLeft -= 1n) {
-    const largest = fractions.reduce((best, one, index) => (one > fractions[best]! ? index : best), 0);
+  const parts: bigint[] = [];
+  const fractions: bigint[] = [];
+  let rest = 0n;
+  for (const sum of sums) {
+    parts.push(sum / UNITS);
+    fractions.push(sum % UNITS);
+    rest += sum % UNITS;
+  }
+  for (; rest > 0n; rest -= UNITS) {
+    let largest = 0;
+    for (let index = 1; index < fractions.length; index += 1)
+      if (fractions[index]! > fractions[largest]!) largest = index;
     parts[largest]! += 1n;
     fractions[largest] = -1n;
   }
-  return parts as { [K in keyof T]: MicroUsd };
+  return parts as unknown as { [K in keyof T]: MicroUsd };
 }
 
 /** The parts of a charge. A capped charge is first for the completion, then for the prompt. */

@@ -57,7 +57,6 @@ const OBJECT_BYTES_MAX = 2 * 1024 * 1024;
 
 /** Keeps the chunks of a body, up to the largest reply that the context allows. */
 export class Collector {
-  /** The number of bytes kept. */
   bytes = 0;
   readonly #bytesMax: number;
   #chunks: Uint8Array[] = [];
@@ -83,7 +82,6 @@ export class Collector {
     throw tooLarge(`its reply is larger than ${this.#bytesMax} bytes`);
   }
 
-  /** The whole body, in one buffer. */
   take(): Buffer {
     const [only] = this.#chunks;
     if (this.#chunks.length !== 1 || !only) return Buffer.concat(this.#chunks);
@@ -102,7 +100,6 @@ export class Collector {
     return all.buffer;
   }
 
-  /** Takes back the bytes that were given away. */
   takeBack(bytes: ArrayBuffer): void {
     this.#chunks.push(new Uint8Array(bytes));
   }

@@ -9,11 +9,9 @@ import { type Blobs, createKeptReplies } from '#files';
 import type { ChatPiece, ChatResult } from './chat-end.ts';
 import { addAlteredHeaders, type ReplyHeaders, type SentRequest } from '../request/altered-headers.ts';
 
-/** Facts about a call that its reply states. */
 export interface ReplyAbout {
   /** The id that the client gets: that of the call, or that of the run. */
   readonly id: string;
-  /** The name that was called. */
   readonly model: string;
   readonly stream: boolean;
   /** Epoch milliseconds. */
@@ -21,7 +19,6 @@ export interface ReplyAbout {
   readonly sent: SentRequest;
 }
 
-/** The call or run that answers a chat request. */
 export interface StartedChat extends StartedCall<ChatResult, ChatPiece> {
   readonly about: ReplyAbout;
 }
@@ -32,25 +29,19 @@ export interface StartedChat extends StartedCall<ChatResult, ChatPiece> {
  */
 export type OpenChat = (callId: string, gone: CancelSignal) => StartedChat | Promise<StartedChat>;
 
-/** Writes one reply in the wire of its client. */
 export interface ReplyEncoder {
   /** `content-type` of a stream. */
   readonly streamType: string;
   /** The head of the reply, made of that of a chat reply. */
   headers(chat: ReplyHeaders): ReplyHeaders;
-  /** The head of a stream was sent. */
   begin(): void;
   /** Bytes of a provider that speaks the client's wire. They are returned unchanged. */
   pass(bytes: Uint8Array): Uint8Array;
-  /** The text for events of a stream; empty if the client gets nothing of them. `provider`: the name of who serves. */
   events(events: readonly CallEvent[], provider: string): string;
-  /** Keeps a silent stream alive. */
   keepAlive(): Uint8Array;
-  /** The end of a stream. */
   end(settled: SettledChat): Uint8Array;
   /** The end of a stream that failed after its head was sent. */
   fail(error: unknown): Uint8Array;
-  /** A reply that is not streamed. */
   whole(settled: SettledChat): WholeReply;
 }
 
@@ -59,7 +50,6 @@ export type SettledChat = SettledFrame<ChatResult>;
 interface WholeReply {
   /** HTTP status; default 200. */
   readonly status?: number;
-  /** Bytes before the text. */
   readonly before?: Uint8Array | undefined;
   readonly text: string;
   /** The large strings that the text has only marks of. */
@@ -67,7 +57,6 @@ interface WholeReply {
 }
 
 interface ChatReplyOptions {
-  /** Makes the encoder of the client's wire. */
   readonly encoder: (startedCall: StartedChat) => ReplyEncoder;
   readonly keepAlive: KeepAlive;
   /** An error in the form of the wire, for a reply of which nothing came. Absent: it is an empty one, with a note. */
@@ -78,7 +67,6 @@ interface ChatReplyOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** `content-type` of a stream of server-sent events. */
 export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
 const STREAM_HEADERS = {
@@ -213,7 +201,6 @@ async function writeStream(
   }
 }
 
-/** The bytes of what a reply gives out. Bytes of the client's own wire pass. */
 function bytesOf(encoder: ReplyEncoder, piece: ChatPiece, provider: string | null): Iterable<Uint8Array> {
   if (piece instanceof Uint8Array) return [encoder.pass(piece)];
   const text = encoder.events(piece.events, provider ?? '');

@@ -13,7 +13,6 @@ export interface ChatUsage {
   readonly flags: readonly ProviderFlag[];
   /** The usage object for the client: the provider's own with the billed numbers in it, or measured numbers. */
   readonly shownUsage: Readonly<Record<string, unknown>>;
-  /** The details that the provider claimed. */
   readonly details: TokenDetails;
 }
 
@@ -23,7 +22,6 @@ const INVALID: readonly ProviderFlag[] = ['usage_invalid'];
 const OVER_CAP: readonly ProviderFlag[] = ['over_cap'];
 const IMPLAUSIBLE: readonly ProviderFlag[] = ['usage_implausible'];
 
-/** The bounds of a call's usage. */
 export interface UsageBounds {
   readonly budget: ChatBudget;
   readonly size: PromptSize;
@@ -35,7 +33,6 @@ export interface UsageBounds {
   readonly speech?: unknown;
 }
 
-/** Delivered output. */
 export interface Output {
   readonly outputBytes: number;
   /** Bytes of output that is not text. */
@@ -188,7 +185,6 @@ function leastOf({ completion_tokens: completion, completion_tokens_details: par
   return completion - Math.min(media, completion) * (1 - LEAST_OF_MEDIA);
 }
 
-/** The parts of a measure that replace those of a claim that is behind it. */
 function partsOf(
   { prompt_tokens_details: ofPrompt, completion_tokens_details: ofCompletion }: Measured,
   all: boolean,
@@ -235,11 +231,9 @@ export function largerClaim(earlier: unknown, later: unknown): unknown {
   };
 }
 
-/** A count of two usages, one after the other. */
 interface TwoCounts {
   readonly was: number;
   readonly is: number;
-  /** The members that state the count and its parts. */
   readonly members: readonly string[];
 }
 
@@ -272,7 +266,6 @@ function parseClaim(claim: unknown): { prompt: number; completion: number; adds:
   return { prompt, completion: isApart ? completion + reasoning : completion, adds: isApart };
 }
 
-/** Whether a value is a valid number of tokens. */
 export function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
@@ -281,7 +274,6 @@ function unclaimed(flags: readonly ProviderFlag[], bounds: UsageBounds, output: 
   return { usage: null, details: NO_DETAILS, flags, shownUsage: measured(bounds, output) };
 }
 
-/** A measured usage, in the form of a claim. */
 interface Measured extends Record<string, unknown> {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
@@ -322,7 +314,6 @@ function shownMeasured(prompt: number, completion: number): Measured {
   return { prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion, estimated: true };
 }
 
-/** The output that came, and the claim or measure that counts. */
 interface CountedOutput {
   readonly claim: { readonly members: JsonObject; readonly details: TokenDetails };
   readonly output: Output;
@@ -347,19 +338,14 @@ function toUsage(
   return size.images > 0 ? { ...tokens, image: BigInt(size.images) } : tokens;
 }
 
-/** Parts of the tokens that a provider claims. */
 interface TokenDetails {
-  /** Prompt tokens that were read from a cache. */
   readonly cached: number;
-  /** Prompt tokens that were written to a cache. */
   readonly cacheWritten: number;
-  /** Completion tokens that are reasoning. */
   readonly reasoning: number;
 }
 
 export const NO_DETAILS: TokenDetails = { cached: 0, cacheWritten: 0, reasoning: 0 };
 
-/** The members of a claim that state its prompt tokens and their parts. */
 const PROMPT_MEMBERS = [
   'prompt_tokens',
   'prompt_tokens_details',
@@ -368,7 +354,6 @@ const PROMPT_MEMBERS = [
   'prompt_cache_hit_tokens',
   'prompt_cache_miss_tokens',
 ] as const;
-/** The members of a claim that state its completion tokens and their parts. */
 const COMPLETION_MEMBERS = ['completion_tokens', 'completion_tokens_details'] as const;
 
 /**
@@ -401,7 +386,6 @@ export function tokenDetails(claim: JsonObject, prompt: number, completion: numb
 const member = (holder: unknown, name: string): unknown =>
   typeof holder === 'object' && holder !== null ? (holder as JsonObject)[name] : undefined;
 
-/** The first valid count; 0 without one. */
 function first(...counts: readonly unknown[]): number {
   for (const count of counts) if (typeof count === 'number' && Number.isSafeInteger(count) && count >= 0) return count;
   return 0;

@@ -15,7 +15,6 @@ import type { ThinkingOf } from './sealed-thinking.ts';
  */
 const KEPT = ['reasoning_content', 'reasoning', 'reasoning_details', 'thinking_blocks', 'extra_content'] as const;
 
-/** Names of those members that a delta or a message has. */
 export const echoMembersOf = (delta: JsonObject): readonly string[] => KEPT.filter((name) => !isNothing(delta[name]));
 
 const isNothing = (value: unknown): boolean => (value ?? '') === '' || (Array.isArray(value) && value.length === 0);
@@ -23,11 +22,9 @@ const isNothing = (value: unknown): boolean => (value ?? '') === '' || (Array.is
 /** The most characters of those members that one block, item or part of another wire holds. */
 const THINKING_MAX = 1024 * 1024;
 
-/** Collects these members of a message. */
 export class EchoFields {
   /** Empty if the members have more than `lengthMax` characters together. */
   members: Record<string, unknown> = {};
-  /** The characters of all members. */
   length = 0;
   readonly #lengthMax: number;
 
@@ -35,7 +32,6 @@ export class EchoFields {
     this.#lengthMax = lengthMax;
   }
 
-  /** Adds those of a delta, or of a whole message. */
   add(delta: JsonObject): void {
     for (const name of KEPT) {
       const value = delta[name];
@@ -46,7 +42,6 @@ export class EchoFields {
     }
   }
 
-  /** Begins anew. */
   clear(): void {
     this.members = {};
     this.length = 0;
@@ -64,7 +59,6 @@ export function furtherMembers(call: JsonObject): JsonObject {
   return further.length === 0 ? NOTHING : Object.fromEntries(further);
 }
 
-/** Characters of a value in a request. */
 export const lengthOf = (value: unknown): number =>
   typeof value === 'string' ? value.length : (JSON.stringify(value)?.length ?? 0);
 
@@ -103,9 +97,7 @@ function addDetail(all: unknown[], detail: unknown): void {
   }
 }
 
-/** A tool call in the conversation of a client. */
 export interface EchoedToolCall {
-  /** The provider's own id. */
   readonly id: string;
   /** Members of the call that its provider wants back. */
   readonly call: JsonObject;
@@ -119,7 +111,6 @@ export interface EchoedToolCall {
  */
 export type ClientId = (id: string, call: JsonObject, message: JsonObject) => string;
 
-/** The ids of tool calls for one account and model. */
 interface CallIds {
   /**
    * Returns an id that contains the members, encrypted. Without members, or if the result would be too long, it is
@@ -135,7 +126,6 @@ interface CallIds {
   readonly holds: (members: JsonObject, id: string) => boolean;
 }
 
-/** Makes the ids of tool calls for an account and a model. */
 export type SealedCalls = (owner: ThinkingOf) => CallIds;
 
 const SEALED_ID = 'tg3_';

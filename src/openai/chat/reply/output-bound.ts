@@ -62,7 +62,6 @@ export function runDiscount(bytes: Uint8Array, start: number, end: number, count
   return Math.floor((Math.min(repeated, count) * (REPEATED_IN_ONE - 1)) / REPEATED_IN_ONE);
 }
 
-/** The discount for runs in texts. */
 export function runDiscountOf(texts: Iterable<string>): number {
   let discount = 0;
   for (const text of texts) {
@@ -112,15 +111,11 @@ export function cutDeltas(choices: readonly Record<string, unknown>[], room: num
 export interface OutputCounter {
   /** The maximum of `bytes` minus `discount`. */
   readonly bytesMax: number;
-  /** Bytes of text. */
   bytes: number;
   /** How many of `bytes` do not count towards the maximum, because runs become long tokens. */
   discount: number;
-  /** Bytes of output that is not text. */
   otherBytes: number;
-  /** Pictures in `otherBytes`. */
   pictures: number;
-  /** Bytes of sound in `otherBytes`, without its base64. */
   soundBytes: number;
 }
 
@@ -185,7 +180,6 @@ export function otherBytes(message: Record<string, unknown>): number {
   return nameOf(message['function_call']) ? bytes + CALL_FRAME_BYTES : bytes;
 }
 
-/** Adds the pictures and the sound of a message or a delta. */
 export function addMedia(
   { images, audio }: Record<string, unknown>,
   counter: Pick<OutputCounter, 'pictures' | 'soundBytes'>,
@@ -195,13 +189,11 @@ export function addMedia(
   if (typeof data === 'string') counter.soundBytes += bytesOfBase64(data);
 }
 
-/** Bytes of so many characters of base64. */
 export const bytesOfBase64Length = (chars: number): number => Math.floor((chars * 3) / 4);
 export const bytesOfBase64 = (base64: string): number => bytesOfBase64Length(base64.length);
 
 const nameOf = (fn: unknown): unknown => (fn as Record<string, unknown> | null | undefined)?.['name'];
 
-/** Every text of a message or a delta. They are searched for runs. */
 export function* textsOf(message: Record<string, unknown>): Generator<string> {
   for (const key of TEXT_KEYS) {
     const value = message[key];

@@ -1,6 +1,5 @@
 import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, readElsewhere, stringEnd } from '#wire/replies';
-import type { Collector } from './chat-reply-reader.ts';
 import type { Produced, ReplyContext } from './chat-end.ts';
 import type { Output } from './chat-usage.ts';
 import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.ts';
@@ -10,7 +9,6 @@ import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.
  * found by their bytes. A key inside a text is not taken for a key, because its quotes are escaped.
  */
 
-/** The part of a reply that came. */
 export interface PartialReply extends Required<Pick<Output, 'otherBytes' | 'pictures' | 'soundBytes'>> {
   /** The visible texts, each as far as it came. */
   readonly texts: readonly string[];
@@ -20,23 +18,18 @@ export interface PartialReply extends Required<Pick<Output, 'otherBytes' | 'pict
   readonly claim: Readonly<Record<string, unknown>> | null;
 }
 
-/** The names that one API has for what is read. */
 interface Names {
-  /** The keys of a model's text. */
   readonly texts: readonly string[];
-  /** The one of them whose text is visible. */
   readonly visible: string;
   readonly usage: string;
 }
 
-/** Those of chat. */
 export const CHAT_NAMES: Names = {
   texts: ['content', 'reasoning', 'reasoning_content', 'refusal', 'arguments'],
   visible: 'content',
   usage: 'usage',
 };
 
-/** Those of other APIs; the name of their usage differs. */
 export const nativeNames = (usage: string): Names => ({
   texts: ['text', 'thinking', 'refusal', 'arguments'],
   visible: 'text',
@@ -50,13 +43,19 @@ interface PartialReading {
   readonly rest?: Uint8Array | undefined;
 }
 
+/** The chunks of a reply so far. */
+interface CollectedBytes {
+  readonly bytes: number;
+  giveAway(): ArrayBuffer;
+}
+
 /**
  * Reads what was collected in another thread, because text that is nothing but keys takes 10 ns for each byte. Of a
  * reply that cannot be read there nothing counts as come. null for a reply that is small: read it with `partialOf`.
  */
 export function partialElsewhere(
   { readFor }: Pick<ReplyContext, 'readFor'>,
-  collected: Collector,
+  collected: CollectedBytes,
   names: Names,
   rest: Buffer | undefined,
 ): Promise<PartialReply> | null {
@@ -133,7 +132,6 @@ function mediaIn(bytes: Buffer): Pick<PartialReply, 'otherBytes' | 'pictures' | 
 const QUOTE = 0x22;
 const SPACES: ReadonlySet<number | undefined> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
-/** The places at which the values of members with this key begin. */
 function* placesOf(key: string, bytes: Buffer): Generator<number, void, undefined> {
   const needle = Buffer.from(`"${key}":`);
   for (let at = bytes.indexOf(needle); at !== -1; at = bytes.indexOf(needle, at + needle.length)) {

@@ -40,7 +40,6 @@ const MEMBERS = '\0';
 /** Stands in the members for the text that the client sees. */
 const SHOWN = '\0shown';
 
-/** The content of a sealed text. */
 interface Sealed {
   readonly members: JsonObject;
   /** Of the text that the client sees; absent if it sees none. */

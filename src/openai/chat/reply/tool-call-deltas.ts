@@ -1,4 +1,3 @@
-/** A call that the provider has begun. */
 interface KnownCall {
   /** The provider's id; null as long as it has sent none. */
   id: string | null;
@@ -10,12 +9,10 @@ interface KnownCall {
 }
 
 interface ChoiceCalls {
-  /** Number of calls that the client has. */
   count: number;
   last: KnownCall | null;
   readonly byIndex: Map<number, KnownCall>;
   readonly byId: Map<string, KnownCall>;
-  /** Calls without a name. */
   readonly waiting: Set<KnownCall>;
 }
 
@@ -50,7 +47,6 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
   let heldChars = 0;
   const mayHold = (): boolean => heldDeltas < HELD_DELTAS_MAX && heldChars < HELD_CHARS_MAX;
 
-  /** The first delta of a call for the client. */
   const begun = (state: ChoiceCalls, choice: number, call: KnownCall): Record<string, unknown> => {
     const held = call.held!;
     const { type } = held;
@@ -64,7 +60,6 @@ export function createToolCallDeltas(callId: string): ToolCallDeltas {
     };
   };
 
-  /** The first deltas of all waiting calls. */
   const released = (state: ChoiceCalls, choice: number): Record<string, unknown>[] => {
     const calls = [...state.waiting].map((call) => begun(state, choice, call));
     state.waiting.clear();
@@ -125,7 +120,6 @@ const isName = (name: unknown): boolean => typeof name === 'string' && name !== 
 const isFunction = ({ type, function: fn }: Record<string, unknown>): boolean =>
   type === 'function' || (typeof fn === 'object' && fn !== null);
 
-/** The call that a delta is for. */
 function callOf(state: ChoiceCalls, fields: Record<string, unknown>, fn: Record<string, unknown>): KnownCall {
   const id = typeof fields['id'] === 'string' && fields['id'] !== '' ? fields['id'] : null;
   const index = typeof fields['index'] === 'number' ? fields['index'] : null;
@@ -159,7 +153,6 @@ function joined(
 const membersOf = (members: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => (value ?? '') !== ''));
 
-/** A delta of a call that the client has. */
 function continued(
   fields: Record<string, unknown>,
   fn: Record<string, unknown>,

@@ -26,7 +26,6 @@ interface WholeReading {
   readonly form: ReplyForm;
 }
 
-/** Runs in the thread that reads large replies. */
 export function run(args: unknown): { readonly value: ReadReply; readonly transfer: ArrayBuffer[] } {
   const { context, bytes, form } = args as WholeReading;
   try {

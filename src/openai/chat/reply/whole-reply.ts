@@ -130,7 +130,6 @@ function completeCalls(message: Record<string, unknown>, unique: string): void {
   });
 }
 
-/** A whole completion as the one chunk of a stream. */
 export function asChunk(produced: Produced): Produced {
   const choices = (produced.body['choices'] as Record<string, unknown>[]).map(({ message, ...choice }) => {
     const { tool_calls: calls, ...delta } = message as Record<string, unknown>;

@@ -1,4 +1,3 @@
-/** The differences between the request that a provider gets and the client's request. */
 export interface SentRequest {
   /** A provider was asked. Until then the call may still be refused for lack of money, so the reply must not begin. */
   readonly isRequested: boolean;
@@ -29,7 +28,6 @@ const NAME_MAX = 96;
 
 const encoded = (name: string): string => encodeURIComponent(name.slice(0, NAME_MAX).toWellFormed());
 
-/** The value of the header. `names`: percent-encoded. */
 const listOf = (names: readonly string[]): string =>
   (names.length > NAMES_MAX ? [...names.slice(0, NAMES_MAX), '...'] : names).join(', ');
 

@@ -97,7 +97,6 @@ export function withPrompt(budget: ChatBudget, received: PromptSize, offer: Offe
  */
 const LEFT_AT_LEAST = 1 / 8;
 
-/** The tokens of the context that remain after the estimated size of the prompt. */
 function contextLeft(size: PromptSize, contextLength: number): number {
   return Math.max(Math.ceil(contextLength * LEFT_AT_LEAST), contextLength - tokensOf(size.bytes));
 }
@@ -137,7 +136,6 @@ export function toUsage(budget: ChatBudget, size: PromptSize, { priced, atMost }
   return priced.size === 0 ? tokens : { ...tokens, ...atMost };
 }
 
-/** How an offer takes the cap of a completion. */
 interface TakenCap {
   /** The name of the cap. `none`: the offer takes no cap. null: not known, so the client's name is tried. */
   readonly name: CapName | null;

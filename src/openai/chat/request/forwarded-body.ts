@@ -16,7 +16,6 @@ interface ForwardedBody {
   readonly dropped: readonly string[];
 }
 
-/** The cap of a completion at one offer. */
 export interface ForwardedCap {
   /** No field may ask for more tokens than this. */
   readonly tokens: number;
@@ -115,11 +114,9 @@ export function boundedField(
   return bounded(field, name, value, { offer, ...bounds, known, isListed }, isListed);
 }
 
-/** Whether a field asks for a service tier that the model has a price for. */
 export const isPaidTier = (offer: Offer, field: string, value: unknown): boolean =>
   field === 'service_tier' && takesTier(offer, value);
 
-/** Whether a field asks for something that the model has a price for. */
 const isPaid = (offer: Offer, field: string, value: unknown): boolean =>
   isPaidTier(offer, field, value) || (field === 'web_search_options' && prices(offer, 'web_search'));
 
@@ -135,7 +132,6 @@ function goes(offer: Offer, field: string, name: string): boolean {
   return all && takes(offer, field) && !REDIRECTING.has(name) && (own || !COSTLY_TO_STRANGERS.has(name));
 }
 
-/** Whether the block of an offer names the field, or says that the model takes all. */
 const lists = (offer: Offer, field: string): boolean => offer.model!.forward === 'all' || listed(offer, field);
 
 function addExtension(
@@ -153,7 +149,6 @@ function addExtension(
 const takes = (offer: Offer, field: string): boolean =>
   offer.model!.strictFields !== true || !EXTENSIONS.has(field) || listed(offer, field);
 
-/** The bounds for a field and everything inside it. */
 interface Bounds {
   readonly offer: Offer;
   readonly cap: number;

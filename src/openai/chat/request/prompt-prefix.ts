@@ -3,7 +3,6 @@ import type { CallRequest } from '#call';
 import type { ChatBody, ContentPart } from '../chat-schema.ts';
 import { BYTES_PER_TOKEN, type PromptSize } from './prompt-size.ts';
 
-/** See CallRequest.repeats. */
 export type RepeatedPrompt = NonNullable<CallRequest['repeats']>;
 
 /** Vendors cache no shorter beginnings of prompts. */

@@ -5,14 +5,12 @@ import type { ChatBody, ContentPart } from '../chat-schema.ts';
 import { addSound, NO_SOUND, type Sound, soundOf } from './sound.ts';
 import { FOR_ANOTHER_ROUTER, FOR_THE_GATEWAY } from './forwarded-body.ts';
 
-/** The size of a call's prompt, measured once. */
 export interface PromptSize {
   /**
    * UTF-8 bytes of all text and of everything else except images. A tokenizer makes at most one token of each byte,
    * and of each that it adds before.
    */
   readonly bytes: number;
-  /** See `TextSize`. */
   readonly added: number;
   readonly messages: number;
   readonly images: number;
@@ -184,7 +182,6 @@ export function tokensInRequest(size: PromptSize, { model, endpoint }: Offer): n
 /** Average bytes of a token, for estimates. A bound needs another number. */
 export const BYTES_PER_TOKEN = 4;
 
-/** The estimated number of tokens in `bytes` of text. */
 export function tokensOf(bytes: number): number {
   return Math.ceil(bytes / BYTES_PER_TOKEN);
 }

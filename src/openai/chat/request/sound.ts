@@ -108,10 +108,8 @@ const LOW_BYTES_PER_S = {
   pcm: 48_000,
 } as const;
 
-/** A format of speech. */
 type SoundFormat = keyof typeof LOW_BYTES_PER_S;
 
-/** The most seconds that sound of so many bytes has. */
 export const secondsOf = (format: SoundFormat, bytes: number): number => bytes / LOW_BYTES_PER_S[format];
 
 /** The most tokens that sound of a chat has if a vendor makes it at the low rate of this format. */

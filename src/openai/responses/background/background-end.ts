@@ -7,7 +7,6 @@ import type { EndEvent } from './background-sink.ts';
 import { eventText } from '../../native/passthrough.ts';
 import { callIdOf } from '../kept/kept-ids.ts';
 
-/** Why a response is ended before its model has finished. */
 export type Stopped = 'cancelled' | 'deleted' | 'shutdown';
 
 interface EndFacts {
@@ -21,7 +20,6 @@ interface EndFacts {
   readonly failure: { readonly error: unknown } | null;
 }
 
-/** The last event of a response that was made in the background. */
 export function endOf({ last, latest, stopped, failure }: EndFacts): EndEvent {
   if (stopped === 'cancelled' || stopped === 'deleted') return cancelled(settledNote(last?.response ?? latest));
   if (last !== null) return stopped === null ? last : { ...last, response: withReason(last.response, CUT_BY[stopped]) };
@@ -44,7 +42,6 @@ export function tooLargeEnd(first: JsonObject, { response: { usage, status } }: 
   return failed({ ...first, usage }, serverError(message));
 }
 
-/** The end of a response whose gateway is gone. */
 const lostEnd = (response: JsonObject, idOfCall: string): EndEvent =>
   failed(
     response,

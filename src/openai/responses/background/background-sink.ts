@@ -3,7 +3,6 @@ import type { ReplySink } from '#http';
 import type { KeptEvents } from '#kept-responses';
 import { eventText, withMembersOf } from '../../native/passthrough.ts';
 
-/** The last event of a response. */
 export interface EndEvent {
   readonly type: string;
   readonly response: JsonObject;
@@ -11,7 +10,6 @@ export interface EndEvent {
 
 const INCOMPLETE = 'response.incomplete';
 const ENDS: ReadonlySet<unknown> = new Set([INCOMPLETE, 'response.completed', 'response.failed']);
-/** Whether an event is the last one of a response. */
 export const isEnd = (type: unknown): boolean => ENDS.has(type);
 
 /** Takes the stream of a response that is made in the background. No client reads it, so it is never closed. */
@@ -19,7 +17,6 @@ export class BackgroundSink implements ReplySink {
   readonly closed = false;
   /** The response as its latest event has it; null before one. */
   latest: JsonObject | null = null;
-  /** Its last event; null before it. */
   last: EndEvent | null = null;
   readonly #reader = createEventReader({ bytesMax: Number.MAX_SAFE_INTEGER });
   readonly #output = new PartialOutput();
@@ -33,7 +30,6 @@ export class BackgroundSink implements ReplySink {
     this.#onBegun = onBegun;
   }
 
-  /** The output that has come until now. */
   output(): readonly JsonObject[] {
     return this.#output.all();
   }
@@ -80,7 +76,6 @@ interface Partial {
   readonly hasEnded: boolean;
 }
 
-/** The output of a stream that has come until now. */
 class PartialOutput {
   readonly #items = new Map<unknown, Partial>();
 
@@ -93,7 +88,6 @@ class PartialOutput {
       this.#items.set(place, { item, texts: [], hasEnded: false });
   }
 
-  /** All items that have come. */
   all(): readonly JsonObject[] {
     const inOrder = [...this.#items].sort(([one], [other]) => Number(one) - Number(other));
     return inOrder.flatMap(([, partial]) => (partial.hasEnded ? [partial.item] : cutMessage(partial)));
@@ -124,7 +118,6 @@ interface EventLogOptions {
   /** The number of the first event. */
   readonly from: number;
   readonly store: (events: KeptEvents) => Promise<void>;
-  /** Called after a part was stored. */
   readonly onStored: () => void;
   readonly onError: (error: unknown) => void;
 }

@@ -24,24 +24,19 @@ interface BackgroundOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Responses that are made while their client does not wait. */
 export interface Background extends KeptStreams {
-  /** Begins one for a request. */
   answers(request: BackgroundRequest): InBackground;
-  /** Ends a response whose gateway is gone. */
   endIfLost(response: KeptResponse): Promise<void>;
   /**
    * Cancels a response, and waits until clients are shown that it is cancelled. Its call goes on until it is settled.
    * Resolves with false if it was not under way.
    */
   cancel(response: KeptResponse): Promise<boolean>;
-  /** Ends a response that was deleted. */
   deleted(id: string): void;
   /** Ends at most `limit` responses whose gateway is gone; returns how many. */
   sweep(limit: number): Promise<number>;
   /** Ends all that are stored as under way. For a gateway that has its database alone, before it begins any. */
   endOrphans(): Promise<void>;
-  /** Ends those of this gateway, because it stops. */
   stop(): void;
   /** Ends the responses of this gateway, and resolves when their ends are stored, or after a while. */
   close(): Promise<void>;
@@ -121,13 +116,11 @@ interface BackgroundRequest {
 interface AnswersDeps {
   readonly keptResponses: Pick<KeptResponses, 'running'>;
   readonly runs: Runs;
-  /** Writes the events after a number to a client. */
   readonly follow: (response: OwnedResponse, after: number, client: ReplySink) => Promise<void>;
   /** Gets errors of the database, and unexpected errors of calls; the work goes on. */
   readonly onError: (error: unknown) => void;
 }
 
-/** A response that has begun. */
 interface Begun {
   readonly place: OwnedResponse;
   readonly run: BackgroundRun;
@@ -144,7 +137,6 @@ interface Begun {
 const RETRY_MS = 500;
 const RETRY_MS_MAX = 30_000;
 
-/** Returns a function that begins responses in the background. */
 function createAnswers(deps: AnswersDeps): (request: BackgroundRequest) => InBackground {
   const { keptResponses, runs, follow, onError } = deps;
   return (request) => {

@@ -21,12 +21,9 @@ import { isEnd } from './background-sink.ts';
 import type { Runs } from './runs.ts';
 import { notStreamed } from '../kept/errors.ts';
 
-/** A response and its owner. */
 export type OwnedResponse = Pick<KeptResponse, 'id' | 'account' | 'within'>;
 
-/** The stored events of responses. */
 export interface KeptStreams {
-  /** Whether the events of a response are stored. */
   isStreamed(id: string): Promise<boolean>;
   /** Writes the events after number `after` to a client, until the last one. See followStream. */
   follow(response: OwnedResponse, after: number, client: ReplySink, memory?: Memory): Promise<void>;
@@ -35,7 +32,6 @@ export interface KeptStreams {
 interface FollowDeps {
   readonly keptResponses: KeptResponses;
   readonly runs: Pick<Runs, 'get'>;
-  /** Gets errors of the database. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -130,7 +126,6 @@ const SSE_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
-/** The events of a part whose number is higher than `after`. */
 function textAfter(text: string, after: number): string {
   const events = text.split(/(?<=\n\n)/);
   const first = events.findIndex((event) => numberOf(event) > after);
@@ -145,14 +140,12 @@ function numberOf(event: string): number {
 const DATA = '\ndata: ';
 const EVENT = 'event: ';
 
-/** The response in the first event of a part. */
 function responseIn(text: string | undefined): JsonObject | null {
   if (text === undefined) return null;
   const { response } = JSON.parse(text.slice(text.indexOf(DATA) + DATA.length, text.indexOf('\n\n'))) as JsonObject;
   return isObject(response) ? response : null;
 }
 
-/** The type of the last event of a part. */
 function lastTypeIn(text: string): string {
   const at = text.lastIndexOf(`\n${EVENT}`) + 1 + EVENT.length;
   return text.slice(at, text.indexOf('\n', at));

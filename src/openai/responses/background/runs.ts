@@ -17,7 +17,6 @@ interface RunOptions {
   readonly onDeleted: () => void;
 }
 
-/** A response that this gateway makes in the background. */
 export class BackgroundRun {
   readonly id: string;
   /** Resolves when its end is stored. */
@@ -73,7 +72,6 @@ export class BackgroundRun {
   }
 }
 
-/** The responses that this gateway makes in the background. */
 export class Runs {
   readonly #runs = new Map<string, BackgroundRun>();
   readonly #running: RunningResponses;
@@ -108,7 +106,6 @@ export class Runs {
     this.#timer = null;
   }
 
-  /** Stops all, because the gateway stops. */
   stop(): void {
     for (const run of this.#runs.values()) run.stop('shutdown');
   }

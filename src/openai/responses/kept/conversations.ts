@@ -26,7 +26,6 @@ interface ConversationsOptions {
   readonly bytesMax: number;
 }
 
-/** A request whose references are replaced by what they name. */
 interface ResolvedRequest {
   readonly requestBody: ResponsesBody;
   /** The JSON text of `requestBody`. */
@@ -65,7 +64,6 @@ export function createConversations({ keptResponses, itemsMax, bytesMax }: Conve
       { param: 'input' },
     );
 
-  /** The responses that `previous` continues, and itself, the first one first. */
   async function lineageOf(previous: string | null | undefined, caller: Caller): Promise<readonly KeptResponse[]> {
     if (previous === undefined || previous === null) return [];
     if (keptResponses === null) throw keepsNone('previous_response_id', 'previous_response_id');
@@ -223,7 +221,6 @@ function hasEnded(response: KeptResponse): KeptResponse {
   throw underWay(id);
 }
 
-/** The items of a request. */
 export const itemsOf = (input: ResponsesBody['input']): readonly JsonObject[] =>
   typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : (input ?? []);
 
@@ -236,7 +233,6 @@ function idOf({ id }: JsonObject): string {
   });
 }
 
-/** The items of a kept response: those of its request, then its output. */
 function itemsOfKept({ input, response }: KeptContent): readonly JsonObject[] {
   const { output } = JSON.parse(response) as { readonly output?: readonly JsonObject[] };
   return [...(JSON.parse(input) as readonly JsonObject[]), ...(output ?? [])].filter(isObject);

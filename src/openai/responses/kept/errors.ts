@@ -66,7 +66,6 @@ export const underWay = (id: string): GatewayError =>
     { param: 'previous_response_id' },
   );
 
-/** The error for a cancellation of a response that is not under way. */
 export const cannotCancel = ({ background, status }: JsonObject): GatewayError =>
   new GatewayError(
     'invalid_request',

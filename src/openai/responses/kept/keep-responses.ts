@@ -11,7 +11,6 @@ import { responseIdOf, responseOfItem, withIds } from './kept-ids.ts';
 
 interface KeptRequest {
   readonly caller: Caller;
-  /** As the client sent it. */
   readonly requestBody: ResponsesBody;
 }
 

@@ -7,7 +7,6 @@ const RESPONSE_ID = /^resp_[A-Za-z0-9]{8,64}$/;
 
 export const responseIdOf = (callId: string): string => PREFIX + callId.replace(/^gen-/, '');
 
-/** The id of the call that made a response. */
 export const callIdOf = (responseId: string): string => responseId.replace(PREFIX, 'gen-');
 
 /** Whether this gateway may have made an id of a response. */
