@@ -1,5 +1,5 @@
 import { expect, inject, test } from 'vitest';
-import { DatabaseError, openDatabase, type PostgresDatabase } from '#store';
+import { type DatabaseError, openDatabase, type PostgresDatabase } from '#store';
 import { adHoc } from '../../support/ad-hoc.ts';
 import { freshDatabase } from '../../support/fresh-database.ts';
 
@@ -9,6 +9,10 @@ const CONNECTIONS = 10;
 const WAITING_MAX = 2_000;
 const SLOW = adHoc('SELECT pg_sleep(0.4)');
 const LOCKED = adHoc('SELECT COUNT(*) FROM accounts');
+
+const AT_LOCKS = adHoc(
+  "SELECT COUNT(*) AS count FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+);
 
 const codeOf = async (query: Promise<unknown>): Promise<string> =>
   query.then(
@@ -46,6 +50,7 @@ test('one statement more than may wait is refused at once, and those that wait i
       { statement: adHoc('LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE') },
     ]);
     const held = Array.from({ length: CONNECTIONS }, () => codeOf(database.query(LOCKED)));
+    await expect.poll(() => session.pipeline([{ statement: AT_LOCKS }])).toEqual([[{ count: BigInt(CONNECTIONS) }]]);
     const waiting = Array.from({ length: WAITING_MAX }, () => codeOf(database.query(LOCKED)));
     const order: string[] = [];
     const first = codeOf(database.query(LOCKED)).then((code) => order.push(`refused: ${code}`));
