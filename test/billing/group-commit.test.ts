@@ -10,10 +10,14 @@ import {
 } from '../../src/billing/ledger/group-commit.ts';
 import type { LedgerOperation } from '../../src/billing/ledger/ledger-operations.ts';
 
+const expire = (at: number): LedgerOperation => ({
+  kind: 'expire',
+  request: { id: `lock-${at}`, at, spareKept: false },
+});
 const release = (id: string): LedgerOperation => ({ kind: 'release', request: { id, detail: '{}' } });
 
 /** A committer that is finished by hand. */
-function harness(groupMax = 1_000, patienceMs = 60_000) {
+function harness(groupMax = 1_000, patienceMs = 60_000, waitingMax = 10_000) {
   const groups: { readonly ids: readonly string[]; finish(): void }[] = [];
   let arrived: (() => void) | undefined;
   const group = async (members: readonly PendingOperation[]) => {
@@ -23,7 +27,7 @@ function harness(groupMax = 1_000, patienceMs = 60_000) {
     });
     for (const { resolve } of members) resolve({ ok: true });
   };
-  const commit: GroupCommit = createGroupCommit({ commit: group, patience: () => patienceMs, groupMax });
+  const commit: GroupCommit = createGroupCommit({ commit: group, patience: () => patienceMs, groupMax, waitingMax });
   const groupNumber = (number: number) =>
     new Promise<{ readonly ids: readonly string[]; finish(): void }>((resolve) => {
       arrived = () => groups.length >= number && resolve(groups[number - 1]!);
@@ -56,6 +60,22 @@ describe('operations', () => {
     await Promise.all(rest);
   });
 
+  test('beyond those that may wait are refused at once as busy, and ends of calls are taken', async () => {
+    const { commit, groups, groupNumber } = harness(1_000, 60_000, 2);
+    const first = commit.submit(release('a'));
+    (await groupNumber(1)).finish();
+    await first;
+    const running = commit.submit(release('b'));
+    const group = await groupNumber(2);
+    const waiting = [commit.submit(expire(1)), commit.submit(expire(2))];
+    await expect(commit.submit(expire(3))).rejects.toMatchObject({ name: 'LedgerUnavailable', cause: { busy: true } });
+    const end = commit.submit(release('c'));
+    expect(groups).toHaveLength(2);
+    group.finish();
+    (await groupNumber(3)).finish();
+    expect(await Promise.all([running, ...waiting, end])).toHaveLength(4);
+  });
+
   test('that follow from the answers of a group join what waited for it', async () => {
     const { commit, groupNumber } = harness();
     const chained = commit.submit(release('a')).then(() => commit.submit(release('a-next')));
@@ -83,7 +103,7 @@ describe('operations', () => {
     const a = commit.submit(release('a'));
     const first = await groupNumber(1);
     const b = commit.submit(release('b'));
-    commit.rejectOverdue();
+    commit.rejectOverdue(new DatabaseError('away', { code: 'connection', unavailable: true }));
     await expect(b).rejects.toThrow(LedgerUnavailable);
     first.finish();
     await a;

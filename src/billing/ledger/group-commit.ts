@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { DatabaseError } from '#store';
+import { BUSY, DatabaseError } from '#store';
 import { LedgerUnavailable, type AccountName } from './ledger.ts';
 import type { LedgerOperation, OperationResult } from './ledger-operations.ts';
 import type { AccountRow, BudgetRow } from './ledger-changes.ts';
@@ -15,8 +15,8 @@ export interface PendingOperation {
 
 export interface GroupCommit {
   submit(operation: LedgerOperation): Promise<OperationResult>;
-  /** Rejects queued operations that are past their deadline. For a committer that cannot commit at the moment. */
-  rejectOverdue(): void;
+  /** Rejects queued operations that are past their deadline. For a committer that cannot commit because of `cause`. */
+  rejectOverdue(cause: DatabaseError): void;
   /** Rejects queued operations that begin something, see rejectNew. For a committer that cannot write. */
   rejectNew(error: LedgerUnavailable): void;
   /** Refuses new operations, and resolves when the queue is empty and no group is running. */
@@ -29,19 +29,29 @@ interface GroupCommitOptions {
   /** How long an operation is retried, in milliseconds. */
   readonly patience: (operation: LedgerOperation) => number;
   readonly groupMax: number;
+  /** Default WAITING_MAX. */
+  readonly waitingMax?: number;
 }
+
+/**
+ * An operation waits so much longer while the database answers and other gateways use the same rows, because its turn
+ * comes, and a client that gets an error begins anew at the end of the queue.
+ */
+const CONTENTION_MS = 10_000;
+/** Operations that wait for the next group. More are refused at once, except those that end a call. */
+const WAITING_MAX = 10_000;
 
 /** If a group was larger than this, the load is taken to be high. */
 export const FEW = 2;
 
 /** Rejects the members that are past their deadline and returns the others. */
-function rejectOverdue(members: readonly PendingOperation[]): PendingOperation[] {
+function rejectOverdue(members: readonly PendingOperation[], cause: DatabaseError): PendingOperation[] {
   const now = performance.now();
-  return members.filter(({ operation, deadline, reject }) => {
-    if (deadline > now) return true;
-    reject(
-      new LedgerUnavailable(`The database could not be reached in time to ${operation.kind} ${operation.request.id}`),
-    );
+  const more = cause.unavailable ? 0 : CONTENTION_MS;
+  const problem = cause.unavailable ? 'The database could not be reached' : 'Others were first at the same rows';
+  return members.filter(({ operation: { kind, request }, deadline, reject }) => {
+    if (deadline + more > now) return true;
+    reject(new LedgerUnavailable(`${problem} in time to ${kind} ${request.id}`, { cause }));
     return false;
   });
 }
@@ -77,7 +87,7 @@ function rejectNew(members: readonly PendingOperation[], error: LedgerUnavailabl
  * arrived during the last commit. Under high load the next group waits for one more turn, because a larger group costs
  * less per operation.
  */
-export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
+export function createGroupCommit({ waitingMax = WAITING_MAX, ...options }: GroupCommitOptions): GroupCommit {
   let waiting: PendingOperation[] = [];
   let running = false;
   /** Number of members of the previous group. */
@@ -104,13 +114,14 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
     submit: (operation) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(new LedgerUnavailable('The ledger is closed'));
+        if (waiting.length >= waitingMax && !isEnd(operation)) return reject(tooMany());
         waiting.push({ operation, deadline: performance.now() + options.patience(operation), resolve, reject });
         if (running) return;
         running = true;
         later();
       }),
-    rejectOverdue() {
-      waiting = rejectOverdue(waiting);
+    rejectOverdue(cause) {
+      waiting = rejectOverdue(waiting, cause);
     },
     rejectNew(error) {
       waiting = rejectNew(waiting, error);
@@ -123,6 +134,11 @@ export function createGroupCommit(options: GroupCommitOptions): GroupCommit {
       }),
   };
   return groups;
+}
+
+function tooMany(): LedgerUnavailable {
+  const cause = new DatabaseError('Too many operations wait for the ledger', { code: BUSY, unavailable: true });
+  return new LedgerUnavailable(cause.message, { cause });
 }
 
 /** The part of a ledger that depends on the database. */
@@ -288,8 +304,8 @@ async function commit(
         await delay(pauseMs);
         pauseMs = Math.min(pauseMs * 2, PAUSE_MAX_MS);
       }
-      members = rejectOverdue(members);
-      groups.rejectOverdue();
+      members = rejectOverdue(members, error);
+      groups.rejectOverdue(error);
     }
   }
 }

@@ -55,6 +55,10 @@ export class DatabaseError extends Error {
   readonly unavailable: boolean;
   /** The disk of the database is full. Nothing can be written until space is freed. */
   readonly full: boolean;
+  /** The database answers, and others were first: the statement was not begun. */
+  get busy(): boolean {
+    return this.code === BUSY;
+  }
   constructor(message: string, options: { code: string; unavailable?: boolean; full?: boolean; cause?: unknown }) {
     super(message, { cause: options.cause });
     this.code = options.code;
@@ -62,6 +66,9 @@ export class DatabaseError extends Error {
     this.full = options.full ?? false;
   }
 }
+
+/** See `DatabaseError.busy`. */
+export const BUSY = 'busy';
 
 /** SQLite's extended result codes of violated constraints, with the codes that both engines share. */
 const CONSTRAINTS: Readonly<Record<number, string>> = {

@@ -1,4 +1,5 @@
 export {
+  BUSY,
   type Database,
   DatabaseError,
   type Query,

@@ -1,5 +1,6 @@
 import { Pool, types, Client, type PoolClient, type QueryConfig, type ClientConfig } from 'pg';
 import {
+  BUSY,
   DatabaseError,
   type Database,
   type Query,
@@ -39,6 +40,10 @@ export const TYPES = {
 };
 
 const CONNECTIONS = 10;
+/** Statements that wait for a connection. More are refused at once, because they would wait in vain. */
+const WAITING_MAX = 2_000;
+/** The message of pg-pool after CONNECT_MS without a free connection. It has no code. */
+const NONE_FREE = 'timeout exceeded when trying to connect';
 /** The error code of a prepared statement whose table has a new column, because a newer gateway has migrated it. */
 const STALE_PLAN = '0A000';
 /**
@@ -84,18 +89,28 @@ export async function openPostgres(url: string): Promise<PostgresDatabase> {
   // complete the connection, before the waiting code gets the connection.
   pool.on('connect', (client) => client.on('error', noteLoss));
 
-  const withOne = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
-    let client: PoolClient;
+  /** When the server last answered, on the monotonic clock. */
+  let answeredAt = Number.NEGATIVE_INFINITY;
+  const connect = async (): Promise<PoolClient> => {
+    if (pool.waitingCount >= WAITING_MAX) throw notConnected(performance.now() - answeredAt);
     try {
-      client = await pool.connect();
+      return await pool.connect();
     } catch (error) {
+      if (error instanceof Error && error.message === NONE_FREE) throw notConnected(performance.now() - answeredAt);
       throw toDatabaseError(error);
     }
+  };
+
+  const withOne = async <T>(run: (client: PoolClient) => Promise<T>): Promise<T> => {
+    const client = await connect();
     let failure: DatabaseError | undefined;
     try {
-      return await run(client);
+      const result = await run(client);
+      answeredAt = performance.now();
+      return result;
     } catch (error) {
       failure = error instanceof DatabaseError ? error : toDatabaseError(error);
+      if (!failure.unavailable) answeredAt = performance.now();
       throw failure;
     } finally {
       client.release(failure !== undefined && (failure.unavailable || failure.code === STALE_PLAN));
@@ -316,6 +331,13 @@ export async function openSession(config: ClientConfig, setup: readonly Statemen
       clearTimeout(timer);
     },
   };
+}
+
+/** The error of a statement that got no connection. `silentMs`: so long the server has answered nothing. */
+function notConnected(silentMs: number): DatabaseError {
+  const isBusy = silentMs < CONNECT_MS;
+  const message = isBusy ? 'All connections to the database are in use' : 'The database does not answer';
+  return new DatabaseError(message, { code: isBusy ? BUSY : 'connection', unavailable: true });
 }
 
 /** PostgreSQL's SQLSTATEs of violated constraints, with the codes that both engines share. */

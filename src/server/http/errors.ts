@@ -3,7 +3,7 @@ import { DatabaseError } from '#store';
 import { GatewayError } from '#errors';
 import { printable } from '#security';
 import { isExactNumber } from '#wire';
-import { LedgerUnavailable } from '#billing';
+import { LedgerUnavailable, LOST } from '#billing';
 import { nearest } from '#config';
 
 /** PostgreSQL's SQLSTATE for a text with U+0000. The embedded engine can store such a text. */
@@ -15,10 +15,21 @@ const isFull = (error: unknown): boolean =>
     ? error.full
     : error instanceof LedgerUnavailable && error.cause instanceof DatabaseError && error.cause.full;
 
+/** Whether the database answers, and the request waited in vain behind others. */
+function isBusy(error: unknown): boolean {
+  if (error instanceof DatabaseError) return error.busy;
+  const cause = error instanceof LedgerUnavailable ? error.cause : null;
+  return cause instanceof DatabaseError && (cause.busy || (!cause.unavailable && cause.code !== LOST));
+}
+
+const BUSY =
+  'Too many requests use the database or the same account at the moment, and this one waited in vain: retry in a few seconds. GET /api/v1/generation shows whether a call that had begun was charged';
+
 const FULL =
   'The disk of the gateway is full, so it takes no calls: retry later. GET /api/v1/generation shows whether a call that had begun was charged';
 
 const FULL_RETRY_S = 30;
+const BUSY_RETRY_S = 3;
 
 /**
  * Converts any thrown value to a GatewayError. An unknown error becomes `internal` and reveals nothing. `bodyTypes`:
@@ -27,6 +38,7 @@ const FULL_RETRY_S = 30;
 export function toGatewayError(error: unknown, bodyTypes: readonly string[] = [JSON_TYPE]): GatewayError {
   if (error instanceof GatewayError) return error;
   if (isFull(error)) return new GatewayError('service_unavailable', FULL, { retryAfterS: FULL_RETRY_S, cause: error });
+  if (isBusy(error)) return new GatewayError('service_unavailable', BUSY, { retryAfterS: BUSY_RETRY_S, cause: error });
   if (error instanceof LedgerUnavailable || (error instanceof DatabaseError && error.unavailable)) {
     return new GatewayError(
       'service_unavailable',

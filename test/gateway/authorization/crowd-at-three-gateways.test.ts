@@ -1,12 +1,6 @@
-import { once } from 'node:events';
-import { createServer, request as ask } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createLedger } from '#billing/compose';
-import { openDatabase } from '#store';
-import { startMixedCluster, until } from '../../support/cluster.ts';
-import type { GatewayHere } from '../../support/gateway-here.ts';
-import { modelBlock } from '../../support/spine.ts';
+import { until } from '../../support/cluster.ts';
+import { type CrowdWorld, isAnswer, persistently, startCrowdWorld } from '../../support/crowd.ts';
 import type { Tokens } from './support/client-memory.ts';
 import { A_BUDGET, createPerson } from './support/person.ts';
 import { registerRaw, type RawClient } from './support/raw-client.ts';
@@ -23,45 +17,16 @@ const ACCOUNTS = 8;
 /** Micro-USD that each account begins with. */
 const FUNDS = 1_000_000;
 
-let cluster: Awaited<ReturnType<typeof startMixedCluster>>;
-let origins: readonly string[];
-let turn = 0;
-/** Passes each request to the next gateway, as a load balancer without health checks does. */
-const balancer = createServer((request, response) => {
-  const origin = origins[(turn += 1) % origins.length]!;
-  const passed = ask(origin + request.url!, { method: request.method!, headers: request.headers }, (answer) => {
-    response.writeHead(answer.statusCode!, answer.headers);
-    answer.on('error', () => response.destroy());
-    answer.pipe(response);
-  });
-  passed.on('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end('{}')));
-  request.pipe(passed);
-});
+let world: CrowdWorld;
 let origin: string;
 beforeAll(async () => {
-  balancer.listen(0, '127.0.0.1');
-  await once(balancer, 'listening');
-  origin = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
-  cluster = await startMixedCluster({
+  world = await startCrowdWorld({
     postgresUrl: inject('postgresUrl'),
-    toml: `
-[server]
-public_url = "${origin}"
-[authorization]
-enabled = true
-[limits]
-requests_per_minute = 1000000
-burst = 1000000
-anonymous_requests_per_minute = 1000000
-${modelBlock({ provider: 'Test', url: '{provider}', prompt: 0 })}`,
+    toml: () => '[authorization]\nenabled = true\n',
   });
-  origins = cluster.gateways.map(({ baseUrl }) => baseUrl);
-});
-afterAll(async () => {
-  balancer.closeAllConnections();
-  balancer.close();
-  await cluster?.stop();
-});
+  ({ origin } = world);
+}, 120_000);
+afterAll(() => world?.stop());
 
 /** What becomes of a program's grant. */
 type Fate = 'lives' | 'revoked' | 'expires';
@@ -72,21 +37,6 @@ interface Answer {
   readonly status: number;
   readonly text: string;
 }
-/** Repeats what met a gateway that was just killed. Any other failure counts. */
-async function persistently<T>(act: () => Promise<T>, isOver: (result: T) => boolean = () => true): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const result = await act();
-      if (isOver(result) || tries === 50) return result;
-    } catch (error) {
-      if (tries === 50) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 20 * (tries + 1)));
-  }
-}
-/** A gateway that was killed gives no answer, or the balancer does. */
-const isAnswer = ({ status }: { readonly status: number }) => status !== 502;
-
 /** Calls that the killed gateway had begun: their keys are taken until their locks expire. */
 let broken = 0;
 async function chat(token: string, once: string): Promise<Answer> {
@@ -103,9 +53,8 @@ async function chat(token: string, once: string): Promise<Answer> {
   return chat(token, `${once}-again`);
 }
 
-test('each program ends where it should, and the books are right', { timeout: 300_000 }, async () => {
-  const [, here] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
-  const { killable } = cluster;
+test('each program ends where it should, and the books are right', { timeout: 1_200_000 }, async () => {
+  const { here, killable } = world;
   const accounts = await Promise.all(
     Array.from({ length: ACCOUNTS }, (_, index) => here.openAccount(`crowd-${index}`, FUNDS / 1e6)),
   );
@@ -186,25 +135,8 @@ test('each program ends where it should, and the books are right', { timeout: 30
   const expected = { lives: 'lives', revoked: 'revoked', expires: 'expired' };
   expect(ends).toEqual(ends.map((_, index) => expected[fateOf(index)]));
 
-  // What began at the killed gateway keeps its lock until it expires, which no clock of this test waits for.
-  const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
-  try {
-    const ledger = await createLedger({ database });
-    await ledger.expire(Date.now() + 86_400_000);
-    await ledger.close();
-  } finally {
-    await database.close();
-  }
-  const { data } = (await here.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
-  expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
-  let spent = 0;
-  for (const { account } of accounts) {
-    const { data: balance } = (await here.admin('GET', `/accounts/${account}`)) as {
-      readonly data: { readonly balance_micro_usdc: number; readonly locked_micro_usdc: number };
-    };
-    expect(balance.locked_micro_usdc).toBe(0);
-    spent += FUNDS - balance.balance_micro_usdc;
-  }
+  const rests = await world.close(accounts.map(({ account }) => account));
+  const spent = rests.reduce((sum, left) => sum + FUNDS - left, 0);
   // Each answer cost five tokens at 2 USD per million, and none was paid twice. Of those whose grant was ending, each
   // may have had one more, and what broke off may have been answered and paid.
   expect(spent).toBeGreaterThanOrEqual(10 * calls);

@@ -1,12 +1,6 @@
-import { once } from 'node:events';
-import { createServer, request as openRequest } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { createLedger } from '#billing/compose';
-import { openDatabase } from '#store';
-import { startMixedCluster, until } from '../../../support/cluster.ts';
-import type { GatewayHere } from '../../../support/gateway-here.ts';
-import { modelBlock } from '../../../support/spine.ts';
+import { until } from '../../../support/cluster.ts';
+import { type CrowdWorld, isAnswer, persistently, startCrowdWorld } from '../../../support/crowd.ts';
 import { type Company, peopleToml, startCompany } from './company.ts';
 import { openVisitor, START, type Visitor } from './visitor.ts';
 
@@ -27,65 +21,25 @@ const RULES = `[[people.groups]]\ngroup = "staff"\norganisation = "acme"\nbudget
 const EXPIRES_MS = 5_000;
 
 let company: Company;
-let cluster: Awaited<ReturnType<typeof startMixedCluster>>;
-let origins: readonly string[];
+let world: CrowdWorld;
 let origin: string;
-let turn = 0;
-/** Passes each request to the next gateway, as a load balancer without health checks does. */
-const balancer = createServer((request, response) => {
-  const next = origins[(turn += 1) % origins.length]!;
-  const passed = openRequest(next + request.url!, { method: request.method!, headers: request.headers }, (answer) => {
-    response.writeHead(answer.statusCode!, answer.headers);
-    answer.on('error', () => response.destroy());
-    answer.pipe(response);
-  });
-  passed.on('error', () => (response.headersSent ? response.destroy() : response.writeHead(502).end('{}')));
-  request.pipe(passed);
-});
 beforeAll(async () => {
-  balancer.listen(0, '127.0.0.1');
-  await once(balancer, 'listening');
-  origin = `http://127.0.0.1:${(balancer.address() as AddressInfo).port}`;
-  company = await startCompany(origin);
-  cluster = await startMixedCluster({
+  world = await startCrowdWorld({
     postgresUrl: inject('postgresUrl'),
-    toml: `
-[server]
-public_url = "${origin}"
-[limits]
-requests_per_minute = 1000000
-burst = 1000000
-anonymous_requests_per_minute = 1000000
-${peopleToml(company.issuer, RULES)}
-${modelBlock({ provider: 'Test', url: '{provider}', prompt: 0 })}`,
+    async toml(address) {
+      company = await startCompany(address);
+      return peopleToml(company.issuer, RULES);
+    },
   });
-  origins = cluster.gateways.map(({ baseUrl }) => baseUrl);
+  ({ origin } = world);
 }, 120_000);
 afterAll(async () => {
-  balancer.closeAllConnections();
-  balancer.close();
-  await cluster?.stop();
+  await world?.stop();
   await company?.stop();
 });
 
 /** What becomes of a person. */
 const FATES = ['stays', 'is deleted', 'leaves the group', 'signs out', 'has a key that ends', 'stays'] as const;
-
-const TRIES_MAX = 200;
-/** Repeats what met a gateway that was just killed. Any other failure counts. */
-async function persistently<T>(act: () => Promise<T>, isOver: (result: T) => boolean = () => true): Promise<T> {
-  for (let tries = 0; ; tries += 1) {
-    try {
-      const result = await act();
-      if (isOver(result) || tries === TRIES_MAX) return result;
-    } catch (error) {
-      if (tries === TRIES_MAX) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, Math.min(500, 20 * (tries + 1))));
-  }
-}
-/** A gateway that was killed gives no answer, and one that waits long for the row of the one account says 503. */
-const isAnswer = ({ status }: { readonly status: number }) => status !== 502 && status !== 503;
 
 /** Calls that the killed gateway had begun: their keys are taken until their locks expire. */
 let broken = 0;
@@ -109,8 +63,7 @@ test(
   'each person ends where the company says, within the budget, and the books are right',
   { timeout: 1_200_000 },
   async () => {
-    const [, here, there] = cluster.gateways as [GatewayHere, GatewayHere, GatewayHere];
-    const { killable } = cluster;
+    const { here, there, killable } = world;
     await here.openAccount('acme', FUNDS / 1e6);
     const alive = [here, there].map(({ baseUrl }) => baseUrl);
     let signedIn = 0;
@@ -201,22 +154,8 @@ test(
     // Those whose calls nothing broke off spent their budgets to the end.
     expect(answered).toBeGreaterThan(PEOPLE);
 
-    // What began at the killed gateway keeps its lock until it expires, which no clock of this test waits for.
-    const database = await openDatabase({ url: cluster.databaseUrl, dataDir: '' });
-    try {
-      const ledger = await createLedger({ database });
-      await ledger.expire(Date.now() + 86_400_000);
-      await ledger.close();
-    } finally {
-      await database.close();
-    }
-    const { data } = (await here.admin('GET', '/audit')) as { data: { checks: { ok: boolean }[] } };
-    expect(data.checks.filter(({ ok }) => !ok)).toEqual([]);
-    const { data: balance } = (await here.admin('GET', '/accounts/tollgate%3Alocal%3Aacme')) as {
-      readonly data: { readonly balance_micro_usdc: number; readonly locked_micro_usdc: number };
-    };
-    expect(balance.locked_micro_usdc).toBe(0);
-    const spent = FUNDS - balance.balance_micro_usdc;
+    const [left] = await world.close(['tollgate:local:acme']);
+    const spent = FUNDS - left!;
     // None was paid twice. What broke off may have been answered and paid.
     expect(spent).toBeGreaterThanOrEqual(COST * answered);
     expect(spent).toBeLessThanOrEqual(COST * (answered + broken));
