@@ -47,8 +47,9 @@ export const mcpJobFor = (target: Target, tool: string, shape: Job['shape']): Jo
 });
 
 const SERVICE = 'bench-tools';
+export const TOOL_PATH = `${MCP_PATH}/${SERVICE}`;
 
-const toolsText = (upstreamPort: number, perCall: string) => `
+export const toolsText = (upstreamPort: number, perCall: string) => `
 [[tools]]
 name = "${SERVICE}"
 display_name = "Bench"
@@ -59,7 +60,7 @@ per_call = ${perCall}
 `;
 
 const gateway = (perCall: string) => (port: number, nodeArgs?: readonly string[], main?: string) =>
-  tollgate(port, { nodeArgs, main, path: `${MCP_PATH}/${SERVICE}`, blocks: toolsText(port, perCall) });
+  tollgate(port, { nodeArgs, main, path: TOOL_PATH, blocks: toolsText(port, perCall) });
 
 const proxy =
   (script: string, args: readonly string[] = []) =>

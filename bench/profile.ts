@@ -22,8 +22,9 @@ import { WARM, warm } from './warm.ts';
 
 const OTHERS = [...HOPS, ...MCP_TARGETS, ...A2A_TARGETS, ...BATCH_TARGETS];
 
-const HELP = `node bench/profile.ts [--target tollgate] [--load small|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations [--promoted]] [--node=ARGS]
+const HELP = `node bench/profile.ts [--target tollgate] [--load small|tagged|burst|rate|tool|tool-large|tool-rate|message|task|batch] [--seconds 5] [--top 40] [--allocations [--promoted]] [--node=ARGS]
   small  ${SMALL_CONNECTIONS} connections, one call after the other
+  tagged the same with three tags
   burst  ${BURST_CONNECTIONS} connections, streams of ${BURST_EVENTS} events
   rate   small calls, ${OPEN_PER_SECOND} a second
   tool, tool-large, tool-rate   the same of MCP tools, for targets of bench/mcp.ts
@@ -44,10 +45,17 @@ interface Load {
 const closed = (connections: number) => (durationMs: number) => ({ kind: 'closed', connections, durationMs }) as const;
 const atRate = (durationMs: number) => ({ kind: 'open', perSecond: OPEN_PER_SECOND, durationMs }) as const;
 const chat = (model: string) => (target: Target, shape: Shape) => jobFor(target, model, shape);
+const THREE_TAGS = 'team=search, feature=summary, tier=gold';
 const tool = (name: string) => (target: Target, shape: Shape) => mcpJobFor(target, name, shape);
 
 const LOADS: Readonly<Record<string, Load>> = {
   small: { job: chat(MODELS.small), shape: closed(SMALL_CONNECTIONS), units: 1 },
+  tagged: {
+    job: (target, shape) =>
+      jobFor({ ...target, headers: { ...target.headers, 'x-tollgate-tags': THREE_TAGS } }, MODELS.small, shape),
+    shape: closed(SMALL_CONNECTIONS),
+    units: 1,
+  },
   burst: { job: chat(MODELS.burst), shape: closed(BURST_CONNECTIONS), units: BURST_EVENTS },
   rate: { job: chat(MODELS.small), shape: atRate, units: 1 },
   tool: { job: tool(TOOLS.small), shape: closed(SMALL_CONNECTIONS), units: 1 },

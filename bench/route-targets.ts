@@ -54,8 +54,9 @@ function requestText(target: Target, body: string, more: Readonly<Record<string,
 }
 
 const AGENT = 'bench-agent';
+export const AGENT_PATH = `${A2A_PATH}/${AGENT}`;
 
-const agentText = (upstreamPort: number) => `
+export const agentText = (upstreamPort: number) => `
 [[agents]]
 name = "${AGENT}"
 display_name = "Bench"
@@ -76,8 +77,7 @@ export const A2A_TARGETS: readonly TargetKind[] = [
     name: 'a2a-tollgate',
     title: 'tollgate, billed, embedded database',
     missing: tollgateMissing,
-    start: (port, nodeArgs, main) =>
-      tollgate(port, { nodeArgs, main, path: `${A2A_PATH}/${AGENT}`, blocks: agentText(port) }),
+    start: (port, nodeArgs, main) => tollgate(port, { nodeArgs, main, path: AGENT_PATH, blocks: agentText(port) }),
   },
 ];
 

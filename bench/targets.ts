@@ -14,6 +14,8 @@ export interface Target {
   readonly pid: number | null;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** The data directory of a tollgate. */
+  readonly dataDir?: string;
   /** The target's own report on its event loop: the 99th percentile of the delay in milliseconds, or null. */
   loopDelayMs?(): Promise<number | null>;
   /** Opens an account without credit. Resolves with the headers for its calls. */
@@ -155,6 +157,7 @@ export async function tollgate(upstreamPort: number, options: TollgateOptions = 
     return {
       port: Number(new URL(found.base_url).port),
       pid: program.pid,
+      dataDir,
       path,
       headers: { authorization: `Bearer ${key}` },
       openAccount: async () => ({ authorization: `Bearer ${await newKey(admin, await newAccount(admin, 'bench'))}` }),

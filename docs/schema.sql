@@ -899,7 +899,9 @@ CREATE TABLE people (
   -- When the provider last said what the person may do, and when it is asked again.
   answered_at BIGINT NOT NULL,
   due_at BIGINT NOT NULL
-);
+,
+  asked_until BIGINT,
+  unclear BIGINT NOT NULL DEFAULT 0);
 
 CREATE INDEX people_answered ON people (answered_at);
 

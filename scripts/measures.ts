@@ -51,7 +51,7 @@ const untested = Object.values(PATHS).filter(
 );
 row('modules without a test folder', untested.length === 0 ? 0 : `${untested.length} (${untested.join(', ')})`);
 const circles = findCircles(files);
-row('circles of two files inside modules', circles.length);
+row('circles of files inside modules', circles.length);
 if (values.circles) for (const circle of [...circles, ...folderCircles]) console.log(`    ${circle.join('\n      ')}`);
 
 console.log('\nSize');

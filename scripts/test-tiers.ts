@@ -66,7 +66,7 @@ const DEEP_ONLY = [
   'test/gateway/auth/people/{crowd-at-three-gateways,people-of-keycloak}.test.ts',
   'test/gateway/network/registry/flapping.test.ts',
   'test/ambiguous-keys/servers-in-go.test.ts',
-  'test/gateway/authorization/{crowd-at-three-gateways,programs-sign-in}.test.ts',
+  'test/gateway/authorization/{connected-from-the-page-in-a-browser,crowd-at-three-gateways,programs-sign-in}.test.ts',
   'test/mcp/clients/{coding-agents,frameworks,inspector}.test.ts',
   'test/mcp/conformance/client-through-the-gateway.test.ts',
   'test/mcp/conformance/fixture-itself.test.ts',

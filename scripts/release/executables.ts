@@ -27,20 +27,30 @@ export function stageWithNode({ tarball, command, node }: Payload, folder: strin
 }
 
 /**
- * Writes one file that has a package and its Node. It is a program of the shell with an archive behind it: the first
- * start unpacks it, into a folder that is named by the digest of the archive, and each start runs what lies there.
+ * Writes one file that has a package and its Node. It is a program of the shell with archives behind it: the first
+ * start unpacks them, into a folder that is named by their digest, and each start runs what lies there. Node is most of
+ * the bytes, and is in two halves, so that two processors unpack it.
  */
 export function writeExecutable(payload: Payload, { stage, out }: { readonly stage: string; readonly out: string }) {
   stageWithNode(payload, stage);
+  const node = readFileSync(join(stage, 'node'));
+  rmSync(join(stage, 'node'));
   const tar = `${stage}.tar`;
   packTar(stage, ['.'], tar);
-  const archive = gzipped(readFileSync(tar));
+  const half = node.byteLength >> 1;
+  const archives = [node.subarray(0, half), node.subarray(half), readFileSync(tar)].map(gzipped);
   rmSync(tar);
-  writeFileSync(out, Buffer.concat([Buffer.from(headOf(payload, sha256(archive))), archive]), { mode: 0o755 });
+  writeFileSync(out, Buffer.concat([Buffer.from(headOf(payload, archives)), ...archives]), { mode: 0o755 });
 }
 
-function headOf({ command, version, node }: Payload, digest: string): string {
-  const lines = (bytes: number) => `#!/bin/sh
+function headOf({ command, version, node }: Payload, archives: readonly Buffer[]): string {
+  const lines = (bytes: number) => {
+    const sizes = archives.map(({ byteLength }) => byteLength);
+    const places = sizes.map((size, at) => {
+      const from = bytes + 1 + sizes.slice(0, at).reduce((sum, each) => sum + each, 0);
+      return `${String(from).padStart(9, '0')} ${size}`;
+    });
+    return `#!/bin/sh
 # ${command} ${version} with Node ${node.version}. The first start unpacks it below $TOLLGATE_UNPACK, or else ~/.cache.
 set -eu
 parent=\${TOLLGATE_UNPACK:-\${XDG_CACHE_HOME:-\${HOME:-}/.cache}/tollgate}
@@ -50,13 +60,23 @@ case $parent in
   exit 1
   ;;
 esac
-home=$parent/${digest.slice(0, 32)}
+home=$parent/${sha256(Buffer.concat(archives)).slice(0, 32)}
 if [ ! -x "$home/node" ]; then
   umask 077
   mkdir -p "$parent"
   part=$(mktemp -d "$parent/part.XXXXXX")
   trap 'rm -rf "$part"' EXIT
-  tail -c +${String(bytes + 1).padStart(6, '0')} "$0" | gzip -dc | tar -xf - -C "$part"
+  piece() { tail -c "+$1" "$0" | head -c "$2" | gzip -dc; }
+  piece ${places[0]} >"$part/node" &
+  first=$!
+  piece ${places[1]} >"$part/second" &
+  second=$!
+  piece ${places[2]} | tar -xf - -C "$part"
+  wait "$first"
+  wait "$second"
+  cat "$part/second" >>"$part/node"
+  rm "$part/second"
+  chmod 755 "$part/node"
   # Of several that start at once, one is first. A folder that is not empty is not replaced.
   "$part/node" -e 'try { fs.renameSync(process.argv[1], process.argv[2]) } catch (error) { if (!fs.existsSync(process.argv[2] + "/node")) throw error }' "$part" "$home"
   rm -rf "$part"
@@ -64,5 +84,6 @@ if [ ! -x "$home/node" ]; then
 fi
 exec "$home/node" "$home/${command}" "$@"
 `;
+  };
   return lines(lines(0).length);
 }

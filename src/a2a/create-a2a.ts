@@ -45,9 +45,7 @@ interface A2aOptions {
   readonly runTokens: RunTokens;
   /** Counts the streams that each account listens to, over all protocols. */
   readonly listeners: Counter;
-  /** The configurations of push notifications, and their sender. */
   readonly push: Push;
-  /** The primitives of other protocols that can be called as agents. */
   readonly targets: () => Partial<TargetAdapters>;
   readonly config: Pick<Config, 'limits' | 'billing' | 'upstream' | 'tasks' | 'webhooks'>;
   /** The origin at which agents reach this gateway, without a trailing slash; null if it is not known. */
@@ -74,17 +72,13 @@ interface A2aOptions {
   readonly keepAliveMs?: number;
 }
 
-/** The A2A protocol: its routes, and the parts that other modules use. */
 export interface A2a {
   /** Register it at the root and under `/api/v1`. */
   readonly routes: FastifyPluginAsync;
   /** Adds the routes of agent cards, which need no credential. */
   addCards(app: FastifyInstance): void;
-  /** Speaks to agents for the routes of other protocols. */
   readonly target: TargetAdapter;
-  /** Asks an agent for the state of one of its tasks. */
   readonly poll: TaskPoll;
-  /** Ends a task for the operator. */
   readonly endTask: EndTask;
   /**
    * Prepares a stop of the gateway in `ms`. Shortly before it, the streams of running tasks get their last event and
@@ -96,7 +90,6 @@ export interface A2a {
 const KEEP_ALIVE_MS = 15_000;
 /** Time for streams to send their last event before the gateway stops. */
 const LAST_EVENTS_MS = 1_000;
-/** How many names are searched for suggestions when a name is unknown, and how many suggestions an error shows. */
 const NAMED_MAX = 1_000;
 const SHOWN_MAX = 5;
 /** Lifetime of the id of a task that waits for a payment. */
@@ -144,7 +137,6 @@ export function createA2a(options: A2aOptions): A2a {
     const target = targetOf(others, service);
     return target?.target.has(target.name) ? { service, ...target } : null;
   };
-  /** The names of all agents, and of all models and tools that can be called as agents. */
   function* allNames(): Generator<string> {
     yield* new Set(catalog.offers('agent').map(({ service }) => service));
     const { a2a: _, ...others } = options.targets();

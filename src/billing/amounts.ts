@@ -1,4 +1,4 @@
-export type { BilledEnd, CutReply, Frame, ReplyPiece, SettledFrame } from './bill.ts';
+export type { BilledEnd, CutReply, Frame, ReplyPiece, SettledFrame } from './frames.ts';
 export { type CancelSignal, CancelSource, CuttableCancelSource, eitherOf, signalOf } from './cancel-signal.ts';
 export type { Settlement } from './ledger/ledger.ts';
 export { MICRO_PER_USD, type MicroUsd, MoneyError, formatUsd, parseUsd, toUsdNumber } from './prices/money.ts';

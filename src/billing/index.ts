@@ -9,7 +9,8 @@ export {
 export { type RegisteredArchive, archivedUntil, registeredArchives } from './archive/registered.ts';
 export { type ArchivedCallPlace, findArchivedCall } from './archive/find-archived-call.ts';
 export { type AuditReport, audit } from './audit/audit.ts';
-export type { EndFrame, Frame, ReplyPiece, LockResolution, SettledFrame } from './bill.ts';
+export type { LockResolution } from './bill.ts';
+export type { EndFrame, Frame, ReplyPiece, SettledFrame } from './frames.ts';
 export type { SettlePendingCall } from './settle-call.ts';
 export { type CancelSignal, CancelSource } from './cancel-signal.ts';
 export { type CarriedSum, type CarryingBudget, readCarriedSum } from './archive/carried-sum.ts';

@@ -16,7 +16,6 @@ export interface Receipt {
   readonly parent?: string;
   /** The consumer's names of the call. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
-  /** Id of the price version. */
   readonly price: string;
   /** The locked amount. */
   readonly lock: MicroUsd;
@@ -99,7 +98,6 @@ export function receiptText(receipt: Receipt, kid: string): string {
 export const tagsOfLock = (lockDetail: string): Receipt['tags'] =>
   lockDetail.includes('"tags":{') ? (JSON.parse(lockDetail) as Pick<Receipt, 'tags'>).tags : undefined;
 
-/** Checks signatures of a gateway with its public key. */
 export interface ReceiptChecker {
   readonly kid: string;
   isReceipt(receipt: Receipt, signature: string): boolean;

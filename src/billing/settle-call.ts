@@ -1,4 +1,4 @@
-import type { EndFrame } from './bill.ts';
+import type { EndFrame } from './frames.ts';
 import type { Ledger, LockRecord, Settlement, SettleRequest, SettleResult } from './ledger/ledger.ts';
 import type { MicroUsd } from './prices/money.ts';
 import { cost, type Price, type ServiceTiers } from './prices/price.ts';
@@ -95,7 +95,6 @@ type PendingCallEnd = Pick<EndFrame, 'price' | 'provider' | 'usage' | 'detail'> 
 
 interface SettledPendingCall {
   readonly settlement: Settlement;
-  /** The lock before this settlement. */
   readonly lock: LockRecord;
   /** True if the lock was resolved already. Then `settlement` is what was charged at that time. */
   readonly before: boolean;

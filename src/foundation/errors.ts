@@ -40,7 +40,6 @@ type AnthropicType =
   | 'api_error'
   | 'overloaded_error';
 
-/** An error code of the gateway in each wire format. */
 interface ErrorRow {
   /** HTTP status of all routes but those of MCP, A2A and JSON-RPC. */
   readonly status: number;
@@ -112,6 +111,7 @@ const TABLE = {
     anthropic: 'billing_error',
     withoutLock: true,
     payment: 'needed',
+    bodyInData: true,
   },
   // Not 202 in MCP and A2A, because to their clients it means that no answer comes.
   payment_pending: {
@@ -284,7 +284,6 @@ const TABLE = {
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof TABLE;
-/** All HTTP statuses of the table. */
 export type ErrorStatus = (typeof TABLE)[ErrorCode]['status'];
 /** The errors of a payment that is not valid. */
 export type PaymentRefusal = {
@@ -342,7 +341,6 @@ export class GatewayStopping extends GatewayError {
   }
 }
 
-/** Whether an error is the failure of a provider, and so is not logged as a fault of the gateway. */
 export const isOfProvider = (code: ErrorCode): boolean => ERRORS[code].ofProvider === true;
 
 /** Whether an error is about money that is missing, see `payment` of a row; undefined for any other error. */
@@ -352,7 +350,6 @@ export const paymentOf = (code: ErrorCode): 'needed' | 'refused' | undefined => 
 export const dataInBody = ({ code, body }: GatewayError): Readonly<Record<string, unknown>> =>
   (ERRORS[code].bodyInData && body) || {};
 
-/** Whether a client can correct an error with other arguments. */
 export const isCorrectable = (code: ErrorCode): boolean => ERRORS[code].correctable === true;
 
 /**

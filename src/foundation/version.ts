@@ -3,7 +3,6 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
 
-/** The version of this checkout or package. */
 export const VERSION: string = manifest.version;
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -3,15 +3,11 @@ import { type Settlement, formatUsd, toUsdNumber } from '#billing/amounts';
 import { fileBytes, type FoundImage, type ImageHead } from './image-file.ts';
 import type { ImagesResult } from './reply/image-reader.ts';
 
-/** Facts about a call that its answer states. */
 interface AnswerAbout {
-  /** The id of the call. */
   readonly id: string;
-  /** The name that was called. */
   readonly model: string;
   /** Epoch seconds. */
   readonly created: number;
-  /** The seed that was asked for; null for none. */
   readonly seed: number | null;
   readonly provider: string;
   /** The images that were edited; null for a generation. */
@@ -131,7 +127,6 @@ const dataUrlPrefix = ({ format }: FoundImage) => `data:image/${format};base64,`
 interface Item {
   readonly image: FoundImage;
   readonly before: object;
-  /** Name of the member that has the image. */
   readonly name: string;
   readonly prefix: string;
   readonly after: object;
@@ -154,13 +149,11 @@ function jsonAnswer(head: object, list: string, items: readonly Item[], rest: ob
   };
 }
 
-/** The JSON text of an object, up to its next member. */
 function openingOf(members: object): string {
   const text = JSON.stringify(members).slice(0, -1);
   return text === '{' ? text : `${text},`;
 }
 
-/** The rest of an object after a member. */
 function closed(members: object): string {
   const text = JSON.stringify(members).slice(1);
   return text === '}' ? text : `,${text}`;
@@ -178,7 +171,6 @@ const billedUsage = ({ images, words }: ImagesResult, { charged, fee }: Settleme
   cost_details: { charged_usd: formatUsd(charged), fee_usd: formatUsd(fee) },
 });
 
-/** The tokens that the provider counted. */
 const countsOf = ({ raw }: ImagesResult): Readonly<Record<string, unknown>> =>
   isObject(raw['usage']) ? raw['usage'] : {};
 

@@ -105,7 +105,6 @@ export function base64Of(value: Buffer): Buffer {
 export const isWholeDataUrl = (value: Buffer): boolean =>
   /^data:[\w.+/;=-]*;base64,/i.test(value.toString('latin1', 0, DATA_URL_HEAD_MAX));
 
-/** The head of an image in base64; null if it is not a PNG, JPEG or WebP file. */
 export function headOf(base64: Buffer): ImageHead | null {
   for (const chars of HEAD_CHARS) {
     const head = readImageHead(Buffer.from(base64.toString('latin1', 0, chars), 'base64'));
@@ -133,7 +132,6 @@ function hasOther(bytes: Buffer, start: number, end: number): boolean {
   return other !== 0;
 }
 
-/** The number of padding characters at the end. */
 function paddingOf(base64: Buffer): number {
   const { byteLength } = base64;
   if (base64[byteLength - 1] !== PADDING) return 0;
@@ -174,7 +172,6 @@ export function* isWholeImage(base64: Buffer, format: ImageFormat): Generator<vo
   return true;
 }
 
-/** Bytes of a file in base64. Every four characters are three bytes. */
 function bytesAt(base64: Buffer, start: number, end: number): Buffer {
   const from = Math.floor(start / 3);
   const bytes = Buffer.from(base64.toString('latin1', from * 4, Math.ceil(end / 3) * 4), 'base64');

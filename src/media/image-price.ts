@@ -110,7 +110,6 @@ const EDIT = 'edit/';
 const prefixOf = ({ edit }: ImageAsk, { variants }: Offer): string =>
   edit !== null && Object.hasOwn(variants, EDIT.slice(0, -1)) ? EDIT : '';
 
-/** The qualities that have their own price at an offer. */
 export function pricedQualities(ask: ImageAsk, offer: Offer): readonly string[] {
   const prefix = prefixOf(ask, offer);
   const names = Object.keys(offer.variants).filter((name) => name.startsWith(EDIT) === (prefix === EDIT));

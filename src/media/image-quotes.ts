@@ -11,7 +11,6 @@ import { bodySchema, editQuoteFields, generateQuoteFields } from './request/imag
 
 interface ImageQuoteDeps {
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
-  /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 
@@ -84,7 +83,6 @@ export function quotableImages(config: QuoteConfig): Quotable {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Adds the routes for quotes to the plugin of the image routes, whose parsers leave bodies as bytes. */
 export function addImageQuotes(
   app: FastifyInstance,
   { config, quote }: ImageQuoteDeps,

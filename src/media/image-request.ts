@@ -44,7 +44,6 @@ import { wireOf } from './image-wires.ts';
 import { wordTokens } from './image-words.ts';
 import { createImageStreamReader } from './reply/image-stream-reader.ts';
 
-/** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface ImageRequest extends Payer {
   readonly body: ImageBody;
   /** The images to edit, not loaded yet; null for a generation. */
@@ -145,18 +144,15 @@ function countOf({ images, image_count: count, mask }: ImageBody): EditInputs {
 
 interface ImageContext {
   readonly caller: Caller;
-  /** null for a generation. */
   readonly edit: EditInputs | null;
   readonly events: EventForm;
   readonly payment: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly replyBytesMax: number;
   readonly receipts: 'always' | 'on-request';
 }
 
-/** A request for images as the pipeline takes it. */
 interface ImageCall<R, D extends ReplyPiece> {
   readonly request: CallRequest<R, D>;
   readonly ask: ImageAsk;
@@ -230,7 +226,6 @@ interface ImageRequestAdapterOptions {
 const BASE64_FIELD = 'response_format';
 const REFUSED: ReadonlySet<number> = new Set([400, 422]);
 
-/** The native side of a call for images: one request to each offer that is tried. */
 function createImageRequestAdapter({
   ask,
   requestId,

@@ -51,7 +51,6 @@ const usageSchema = {
   },
 };
 
-/** The answer of `POST /image/generate` with `output_type: data_url`. */
 const generateAnswerSchema = {
   title: 'GeneratedImages',
   type: 'object',
@@ -88,7 +87,6 @@ const generateAnswerSchema = {
   },
 };
 
-/** The answer of `POST /image/edit` with `output_type: data_url`. */
 const editAnswerSchema = {
   ...generateAnswerSchema,
   title: 'EditedImages',
@@ -105,7 +103,6 @@ const editAnswerSchema = {
   },
 };
 
-/** The answer of `POST /images/generations`. */
 const generationsAnswerSchema = {
   title: 'OpenAiImages',
   type: 'object',
@@ -163,7 +160,6 @@ const openrouterUsageSchema = {
   },
 };
 
-/** The answer of `POST /images`. */
 const openrouterAnswerSchema = {
   title: 'OpenRouterImages',
   type: 'object',
@@ -209,11 +205,9 @@ export const imageAnswerOf = (schema: object, files: boolean) => ({
   },
 });
 
-/** One way to ask for images. */
 export interface ImageRoute {
   readonly path: string;
   readonly schema: ReturnType<typeof bodySchema>;
-  /** The same body as a form, if it may be one. */
   readonly form?: object;
   readonly answerSchema: object;
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
@@ -221,14 +215,12 @@ export interface ImageRoute {
   readonly edits?: true | 'if given';
   /** Its name of the images. Default: `images`. */
   readonly imagesIn?: string;
-  /** Turns a parsed body into one with the gateway's names. */
   toOwn?(value: unknown): unknown;
   /** The address for requests with images, if this one takes none. */
   readonly editsAt?: string;
   /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
   readonly events: EventForm;
-  /** The member `usage` of the events. */
   readonly usage: UsageForm;
   /** Clients of OpenAI's API append its path to a base URL. */
   readonly clientsAppend?: true;
@@ -242,7 +234,6 @@ export interface ImageRoute {
 const BILLED =
   'The price is known before the call: a price per image, by resolution tier and quality. It is locked, and the images that arrive are charged. ';
 
-/** The routes of the gateway's own API. */
 const OWN: Pick<ImageRoute, 'ownErrors' | 'events' | 'usage' | 'answerOf' | 'refuse'> = {
   ownErrors: true,
   usage: ownUsage,
@@ -256,7 +247,6 @@ const OWN: Pick<ImageRoute, 'ownErrors' | 'events' | 'usage' | 'answerOf' | 'ref
   },
 };
 
-/** The routes that answer in the form of OpenAI's API. */
 const OPENAI: Pick<ImageRoute, 'events' | 'usage' | 'answerOf'> = {
   usage: openaiUsage,
   events: { prefix: 'image_generation', partialImages: 0 },

@@ -35,14 +35,11 @@ interface ImageDeps {
   readonly idempotency: Idempotency;
   readonly quotes: Quotes;
   readonly blobs: Pick<Blobs, 'write' | 'find' | 'read'>;
-  /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
   /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
-  /** Fetches an image to edit from an untrusted URL. */
   readonly fetchInputs: FetchInputs;
-  /** Gets internal errors, and failures of calls whose client has left. */
   readonly onError: PaidRouteDeps['onError'];
 }
 
@@ -86,7 +83,6 @@ export function imageRoutes(deps: ImageDeps): FastifyPluginAsync {
     }
   };
 
-  /** How a request for images is answered. */
   function answerOf(
     route: ImageRoute,
     image: ImageRequest,

@@ -85,7 +85,6 @@ function sourceOf({ url, bytes }: FilePart, index: number): InputSource {
     : { kind: 'url', url, param };
 }
 
-/** An adapter whose images become the files of a ContentResult. */
 const filesOf = (native: RequestAdapter<ImagesResult>): ProviderAdapter<ContentResult, EventBatch> =>
   singleRequest<ContentResult, EventBatch>({
     ...native,

@@ -259,5 +259,4 @@ function jsonBody(fields: Readonly<Record<string, unknown>>, { images, mask }: E
 
 const WIRES = { openai: openaiImages, tollgate: tollgateImages, openrouter: openrouterImages };
 
-/** The wire that an offer of images speaks. */
 export const wireOf = ({ media }: Offer): ImageWire => WIRES[media!.imageApi?.wire ?? 'openai'];

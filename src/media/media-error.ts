@@ -20,7 +20,6 @@ type OnError = (
   request: { readonly id: string; readonly method: string; readonly url: string },
 ) => void;
 
-/** Options of a route whose errors have a word as `code`, as have those of unknown methods and paths beside it. */
 export type MediaErrors = ReturnType<typeof mediaErrors>;
 
 /** `below`: the path of the family. Its unknown paths get the same form. */
@@ -41,5 +40,4 @@ export const mediaErrors = (onError: OnError, below: '/image' | '/video') => ({
   },
 });
 
-/** The error for a field whose value no offer can serve. */
 export const unprocessable = (param: string, message: string) => new GatewayError('unprocessable', message, { param });

@@ -53,11 +53,9 @@ function cameIn(result: ImagesResult | null): ImagesResult {
 
 interface StreamOptions {
   readonly stream: ImageStream;
-  /** The seed that was sent. null for none. */
   readonly seed: number | null;
   readonly usage: UsageForm;
   readonly toHttp: Parameters<typeof answerUndelivered>[4];
-  /** The body of an error in the stream, in the form of the route. */
   readonly errorBody: (error: GatewayError) => object;
   readonly onError: (error: unknown) => void;
 }

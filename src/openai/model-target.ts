@@ -1,5 +1,5 @@
 import type { Config } from '#config';
-import { KINDS_OF_MODELS, type ModelKind } from '#config/model-kinds';
+import { isOfKind, KINDS_OF_MODELS, type ModelKind } from '#config/model-kinds';
 import { type Catalog, descriptionOf, listedServices } from '#catalog';
 import { type Cut, type Quotable, type ReplyEnd, type ReplyReader, singleRequest, withModel } from '#call';
 import {
@@ -214,6 +214,7 @@ const count = (value: unknown) => (typeof value === 'number' ? value : 0);
 
 interface QuotableDeps {
   readonly config: Pick<Config, 'limits' | 'upstream' | 'billing'>;
+  readonly catalog: Pick<Catalog, 'knows' | 'resolve'>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -222,26 +223,33 @@ interface QuotableDeps {
  * Turns the body of a call of a model, of chat or of a kind that has quotes, into a call that a quote can be made for.
  * Throws GatewayError.
  */
-export function quotableModel({ config, now }: QuotableDeps): Quotable {
+export function quotableModel({ config, catalog, now }: QuotableDeps): Quotable {
   const checkChat = createCheck<ChatBody>(chatSchema(config.limits.messagesMax));
   const { replyBytesMax } = config.upstream;
   const { receipts } = config.billing;
   return (body, quotable) => {
     const context = { ...quotable, replyBytesMax, receipts, payment: null };
-    const kind = quotedKind(body);
+    const kind = quotedKind(body, catalog);
     if (kind !== null) return KIND_ROUTES[kind].quoted(body, context);
     return toCall(checkChat(withModel(body)), { ...context, now: now() }).request;
   };
 }
 
-/** The kind of which a body lacks the fewest fields, and of these the one of which it has most; null for chat. */
-function quotedKind(body: Readonly<Record<string, unknown>>): ModelKind | null {
+/**
+ * The kind of which a body lacks the fewest fields, and of these the one of which it has most; null for chat. Of kinds
+ * with the same fields it is that of the model.
+ */
+function quotedKind(body: Readonly<Record<string, unknown>>, catalog: QuotableDeps['catalog']): ModelKind | null {
   if (Object.hasOwn(body, 'messages')) return null;
-  const [facts] = KINDS_OF_MODELS.map(([kind, { quotedBy = [] }]) => {
+  const kinds = KINDS_OF_MODELS.map(([kind, { quotedBy = [] }]) => {
     const has = quotedBy.filter((field) => Object.hasOwn(body, field)).length;
     return { kind, has, lacks: quotedBy.length - has };
   })
     .filter(({ has }) => has > 0)
     .toSorted((one, other) => one.lacks - other.lacks || other.has - one.has);
-  return facts?.kind ?? null;
+  const alike = kinds.filter(({ has, lacks }) => has === kinds[0]!.has && lacks === kinds[0]!.lacks);
+  const name = body['model'];
+  if (alike.length < 2 || typeof name !== 'string' || !catalog.knows(name, 'model')) return alike[0]?.kind ?? null;
+  const { model } = catalog.resolve(name, 'model').offers[0]!;
+  return (alike.find(({ kind }) => isOfKind(model!, kind)) ?? alike[0]!).kind;
 }

@@ -100,7 +100,7 @@ export const MODULES: Readonly<Record<string, Module>> = {
   analytics: { modules: ['store', 'billing', 'billing/amounts', 'billing/call-end', 'billing/resolved'], packages: [] },
   config: { modules: ['security', 'wire', 'billing/amounts'], packages: ['smol-toml', 'bs58'] },
   accounts: {
-    modules: ['errors', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
+    modules: ['errors', 'maps', 'security', 'store', 'wire', 'billing', 'config/evm-address'],
     packages: ['fastify', 'bs58'],
   },
   limits: { modules: ['errors', 'store', 'wire', 'config', 'accounts'], packages: [] },

@@ -3,6 +3,7 @@ import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { openDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { startCuttingProxy, type Cut } from '../support/cutting-proxy.ts';
+import { FLUSH_MODES, lateEnds } from '../support/flush-modes.ts';
 import { freshDatabase } from '../support/fresh-database.ts';
 import { contradictions, loadLedger } from '../support/ledger-load.ts';
 
@@ -13,7 +14,7 @@ afterEach(async () => {
   for (const dispose of disposals.splice(0).toReversed()) await dispose();
 });
 
-test('a COMMIT whose answer was lost is found out, never done twice', async () => {
+test.each(FLUSH_MODES)('%s: a COMMIT whose answer was lost is found out, never done twice', async (_mode, flushMs) => {
   const fresh = await freshDatabase(inject('postgresUrl'));
   disposals.push(fresh.drop);
   const direct = await openDatabase({ url: fresh.url, dataDir: '' });
@@ -26,7 +27,7 @@ test('a COMMIT whose answer was lost is found out, never done twice', async () =
   disposals.push(proxy.close);
   const database = await openDatabase({ url: proxy.url, dataDir: '' });
   disposals.push(database.close);
-  const ledger = await createLedger({ database });
+  const ledger = lateEnds(await createLedger({ database, flushMs }));
   disposals.push(ledger.close);
 
   let pairs = 0;

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { CHAT_WIRES } from '#openai';
+import { WIRES as OF_CORPUS } from '../corpus/world.ts';
 import { WIRES } from '../peers/wires.ts';
 import { UNHURRIED } from '../support/spine.ts';
 import { spineOfFile } from '../support/of-file.ts';
@@ -10,6 +11,16 @@ import { spineOfFile } from '../support/of-file.ts';
 const spine = spineOfFile(() => ({ toml: UNHURRIED }));
 
 const DOCS = new URL('../../docs/', import.meta.url);
+const PAGES = readdirSync(DOCS, { encoding: 'utf8', recursive: true }).filter(
+  (file) => file.endsWith('.md') && !file.startsWith('decisions/'),
+);
+const textOf = (file: string) => readFileSync(new URL(file, DOCS), 'utf8');
+
+test('each is in the corpus', () => {
+  expect(Object.keys(OF_CORPUS).toSorted(), 'WIRES of test/corpus/world.ts').toEqual(
+    CHAT_WIRES.map(({ name }) => name).toSorted(),
+  );
+});
 
 test('each is in the table of the tests', () => {
   const listed = CHAT_WIRES.map(({ name, prefix, path }) => `${name}: ${prefix}${path}`);
@@ -43,15 +54,20 @@ describe.each(CHAT_WIRES)('$name', ({ prefix, path: below, clients }) => {
     });
   });
 
-  test('has a page in docs/', () => {
-    const pages = readdirSync(DOCS, { encoding: 'utf8', recursive: true }).filter(
-      (file) => file.endsWith('.md') && !file.startsWith('decisions/'),
-    );
-    const texts = pages.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
-    expect(
-      texts.some((text) => text.includes(`\`POST ${path}\``)),
-      `a page in docs/ tells what \`POST ${path}\` does`,
-    ).toBe(true);
+  test('has a page in docs/, to which the lists of pages lead', () => {
+    const pages = PAGES.filter((file) => textOf(file).includes(`\`POST ${path}\``));
+    expect(pages, `a page in docs/ tells what \`POST ${path}\` does`).not.toEqual([]);
+    const lists = [
+      ['README.md', ''],
+      ['../README.md', 'docs/'],
+      ['use/chat.md', ''],
+    ] as const;
+    for (const [list, prefix] of lists) {
+      const isLinked = (page: string) =>
+        page === list ||
+        textOf(list).includes(`](${prefix}${list === 'use/chat.md' ? page.replace('use/', '') : page})`);
+      expect(pages.some(isLinked), `docs/${list} links one of ${pages.join(', ')}`).toBe(true);
+    }
   });
 
   test('is in the text for language models', async () => {

@@ -2,10 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KINDS_OF_MODELS } from '#config/model-kinds';
 import { calledOf, snippetsOf } from '../../web/src/pages/offering/code.ts';
+import { createServiceSearch } from '../../web/src/search/services.ts';
+import { priceLines } from '../../web/src/ui/price-words.ts';
 import { KINDS as WITH_ENDINGS } from '../spine/endings/kinds.ts';
 import { modelBlock, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 
-// What follows from the table of kinds, and what it cannot make: a page, code to paste, a row in the table of endings.
+// What follows from the table of kinds, and what it cannot make: a page, code to paste, words of a search and of a
+// price, a row in the table of endings.
 
 interface Schema {
   readonly required?: readonly string[];
@@ -46,13 +49,15 @@ const DOCS = new URL('../../docs/', import.meta.url);
 const PAGES = readdirSync(DOCS, { encoding: 'utf8', recursive: true }).filter(
   (file) => file.endsWith('.md') && !file.startsWith('decisions/'),
 );
-const TEXTS = PAGES.map((file) => readFileSync(new URL(file, DOCS), 'utf8'));
+const textOf = (file: string) => readFileSync(new URL(file, DOCS), 'utf8');
+/** The pages that tell what a route does. */
+const pagesOf = (path: string) => PAGES.filter((file) => textOf(file).includes(`\`POST /api/v1${path}\``));
 
 const messageOf = async (answer: Response) =>
   `${answer.status} ${((await answer.json()) as { readonly error: { readonly message: string } }).error.message}`;
 
 describe.each(KINDS_OF_MODELS)('%s', (kind, facts) => {
-  const { outputs, paths, summary, does, doesNot, method, quotedBy } = facts;
+  const { outputs, paths, summary, does, doesNot, method, quotedBy, perCall } = facts;
   const operation = () => document.paths[`/api/v1${paths[0]}`]!.post!;
   const content = () => Object.values(operation().requestBody.content)[0]!;
   const schema = () => {
@@ -70,10 +75,7 @@ describe.each(KINDS_OF_MODELS)('%s', (kind, facts) => {
     expect(operation().summary).toBe(summary);
     for (const path of paths) {
       expect(document.paths, path).toHaveProperty([`/api/v1${path}`, 'post']);
-      expect(
-        TEXTS.some((text) => text.includes(`\`POST /api/v1${path}\``)),
-        `a page in docs/ tells what \`POST /api/v1${path}\` does`,
-      ).toBe(true);
+      expect(pagesOf(path), `a page in docs/ tells what \`POST /api/v1${path}\` does`).not.toEqual([]);
     }
   });
 
@@ -120,6 +122,44 @@ describe.each(KINDS_OF_MODELS)('%s', (kind, facts) => {
     expect(curl!.code, `CODE_OF_OUTPUTS of web/src/pages/offering/code.ts has ${kind}, with curl first`).toContain(
       `https://gate.example/api/v1${paths[0]}`,
     );
+  });
+
+  test('the list of pages has its page', () => {
+    const list = textOf('README.md');
+    const pages = pagesOf(paths[0]);
+    expect(
+      pages.some((page) => list.includes(`](${page})`)),
+      `docs/README.md links one of ${pages.join(', ')}`,
+    ).toBe(true);
+  });
+
+  test('its price per call has the words of its unit', () => {
+    if (perCall === undefined) return;
+    const [line] = priceLines('model', { per_call: 0.01 });
+    expect(line!.unit, 'per_call of TOKEN_UNITS in web/src/ui/price-words.ts').toContain(perCall.unit);
+    expect(
+      /^\| `per_call` .*$/m.exec(textOf('reference/prices.md'))![0],
+      'its row in docs/reference/prices.md',
+    ).toContain(perCall.unit);
+  });
+
+  test('a search for what it does finds it', () => {
+    const service = (output: string) => ({
+      primitive: 'model' as const,
+      name: `a/${output.length}`,
+      display_name: '',
+      description: '',
+      input_modalities: ['text'],
+      output_modalities: [output],
+      supported_parameters: [],
+      typical_usd: 0,
+      providers: [],
+    });
+    const its = service(kind);
+    expect(
+      createServiceSearch([service('text'), its], () => [])(does),
+      'GIVES of web/src/search/services.ts',
+    ).toContain(its);
   });
 
   test('it is in the table of endings', () => {

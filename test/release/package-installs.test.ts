@@ -175,7 +175,7 @@ it('runs without a checkout, and its books are right', async () => {
 });
 
 /** What an executable needs of a machine. */
-const TOOLS = ['sh', 'gzip', 'mkdir', 'mktemp', 'rm', 'tail', 'tar'];
+const TOOLS = ['sh', 'cat', 'chmod', 'gzip', 'head', 'mkdir', 'mktemp', 'rm', 'tail', 'tar'];
 
 it('runs from one file where there is no Node: unpacked once, also by several at the same time', async () => {
   const [tools, cache] = [join(work, 'tools'), join(work, 'cache')];

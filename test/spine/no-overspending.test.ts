@@ -9,16 +9,19 @@ import { ask, startSpine, UNHURRIED, type Spine } from '../support/spine.ts';
 /** "user" and "hello", what a template may add, and 50 tokens at 2 USD per 1M. */
 const ESTIMATE = 4 + 5 + 64 + 16 + 2 * 50;
 
-describe.each(ENGINES)('on %s', (engine) => {
+const CASES = ENGINES.flatMap((engine) => ['each', '50ms'].map((flush) => [engine, flush] as const));
+
+describe.each(CASES)('on %s, flushed %s', (engine, flush) => {
+  const toml = `${UNHURRIED}\n[ledger]\nflush = "${flush}"\n`;
   let gateways: Spine[] = [];
   let drop = async () => {};
   beforeAll(async () => {
     if (engine === 'postgres') {
       const database = await freshDatabase(inject('postgresUrl'));
       drop = () => database.drop();
-      const first = await startSpine({ databaseUrl: database.url, toml: UNHURRIED });
-      gateways = [first, await startSpine({ databaseUrl: database.url, toml: UNHURRIED, provider: first.provider })];
-    } else gateways = [await startSpine({ toml: UNHURRIED })];
+      const first = await startSpine({ databaseUrl: database.url, toml });
+      gateways = [first, await startSpine({ databaseUrl: database.url, toml, provider: first.provider })];
+    } else gateways = [await startSpine({ toml })];
   });
   afterAll(async () => {
     for (const gateway of gateways.reverse()) await gateway.stop();

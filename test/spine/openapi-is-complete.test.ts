@@ -55,6 +55,11 @@ beforeAll(async () => {
 });
 afterAll(() => spine.stop());
 
+test('no two operations have the same summary: the list of the reference has nothing else', () => {
+  const summaries = operations.map(({ operation: { summary } }) => summary);
+  expect(summaries.filter((summary, at) => summaries.indexOf(summary) !== at)).toEqual([]);
+});
+
 test('every route is described, or described at another address, and no HEAD is listed', () => {
   const described = new Set(operations.map(({ name }) => name));
   expect(operations.filter(({ method }) => method === 'head')).toEqual([]);

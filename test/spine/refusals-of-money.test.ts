@@ -22,11 +22,13 @@ test.each([false, true])('funded but too low: 402 that says the estimate (stream
   );
   expect(response.status).toBe(402);
   expect(response.headers.get('content-type')).toContain('application/json');
-  const body = (await response.json()) as { error: { message: string } };
+  const body = (await response.json()) as { error: { message: string }; hint: string };
   // Clients of x402 read these first; without a chain there is nothing to pay with.
   expect(body).toMatchObject({ x402Version: 2, accepts: [] });
   expect(response.headers.get('payment-required')).toBeNull();
   expect(body.error).toMatchObject({ type: 'insufficient_balance', code: 402 });
+  // The remedy stands beside the message, which clients match.
+  expect(body.hint).toMatch(/^Add money on the page \/dashboard\/balance, .* A lower max_tokens, /);
   expect(body.error.message).toBe(`Insufficient balance for estimated cost: 0.00${2 * 4096 + 997 + 64 + 16} USDC`);
   expect(await (await spine.get('/session/balance', bearer(key))).json()).toMatchObject({
     balance_micro_usdc: 1,

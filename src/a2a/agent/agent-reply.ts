@@ -82,7 +82,6 @@ export async function* readAgentBatches(
   yield [resultOf(JSON.stringify(result), result, large)];
 }
 
-/** The pieces of readAgentBatches one by one. */
 export async function* readAgent(
   ...answer: Parameters<typeof readAgentBatches>
 ): AsyncGenerator<AgentSaid, void, undefined> {

@@ -10,12 +10,10 @@ import { translateParams } from '../wire/translate.ts';
 
 interface AgentRequest {
   readonly operation: A2aOperation;
-  /** The version of `params`. */
   readonly version: A2aVersion;
   readonly params: JsonObject;
   /** The client's own text of `params`. Default: `params` as JSON. */
   readonly paramsText?: string;
-  /** Id of the JSON-RPC request to the agent. */
   readonly id: string;
   readonly requestId: string;
   /** The extensions that the client activates. Default: none. */

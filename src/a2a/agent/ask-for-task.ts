@@ -15,7 +15,6 @@ export interface AskOfTask {
   readonly send: Send;
   readonly link: Link;
   readonly taskId: string;
-  /** Id of the call. */
   readonly id: string;
   readonly requestId: string;
   readonly replyBytesMax: number;
@@ -24,7 +23,6 @@ export interface AskOfTask {
 /** How long an agent has for its answer. This is short, because a client's message or answer waits for it. */
 const ANSWER_MS = 3_000;
 
-/** A task as its agent shows it, or the agent's error. */
 type TaskShown =
   | { readonly kind: 'task'; readonly value: unknown; readonly event: A2aEvent }
   | { readonly kind: 'error'; readonly error: (AgentSaid & { readonly kind: 'error' })['error'] };

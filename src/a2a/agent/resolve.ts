@@ -17,7 +17,6 @@ export function resolveAgent(catalog: Pick<Catalog, 'resolve'>, name: string, pa
   }
 }
 
-/** The error for an unknown name. It suggests the nearest of `names`. */
 export function unknownAgent(name: string, names: Iterable<string> = [], param?: string): GatewayError {
   const hint = nearestHint(name, names) || 'GET /api/v1/agents lists all agents';
   return new GatewayError('invalid_model', `${kindOf(name)} not found: ${printable(name)}. ${hint}`, { param });

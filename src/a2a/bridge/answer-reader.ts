@@ -194,11 +194,9 @@ interface NewParts {
   readonly parts: readonly Part[];
 }
 
-/** The part of an artifact that was already shown. */
 interface ShownParts {
   /** Characters of text. */
   readonly chars: number;
-  /** Parts that are not text. */
   readonly others: number;
   /** The text; empty if it is too long to be compared. */
   readonly text: string;
@@ -207,7 +205,6 @@ interface ShownParts {
 const NOTHING: ShownParts = { chars: 0, others: 0, text: '' };
 /** The longest artifact, in characters, that is compared with the last message. */
 const COMPARED_MAX = 16 * 1024;
-/** How many messages or artifacts of one answer are remembered. */
 const REMEMBERED_MAX = 20_000;
 const NAME_CHARS_MAX = 256;
 
@@ -247,7 +244,6 @@ function withParts({ chars, others, text }: ShownParts, parts: readonly Part[]):
   };
 }
 
-/** The parts of an artifact after those that were already shown. */
 function withoutShown(parts: readonly Part[], before: ShownParts): readonly Part[] {
   let { chars, others } = before;
   return parts.flatMap((part): Part[] => {

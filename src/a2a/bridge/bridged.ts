@@ -42,7 +42,6 @@ interface BridgedDeps {
 export interface Bridge {
   readonly service: string;
   readonly target: TargetAdapter;
-  /** The name without the prefix. */
   readonly name: string;
 }
 
@@ -288,7 +287,6 @@ function partsOf(event: CallEvent): readonly Part[] {
   return part === null ? [] : [part];
 }
 
-/** Joins consecutive text parts. */
 function joined(parts: readonly Part[]): readonly Part[] {
   const all: Part[] = [];
   for (const part of parts) {

@@ -17,7 +17,6 @@ function fromPart({ text, raw, url, data, mediaType, filename, ...rest }: JsonOb
   return data === undefined || rest['kind'] !== undefined ? [] : [{ kind: 'data', data }];
 }
 
-/** Turns a neutral part into a part of 1.0. */
 export function toA2aPart(part: Part): JsonObject {
   switch (part.kind) {
     case 'text':
@@ -35,7 +34,6 @@ export function toA2aPart(part: Part): JsonObject {
   }
 }
 
-/** Parts as one text, for readers that take only text. */
 export const wordsOf = (parts: readonly Part[]): string => parts.map(wordOf).join(' ');
 
 function wordOf(part: Part): string {

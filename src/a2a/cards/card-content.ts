@@ -10,7 +10,6 @@ export interface CardContent extends Pick<AgentCard, 'provider' | 'documentation
   readonly name: string;
   readonly description: string;
   readonly version: string;
-  /** The agent has an extended card for authenticated clients. */
   readonly extended: boolean;
   readonly extensions: readonly AgentExtension[];
   readonly inputModes: readonly string[];
@@ -100,7 +99,6 @@ function readSkills(value: unknown): readonly AgentSkill[] {
   return [...skills.values()];
 }
 
-/** Bounds for the parameters of an extension. */
 const VALUES_MAX = 500;
 const PARAM_TEXT_MAX = 8_192;
 const KEY_MAX = 128;
@@ -183,7 +181,6 @@ export function cardText(value: unknown, max: number): string {
   return (text.isWellFormed() ? text : text.slice(0, -1)).trim();
 }
 
-/** The distinct texts of a list that are not empty. */
 function cardTexts(value: unknown, countMax: number, max: number): readonly string[] {
   return distinct(value, countMax, (text) => cardText(text, max) || null);
 }
@@ -204,12 +201,10 @@ function webUrl(value: unknown): string | null {
   return url.username === '' && url.password === '' && url.href.length <= URL_LENGTH_MAX ? url.href : null;
 }
 
-/** A JSON value as an object; an empty object for any other value. */
 export function membersOfValue(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-/** The first elements of a list; empty for any other value. */
 export function elementsOfValue(value: unknown, countMax: number): readonly unknown[] {
   return Array.isArray(value) ? value.slice(0, countMax) : [];
 }

@@ -12,7 +12,6 @@ export interface CardPage {
   readonly modifiedAt: number | null;
 }
 
-/** The origin that cards name. */
 export interface CardOrigin {
   /** The URL without a trailing slash. */
   readonly url: string;
@@ -31,7 +30,6 @@ interface CardPages {
 }
 
 interface CardPagesOptions {
-  /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly bytesMax?: number;
   /** Epoch milliseconds. Default: the system clock. */
@@ -118,7 +116,6 @@ interface CardOriginOptions {
   readonly listening: () => string | null;
 }
 
-/** The error for a request whose card can name no origin. */
 export const NO_ORIGIN =
   'The Host header is not a name of this gateway that an agent card can have: send an IP address of the gateway, or a name that it knows. If clients use this name, the operator sets server.public_url';
 

@@ -13,11 +13,9 @@ interface CardRoutesDeps {
   readonly cards: Cards;
   /** Finds the model or tool that is called as an agent by this name; null for any other name. */
   readonly bridged: (service: string) => Promise<BridgedAgent | null>;
-  /** A few names that begin with `prefix` and can be called as agents. */
   readonly namesBelow: (prefix: string) => readonly string[];
   /** Finds who asks: a key that may not call everything sees only the cards of what it may call. */
   readonly visitor: Pipeline['visitor'];
-  /** The origin for the cards of a request; null if no origin is known. */
   readonly origin: (request: FastifyRequest) => CardOrigin | null;
 }
 

@@ -14,20 +14,14 @@ import { signCard, type SignBytes } from './sign-card.ts';
 
 export interface CardsOptions {
   readonly fetchCard: FetchCard;
-  /** null: cards are not signed. */
   readonly sign: SignBytes | null;
   readonly auth: CardAuth;
-  /** Whether calls can be paid by x402. */
   readonly x402: boolean;
-  /** The version of this gateway, for its own card. */
   readonly version: string;
   readonly now: () => number;
   readonly random: () => number;
-  /** Epoch milliseconds, for the modification time of cards. Default: the system clock. */
   readonly date?: () => number;
-  /** Called with the error when an agent's card cannot be fetched. */
   readonly onError: (error: unknown, offer: Offer) => void;
-  /** Called when the content of an agent's card has changed. */
   readonly onChanged?: (offer: Offer) => void;
   /** Longest wait for an agent's card; default 10 s. */
   readonly timeoutMs?: number;
@@ -46,7 +40,6 @@ export interface Cards {
    * streams. A failure of an agent never makes it reject.
    */
   card(request: CardRequest): Promise<CardPage>;
-  /** The card of a model or a tool that is called as an agent, made from the catalogue. */
   bridged(request: Omit<CardRequest, 'offers'>, bridged: BridgedAgent): CardPage;
   /**
    * The gateway's form of an agent's extended card, in the form of 1.0 and not yet signed. `card`: the card from the
@@ -74,7 +67,6 @@ interface CardRequest {
   readonly origin: CardOrigin;
 }
 
-/** A model or a tool. */
 export interface BridgedAgent extends ServiceDescription {
   readonly primitive: Primitive;
   /** Its name without the prefix of the primitive. */
@@ -86,7 +78,6 @@ const TEXT_MAX = 8_000;
 /** How many providers of a service are asked for their card. */
 const ASKED_MAX = 8;
 
-/** Creates the gateway's cards of services from the cards of their agents. */
 export function createCards(options: CardsOptions): Cards {
   const { fetchCard, sign, auth, x402, version: ownVersion, onChanged } = options;
   const known = createKnownCards({

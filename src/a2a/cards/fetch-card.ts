@@ -25,7 +25,6 @@ export const CARD_BYTES_MAX = BOUNDS.card.bytesMax;
 
 const WELL_KNOWN = ['/.well-known/agent-card.json', '/.well-known/agent.json'];
 
-/** A parsed card of an agent. */
 export interface KnownCard {
   readonly content: CardContent;
   readonly facts: CardFacts;

@@ -6,16 +6,13 @@ export interface KnownCardsOptions {
   readonly fetch: FetchCard;
   readonly now: () => number;
   readonly random: () => number;
-  /** Called with the error when a card cannot be fetched. The cached card stays. */
   readonly onError: (error: unknown, offer: Offer) => void;
-  /** Called when the content of an agent's card has changed. */
   readonly onChanged?: (offer: Offer, card: KnownCard, before: KnownCard) => void;
   readonly timeoutMs?: number;
   readonly countMax?: number;
   readonly bytesMax?: number;
 }
 
-/** The cached cards of agents. */
 interface KnownCards {
   /**
    * The agent's card; null if it has no card or cannot be reached. Waits for at most one fetch, and only if no card is

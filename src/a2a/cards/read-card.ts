@@ -27,7 +27,6 @@ interface CardEndpoint {
   readonly tenant: string | null;
 }
 
-/** The facts of an agent whose card is not known. */
 export const DEFAULT_FACTS: CardFacts = {
   versions: ['0.3'],
   jsonRpc: [{ version: '0.3', path: '', tenant: null }],

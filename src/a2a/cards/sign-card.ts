@@ -17,7 +17,6 @@ interface CardSignature {
   readonly signature: string;
 }
 
-/** Path of a gateway's public keys. */
 const JWKS_PATH = '/.well-known/jwks.json';
 
 /**

@@ -7,12 +7,10 @@ import type { AgentCard, AgentInterface, AgentExtension, AgentSkill } from './ag
 /** The extension that contains the price. It is for information only, so clients need no support for it. */
 const PRICING_EXTENSION = 'urn:tollgate:pricing';
 
-/** The gateway's own terms for a service. */
 interface CardTerms {
   /** The gateway's URL of the service, without a trailing slash. */
   readonly url: string;
   readonly name: string;
-  /** May be empty. */
   readonly description: string;
   /** True if every agent of the service can stream. */
   readonly streaming: boolean;
@@ -88,7 +86,6 @@ function extensionsOf(
 const filled = <T>(list: readonly T[] | undefined): readonly T[] | null => (list && list.length > 0 ? list : null);
 
 interface OwnTerms extends Pick<CardTerms, 'url' | 'auth' | 'x402'> {
-  /** The version of this gateway. */
   readonly version: string;
 }
 
@@ -184,11 +181,9 @@ function mostOf({ price, priceCap }: Offer): MicroUsd {
   return priceCap ?? ((price.rates.call ?? 0n) + UNITS - 1n) / UNITS;
 }
 
-/** The OAuth settings that a card shows. */
 export interface CardAuth {
   /** URL of the metadata of the issuer of access tokens; null if no tokens are accepted. */
   readonly openIdConnectUrl: string | null;
-  /** Scopes that a client may request for a token. */
   readonly scopes: readonly string[];
 }
 

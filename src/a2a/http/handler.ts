@@ -22,9 +22,7 @@ interface HandlerDeps {
   readonly tasks: Tasks;
   readonly taskDeps: RunTaskDeps;
   readonly runSend: RunSend;
-  /** Answers the operations on push notification configurations. */
   readonly push: (ask: A2aRequest, reply: ReplyWriter) => Promise<void>;
-  /** Answers with the extended card. */
   readonly card: (ask: A2aRequest, reply: ReplyWriter) => Promise<void>;
   /** The handler of a model or tool that is called as an agent; null for an agent. Throws for an unknown name. */
   readonly bridged: (ask: A2aRequest) => ((reply: ReplyWriter) => Promise<void>) | null;

@@ -40,7 +40,6 @@ export interface A2aRoutesDeps {
   readonly admit: Pipeline['admit'];
   readonly handler: A2aHandler;
   readonly payments: Payments;
-  /** Whether an agent or a bridge has this name. */
   readonly isService: (name: string) => boolean;
   readonly limits: Pick<Config['limits'], 'bodyBytesMax' | 'jsonDepthMax' | 'jsonKeysMax' | 'clientStallMs'>;
   readonly receipts: Config['billing']['receipts'];
@@ -277,10 +276,6 @@ const EXAMPLE = {
   params: { message: { messageId: 'm-1', role: 'user', parts: [{ kind: 'text', text: 'Hello' }] } },
 };
 
-/**
- * The OpenAPI description of an address of A2A. It does not validate requests. `all`: the address of all agents.
- * `hide`: leaves the address out, because another one is described instead.
- */
 function describeEndpoint(all: boolean, hide: boolean): Readonly<Record<'post' | 'get', FastifySchema>> {
   const params = {
     type: 'object',

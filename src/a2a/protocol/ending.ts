@@ -14,7 +14,6 @@ import { readEvent, type A2aEvent, isTerminal } from '../wire/events.ts';
 import { translateEvent } from '../wire/translate.ts';
 import type { A2aVersion } from '../wire/protocol.ts';
 
-/** The outcome of a call, for the route that writes it. */
 export interface A2aResult {
   /** The result or the last event, as JSON text in the client's version; null if a stream ended without one. */
   readonly text: string | null;
@@ -28,12 +27,10 @@ export interface A2aResult {
   readonly cut: string | null;
 }
 
-/** The outcome of a call whose last event is known. */
 export interface EventResult extends A2aResult {
   readonly event: A2aEvent;
 }
 
-/** The outcome of a call that has nothing more for its client. */
 export const NO_RESULT: A2aResult = { text: null, event: null, error: null, cut: null };
 
 /** An event of a stream, as JSON text in the client's version. */
@@ -43,7 +40,6 @@ export interface EventText {
   readonly value: unknown;
 }
 
-/** The events that came together, in their order. */
 export interface EventTexts {
   readonly events: readonly EventText[];
   /** About the size of their texts: the number of characters. */
@@ -155,9 +151,7 @@ export const pendingEnd = (cut: string | null): ReplyEnd<A2aResult> => ({
 
 /** Measures the work of one message, for an agent that is priced by its use. For other agents no bytes are counted. */
 export interface Measuring {
-  /** Counts the bytes of an event of the agent. */
   hear(part: { readonly text: string; readonly large: LargeStrings | null }): void;
-  /** Bytes received so far. */
   readonly bytes: number;
   /** The work so far. `bytesOut`: bytes of output, by default those received. */
   work(bytesOut?: number): MeasuredWork;

@@ -114,7 +114,6 @@ export function valueToNotify(
 }
 
 interface Notification extends WebhookEvent {
-  /** The event ends the task. */
   readonly ended: boolean;
   /** The same notification with the call of the task. Its identity does not depend on it. */
   priced(generation: JsonObject | null): Notification;
@@ -169,7 +168,6 @@ function contentOf(version: A2aVersion, form: A2aVersion, event: EventValue): We
   return shortBody === null ? null : { contentType, body: shortBody };
 }
 
-/** The event in the version of its reader. */
 function inForm(version: A2aVersion, form: A2aVersion, { kind, value }: EventValue): EventValue {
   return eventOf(form, translateEvent(version, form, wrapped(version, { kind, value }))) ?? { kind, value };
 }

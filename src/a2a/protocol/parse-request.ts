@@ -31,7 +31,6 @@ import { restParams, matchRest, type RestMatch, type RestVerb } from '../wire/re
 /** One request of a client for one agent, from any binding. */
 export interface A2aRequest {
   readonly operation: A2aOperation;
-  /** The client's version. */
   readonly version: A2aVersion;
   /** The called name: a service, which may be pinned or have a suffix, or a model or tool behind a bridge. */
   readonly service: string;
@@ -51,13 +50,11 @@ export interface A2aRequest {
   readonly quote?: RequestedQuote | null;
   /** The extensions that the client activates, as in the header; null for none. */
   readonly extensions: string | null;
-  /** The origin that cards in the response name; null if no origin is known. */
   readonly origin: () => CardOrigin | null;
   /** The id of the client's request, as text for the call's span; null on HTTP+JSON, or if the request has none. */
   readonly rpcId: string | null;
 }
 
-/** A parsed request. */
 interface ParsedRequest {
   readonly ask: Omit<
     A2aRequest,
@@ -215,7 +212,6 @@ function parseRpc(service: string, text: string, version: A2aVersion | null): Pa
   };
 }
 
-/** The reason why a body is not a request of JSON-RPC 2.0. */
 function noRequest(text: string, version: A2aVersion): Misread {
   if (/^[\t\n\r ]*\[/.test(text))
     return new Misread(
@@ -251,7 +247,6 @@ function idOfBody(body: unknown): string {
 export const readVersionOf = (request: FastifyRequest): VersionReading =>
   readVersion(request.headers[VERSION_HEADER], versionQuery(request));
 
-/** Whether a request names a version. */
 export const saysVersion = (request: FastifyRequest): boolean =>
   request.headers[VERSION_HEADER] !== undefined || versionQuery(request) !== undefined;
 
@@ -281,7 +276,6 @@ export type Address =
       readonly version: A2aVersion;
       readonly allowed: readonly RestVerb[];
     }
-  /** No such address. */
   | { readonly kind: 'none' };
 
 /**

@@ -31,15 +31,11 @@ export interface ReplyWriter {
   result(text: string | MarkedText, headers?: Readonly<Record<string, string>>): Promise<void>;
   /** The form of results in this binding. */
   readonly form: ResultForm;
-  /** A result in that form. */
   formed<S extends string | MarkedText>(text: S): S;
   /** A byte sink for a result that is stored as a file in this form; null if the reply takes text only. */
   body(): { readonly client: ClientSink; readonly around: Around } | null;
-  /** Writes a thrown value as an error of this binding. */
   fail(thrown: unknown): Promise<void>;
-  /** Writes an error that came from the agent. */
   refused(error: { readonly code: number; readonly message: string; readonly data?: unknown }): Promise<void>;
-  /** Ends a stream whose last event was written. */
   close(): Promise<void>;
 }
 
@@ -65,7 +61,6 @@ interface ReplyWriterOptions extends ReplyEnvelope {
   readonly answer: (headers: () => Readonly<Record<string, string>>) => ClientAnswer;
   /** More headers for a reply that is not a stream. Called when it is written. */
   readonly moreHeaders: () => Readonly<Record<string, string>>;
-  /** Called with errors of the gateway itself. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -167,7 +162,6 @@ function bareText(text: string): string {
   return task === null ? text : JSON.stringify(task);
 }
 
-/** An agent's error in the form of HTTP+JSON. */
 function restError(
   version: A2aVersion,
   error: { readonly code: number; readonly message: string; readonly data?: unknown },

@@ -11,7 +11,6 @@ import { createOwnAddresses, ownWebhookRoutes } from './own-webhook.ts';
 import { createPushConfigs, type PushConfigs } from './push-configs.ts';
 import { createPushRelay } from '../protocol/notifications.ts';
 
-/** The part of push notifications that the route uses. */
 export interface Push extends PushConfigs {
   /**
    * The webhook for an agent's notifications of a task, or (`taskId` null) of the task that a message begins; null if
@@ -29,7 +28,6 @@ interface CreatePushOptions {
   /** Allows webhooks of clients on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
   readonly publicUrl: string | null;
-  /** Asks an agent for the state of a task. */
   readonly poll: TaskPoll;
   /** 32 bytes, shared by all gateways of one database. */
   readonly secret: SealSecret;
@@ -38,10 +36,6 @@ interface CreatePushOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * Push notifications: the configurations of clients, the notifications to clients, and the gateway's own webhook for
- * agents.
- */
 export interface PushNotifications extends Push {
   /** The gateway's own webhook. Register it at the root. */
   readonly routes: FastifyPluginAsync;

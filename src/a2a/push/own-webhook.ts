@@ -24,7 +24,6 @@ import { writePushConfig } from '../wire/push-config.ts';
 
 /** The subject of one of the gateway's own webhooks. Through it an agent can notify the gateway of nothing else. */
 export interface OwnAddress extends TaskOwner {
-  /** The offer whose agent got the webhook. */
   readonly offerId: string;
   readonly service: string;
   /** null if the webhook was sent with the message that begins the task. */
@@ -82,7 +81,6 @@ export function createOwnAddresses({ secret, publicUrl, now }: OwnAddressesOptio
 }
 
 const BODY_BYTES_MAX = 1024 * 1024;
-/** How many notifications of one offer are handled at the same time. */
 const AT_ONCE_MAX = 32;
 /** How long a poll may take. This is short, because the agent waits for the answer to its notification. */
 const POLL_MS = 3_000;
@@ -93,9 +91,7 @@ interface OwnWebhookOptions {
   readonly addresses: Pick<OwnAddresses, 'open'>;
   readonly limits: JsonLimits;
   readonly tasks: Pick<Tasks, 'find' | 'saw'>;
-  /** The offer with this id; null if it no longer exists. */
   readonly offer: (id: string) => PricedByUse | null;
-  /** Asks an agent for the state of a task. */
   readonly poll: TaskPoll;
   readonly notify: Notify;
 }

@@ -13,7 +13,6 @@ import { readPushConfig, writePushConfig, type PushConfig } from '../wire/push-c
 interface PushConfigsOptions {
   readonly webhooks: Pick<Webhooks, 'set' | 'list' | 'delete'>;
   readonly tasks: Pick<Tasks, 'find'>;
-  /** Allows webhooks of clients on this machine and its networks, and without TLS. */
   readonly allowPrivate: boolean;
 }
 

@@ -29,14 +29,12 @@ import {
 } from '../protocol/ending.ts';
 import { whyEnded } from '../protocol/open-streams.ts';
 
-/** The agent of a message, and the way to it. */
 interface AgentStreamOptions {
   readonly offer: Offer;
   readonly link: Link;
   readonly operation: 'send' | 'stream';
   readonly send: Send;
   readonly detached: Send;
-  /** Aborts when the call ends. */
   readonly signal: AbortSignal;
 }
 
@@ -71,7 +69,6 @@ export class AgentStream {
     return this.#message.ask.waits && !isInterrupted(this.task!.state);
   }
 
-  /** Sends the message. Returns the exchange with the agent. */
   ask({ push }: CardFacts): UpstreamExchange {
     const { ask, call, deps } = this.#message;
     const { offer, link, operation, send } = this.#options;
@@ -101,7 +98,6 @@ export class AgentStream {
     return exchange;
   }
 
-  /** Called when the client of the stream disconnects. */
   #unread: () => void = () => {};
 
   /**
@@ -216,7 +212,6 @@ export class AgentStream {
     return pendingEnd(deps.streams.ended ? null : whyEnded(error, signal));
   }
 
-  /** Called when no more is read from the agent. */
   over(): void {
     this.#forget();
     // A client that leaves from here on must not take a place that nobody gives back.

@@ -64,7 +64,6 @@ export async function showExtendedCard(
   else throw new A2aError('InvalidAgentResponse', 'The answer of the agent is not an agent card');
 }
 
-/** The error for a service whose card declares no extended card. */
 export const noExtendedCard = (version: A2aVersion, service: string): A2aError =>
   new A2aError(
     // 1.0 uses the other error only for an extended card that is declared but missing.

@@ -36,15 +36,12 @@ interface HandleMessageDeps {
   readonly paid: PaidRequestDeps;
   readonly tasks: Pick<Tasks, 'ofCall' | 'find'>;
   readonly unpaid: PaymentTasks;
-  /** Stores results that are too large for the database. Default: they are not kept. */
   readonly largeReplies?: KeptReplies;
-  /** Called with the error when a large result cannot be stored. */
   readonly onError: (error: unknown) => void;
   /** Writes the present state of a task, as the answer to a repeat of its message. */
   readonly show: (ask: A2aRequest, taskId: string, out: ReplyWriter) => Promise<void>;
 }
 
-/** A message that is answered by a call. */
 interface PendingMessage<O extends StartedCall> {
   readonly ask: A2aRequest;
   readonly service: string;

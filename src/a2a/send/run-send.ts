@@ -38,7 +38,6 @@ interface RunSendDeps extends SendAdapterDeps {
   readonly catalog: Pick<Catalog, 'resolve'>;
   readonly handleMessage: HandleMessage;
   readonly unpaid: PaymentTasks;
-  /** Checks and stores the push notification configuration of a message. */
   readonly push: Pick<Push, 'check' | 'keep'>;
 }
 
@@ -82,10 +81,8 @@ export function createRunSend(deps: RunSendDeps): RunSend {
 interface ParsedMessage {
   readonly ask: A2aRequest;
   readonly fields: SendParams;
-  /** The task that the message continues; null for a new one. */
   readonly task: Task | null;
   readonly service: string;
-  /** Aborts when the client disconnects. */
   readonly clientGone: AbortSignal;
 }
 

@@ -21,7 +21,6 @@ import { type RunningTask, type SendAdapterDeps, type SendRequest, SentMessage, 
 import { askOfTask } from '../agent/ask-for-task.ts';
 import { isInterrupted, isTerminal } from '../wire/events.ts';
 
-/** The native side of a message to an agent. */
 export interface SendAdapter extends GeneratedAdapter<A2aResult, EventTexts> {
   /** Id of the task that the message began or continued; null until the agent names one. */
   task(): string | null;

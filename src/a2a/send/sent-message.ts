@@ -35,9 +35,6 @@ export interface SendAdapterDeps {
   readonly tasks: Tasks;
   /** The run token and budget for an agent that may make calls in the name of its consumer; null for none. */
   readonly runGift: (call: Call) => RunGift | null;
-  /**
-   * The webhook at which an agent reports on the task of a message; null if the gateway does not know its own address.
-   */
   readonly ownWebhook: (offer: Offer, owner: TaskOwner, taskId: string | null) => string | null;
   /** Called with each event of a task, for the client's webhooks. */
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
@@ -59,7 +56,6 @@ export interface SendRequest extends Pick<
   readonly taskId: string | null;
   /** The A2A version in which this task began. */
   readonly begunIn?: A2aVersion | null;
-  /** The context that the message names; null for none. */
   readonly contextId: string | null;
   /** The message continues a task that has not ended. */
   readonly later: boolean;
@@ -98,7 +94,6 @@ export function update(task: RunningTask, { contextId, state, output }: A2aEvent
 /** The reason why the gateway ends a task that its agent has not ended. */
 interface TaskCut {
   readonly reason: Exclude<CutReply['reason'], 'cancelled'>;
-  /** The same reason in words. */
   readonly failure: Error;
 }
 
@@ -113,13 +108,9 @@ interface EndedTask {
 export class SentMessage {
   readonly deps: SendAdapterDeps;
   readonly ask: SendRequest;
-  /** Measures the current attempt. */
   measuring: Measuring = measureWork({ priceCap: null }, '');
-  /** The large strings of the agent's answer. */
   readonly large = new LargeStrings();
-  /** Id of the task; null until the agent names one. */
   taskId: string | null = null;
-  /** Resolves when the end of the task is stored. */
   noted: Promise<void> = Promise.resolve();
   #call: Call | null = null;
   #ended: EndedTask | null = null;
@@ -197,19 +188,16 @@ export class SentMessage {
     return toEnd(offer, result, { later: ask.later, gave, work: this.measuring.work(bytes) });
   }
 
-  /** The work so far, in the form that `toEnd` takes. */
   sofar(gave: boolean): Parameters<typeof toEnd>[2] {
     return { later: this.ask.later, gave, work: this.measuring.work() };
   }
 
-  /** A request for the task, in the form that `askOfTask` takes. */
   asking({ link, key }: RunningTask, send: Send): AskOfTask {
     const { id } = this.call;
     const { requestId } = this.ask;
     return { link, taskId: key.taskId, id, requestId, replyBytesMax: this.deps.replyBytesMax, send };
   }
 
-  /** A task as JSON text, in the form of a result of send in the client's version. */
   textOf({ version }: Link, value: unknown): string {
     const result = version === '1.0' ? { task: value } : value;
     return JSON.stringify(translateResult('send', version, this.ask.version, result));

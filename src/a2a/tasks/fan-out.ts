@@ -9,7 +9,6 @@ export interface FanOut<Item, End> {
   end(end: End): void;
   /** Fails the source. Each reader throws `error` after it has read the items before. */
   fail(error: unknown): void;
-  /** Adds a reader, which gets the items that are pushed from now on. */
   join(): FanReader<Item, End>;
   readonly readers: number;
   /** At least one item was pushed. */

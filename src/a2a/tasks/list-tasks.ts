@@ -15,7 +15,6 @@ import { exactly } from '../wire/edit-json.ts';
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 100;
 const AT_ONCE = 8;
-/** Most characters of a text in the parameters. */
 const TEXT_MAX = 1_024;
 /** Page tokens may be longer, because they contain the id of a task. */
 const PAGE_TOKEN_MAX = 4_096;

@@ -76,7 +76,6 @@ export function createListenToTask(deps: ListenToTaskDeps): ListenToTask {
     return subscription;
   }
 
-  /** Sends one request to the agent, as a separate free call. */
   async function poll(
     ask: A2aRequest,
     task: Task,

@@ -130,7 +130,6 @@ async function showSnapshot(
   await reply.result(withTaskCost(text, began, live ? null : await tasks.costOf(task, beganBy), wantsReceipt));
 }
 
-/** A task in the form of 1.0, from the gateway's stored data. */
 export function notedTask({ snapshot, taskId, contextId, state, updatedAt }: Task): unknown {
   if (snapshot !== null) return exactly(snapshot);
   const status = { state: stateName(stateOf(state)), timestamp: new Date(updatedAt).toISOString() };

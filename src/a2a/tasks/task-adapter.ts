@@ -34,7 +34,6 @@ export interface TaskAdapterDeps {
   readonly notify: (key: TaskKey, link: Link, value: unknown) => void;
   readonly streams: OpenStreams;
   readonly replyBytesMax: number;
-  /** Most bytes of an answer with its files. */
   readonly filesBytesMax: number;
 }
 
@@ -52,7 +51,6 @@ interface TaskRequest extends Pick<
 type TalkedTask = Pick<Task, 'service' | 'taskId' | 'live' | 'notes' | 'output'>;
 
 const FREE = { usage: null, outcome: 'free', estimated: false, finishReason: null, flags: [] } as const;
-/** The end of a stream whose task goes on. */
 const OVER: ReplyEnd<A2aResult> = { ...FREE, result: NO_RESULT };
 
 /**

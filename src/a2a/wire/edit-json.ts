@@ -24,16 +24,13 @@ export function editMembers(object: JsonObject, edits: Edits): Record<string, un
   return Object.fromEntries(members);
 }
 
-/** Drops a member. */
 export const drop: Edit = () => undefined;
 
-/** Changes each element of an array. Other values stay unchanged. */
 export const each =
   (edit: Edit): Edit =>
   (value) =>
     Array.isArray(value) ? value.map((one) => edit(one)) : value;
 
-/** Changes an object. Other values stay unchanged. */
 export const onObject =
   (edit: (value: JsonObject) => unknown): Edit =>
   (value) =>
@@ -62,5 +59,4 @@ export function exactValue(text: string, value: unknown): unknown {
   }
 }
 
-/** Parses a text for a translation, as exactValue does. */
 export const exactly = (text: string): unknown => exactValue(text, JSON.parse(text));

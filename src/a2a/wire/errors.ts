@@ -102,7 +102,6 @@ export const A2A_GATEWAY_ERRORS = eachError(
   },
 );
 
-/** The binding of a request: JSON-RPC, or HTTP+JSON (REST). */
 export type A2aBinding = 'jsonrpc' | 'rest';
 
 /**
@@ -165,7 +164,6 @@ interface A2aFault {
   readonly param: string | undefined;
   readonly retryAfterS: number | undefined;
   readonly metadata: Readonly<Record<string, string>>;
-  /** Further members of `data`. */
   readonly more: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
 }

@@ -58,7 +58,6 @@ function hasOutput({ kind, value }: EventValue, state: TaskState | null, content
   );
 }
 
-/** Whether an artifact or a message has content. */
 const hasParts = (holder: unknown): boolean =>
   isObject(holder) &&
   Array.isArray(holder['parts']) &&
@@ -170,12 +169,10 @@ const NAMES: ReadonlyMap<unknown, TaskState> = new Map<unknown, TaskState>([
  */
 export const stateOf = (value: unknown): TaskState => NAMES.get(value) ?? 'unknown';
 
-/** The name of a state in 1.0. */
 export function stateName(state: TaskState): string {
   return state === 'unknown' ? 'TASK_STATE_UNSPECIFIED' : `TASK_STATE_${state.toUpperCase().replace('-', '_')}`;
 }
 
-/** Whether the task has ended for good. */
 export const isTerminal = (state: TaskState | null): boolean =>
   state === 'completed' || state === 'canceled' || state === 'failed' || state === 'rejected';
 

@@ -50,7 +50,6 @@ export function versionQuery({ query }: { readonly query: unknown }): unknown {
   return undefined;
 }
 
-/** Operations of an agent, for all versions and bindings. */
 export const OPERATIONS = [
   'send',
   'stream',
@@ -125,7 +124,6 @@ export function methodOf(version: A2aVersion, operation: A2aOperation): string |
   return names[operation] ?? null;
 }
 
-/** Whether a successful answer is a stream of events. */
 export const isStreaming = (operation: A2aOperation): boolean => operation === 'stream' || operation === 'subscribe';
 
 /** The payment extension: a client without a balance can pay for one task. */

@@ -2,14 +2,12 @@ import { isObject, type JsonObject } from '#wire';
 import { readPushConfig, type PushConfig } from './push-config.ts';
 import type { A2aVersion } from './protocol.ts';
 
-/** The parameters of a send or a stream that the gateway uses. */
 export interface SendParams {
   readonly messageId: string;
   /** The task that the message continues; null for a new one. */
   readonly taskId: string | null;
   readonly contextId: string | null;
   readonly referenceTaskIds: readonly string[];
-  /** The texts of the text parts, in order. */
   readonly texts: readonly string[];
   /** The number of file parts, by value or by reference, and of data parts. */
   readonly files: number;

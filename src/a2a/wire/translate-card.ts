@@ -130,10 +130,8 @@ const schemeTo03: Edit = onObject((scheme) => {
   return scheme;
 });
 
-/** Translates `securitySchemes`, a map by name, from 0.3 to 1.0. */
 export const schemesTo10: Edit = onObject((schemes) => mapValues(schemes, schemeTo10));
 
-/** Translates `securitySchemes` from 1.0 to 0.3. */
 const schemesTo03: Edit = onObject((schemes) => mapValues(schemes, schemeTo03));
 
 /** Translates `security` from 0.3 to 1.0: `[{name: scopes}]` → `[{schemes: {name: {list: scopes}}}]`. */

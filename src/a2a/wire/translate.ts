@@ -177,7 +177,6 @@ const statusTo03: Edit = onObject((status) =>
   withDefaults(editMembers(status, { state: stateOf, message: messageTo03 }), { state: 'unknown' }),
 );
 
-/** Translates a task from 0.3 to 1.0. */
 export const taskTo10: Edit = onObject((task) =>
   editMembers(task, { kind: drop, status: statusTo10, artifacts: each(artifactTo10), history: each(messageTo10) }),
 );

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { loadStatements, type Query, type Row } from '#store';
+import { loadStatements, type Query, type Row, type Statement } from '#store';
 
-const SQL = loadStatements(import.meta.url, '../sql/statement.sql', ['resolvedCalls']);
+const SQL = loadStatements(import.meta.url, '../sql/statement.sql', ['resolvedCalls', 'chargedCalls']);
 
 /** Epoch milliseconds. `until` is exclusive. */
 export interface TimeRange {
@@ -16,13 +16,21 @@ const PAGE = 1_000;
  * The calls of an account that ended in a time, in pages, in the order in which they began. No call of the time may be
  * in an archive. All pages are of one moment if `query` reads from one snapshot.
  */
-export async function* resolvedCalls(
+export const resolvedCalls = (query: Query, account: string, range: TimeRange) =>
+  inPages(query, SQL.resolvedCalls, account, range);
+
+/** The same of charged calls alone, with what a statement needs. */
+export const chargedCalls = (query: Query, account: string, range: TimeRange) =>
+  inPages(query, SQL.chargedCalls, account, range);
+
+async function* inPages(
   query: Query,
+  statement: Statement,
   account: string,
   { from, until }: TimeRange,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   for (let place: readonly [number | bigint, string] = [0, '']; ;) {
-    const rows = await query(SQL.resolvedCalls, [account, from, until, ...place, PAGE]);
+    const rows = await query(statement, [account, from, until, ...place, PAGE]);
     yield rows;
     const last = rows.at(-1);
     if (last === undefined || rows.length < PAGE) return;

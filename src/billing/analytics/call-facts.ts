@@ -9,7 +9,6 @@ export interface DayRange {
   readonly last: number;
 }
 
-/** Milliseconds of a day. */
 export const DAY_MS = 86_400_000;
 
 /** Formats a day as `YYYY-MM-DD`. */
@@ -17,7 +16,6 @@ export function dateOf(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Every day of a range, in order. */
 export const daysOf = ({ first, last }: DayRange): readonly number[] =>
   Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => first + index);
 
@@ -118,7 +116,6 @@ export interface CostOfOffer {
 /** Finds the cost of the offer of a provider, by the provider's name. null if it is unknown. */
 export type CostFinder = (providerName: string, service: string) => CostOfOffer | null;
 
-/** The cost of one offer. */
 export type OfferCost = readonly [providerName: string, service: string, cost: CostOfOffer];
 
 export function toCostFinder(costs: readonly OfferCost[]): CostFinder {
@@ -148,7 +145,6 @@ export const tokensOf = (usage: Readonly<Record<string, unknown>>, whole: 'promp
 
 const WALLET = /^(?:solana|eip155):/;
 
-/** Whether an account is a wallet. */
 export const isWallet = (account: string): boolean => WALLET.test(account);
 
 /** 8 bytes of the hash of an account. They distinguish accounts without storing their names. */
@@ -172,11 +168,12 @@ export const MEMBER_TAG = '@member';
 const NO_TAGS: CallFacts['tags'] = [];
 
 function tagsOf({ tags, member }: RecordFields): CallFacts['tags'] {
-  const pairs =
-    typeof tags !== 'object' || tags === null
-      ? NO_TAGS
-      : Object.entries(tags).filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return typeof member === 'string' ? [...pairs, [MEMBER_TAG, member]] : pairs;
+  const fields = typeof tags === 'object' ? (tags as RecordFields | null) : null;
+  if (fields === null && typeof member !== 'string') return NO_TAGS;
+  const pairs: (readonly [string, string])[] = [];
+  for (const name in fields) if (typeof fields[name] === 'string') pairs.push([name, fields[name]]);
+  if (typeof member === 'string') pairs.push([MEMBER_TAG, member]);
+  return pairs;
 }
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

@@ -21,7 +21,6 @@ const SQL = loadStatements(import.meta.url, './sql/compare-sums.sql', [
 ]);
 const PROGRAM = new URL('./uncounted-program.ts', import.meta.url).href;
 
-/** The statement for the temporary table that compareSums needs. */
 export const COMPARE_TEMPORARY = [SQL.uncountedTable];
 
 const CHECKS: readonly { readonly statement: Statement; readonly say: (row: Row) => string }[] = [

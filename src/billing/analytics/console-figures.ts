@@ -12,7 +12,6 @@ export const CONSOLE_RANGES = {
 } as const satisfies Record<string, { readonly span: Span; readonly length: number }>;
 export type ConsoleRange = keyof typeof CONSOLE_RANGES;
 
-/** Sums of calls for the operator. */
 export interface ConsoleSums {
   readonly requests: number;
   readonly failed: number;
@@ -62,7 +61,6 @@ export function boundsOf(range: ConsoleRange, now: number) {
 export const marginOf = ({ fee, cost, costBase }: Pick<ConsoleSums, 'fee' | 'cost' | 'costBase'>): MicroUsd =>
   fee + costBase - cost;
 
-/** The sums of the calls of a range by service, provider and cause of failure. */
 export async function findOfferSums(query: Query, range: ConsoleRange, now: number): Promise<readonly OfferSums[]> {
   const { span, first, last } = boundsOf(range, now);
   return (await query(SQL.offersInSpan, [span, first, last])).map((row) => ({
@@ -88,7 +86,6 @@ export async function findTimeSums(
   });
 }
 
-/** The accounts that were charged most in a range, and how many accounts called. */
 export async function findAccountSums(
   query: Query,
   range: ConsoleRange,

@@ -9,7 +9,6 @@ interface KnownAccountsOptions {
   readonly now: () => number;
   /** Milliseconds between two searches. null: only `run` searches. */
   readonly everyMs: number | null;
-  /** Called once when searches begin to fail. */
   readonly onError: (error: unknown) => void;
 }
 

@@ -5,7 +5,6 @@ import { findState } from './roll-up-state.ts';
 import { rowsText, quantileOf } from './sums.ts';
 import { findHiddenServices, type PublicRange } from './shown-days.ts';
 
-/** A service by its name. */
 interface ListedService {
   readonly primitive: string;
   readonly service: string;
@@ -173,7 +172,6 @@ function quantilesOf(times: readonly Row[], measure: string): Quantiles | null {
   return p50 === null ? null : { p50, p95: quantileOf(buckets, 0.95)! };
 }
 
-/** The recent speed of an offer. */
 interface RecentTimes {
   /** Id of the offer, made of primitive, provider and name. */
   readonly offer: string;
@@ -185,7 +183,6 @@ interface RecentTimes {
 
 /** Days that are read: today and yesterday. */
 const RECENT_DAYS = 2;
-/** Number of times in the sample. */
 const SAMPLES = 20;
 
 /** Reads how fast offers were on the last two days. `now` is in epoch milliseconds. */

@@ -16,7 +16,6 @@ export interface MarketSums {
   readonly cached: number;
 }
 
-/** The sums of one service in a range. */
 export interface ListingSums {
   readonly primitive: string;
   readonly service: string;
@@ -122,7 +121,6 @@ async function countUsers(
   return count + Number(rows[0]!['users']);
 }
 
-/** Attempts at a service's offers. */
 interface ListingAttempts {
   readonly successes: number;
   readonly failures: number;

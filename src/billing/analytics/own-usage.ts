@@ -28,7 +28,6 @@ export interface UsageQuery {
   readonly groups: readonly UsageGroup[];
   /** Also grouped by the values of this tag. MEMBER_TAG, if `member` is in the groups. */
   readonly tag?: string | undefined;
-  /** Filters. A missing filter accepts all rows. */
   readonly model?: string | undefined;
   readonly key?: string | undefined;
   readonly provider?: string | undefined;
@@ -114,7 +113,6 @@ export const findTagNames = async (query: Query, account: string, { first, last 
 
 const COLUMNS = ['model', 'key', 'provider', 'primitive'] as const;
 
-/** Adds up the rows of days that are in the same period. */
 function inPeriods(period: Period | undefined, rows: readonly UsageRow[]): UsageRow[] {
   if (period === undefined || period === 'day') return [...rows];
   const sums = new Map<string, UsageRow>();
@@ -127,7 +125,6 @@ function inPeriods(period: Period | undefined, rows: readonly UsageRow[]): Usage
   return [...sums.values()];
 }
 
-/** Two sums together. */
 export const added = (one: UsageSums, other: UsageSums): UsageSums => ({
   requests: one.requests + other.requests,
   failed: one.failed + other.failed,

@@ -21,7 +21,6 @@ export interface RequestedPart {
 
 /** The sums need this beside the journal. Plain data, so that it can be sent to another thread. */
 export interface SumsContext {
-  /** See SumsOfCalls. */
   readonly hoursFrom: number;
   readonly costs: readonly OfferCost[];
 }

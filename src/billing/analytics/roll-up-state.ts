@@ -3,7 +3,6 @@ import type { JournalPlace } from '#billing/resolved';
 import { DAY_MS } from './call-facts.ts';
 import { firstHour } from './sums.ts';
 
-/** The progress of the roll-up. */
 export interface RollUpState {
   /** Increases with every part that is added. */
   readonly version: bigint;

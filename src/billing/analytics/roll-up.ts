@@ -32,7 +32,6 @@ interface RollUpOptions {
   readonly callsMax?: number;
 }
 
-/** Adds up the calls of the journal. */
 export interface RollUp {
   /** Increases when this process may have changed the sums. */
   readonly parts: number;

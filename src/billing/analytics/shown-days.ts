@@ -13,7 +13,6 @@ export interface PublicRange {
 }
 
 export interface Users {
-  /** Active users by day. */
   readonly byDay: ReadonlyMap<number, number>;
   /** Active users by day who were not active earlier in the range. */
   readonly newcomers: ReadonlyMap<number, number>;
@@ -46,7 +45,6 @@ export async function findUsers(query: Query, { first, last }: DayRange, publicR
 /** The account that doesn't count as a user. Empty if all accounts count. */
 const uncountedAccount = ({ development }: PublicRange): string => (development ? '' : DEVELOPMENT);
 
-/** The hidden days of services. */
 interface HiddenServices {
   has(day: number, primitive: string, service: string): boolean;
   /** The hidden days as rows (day, primitive, service), for a parameter of a statement. */

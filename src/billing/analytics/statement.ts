@@ -1,6 +1,6 @@
 import { loadStatements, type Query, type Row } from '#store';
 import { escrowOf } from '#billing';
-import { resolvedCalls, type TimeRange } from './account-calls.ts';
+import { chargedCalls, type TimeRange } from './account-calls.ts';
 import { fieldsOf, nameOf, textOf } from './call-facts.ts';
 import type { TimeZone } from './time-zone.ts';
 
@@ -13,10 +13,8 @@ interface Movement {
   readonly balance: bigint;
 }
 
-/** A charged call, or all charged calls of one day and service. */
 interface CallMovement extends Movement {
   readonly kind: 'calls';
-  /** Of a single call. */
   readonly id: string | null;
   readonly calls: number;
   readonly service: string;
@@ -68,9 +66,8 @@ export async function readStatement(
   const movements: OpenMovement[] = [];
   const days = new Map<string, OpenMovement & CallMovement>();
   let [charged, calls] = [0n, 0];
-  for await (const rows of resolvedCalls(query, account, { from, until }))
+  for await (const rows of chargedCalls(query, account, { from, until }))
     for (const row of rows) {
-      if ((row['charged'] as bigint) === 0n) continue;
       const call = movementOf(row);
       charged -= call.amount;
       calls += 1;
@@ -129,7 +126,6 @@ function movementOf(row: Row): OpenMovement & CallMovement {
   };
 }
 
-/** The tags in the detail of a lock. */
 export const tagsOf = (value: unknown): Readonly<Record<string, string>> =>
   typeof value === 'object' && value !== null
     ? Object.fromEntries(

@@ -49,29 +49,21 @@ interface Keyed {
 /** A histogram: the number of calls by bucket of their time, of one kind of time and one key. */
 type Times = Map<number, { readonly key: SumRow; calls: number }>;
 
-/**
- * The objects to which a call adds. They are cached because most calls of a part share theirs with many other calls.
- */
-interface CallCounters {
-  readonly figures: readonly Figures[];
+/** Calls that add to the same rows: of one account, key, service, provider, cause and hour, with the same tags. */
+interface CallGroup {
+  /** Any of them. */
+  readonly call: CallFacts;
+  readonly hour: number;
+  readonly figures: Figures;
   readonly firstByte: readonly [place: SumRow, times: Times];
   readonly duration: readonly [place: SumRow, times: Times];
 }
 
-/** Adds calls up. */
+/** Adds calls up: each to its group, and the groups to the rows of all tables. */
 export class SumsOfCalls {
-  readonly #counted = new Map<string, CallCounters>();
-  readonly #usage = new Map<string, Keyed>();
-  readonly #tags = new Map<string, Keyed>();
-  readonly #listings = new Map<string, Keyed>();
-  readonly #market = new Map<string, Keyed>();
-  readonly #offers = new Map<string, Keyed>();
-  readonly #accounts = new Map<string, Keyed>();
+  readonly #groups = new Map<string, CallGroup>();
   readonly #hoursFrom: number;
   readonly #times = new Map<string, Times>();
-  readonly #hashes = new Map<string, bigint>();
-  readonly #activeUsers = new Map<string, SumRow>();
-  readonly #knownUsers = new Map<string, { readonly account: string; since: number }>();
   #asOf = 0;
 
   /** `hoursFrom`: calls of this hour and later are summed up by hour, too; an hour since 1970-01-01 UTC. */
@@ -80,78 +72,76 @@ export class SumsOfCalls {
   }
 
   add(call: CallFacts): void {
-    const { account, day, key, primitive, service, provider } = call;
     this.#asOf = Math.max(this.#asOf, call.at);
-    const usage = [account, day, key, primitive, service, provider];
-    const name = nameOf(usage);
-    let counted = this.#counted.get(name);
-    if (!counted) this.#counted.set(name, (counted = this.#countedOf(usage, name, call)));
-    for (const figures of counted.figures) count(figures, call);
-    for (const [tag, value] of call.tags)
-      count(figuresOf(this.#tags, [account, tag, day, value, key, primitive, service, provider]), call);
-    this.#countSpan(DAY, day, call);
     const hour = Math.floor(call.at / HOUR_MS);
-    if (hour >= this.#hoursFrom) this.#countSpan(HOUR, hour, call);
-    this.#countUser(call);
+    const parts = [call.account, call.day, hour, call.key, call.primitive, call.service, call.provider, call.cause];
+    for (const [tag, value] of call.tags) parts.push(tag, value);
+    const name = nameOf(parts);
+    let group = this.#groups.get(name);
+    if (!group) this.#groups.set(name, (group = this.#newGroup(call, hour)));
+    count(group.figures, call);
     if (call.cause !== '') return;
-    countTime(counted.firstByte, call.firstByteMs);
-    countTime(counted.duration, call.durationMs);
+    countTime(group.firstByte, call.firstByteMs);
+    countTime(group.duration, call.durationMs);
   }
 
-  #countedOf(usage: SumRow, name: string, call: CallFacts): CallCounters {
+  #newGroup(call: CallFacts, hour: number): CallGroup {
     const { day, primitive, service, provider } = call;
-    const development = call.isDevelopment ? 1 : 0;
-    const timesOf = (kind: string): CallCounters['duration'] => {
-      const place = [service, primitive, day, development, provider, kind];
+    const timesOf = (kind: string): CallGroup['duration'] => {
+      const place = [service, primitive, day, call.isDevelopment ? 1 : 0, provider, kind];
       const name = nameOf(place);
-      const known = this.#times.get(name);
-      if (known) return [place, known];
-      const times: Times = new Map();
-      this.#times.set(name, times);
+      let times = this.#times.get(name);
+      if (!times) this.#times.set(name, (times = new Map()));
       return [place, times];
     };
-    return {
-      figures: [
-        figuresOf(this.#usage, usage, name),
-        figuresOf(this.#listings, [day, development, primitive, service, provider]),
-        figuresOf(this.#market, [day, development, primitive]),
-      ],
-      firstByte: timesOf('first_byte'),
-      duration: timesOf('duration'),
-    };
-  }
-
-  #countSpan(span: Span, at: number, call: CallFacts): void {
-    const { account, primitive, service, provider, cause } = call;
-    count(figuresOf(this.#offers, [span, at, primitive, service, provider, cause]), call);
-    count(figuresOf(this.#accounts, [span, at, account]), call);
+    return { call, hour, figures: noFigures(), firstByte: timesOf('first_byte'), duration: timesOf('duration') };
   }
 
   /** The sums of all added calls. */
   sums(): Sums {
-    const rows = (table: ReadonlyMap<string, Keyed>, figures: (each: Figures) => SumRow) =>
-      ordered(table).map(([, { key, figures: each }]) => [...key, ...figures(each)]);
+    const tables = new Tables();
+    for (const group of this.#groups.values()) tables.add(group, this.#hoursFrom);
     return {
-      usage: rows(this.#usage, usageFigures),
-      tags: rows(this.#tags, usageFigures),
-      listings: rows(this.#listings, listingFigures),
-      market: rows(this.#market, marketFigures),
-      offers: rows(this.#offers, offerFigures),
-      accounts: rows(this.#accounts, accountFigures),
+      ...tables.rows(),
       times: ordered(new Map([...this.#times.values()].flatMap((times) => [...times.values()].map(keyed)))).map(
         ([, { key, calls }]) => [...key, calls],
       ),
-      activeUsers: ordered(this.#activeUsers).map(([, row]) => row),
-      knownUsers: ordered(this.#knownUsers).map(([hash, { account, since }]) => [
-        hash,
-        isWallet(account) ? 1 : 0,
-        since,
-      ]),
       asOf: this.#asOf,
     };
   }
+}
 
-  #countUser({ account, day, cause }: CallFacts): void {
+/** The rows of the tables that have one row for several groups. */
+class Tables {
+  readonly #usage = new Map<string, Keyed>();
+  readonly #tags = new Map<string, Keyed>();
+  readonly #listings = new Map<string, Keyed>();
+  readonly #market = new Map<string, Keyed>();
+  readonly #offers = new Map<string, Keyed>();
+  readonly #accounts = new Map<string, Keyed>();
+  readonly #hashes = new Map<string, bigint>();
+  readonly #activeUsers = new Map<string, SumRow>();
+  readonly #knownUsers = new Map<string, { readonly account: string; since: number }>();
+
+  add({ call, hour, figures }: CallGroup, hoursFrom: number): void {
+    const { account, day, key, primitive, service, provider } = call;
+    const development = call.isDevelopment ? 1 : 0;
+    addTo(this.#usage, [account, day, key, primitive, service, provider], figures);
+    for (const [tag, value] of call.tags)
+      addTo(this.#tags, [account, tag, day, value, key, primitive, service, provider], figures);
+    addTo(this.#listings, [day, development, primitive, service, provider], figures);
+    addTo(this.#market, [day, development, primitive], figures);
+    this.#addSpan(DAY, day, call, figures);
+    if (hour >= hoursFrom) this.#addSpan(HOUR, hour, call, figures);
+    this.#addUser(call);
+  }
+
+  #addSpan(span: Span, at: number, { account, primitive, service, provider, cause }: CallFacts, figures: Figures) {
+    addTo(this.#offers, [span, at, primitive, service, provider, cause], figures);
+    addTo(this.#accounts, [span, at, account], figures);
+  }
+
+  #addUser({ account, day, cause }: CallFacts): void {
     let hash = this.#hashes.get(account);
     if (hash === undefined) this.#hashes.set(account, (hash = hashOf(account)));
     if (cause === '') this.#activeUsers.set(`${day} ${hash}`, [day, `${hash}`]);
@@ -159,9 +149,28 @@ export class SumsOfCalls {
     if (known === undefined) this.#knownUsers.set(`${hash}`, { account, since: day });
     else if (day < known.since) known.since = day;
   }
+
+  rows(): Omit<Sums, 'times' | 'asOf'> {
+    const rows = (table: ReadonlyMap<string, Keyed>, columns: (each: Figures) => SumRow) =>
+      ordered(table).map(([, { key, figures: each }]) => [...key, ...columns(each)]);
+    return {
+      usage: rows(this.#usage, usageFigures),
+      tags: rows(this.#tags, usageFigures),
+      listings: rows(this.#listings, listingFigures),
+      market: rows(this.#market, marketFigures),
+      offers: rows(this.#offers, offerFigures),
+      accounts: rows(this.#accounts, accountFigures),
+      activeUsers: ordered(this.#activeUsers).map(([, row]) => row),
+      knownUsers: ordered(this.#knownUsers).map(([hash, { account, since }]) => [
+        hash,
+        isWallet(account) ? 1 : 0,
+        since,
+      ]),
+    };
+  }
 }
 
-function countTime([place, times]: CallCounters['duration'], ms: number): void {
+function countTime([place, times]: CallGroup['duration'], ms: number): void {
   if (ms === 0) return;
   const bucket = bucketOf(ms);
   const entry = times.get(bucket);
@@ -175,12 +184,26 @@ const keyed = <T extends { readonly key: SumRow }>(entry: T): [string, T] => [na
 /** Sorted by code units. All gateways write the rows of a table in this order, which avoids deadlocks. */
 const ordered = <T>(table: ReadonlyMap<string, T>): [string, T][] => [...table].sort(([a], [b]) => (a < b ? -1 : 1));
 
-function figuresOf(table: Map<string, Keyed>, key: SumRow, name = nameOf(key)): Figures {
-  const known = table.get(name);
-  if (known) return known.figures;
-  const figures = noFigures();
-  table.set(name, { key, figures });
-  return figures;
+/** Adds the figures of a group to the row with this key. */
+function addTo(table: Map<string, Keyed>, key: SumRow, added: Figures): void {
+  const name = nameOf(key);
+  let row = table.get(name);
+  if (!row) table.set(name, (row = { key, figures: noFigures() }));
+  const { figures } = row;
+  figures.requests += added.requests;
+  figures.failed += added.failed;
+  figures.charged += added.charged;
+  figures.fee += added.fee;
+  figures.cost += added.cost;
+  figures.costBase += added.costBase;
+  figures.prompt += added.prompt;
+  figures.completion += added.completion;
+  figures.reasoning += added.reasoning;
+  figures.cached += added.cached;
+  figures.images += added.images;
+  figures.seconds += added.seconds;
+  figures.timedTokens += added.timedTokens;
+  figures.timedMs += added.timedMs;
 }
 
 function count(figures: Figures, call: CallFacts): void {

@@ -16,7 +16,6 @@ interface ContentOptions {
   readonly signer: ReceiptSigner;
   /** The receipt of a settled call; null for one that has none. */
   readonly receiptOf: (record: LockRecord) => Receipt | null;
-  /** Called after each page, with the number of its groups. */
   readonly onGroups: (groups: number) => void;
   /** Called after each call. */
   readonly pace: () => Promise<void> | undefined;

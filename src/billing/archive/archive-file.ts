@@ -6,10 +6,8 @@ import { Readable, Transform } from 'node:stream';
 import { constants, createZstdCompress, createZstdDecompress } from 'node:zlib';
 import { ArchiveError, type ArchiveLine, lineText, parseLine } from './archive-lines.ts';
 
-/** An archive on the disk. */
 export interface WrittenFile {
   readonly bytes: number;
-  /** Digest of the file. */
   readonly sha256: string;
   /** Digest of its lines without the seal. */
   readonly content: string;
@@ -55,7 +53,6 @@ export async function writeArchiveFile(
   return { ...tap.result(), content: digest };
 }
 
-/** The bytes of a file before they are compressed. */
 async function* piecesOf(
   lines: AsyncIterable<readonly ArchiveLine[]>,
   sealOf: (content: string) => string,

@@ -101,7 +101,6 @@ function hasShape(value: unknown, shape: string): boolean {
   return Array.isArray(value) && value.length === shape.length && value.every((one, index) => IS[shape[index]!]!(one));
 }
 
-/** The columns of a call, with the shapes of their values. */
 const COLUMNS: Readonly<Record<string, string>> = {
   id: 's',
   account: 's',
@@ -154,7 +153,6 @@ export function parseLine(text: string, number: number): ArchiveLine {
   return line as unknown as ArchiveLine;
 }
 
-/** The call of a row of `locks`. */
 export function callOf(row: Row): ArchivedCall {
   const value = (name: string) => {
     const cell = row[name] as string | bigint | null;
@@ -163,7 +161,6 @@ export function callOf(row: Row): ArchivedCall {
   return Object.fromEntries(Object.keys(COLUMNS).map((name) => [name, value(name)]));
 }
 
-/** The inverse of `callOf`. */
 export function rowOfCall(call: ArchivedCall): Row {
   const value = (name: string) => {
     const column = call[name]!;

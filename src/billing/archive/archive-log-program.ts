@@ -14,7 +14,6 @@ export interface ReadLog {
   readonly records: readonly LogRecord[];
   /** With `until`: the last record that was written before that time, of those that were looked at. */
   readonly head: LogHead | null;
-  /** The last record that was looked at. */
   readonly place: LogHead;
   readonly isEnd: boolean;
 }

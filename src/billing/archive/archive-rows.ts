@@ -47,7 +47,6 @@ const STEP_ROWS = 200;
 const STEP_LOCKS = 100;
 const STEP_GROUPS = 100;
 
-/** Waits if others are to work now. */
 export type Pace = () => Promise<void> | undefined;
 
 /** Removes rows of archives that were not finished, and what only the archive before the newest needed. */

@@ -36,7 +36,6 @@ export interface CarriedSum extends BudgetUse {
 const SQL = loadStatements(import.meta.url, '../sql/carried-sum.sql', [
   'carriedByCalls',
   'carriedOfTag',
-  'pgCarriedOfTag',
   'hasManyCalls',
   'carriedOfKey',
   'carriedOfAccount',
@@ -54,7 +53,7 @@ const FEW = 5_000;
  * Rejects with the database's error.
  */
 export async function readCarriedSum(
-  database: Pick<Database, 'query' | 'snapshot' | 'engine'>,
+  database: Pick<Database, 'query' | 'snapshot'>,
   budget: CarryingBudget,
   before: Pick<CarriedSum, 'edge' | 'settled'> | null,
   settledBy: number,
@@ -80,8 +79,7 @@ export async function readCarriedSum(
     Math.max(from, settledBy),
     start ?? 0,
   ];
-  const ofTag = database.engine === 'postgres' ? SQL.pgCarriedOfTag : SQL.carriedOfTag;
-  const statement = tag === undefined ? SQL.carriedByCalls : ofTag;
+  const statement = tag === undefined ? SQL.carriedByCalls : SQL.carriedOfTag;
   const hasMany = (await database.query(SQL.hasManyCalls, [account, from, FEW])).length > 0;
   const [row] = hasMany
     ? await database.snapshot((query) => query(statement, params))

@@ -52,7 +52,6 @@ export async function* leftMovements(query: Query, archive: number): AsyncGenera
     ]);
 }
 
-/** A row of `journal`, or one of the same columns, as texts. */
 export const movementOfRow = (row: Row): MovementTexts => [
   row['kind'] as MovementTexts[0],
   row['id'] as string,
@@ -74,7 +73,6 @@ export async function closingChains(query: Query, archive: number): Promise<read
   }));
 }
 
-/** The digest of what holds at the end of an archive. */
 export class ClosingDigest {
   readonly #rows = new SetDigest();
 
@@ -96,7 +94,6 @@ export class ClosingDigest {
   }
 }
 
-/** The digest of what holds at the end of an archive, by the rows of the database. */
 export async function digestOfClosing(query: Query, archive: number): Promise<string> {
   const digest = new ClosingDigest();
   for await (const rows of closingBalances(query, archive)) for (const row of rows) digest.balance(row);
@@ -108,7 +105,6 @@ export async function digestOfClosing(query: Query, archive: number): Promise<st
   return digest.digest();
 }
 
-/** The digest of what the calls of an archive were charged by their budgets, by the rows of the database. */
 export async function digestOfSpending(query: Query, archive: number): Promise<string> {
   const digest = new SetDigest();
   const keyOf = (row: Row) => [row['account']!, row['budget']!];
@@ -129,7 +125,6 @@ export const transferFields = (row: Row): TransferFields => [
   Number(row['at']),
 ];
 
-/** The digest of the transfers of a time, by the rows of the database. */
 export async function digestOfTransfers(query: Query, beginsAt: number, endsAt: number): Promise<string> {
   const digest = new SetDigest();
   const keyOf = (row: Row) => [row['id']!];

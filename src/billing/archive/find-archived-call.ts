@@ -1,9 +1,7 @@
 import { loadStatements, type Query } from '#store';
 import { partsOf } from '../ledger/call-ids.ts';
 
-/** The place of an archived call. */
 export interface ArchivedCallPlace {
-  /** Name of the archive. */
   readonly archive: string;
   /** Epoch milliseconds: the archive has the calls before it. */
   readonly endsAt: number;

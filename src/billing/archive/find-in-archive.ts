@@ -3,7 +3,6 @@ import { rowOfCall, type ArchivedCall } from './archive-lines.ts';
 import { receiptOfCall } from './matched-calls.ts';
 import { verifyArchive } from './verify-archive.ts';
 
-/** A call as an archive has it. */
 interface FoundCall {
   /** The columns of its lock. Amounts are texts in micro-USD, times are epoch milliseconds. */
   readonly call: ArchivedCall;

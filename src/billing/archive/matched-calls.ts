@@ -8,7 +8,6 @@ import { type Receipt, type ReceiptChecker, tagsOfLock } from '../receipt.ts';
 import { ArchiveError, rowOfCall, SetDigest, type ArchivedCall, type LeftMovement } from './archive-lines.ts';
 import type { TransferFields } from './closing-rows.ts';
 
-/** The movements of a call that were read so far, and its record. */
 interface PendingCall {
   readonly moved: LeftMovement[];
   call: Row | null;

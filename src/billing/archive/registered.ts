@@ -5,7 +5,6 @@ import type { MicroUsd } from '../prices/money.ts';
 export interface RegisteredArchive {
   readonly number: number;
   readonly name: string;
-  /** The folder to which it was written. */
   readonly folder: string;
   readonly bytes: number;
   readonly sha256: string;

@@ -29,7 +29,6 @@ export interface VerifiedArchive extends WrittenFile {
 }
 
 interface VerifyOptions {
-  /** Called after each line. */
   readonly pace?: () => Promise<void> | undefined;
   /** Called with each line that is right so far. */
   readonly onLine?: (line: ArchiveLine) => void;

@@ -56,7 +56,6 @@ export interface AuditOptions {
 
 /** A check of tables that are derived from the ledger's tables. */
 interface AuditedBeside {
-  /** Creates the temporary tables that the check reads. */
   readonly temporary: readonly Statement[];
   readonly check: (query: Query, program: RunProgram | null) => Promise<AuditCheck>;
 }
@@ -401,7 +400,6 @@ async function auditPrices(query: Query): Promise<{ problems: string[]; rates: R
   return { problems, rates };
 }
 
-/** Recomputes every settlement, see checkCharge. */
 async function auditCharges(
   query: Query,
   prices: ReadonlyMap<string, Rates>,

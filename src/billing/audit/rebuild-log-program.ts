@@ -22,7 +22,6 @@ const JOURNAL_SQL = loadStatements(import.meta.url, '../sql/journal.sql', [
 
 const BATCH_ROWS = 1_000;
 
-/** A movement, as the database returns it. */
 type MovementRow = Omit<JournalRow, 'at'> & { readonly at: bigint };
 
 /**

@@ -18,7 +18,6 @@ type ActKind = 'write_off' | 'write_up' | 'make_good' | 'move';
  */
 type ActState = 'requested' | 'agreed' | 'sending' | 'sent' | 'done' | 'refused';
 
-/** An act of the operator about treasuries. */
 export interface TreasuryAct {
   readonly id: string;
   readonly kind: ActKind;

@@ -29,7 +29,6 @@ export interface ActStepsOptions {
   readonly depositRows: Pick<DepositRows, 'find'>;
 }
 
-/** The steps of an act, from its row in the table to its end. */
 interface ActSteps {
   /** Makes all steps that are possible now. Rejects with ChainUnavailable. */
   advance(id: string): Promise<TreasuryAct>;

@@ -54,7 +54,6 @@ export function createFacilitatorClient(options: {
   };
 }
 
-/** An HTTP answer that is JSON. */
 interface JsonAnswer {
   readonly status: number;
   readonly body: unknown;
@@ -62,7 +61,6 @@ interface JsonAnswer {
 
 interface AskLimits {
   readonly timeoutMs: number;
-  /** The maximum size of the answer. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
 }

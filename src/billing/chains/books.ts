@@ -18,7 +18,6 @@ export const LOSSES: AccountName = treasuryOf('losses');
 
 /** The account of money on its way from one treasury to another. */
 export const TRANSIT: AccountName = treasuryOf('transit');
-/** The name of TRANSIT in rows that have an account. */
 export const TRANSIT_ACCOUNT = 'tollgate:transit';
 
 /** The ledger account of outgoing money: it was taken from its account and is still in the treasury. */
@@ -52,5 +51,4 @@ export async function refuseTransfer(ledger: Pick<Ledger, 'transfer'>, id: strin
   await ledger.transfer({ id, from: REFUSALS, to: REFUSED, amount: 1n, memo: `${memo}: refused` });
 }
 
-/** Whether a transfer is a refusal. */
 export const isRefusal = ({ from }: TransferRecord): boolean => from === REFUSALS;

@@ -2,7 +2,6 @@ import { isOne, loadStatements, numberOrNull, rowReader, type Database } from '#
 import { treasuryOf, type MicroUsd } from '#billing';
 import type { SnapshotRows } from './chain.ts';
 
-/** The books of a chain. */
 export interface ChainBook {
   /** CAIP-2 id. */
   readonly network: string;
@@ -53,7 +52,6 @@ const SQL = loadStatements(import.meta.url, './sql/chains.sql', [
   'forgetSnapshots',
 ]);
 
-/** The table of chains and the figures of their books. */
 export interface ChainRows {
   insert(
     book: Pick<ChainBook, 'network' | 'asset' | 'treasury' | 'opening' | 'cursor' | 'height'> &

@@ -38,7 +38,6 @@ export interface SignedPayment {
    * The paying wallet as a ledger account of an ordinary wallet: `eip155:<address in lower case>`, `solana:<address>`.
    */
   readonly payerAccount: string;
-  /** Address of the paying wallet. */
   readonly payer: string;
   readonly amount: MicroUsd;
   readonly requirements: PaymentRequirements;
@@ -111,9 +110,7 @@ export interface IncomingPage {
  * is lost, so it pays only once.
  */
 export interface ChainPayout {
-  /** Id of the withdrawal. */
   readonly id: string;
-  /** Receiving address. */
   readonly to: string;
   readonly amount: MicroUsd;
 }
@@ -151,7 +148,6 @@ export type PayoutSighting =
 export interface Chain {
   /** CAIP-2 id. */
   readonly network: string;
-  /** Address of the token. */
   readonly asset: string;
   /** The address that receives payments; on Solana the owner of the treasury's token account. */
   readonly treasury: string;
@@ -225,7 +221,6 @@ export interface Chain {
   close(): void;
 }
 
-/** The setup of a chain. */
 export interface ChainSetup {
   readonly network: string;
   readonly rpcUrl: string;

@@ -14,7 +14,6 @@ import { createTreasuryActs, type TreasuryActs } from './treasury-acts.ts';
 import { createWithdrawalRows, type WithdrawalRows } from './withdrawal-rows.ts';
 import { createWithdrawals, type Withdrawals } from './withdrawals.ts';
 
-/** The rules of one chain. */
 export interface ChainPolicy {
   /** Blocks after which a payment is credited, its own block included. */
   readonly confirmations: number;

@@ -5,9 +5,7 @@ import type { ChainEvent, OnProblem } from './chain.ts';
 import type { Deposit, DepositRows } from './deposit-rows.ts';
 
 interface DepositPolicy {
-  /** Blocks after which a payment is credited, its own block included. */
   readonly confirmations: number;
-  /** The limit for the sum of all credits that the chain may still undo. */
   readonly unfinalMax: MicroUsd;
 }
 
@@ -15,9 +13,6 @@ export interface CreditingOptions {
   readonly rows: DepositRows;
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   readonly policyOf: (network: string) => DepositPolicy;
-  /**
-   * The limit for the sum of credits that any chain may still undo, over all wallets without an account of their own.
-   */
   readonly strangersMax: MicroUsd;
   /** Gives back the unsigned withdrawals of an account. */
   readonly recall: (account: string, reason: string) => Promise<void>;
@@ -25,7 +20,6 @@ export interface CreditingOptions {
   readonly now: () => number;
 }
 
-/** The ledger's side of deposits: the effects of the chain's reports. */
 interface Crediting {
   /** Moves the arrived amount into its account. */
   credit(deposit: Deposit, final: boolean): Promise<void>;

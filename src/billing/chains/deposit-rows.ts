@@ -16,7 +16,6 @@ export interface Deposit {
   readonly network: string;
   /** The credited account, without the `escrow:` prefix; null: in suspense. */
   readonly account: string | null;
-  /** Sending address. */
   readonly payer: string;
   /** The promised amount in micro-USD; for a plain transfer the arrived amount. */
   readonly amount: MicroUsd;

@@ -35,7 +35,6 @@ export interface Deposits {
   take(payment: SignedPayment, owner: PaymentOwner): Promise<Deposit>;
   /** Makes all steps with a deposit that are possible now. Rejects with ChainUnavailable. */
   carryOn(deposit: Deposit): Promise<void>;
-  /** Books a final incoming transfer. */
   arrived(event: Incoming, network: string): Promise<void>;
   /**
    * Credits the deposits in suspense from an address, on one network or on all (null), to the account that has proven

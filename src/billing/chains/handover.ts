@@ -308,7 +308,6 @@ export function createHandoverCare(options: HandoverCareOptions): HandoverCare {
   };
 }
 
-/** Yields the rows of all pages, which are sorted by id. */
 async function* all<T extends Pick<Withdrawal, 'id'>>(
   pageAfter: (after: string) => Promise<readonly T[]>,
 ): AsyncGenerator<T> {

@@ -21,9 +21,7 @@ export interface NetworkAudit {
   readonly error: unknown;
 }
 
-/** The configured chains: which of them are open, and which of them answer. */
 interface OpenNetworks {
-  /** null if the network is not open yet, or unknown. */
   chain(network: string): Chain | null;
   /**
    * Opens all networks. Rejects with Error if one has a wrong setup. A network that cannot be reached is left to

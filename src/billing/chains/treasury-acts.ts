@@ -5,7 +5,6 @@ import { ChainUnavailable, type Chain, type Incoming, plainAddress, WithdrawalPr
 import { CANCELED } from './withdrawal-rows.ts';
 
 interface TreasuryActsOptions extends ActStepsOptions {
-  /** null if the chain is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   /** Addresses to which money of a treasury may be moved. */
   readonly moveToOf: (network: string) => readonly string[];

@@ -9,7 +9,6 @@ const SQL = loadStatements(import.meta.url, './sql/wallets.sql', [
   'unbindWallet',
 ]);
 
-/** A wallet whose ownership an account has proven. */
 export interface BoundWallet {
   /** `eip155:<address in lower case>` or `solana:<address>`. */
   readonly wallet: string;

@@ -22,13 +22,10 @@ export interface Withdrawal {
   readonly id: string;
   /** CAIP-2 id. */
   readonly network: string;
-  /** The owner. */
   readonly account: string;
   /** The ledger account from which it is taken: the owner's escrow or earnings. */
   readonly source: AccountName;
-  /** Receiving address. */
   readonly address: string;
-  /** The amount taken from the source. */
   readonly amount: MicroUsd;
   /**
    * The operator's fee, a part of `amount`; the address gets the rest. After the signing it includes the fee of a token

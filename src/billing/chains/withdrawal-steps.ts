@@ -23,7 +23,6 @@ import type { Withdrawal, WithdrawalRows } from './withdrawal-rows.ts';
 
 interface WithdrawalPolicy {
   readonly minimum: MicroUsd;
-  /** The limit for one source within a day. */
   readonly dailyMax: MicroUsd;
   /** The fee of each withdrawal, except the operator's own. Default: none. */
   readonly fee?: MicroUsd;
@@ -36,16 +35,10 @@ export interface WithdrawalStepsOptions {
   readonly ledger: Pick<Ledger, 'transfer' | 'balance'>;
   /** The reason why payouts over a chain are stopped; null if they are not. */
   readonly haltOf: (network: string) => Promise<string | null>;
-  /**
-   * Whether an account has money that its chain may still undo, from a deposit that existed at `at` (epoch
-   * milliseconds).
-   */
   readonly unfinal: (account: string, at: number) => Promise<boolean>;
   readonly now: () => number;
-  /** null if the chain is not open yet. */
   readonly chainOf: (network: string) => Chain | null;
   readonly policyOf: (network: string) => WithdrawalPolicy;
-  /** A transfer of the ledger by its id; null if it was not made. */
   readonly transferOf: (id: string) => Promise<TransferRecord | null>;
   /**
    * The sum that came into an account over chains. No more than this sum can go out over chains. The rest of a balance
@@ -54,7 +47,6 @@ export interface WithdrawalStepsOptions {
   readonly paidIn: (account: string) => Promise<MicroUsd>;
 }
 
-/** The steps of a withdrawal, from its row in the table to money on its chain. */
 interface WithdrawalSteps {
   /** Micro-USD that a treasury has by the books, without signed payouts. */
   uncommitted(network: string): Promise<MicroUsd>;
@@ -283,7 +275,6 @@ export function createWithdrawalSteps(options: WithdrawalStepsOptions): Withdraw
     }
   };
 
-  /** Makes steps until one changes nothing or `until` holds. */
   const advance = async (withdrawal: Withdrawal, until: (row: Withdrawal) => boolean): Promise<Withdrawal> => {
     let row = withdrawal;
     for (let steps = 0; steps < STEPS_MAX && !until(row); steps += 1) {

@@ -125,7 +125,6 @@ const recordOf = (row: Row): TransferRecord => ({
   at: Number(row['at']),
 });
 
-/** The number of held locks of all gateways. */
 export async function countHeldLocks(database: Database): Promise<number> {
   const [row] = await database.query(ACCOUNT_RECORDS_SQL.countHeldLocks);
   return Number(row?.['held'] ?? 0n);
@@ -137,7 +136,6 @@ interface LockPlace {
   readonly id: string;
 }
 
-/** Selects locks of an account. */
 export interface LocksQuery {
   readonly account: string;
   /** Only locks after this position in the list, which begins with the newest lock. */

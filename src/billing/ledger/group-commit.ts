@@ -132,7 +132,6 @@ export interface Committer {
   /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
-  /** See `Ledger.probe`. */
   probe(): Promise<void>;
   /**
    * Resolves when all that was committed before, by any gateway of the database, is on the disk. Absent if reading the
@@ -151,10 +150,8 @@ export interface Engine {
   /** The hash chain of the journal that this writer appends to. */
   readonly chain: string;
   begin(): Attempt;
-  /** The current row; null if there is no such row. Rejects with DatabaseError. */
   account(id: AccountName): Promise<AccountRow | null>;
   budget(id: string): Promise<BudgetRow | null>;
-  /** See `Ledger.probe`. */
   probe(): Promise<void>;
   /** Writes as a group does, and takes it back. Rejects with the error that a group would get. */
   tryWrite(): Promise<void>;

@@ -28,7 +28,6 @@ export interface AccountRow {
   locked: MicroUsd;
 }
 
-/** The row of a budget, or one of its stripes. */
 export interface BudgetRow {
   readonly id: string;
   readonly stripe?: number | undefined;
@@ -153,7 +152,6 @@ export function isPlain(row: LockRow): boolean {
   return row.parent === null && row.lendable === 0n && !row.isKept;
 }
 
-/** Rows that a batch writes. */
 export interface BatchRows {
   readonly journal: readonly JournalRow[];
   readonly accounts: readonly AccountChange[];

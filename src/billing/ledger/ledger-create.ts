@@ -39,7 +39,6 @@ const CHILDREN_LIMIT = 1_000;
 interface LedgerOptions {
   readonly database: OpenDatabase;
   readonly now?: () => number;
-  /** Called after every group, for metrics. */
   readonly onBatch?: (batch: LedgerBatch) => void;
   /**
    * Operations are decided in the order in which they are submitted, also those of different accounts. Default false:

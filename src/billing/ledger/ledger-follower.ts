@@ -25,7 +25,6 @@ interface ResolutionEntry {
   readonly entry: SettleEntry | GiveBackEntry;
 }
 
-/** The entries about one lock in the given records. */
 interface LockEntries {
   beginning?: { readonly at: number; readonly entry: LockEntry };
   change?: ChangeEntry;

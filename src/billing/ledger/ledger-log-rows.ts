@@ -20,7 +20,6 @@ export type LockEntry = readonly [
   account: string,
   amount: string,
   prices: readonly string[],
-  /** See budgetText. */
   budget: string | null,
   expiresAt: number,
   detail: string,
@@ -87,7 +86,6 @@ export interface RecordRows {
   readonly budgets: ReadonlyMap<string, BudgetRow>;
 }
 
-/** The payload of a record. */
 export function payloadOf(rows: RecordRows): string {
   let text = '';
   const write = (entry: LedgerEntry) => (text += `${text === '' ? '[' : ',\n'}${JSON.stringify(entry)}`);

@@ -101,7 +101,6 @@ export class KnownRows {
     for (const key of ids) if (!rows.has(key)) this.#accounts.delete(key);
   }
 
-  /** Notes rows that were read. */
   note(accounts: Iterable<AccountRow>, budgets: Iterable<BudgetRow>): void {
     const at = performance.now();
     for (const row of accounts) this.#accounts.set(keyOf(row.id, row.stripe), { row, at });

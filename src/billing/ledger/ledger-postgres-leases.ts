@@ -42,7 +42,6 @@ export const debitedOf = (operations: readonly LedgerOperation[]): Ids => {
   return accounts.length === 0 ? NO_IDS : { accounts: new Set(accounts), budgets: NO_IDS.budgets };
 };
 
-/** The need of the new locks of a group in one account or budget. */
 interface Need {
   readonly amount: bigint;
   /** Of a budget: its limit. */

@@ -282,7 +282,6 @@ export function assumeState(
 
 const alone = (id: string): readonly [string, undefined] => [id, undefined];
 
-/** Rows by their ids and stripes. */
 function byKey<T extends { readonly id: string; readonly stripe?: number | undefined }>(
   rows: readonly T[],
   key: (row: T) => string = ({ id, stripe }) => keyOf(id, stripe),

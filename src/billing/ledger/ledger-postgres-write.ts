@@ -19,7 +19,6 @@ const SQL = loadStatements(import.meta.url, '../sql/ledger-postgres.sql', [
   'pgInsertTransfers',
 ]);
 
-/** A group of the journal, as it is stored. */
 interface GroupRecord extends GroupHeader {
   readonly prev: string;
   readonly hash: string;

@@ -355,7 +355,6 @@ const mayBeUndone = (operations: readonly LedgerOperation[], { results }: Decisi
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Facts that earlier attempts of the same group have found. */
 interface GroupFacts {
   /** Accounts that were created for this group. While their balances are zero, the decision treats them as missing. */
   readonly openAccounts: ReadonlySet<string>;

@@ -59,7 +59,6 @@ export function createSqliteCommitter(
   };
 }
 
-/** An operation, with the ledger that it came to and who waits for its answer. */
 interface Submitted {
   readonly operation: LedgerOperation;
   /** Epoch milliseconds, by the clock of its ledger. */
@@ -266,7 +265,6 @@ class LedgerLogCommit {
     if (record === this.#draft) this.#schedule();
   }
 
-  /** Applies a decision. Returns false if it changes nothing. */
   #take(at: number, written: BatchRows): boolean {
     this.memory.take(written);
     this.#decisions += 1;

@@ -59,7 +59,6 @@ export interface LockRequest {
   readonly budgets?: readonly Budget[];
   /** The call has run already, so the lock is retried for as long as a settlement is. Default false. */
   readonly workDone?: boolean;
-  /** See SettleRequest.mayBeLate. It is for a lock with `workDone`, because any other lock may be late anyway. */
   readonly mayBeLate?: boolean;
   /**
    * No task keeps the lock, and no call is made under it. So nothing else refers to it before it ends. Default false.
@@ -170,7 +169,6 @@ export interface ReleaseRequest {
   /** The account of the lock. With it, the release is in one group with what the account does at the same moment. */
   readonly account?: string;
   readonly detail: string;
-  /** See SettleRequest.mayBeLate. */
   readonly mayBeLate?: boolean;
 }
 

@@ -22,7 +22,6 @@ const SQL = loadStatements(import.meta.url, '../sql/prices.sql', ['putPrice', 'f
 
 /** Versions per transaction. The bound keeps a provider with thousands of prices from delaying the ledger. */
 const GROUP_MAX = 200;
-/** Number of stored versions that are remembered in memory. */
 const KNOWN_MAX = 100_000;
 
 /**

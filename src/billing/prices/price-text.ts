@@ -90,7 +90,6 @@ export function usageToText(usage: Usage): string {
   return `{${text}}`;
 }
 
-/** The inverse of usageToText. */
 export function usageFromText(text: string): Usage {
   return Object.fromEntries(
     Object.entries(JSON.parse(text) as Record<string, number>).map(([meter, units]) => [meter, BigInt(units)]),

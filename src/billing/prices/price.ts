@@ -192,7 +192,6 @@ export function pricedMeters(rates: Rates): ReadonlySet<Meter> {
   return meters;
 }
 
-/** True when any meter has a non-zero rate. */
 export function isPriced(rates: Rates): boolean {
   return tiersOf(rates).some(({ rates: at }) => METERS.some((meter) => (at[meter] ?? 0n) > 0n));
 }

@@ -5,6 +5,12 @@ SELECT id, account, state, provider, price, charged, fee, created_at, resolved_a
 WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3
 ORDER BY created_at, id LIMIT $6
 
+-- name: chargedCalls
+-- The same of charged calls alone, with what a statement needs.
+SELECT id, charged, created_at, resolved_at, lock_detail, detail FROM locks
+WHERE account = $1 AND created_at < $3 AND created_at >= $4 AND (created_at > $4 OR id > $5) AND resolved_at >= $2 AND resolved_at < $3 AND charged > 0
+ORDER BY created_at, id LIMIT $6
+
 -- name: chargedSince
 -- What account $1 was charged for calls that ended at $2 or later.
 SELECT CAST(COALESCE(SUM(charged), 0) AS BIGINT) AS charged FROM locks WHERE account = $1 AND resolved_at >= $2 AND charged > 0

@@ -25,7 +25,6 @@ interface AlertsOptions {
 
 interface LostAlert {
   readonly message: string;
-  /** The number of repeated lines that are lost with it. */
   readonly repeated: number;
   readonly reason: string;
 }
@@ -45,7 +44,6 @@ const WANTED = '"alert":true';
  * warnings.
  */
 const WAITING_MAX = 100;
-/** Maximum number of messages in memory. */
 const KNOWN_MAX = 1_000;
 const LEVELS: Readonly<Record<Config['alerts']['level'], readonly string[]>> = {
   warn: ['warn', 'error', 'fatal'],
@@ -146,7 +144,6 @@ export function createAlerts({ url, secret, level }: Config['alerts'], options: 
   };
 }
 
-/** How lines of these levels begin. */
 export const beginningsOf = (level: Config['alerts']['level']): readonly string[] =>
   LEVELS[level].map((one) => `{"level":"${one}"`);
 

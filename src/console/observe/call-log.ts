@@ -14,7 +14,6 @@ import type { SpanOf } from './tracer.ts';
 const METADATA_BYTES_MAX = 4096;
 const NAME_LENGTH_MAX = 128;
 
-/** Usage as plain numbers, for logs, metrics and traces. */
 function usageNumbers(usage: Usage | null | undefined): Record<string, number> | null {
   if (!usage) return null;
   const numbers: Record<string, number> = {};
@@ -184,7 +183,6 @@ function describeTask({ account, primitive, service, taskId, state }: Task): Rec
   return { account, primitive, service, task: taskId, state };
 }
 
-/** The request id that the pipeline stored with the lock. */
 function requestIdOf(lockDetail: string): unknown {
   return (JSON.parse(lockDetail) as { readonly requestId?: unknown }).requestId ?? null;
 }

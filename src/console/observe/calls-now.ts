@@ -1,4 +1,3 @@
-/** The attempts that run at a provider of a service. */
 export interface CallsNow {
   readonly provider: string;
   readonly service: string;

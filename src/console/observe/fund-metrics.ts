@@ -24,7 +24,6 @@ export interface FundFigures {
 
 interface FundMetricsOptions {
   readonly registry: Registry;
-  /** Called at each scrape. */
   readonly figures: () => Promise<FundFigures>;
   readonly now: () => number;
 }
@@ -96,7 +95,6 @@ export function createFundMetrics({ registry, figures, now }: FundMetricsOptions
   return { scraped: () => void (reading = null) };
 }
 
-/** One sample for each chain with a known value. */
 const ofChains =
   (value: (chain: FundFigures['chains'][number]) => bigint | number | boolean | null) => (funds: FundFigures) =>
     funds.chains.flatMap((chain): Sample[] => {

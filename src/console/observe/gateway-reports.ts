@@ -10,10 +10,8 @@ interface GatewayReport {
   readonly state: 'ready' | 'not_ready' | 'stopping';
   /** As `/health/ready` gives them: each part with `ok`, or its problem. */
   readonly checks: Readonly<Record<string, string>>;
-  /** Attempts that run now. */
   readonly inFlight: number;
   readonly rssBytes: number;
-  /** Those of the last day. */
   readonly alerts: readonly RaisedAlert[];
 }
 
@@ -22,7 +20,6 @@ export interface ReportedGateway extends GatewayReport {
   readonly id: string;
   readonly reportedAt: number;
   readonly isSilent: boolean;
-  /** The process that answers. */
   readonly isThis: boolean;
 }
 
@@ -35,7 +32,6 @@ export interface GatewayReports {
 
 interface GatewayReportsOptions {
   readonly database: Pick<Database, 'query' | 'batch'>;
-  /** Id of this process. */
   readonly id: string;
   readonly report: () => Promise<GatewayReport>;
   /** Epoch milliseconds. */

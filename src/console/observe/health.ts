@@ -131,7 +131,6 @@ interface DatabaseCheckOptions {
   readonly ledger: () => Promise<void>;
   /** Called when another part is the problem than before, or none is (null), with the error. */
   readonly onChange: (problem: 'database' | 'ledger' | null, error?: unknown) => void;
-  /** Longest wait for the write, in milliseconds. */
   readonly timeoutMs?: number;
   /** How long a result is used, in milliseconds of the monotonic clock. */
   readonly keepMs?: number;

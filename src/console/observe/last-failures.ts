@@ -1,7 +1,6 @@
 import type { Offer } from '#catalog';
 import type { CallSink } from './observer.ts';
 
-/** An attempt that failed, for its provider and for the operator. */
 export interface ServiceFailure {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -14,17 +13,14 @@ export interface ServiceFailure {
   readonly replyText: string | null;
 }
 
-/** An attempt that failed, and where. */
 interface FailedAttemptAt extends ServiceFailure {
   /** Id of the call, and the account that made it: for the operator alone. */
   readonly call: string;
   readonly account: string;
-  /** The name of the provider. */
   readonly provider: string;
   readonly service: string;
 }
 
-/** The newest failed attempts of each offer at this gateway. */
 export interface LastFailures {
   readonly sink: CallSink;
   /** Of all offers, or of those of the provider with this id or name. The newest first. */

@@ -11,11 +11,9 @@ interface LateAttemptsOptions {
   readonly now: () => number;
 }
 
-/** The longest pause between two looks, in milliseconds. */
 const LOOK_MS_MAX = 5_000;
 /** A service has a line in so many milliseconds. */
 const EVERY_MS = 60_000;
-/** Services whose last line is remembered. */
 const REMEMBERED_MAX = 1_000;
 
 const TEXT =

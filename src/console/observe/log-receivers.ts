@@ -38,11 +38,9 @@ export function createLogReceivers(config: Config, version: string, logger: () =
   };
 }
 
-/** Sends lines of the log to a collector. */
 interface LogExport {
   /** Takes a finished line without secrets. It is parsed and sent later. */
   take(line: string): void;
-  /** Number of lines that the collector did not get, since the start. */
   lost(): number;
   /** Sends the waiting lines, and gives up after a few seconds. Never rejects. */
   close(): Promise<void>;
@@ -54,7 +52,6 @@ interface LogExportOptions {
   readonly onLost?: (lost: { readonly lines: number; readonly reason: string }) => void;
   /** Milliseconds that lines wait to form a batch. */
   readonly everyMs?: number;
-  /** Milliseconds before the first retry of a post. The pause doubles with each retry. */
   readonly retryMs?: number;
   /** Approximate limit for the bytes of waiting lines. */
   readonly bytesMax?: number;

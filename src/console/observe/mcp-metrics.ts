@@ -18,7 +18,6 @@ import {
   type OfferSeries,
 } from './offer-series.ts';
 
-/** MCP's open sessions, calls and streams in this process. */
 export interface McpCounts {
   /** Open sessions of clients, for revisions with sessions. */
   readonly sessions: number;
@@ -145,7 +144,6 @@ export function createMcpMetrics(registry: Registry, offers: OfferSeries, counts
   };
 }
 
-/** The series of one method of an offer, or of one of its tools. */
 interface MethodSeries {
   readonly labels: Labels;
   /** The same without the provider, for the time of the whole request. */
@@ -156,7 +154,6 @@ interface MethodSeries {
 
 type FindTarget = (method: string, call: Call, outcome: CallOutcome, offer: Offer) => MethodSeries;
 
-/** Keeps a limited number of series for methods and tools. */
 function createTargets(offers: OfferSeries, durationOf: (labels: Labels) => HistogramSeries): FindTarget {
   /** By offer, then method, then tool, so that a lookup builds no new string. */
   const targets = new Map<string, Map<string, Map<string | null, MethodSeries>>>();

@@ -9,7 +9,6 @@ type Attributes = Readonly<Record<string, string>>;
 export interface McpSpan {
   /** The method alone, because the consumer may have invented the tool's name until the provider has answered. */
   readonly name: string;
-  /** Attributes of the span for the client's side, with facts of its protocol. */
   readonly server: Attributes;
   /** Attributes of the spans for the provider's side. The provider may use another revision and other ids. */
   readonly client: Attributes;

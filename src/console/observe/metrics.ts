@@ -54,13 +54,11 @@ interface MetricsOptions {
   readonly clockAheadMs?: () => number;
   /** Number of running tasks, over all gateways of the database. */
   readonly tasksLive?: () => number | Promise<number>;
-  /** Number of log lines that the collector did not get, since the start. */
   readonly logLinesLost?: () => number;
   /** The attempts that run, and the time on their clock. Absent: they are not shown. */
   readonly running?: Pick<RunningAttempts, 'places'>;
   readonly elapsed?: () => number;
   readonly now?: () => number;
-  /** Event loop, memory, garbage collection of this process. */
   readonly processMetrics?: boolean;
 }
 
@@ -93,18 +91,13 @@ export interface Metrics {
   readonly sink: CallSink;
   /** Counts tasks, and calls that are settled with them. */
   readonly tasks: TaskSink;
-  /** The ledger committed a group of operations. */
   ledgerBatch(batch: { readonly size: number; readonly durationMs: number }): void;
-  /** The lock of a running call was lost in a crash of the database, and made again with the call's end. */
   lockLost(): void;
-  /** A request was refused by the rate limit of requests or of tokens. */
   rateLimited(limit: 'requests' | 'tokens'): void;
-  /** The body of a request was refused, because it does not fit into the memory for bodies or is too slow. */
   bodyRefused(why: 'account' | 'network' | 'gateway' | 'slow'): void;
   /** A provider's proxy connected, registered, was refused or left. */
   tunnelEvent(event: string): void;
   readonly mcpSessionEnded: McpMetrics['sessionEnded'];
-  /** The configuration was reloaded, or the reload was refused. */
   reloaded(outcome: 'applied' | 'refused'): void;
   /** An answer was sent. `route`: the pattern of the route, never the path. */
   answered(method: string, route: string, status: number): void;
@@ -177,7 +170,6 @@ function showRunning(
   gauges(registry, SERVICE_LABELS, [['tollgate_attempts_oldest_wait_seconds', age, read(oldest, Math.max)]], 'max');
 }
 
-/** Metrics without a relation to calls: answers, limits, tunnels, the ledger. */
 function ofProcess(
   registry: prom.Registry,
   shownFigures: ShownFigures,
@@ -334,7 +326,6 @@ function createCallMetrics(
   };
 }
 
-/** Counts the time of a call at its first offer, which it asked for, and that of its last attempt at `offer`. */
 function countTimes(offers: OfferSeries, requested: Offer, offer: Offer, outcome: CallOutcome): void {
   const [code] = statusOf(outcome);
   const seconds = outcome.durationMs / 1000;

@@ -12,7 +12,6 @@ export interface AttemptTime {
   readonly durationMs: number;
 }
 
-/** How a call ended. */
 export interface CallOutcome {
   /**
    * The end of the call's lock; null for a call without a lock: it is free, it was refused, or the ledger was
@@ -25,13 +24,11 @@ export interface CallOutcome {
   readonly error: unknown;
   /** The `error.type` of an answer that reports a failure, see answerErrorOf; null for other answers. */
   readonly answerError: string | null;
-  /** The client left before the end. */
   readonly clientGone: boolean;
   /** The call's operation if the provider is known to have it; null if the consumer may have invented it. */
   readonly operation: string | null;
   /** The offer that served the call, or the last one that was tried; null if no offer was tried. */
   readonly offer: Offer | null;
-  /** Number of attempts. */
   readonly attempts: number;
   /** The time of the attempt that was answered; null if no attempt was answered. */
   readonly served: AttemptTime | null;
@@ -279,7 +276,6 @@ const NAME_LENGTH_MAX = 128;
  */
 interface KnownOperations {
   readFrom(listed: (offer: Offer, operation: string) => boolean): void;
-  /** The offer's server has served a call of this operation. */
   learn(offer: Offer, operation: string): void;
   /** The call's operation; null if it has none or if only the consumer has used the name. */
   nameOf(call: Pick<Call, 'operation'>, offer: Offer): string | null;

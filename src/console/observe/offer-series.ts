@@ -24,7 +24,6 @@ export const OPERATIONS = {
 export const SERVICE_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model', 'gen_ai_provider_name'] as const;
 /** A call may have attempts at several providers, so its own time has no provider. */
 export const REQUEST_LABELS = ['gen_ai_operation_name', 'gen_ai_request_model'] as const;
-/** The labels of an offer without its provider. */
 export const ofRequest = ({ gen_ai_provider_name: _provider, ...labels }: Labels): Labels => labels;
 const TOOL = 'gen_ai_tool_name';
 
@@ -38,7 +37,6 @@ const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power);
  * series, so that no stranger can increase memory and scrapes without limit.
  */
 const STRANGERS_MAX = 50;
-/** Label of everything without its own series. */
 export const OTHER = 'other';
 
 /** Codes that JSON-RPC and MCP define. Servers may invent others, and each of those would add a series. */
@@ -70,17 +68,13 @@ interface OneOffer extends MoneySeries {
   readonly firstToken: HistogramSeries;
 }
 
-/** Metrics by offer. */
 export interface OfferSeries {
   seriesOf(offer: CountedOffer): OneOffer;
-  /** Whether the offer is the operator's own. Each of those has its own series, however many there are. */
   readonly isOwn: (offerId: string) => boolean;
   moneyOf(labels: Labels): MoneySeries;
   /** Counts the time of a failed call. `errorType`: one of a few values, as below. */
   failed(offer: CountedOffer, errorType: string, seconds: number): void;
-  /** Counts the time of an attempt that ended with an error. */
   attemptEnded(offer: CountedOffer, errorType: string, seconds: number): void;
-  /** Counts a failed request to a provider. */
   attemptFailed(offer: CountedOffer, blame: string): void;
   flagged(offer: CountedOffer, flags: readonly string[]): void;
   /**

@@ -7,7 +7,6 @@ export const otlpResource = (version: string | undefined): Readonly<Record<strin
   ...(version === undefined ? {} : { 'service.version': version }),
 });
 
-/** The URL to which a signal is posted, and the headers for the collector. */
 export interface OtlpReceiver {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,7 +24,6 @@ export function otlpReceiver(
 /** Severity numbers of OpenTelemetry's data model for logs. */
 const SEVERITIES: Readonly<Record<string, number>> = { trace: 1, debug: 5, info: 9, warn: 13, error: 17, fatal: 21 };
 
-/** A LogRecord of OTLP in its JSON form. */
 interface OtlpLogRecord {
   readonly timeUnixNano: string;
   readonly observedTimeUnixNano: string;

@@ -18,7 +18,6 @@ export interface OutageLog {
 }
 
 interface Outage {
-  /** When a failure was written last. */
   writtenAt: number;
   leftOut: number;
   /** A failure was written, and no success since. */

@@ -21,7 +21,6 @@ const Gauge = load('prom-client/lib/gauge.js') as typeof prom.Gauge;
 const Histogram = load('prom-client/lib/histogram.js') as typeof prom.Histogram;
 export const Registry = load('prom-client/lib/registry.js') as typeof prom.Registry;
 
-/** Adds up the metrics of several processes. */
 export const aggregate = (metrics: object[]): prom.Registry =>
   (load('prom-client/lib/cluster.js') as typeof prom.AggregatorRegistry).aggregate<prom.PrometheusContentType>(metrics);
 

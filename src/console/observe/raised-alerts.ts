@@ -1,6 +1,5 @@
 import { beginningsOf, readAlert, subjectOf } from './alerts.ts';
 
-/** An alert as the console shows it. */
 export interface RaisedAlert {
   readonly level: string;
   readonly message: string;
@@ -14,7 +13,6 @@ export interface RaisedAlert {
 
 /** The alerts of this process since its start: what it would post to `alerts.url` with the level `warn`. */
 export interface RaisedAlerts {
-  /** Takes a finished line of the log, without secrets. */
   take(line: string): void;
   /** Those since a time in epoch milliseconds, the newest first. */
   since(at: number): readonly RaisedAlert[];

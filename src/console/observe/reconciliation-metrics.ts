@@ -11,7 +11,6 @@ export interface ReconciliationFigure {
 
 interface ReconciliationMetricsOptions {
   readonly registry: Registry;
-  /** Called at each scrape. */
   readonly figures: () => Promise<readonly ReconciliationFigure[]>;
   readonly now: () => number;
 }

@@ -8,7 +8,6 @@ export interface RunningAttempt {
   place: OfferAttempts | null;
   /** The beginning of its wait, on the clock of `call.begunAt`. */
   waitsSince: number;
-  /** It has no first byte. */
   isWaiting: boolean;
   older: RunningAttempt | null;
   newer: RunningAttempt | null;

@@ -8,7 +8,6 @@ interface MetricsRoutesOptions {
   readonly metrics: { text(): Promise<string>; readonly contentType: string };
   /** `open`: everybody who can reach the gateway may read the metrics. */
   readonly access: 'admin' | 'open';
-  /** Guards the route if access is `admin`. */
   readonly gate: AdminGate;
 }
 
@@ -86,7 +85,6 @@ export interface MetricSnapshot {
 
 /** Merges the metrics of several processes. */
 interface MergedMetrics {
-  /** Takes the metrics of a process. They replace its earlier ones. */
   take(process: number, snapshot: readonly MetricSnapshot[]): void;
   /**
    * A process has ended. Its last known counters stay in the sums, because a falling counter would look like a restart

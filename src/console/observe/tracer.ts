@@ -21,11 +21,9 @@ export type SpanOf = (call: Call) => { readonly trace_id: string; readonly span_
 
 interface TracerOptions {
   readonly version?: string;
-  /** Called with the errors of failed exports, to log them. */
   readonly onError?: (error: Error) => void;
 }
 
-/** A running call. */
 interface Traced {
   readonly span: Span;
   /** null for primitives other than tools. */

@@ -2,7 +2,6 @@ import type { TunnelObserver } from '#network';
 import type { Logger } from './logger.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Logs and counts events of providers' proxies: connect, register, leave. */
 export function createTunnelObserver(logger: Logger, metrics: Pick<Metrics, 'tunnelEvent'>): TunnelObserver {
   const log = tellLog(logger);
   const counted = Object.entries(log).map(([event, tell]) => [

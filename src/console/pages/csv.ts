@@ -17,7 +17,6 @@ function cellText(cell: Cell): string {
   return QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** Formats micro-USD as USD with 6 decimal places. */
 export function csvUsd(amount: MicroUsd): string {
   const digits = amount.toString().padStart(7, '0');
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`;
@@ -28,7 +27,6 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present';
 /** The `content-disposition` header that makes browsers save a file under this name. */
 export const savedAs = (name: string): string => `attachment; filename="${name}"`;
 
-/** Schema of the query parameter that asks for a file. */
 export const formatSchema = {
   type: 'string',
   enum: ['json', 'csv'],
@@ -36,7 +34,6 @@ export const formatSchema = {
   description: '`csv`: one file (RFC 4180).',
 } as const;
 
-/** An answer that is JSON or, with `format=csv`, a file. */
 export const jsonOrCsv = (description: string, schema: object) => ({
   description,
   content: {

@@ -103,7 +103,6 @@ export function parseDay(text: string, param: string): number {
   return Math.floor(time / DAY_MS);
 }
 
-/** Schema of the days that an answer is about. */
 export const dateRangeSchema = titled(
   'DateRange',
   objectOf({ start_date: { type: 'string', format: 'date' }, end_date: { type: 'string', format: 'date' } }),

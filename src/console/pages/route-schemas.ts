@@ -30,7 +30,6 @@ const derived = <T extends object>(source: object, ending: string, schema: T): T
 /** The tag and the credential of the operator's routes, for their schemas. */
 export const ADMINISTRATION = { tags: ['Administration'], security: [{ bearer: [] }] } as const;
 
-/** A page of a list, from the query string. */
 export interface PageRange {
   readonly offset: number;
   readonly limit: number;
@@ -61,7 +60,6 @@ export const fundPageSchema = {
 /** The body of a request that has only path parameters. */
 export const noBody = { type: ['object', 'null'], additionalProperties: false, properties: {} } as const;
 
-/** The schema of a page, with the place of the next one. */
 export const pageOf = (items: object) =>
   derived(items, 'Page', {
     type: 'object',

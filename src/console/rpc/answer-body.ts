@@ -18,10 +18,8 @@ interface RpcReply {
 
 interface RpcAnswerOptions {
   readonly pipeline: Pick<Pipeline, 'visitor' | 'count'>;
-  /** Begins to count the memory for the replies of one request. */
   readonly hold: (account: string) => ReplyHold;
   readonly limits: JsonLimits;
-  /** Maximum size of the reply to a batch, in bytes. */
   readonly replyBytesMax: number;
   readonly offered: () => Offered;
   readonly report: (error: unknown, request: FastifyRequest) => void;
@@ -122,7 +120,6 @@ function idOf(requestId: string, place: number): string {
   return requestId.slice(0, REQUEST_ID_CHARS_MAX - suffix.length) + suffix;
 }
 
-/** Maximum number of entries of one batch that run at the same time. */
 const CONCURRENCY = 8;
 
 type CallMessage = Extract<BatchEntry, { kind: 'call' }>['message'];
@@ -169,7 +166,6 @@ export async function runBatch(
 const refused = ({ error }: Extract<BatchEntry, { kind: 'refused' }>): Outcome =>
   errorOf({ error, status: 200, headers: {} });
 
-/** One entry to answer. */
 interface EntryJob {
   readonly idText: string;
   /** Its answer may have been paid for, so it is always sent. */

@@ -10,7 +10,6 @@ import { streamedAt } from './method-table.ts';
 import { errorOf, type Outcome, outcomeOfHttp, outcomeOfWire, resultOf } from './outcome.ts';
 import { openRpc } from './open-rpc.ts';
 
-/** The methods that this gateway offers. */
 export interface Offered {
   readonly dispatch: Dispatch;
   /** Whether a method is offered and needs a credential. */
@@ -23,7 +22,6 @@ interface OfferOptions {
   readonly methods: readonly RpcMethod[];
   readonly ask: InnerRequester;
   readonly version: string;
-  /** URL of the endpoint. */
   readonly url: string;
 }
 
@@ -59,7 +57,6 @@ export function offerMethods({ methods, ask, version, url }: OfferOptions): Offe
   };
 }
 
-/** Facts about the HTTP request of a method call. */
 export interface Context extends Behalf {
   /** The Idempotency-Key of the HTTP request; null in a batch. */
   readonly idempotencyKey: string | null;

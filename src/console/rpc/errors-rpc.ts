@@ -3,7 +3,6 @@ import { HTTP_ERRORS, toHttpError, toGatewayError } from '#http';
 import { isObject, type JsonObject } from '#wire';
 import type { JsonRpcError } from '#json-rpc';
 
-/** Error codes that JSON-RPC 2.0 defines. */
 export const CODE = {
   parse: -32700,
   invalidRequest: -32600,
@@ -23,7 +22,6 @@ export const KEPT_STATUSES: ReadonlySet<number> = new Set(Object.values(RPC_ERRO
 
 export interface RpcFault {
   readonly error: JsonRpcError;
-  /** HTTP status if this is the whole reply. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 }
@@ -120,7 +118,6 @@ function parse(text: string): JsonObject {
   }
 }
 
-/** The error for invalid parameters of a method. */
 export function badParams(message: string, param: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }

@@ -31,7 +31,6 @@ export interface Behalf {
   /** The address of the connection's peer: the client, or a proxy that names the client in `carried`. */
   readonly peer: string;
   readonly requestId: string;
-  /** Aborts when the client leaves. */
   readonly gone: AbortSignal;
 }
 
@@ -172,7 +171,6 @@ export function carriedOf(rawHeaders: readonly string[]): Carried {
 export const hasCredential = (carried: Carried): boolean =>
   CREDENTIAL_HEADERS.some((name) => Object.hasOwn(carried, name));
 
-/** The headers of the route's reply that are passed on to the client. */
 export function toldOf(headers: Readonly<Record<string, string>>): Record<string, string> {
   const result: Record<string, string> = {};
   for (const name of OUTWARD) {

@@ -32,7 +32,6 @@ const withoutFiles = (method: RpcMethod): RpcMethod => ({
   },
 });
 
-/** The address of an item. */
 interface Address {
   /** The path before the name. It ends with a slash. */
   readonly before: string;
@@ -252,7 +251,6 @@ const METHODS: readonly RpcMethod[] = [
   ),
 ];
 
-/** Methods that answer with a stream, with the endpoints that serve them. */
 const STREAMING: Readonly<Record<string, string>> = {
   'message/stream': 'POST /a2a/<agent>',
   'tasks/resubscribe': 'POST /a2a/<agent>',

@@ -6,7 +6,6 @@ import { lowestCap, MAX_COST_HEADER, MAX_COST_META, parseIdempotencyKey } from '
 import { badParams } from './errors-rpc.ts';
 import type { InnerRequest } from './inner-request.ts';
 
-/** The description of a parameter. */
 export interface Param {
   readonly name: string;
   readonly description: string;
@@ -18,11 +17,9 @@ export interface Param {
 export interface RpcMethod {
   readonly name: string;
   readonly summary: string;
-  /** The route as registered. */
   readonly route: { readonly verb: 'GET' | 'POST'; readonly url: string };
   /** The path of the description of its answer. Default: that of the route. */
   readonly describedAt?: string;
-  /** Needs no credential. */
   readonly open?: true;
   readonly billed?: true;
   /** Parameters that are missing in the description of the route. */
@@ -72,7 +69,6 @@ export function pathOf(name: unknown, param: string): string {
 
 const NAME_CHARS_MAX = 512;
 
-/** Members of `params._meta` for the gateway. */
 export const KEY = 'tollgate/idempotency-key';
 export const RECEIPT = 'tollgate/receipt';
 export const PAYMENT = 'x402/payment';
@@ -111,7 +107,6 @@ function capHeader(own: unknown, caps: readonly string[]): Record<string, string
 const paymentOf = (payment: unknown): Record<string, string> =>
   payment === undefined ? {} : { 'payment-signature': Buffer.from(JSON.stringify(payment)).toString('base64') };
 
-/** The parameter of every billed method. */
 export const META_PARAM: Param = {
   name: '_meta',
   description: `\`${KEY}\` makes a repetition of the call answer the same without a second charge; \`${MAX_COST_META}\` is the most USD that the call may cost; \`${RECEIPT}: true\` asks for a signed receipt; \`${PAYMENT}\` is an x402 payment for the call.`,

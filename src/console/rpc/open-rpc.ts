@@ -7,7 +7,6 @@ interface OpenRpcOptions {
   /** The document of `/openapi.json`. The parameters are taken from it. */
   readonly openApi: JsonObject;
   readonly version: string;
-  /** URL of the endpoint. */
   readonly url: string;
 }
 
@@ -150,7 +149,6 @@ function resultOf(operation: JsonObject): JsonObject {
   return Object.keys(schema).length === 0 ? { type: 'object' } : schema;
 }
 
-/** The schema itself, or the one that it refers to. */
 function meantBy(schema: JsonObject, openApi: JsonObject): JsonObject {
   const { $ref: ref } = schema;
   return typeof ref === 'string' ? objectIn(openApi, ...ref.split('/').slice(1)) : schema;

@@ -14,7 +14,6 @@ import { MAX_COST_META } from '#call';
 import { CODE } from './errors-rpc.ts';
 import { KEY, PAYMENT, RECEIPT } from './method.ts';
 
-/** Maximum number of entries in one batch. */
 export const BATCH_MAX = 50;
 
 /**
@@ -66,7 +65,6 @@ function readBatch(text: string): Body {
 const refuse = (code: number, message: string): Body => ({ kind: 'refused', error: { code, message } });
 const noJson = (text: string): Body => refuse(CODE.parse, messageFault(text).message);
 
-/** One element of a batch, or the body itself. */
 export type BatchEntry =
   | { readonly kind: 'call'; readonly message: RequestMessage }
   /** A notification. It is not executed, because the client could not be told its cost. */
@@ -105,7 +103,6 @@ const INTERPRETED_FIELDS: InterpretedFieldsAt = [
   [['_meta'], interpretedFields([KEY, MAX_COST_META, RECEIPT, PAYMENT])],
 ];
 
-/** The entry for JSON text that is not a valid request. */
 function faultOf(text: string): BatchEntry {
   const { kind, message, param, idText } = messageFault(text);
   // An invalid notification gets no answer, like a valid one.

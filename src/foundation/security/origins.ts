@@ -4,7 +4,6 @@ import { printable } from './safe-text.ts';
 
 /* Names of hosts, the origin under which this gateway is reached, and the check of the headers Origin and Host. */
 
-/** A host and its port, from a header or a URL. */
 interface HostName {
   /** Lower case, without a trailing dot. Addresses are in their shortest form, IPv6 in brackets. */
   readonly name: string;

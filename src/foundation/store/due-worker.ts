@@ -16,7 +16,6 @@ interface DueWorkerOptions {
 export interface DueWorker {
   /** Aborts at `close`. */
   readonly closed: AbortSignal;
-  /** Number of running jobs. */
   readonly jobs: number;
   /** Takes a turn now, or right after the current turn. */
   wake(): void;

@@ -167,7 +167,6 @@ async function openSqlite(dataDir: string, { withoutLog = false } = {}): Promise
 
 const ABOUT_LOG = new WeakMap<Statement, boolean>();
 
-/** Whether a statement names a table that follows the log; found once for each statement. */
 function isAboutLog(statement: Statement): boolean {
   let isAbout = ABOUT_LOG.get(statement);
   if (isAbout === undefined) ABOUT_LOG.set(statement, (isAbout = followsLog(statement.text)));
@@ -193,7 +192,6 @@ function prepareFolder(folder: string, path: string): void {
   }
 }
 
-/** Makes an empty file if it does not exist. */
 function makeFile(path: string): void {
   const isNew = !existsSync(path);
   const descriptor = openSync(path, 'a', 0o600);

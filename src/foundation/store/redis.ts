@@ -5,7 +5,6 @@ export type RedisClient = Redis;
 interface RedisOptions {
   /** A command without an answer is rejected after this time. */
   readonly commandTimeoutMs?: number;
-  /** Called for lost and refused connections. */
   readonly onError?: (error: Error) => void;
 }
 

@@ -25,7 +25,6 @@ interface SharedClockOptions {
   /** Milliseconds of a monotonic clock. */
   readonly elapsed?: () => number;
   readonly everyMs?: number;
-  /** Called after each look. */
   readonly onLook?: (aheadMs: number) => void;
 }
 

@@ -20,7 +20,6 @@ import {
 import { VERSION } from '../version.ts';
 import type { Prepare } from './statement.ts';
 
-/** Settings of one connection. */
 export interface ConnectionSetup {
   readonly path: string;
   /** The folder of the log that the tables follow. */
@@ -67,12 +66,10 @@ export type WorkReply =
 /** A message to the thread. The thread has one connection at a time. After it is closed, another can be opened. */
 export type Order = { readonly open: ConnectionSetup } | { readonly requests: readonly WorkRequest[] };
 
-/** The reason why the file cannot be opened. */
 export interface OpenRefusal {
   readonly message: string;
   /** Another process has it open. */
   readonly busy: boolean;
-  /** The log of its tables is missing. */
   readonly logGone: boolean;
 }
 
@@ -106,13 +103,15 @@ const GATHER_MS_BUSY = 250;
 /** The shortest time for which a step is waited for. */
 const GATHER_MS_MIN = 50;
 
+/** Pages of the file that a connection keeps. What it lacks, it copies from the cache of the system. */
+const CACHE_KIB = 8 * 1024;
+
 /** Nice values. A thread with 5 gets about a third of the share of one with 0, if both want the same core. */
 const WRITER_NICE = 5;
 const READER_NICE = 10;
 
 type Statements = Extract<DatabaseWork, { readonly kind: 'query' | 'batch' }>;
 
-/** An open database file. */
 interface OpenFile {
   readonly perform: (work: DatabaseWork) => Promise<unknown>;
   /**
@@ -145,7 +144,6 @@ async function open(setup: ConnectionSetup): Promise<OpenFile> {
   }
 }
 
-/** Prepares an open file for its work. */
 async function use(setup: ConnectionSetup, database: DatabaseSync, guard: DatabaseSync | null): Promise<OpenFile> {
   const { writer } = setup;
   if (writer) {
@@ -155,7 +153,7 @@ async function use(setup: ConnectionSetup, database: DatabaseSync, guard: Databa
     migrate(database, writer);
   } else database.exec('BEGIN');
   // A reader's temporary tables may be as large as the books, so they are stored in files.
-  database.exec(`PRAGMA cache_size = -65536; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
+  database.exec(`PRAGMA cache_size = -${CACHE_KIB}; PRAGMA temp_store = ${writer ? 'MEMORY' : 'FILE'}`);
 
   const prepared = new Map<string, Prepared>();
   const find = ({ name, text }: Statement): Prepared => {

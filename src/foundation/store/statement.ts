@@ -53,7 +53,6 @@ export const listParam = (texts: readonly string[]): string =>
   JSON.stringify(Object.fromEntries(texts.map((text, index) => [index, [text]])));
 
 export const numberOrNull = (value: Value): number | null => (value === null ? null : Number(value));
-/** Reads a column that is 0 or 1. */
 export const isOne = (value: Value): boolean => value === 1n;
 
 /**

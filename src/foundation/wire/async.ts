@@ -41,7 +41,6 @@ export class Timers {
     return timer;
   }
 
-  /** Adds a function that `clear` calls. */
   add(stop: () => void): void {
     this.#stops.add(stop);
   }

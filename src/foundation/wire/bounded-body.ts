@@ -36,11 +36,9 @@ interface TextRequest {
   /** The most bytes of the answer, after decompression. */
   readonly bytesMax: number;
   readonly signal: AbortSignal;
-  /** Makes the error of an answer above `bytesMax`. */
   readonly tooLong?: () => Error;
 }
 
-/** An HTTP response of any status. */
 interface TextReply {
   readonly status: number;
   readonly text: string;

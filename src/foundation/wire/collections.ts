@@ -15,7 +15,6 @@ export function dropOldest<K>(entries: Map<K, unknown> | Set<K>, max: number): v
   if (entries.size > max) entries.delete(entries.keys().next().value!);
 }
 
-/** An item of a PlacedList. */
 export interface Placed {
   /** For the list only: the index of the item, -1 if it is not in the list. */
   place: number;
@@ -34,7 +33,6 @@ export class PlacedList<T extends Placed> {
     return this.#items;
   }
 
-  /** Adds an item, if it is not in the list. */
   add(item: T): void {
     if (item.place === -1) item.place = this.#items.push(item) - 1;
   }

@@ -71,7 +71,6 @@ export function createFrameMeter(
   /** `known`: bytes of `header` that have arrived. `rest`: bytes of the frame's payload that are still to come. */
   let known = 0;
   let rest = prefaceBytes;
-  /** Small frames of this turn. */
   let passed = 0;
   let tinyLeft = TINY_AT_ONCE;
   let tinyAt = now();
@@ -167,7 +166,6 @@ export class MeteredBytes {
     this.more();
   }
 
-  /** Ends what the sender may send. */
   flood(why: string): void {
     if (this.#flooded) return;
     this.#flooded = true;

@@ -2,9 +2,7 @@ import { getOrInsert } from './collections.ts';
 import { Shares } from './shares.ts';
 
 interface PlacesOptions {
-  /** Most jobs at the same time. */
   readonly total: number;
-  /** Most of them in one share. */
   readonly perShare: number;
   /** Milliseconds after which a job is long: its place is free for another one. Default: none becomes long by time. */
   readonly longMs?: number;
@@ -12,7 +10,6 @@ interface PlacesOptions {
   readonly longTotal?: number;
 }
 
-/** The place of a job. */
 export interface JobPlace {
   /** The job is long from now on, if there is room for one more of its share. */
   becomeLong(): void;
@@ -23,7 +20,6 @@ export interface JobPlace {
 interface TakeOptions {
   /** Default: the account's own. */
   readonly share?: string;
-  /** The job has become long. */
   readonly onLong?: (() => void) | undefined;
 }
 
@@ -59,7 +55,6 @@ export class Places {
     this.#long = new Shares(longTotal, perShare);
   }
 
-  /** The places that a share has now, without those of long jobs. */
   countOf(share: string): number {
     return this.#held.amountOf(share);
   }

@@ -119,5 +119,4 @@ export const wasUnread = (error: Error): boolean => UNREAD.has(error);
 /** The message of undici's error. */
 export const INTERIM_REFUSED = 'bad response';
 
-/** The text of the call's error. */
 export const TOO_MANY_INTERIM_REPLIES = `the provider sent more than ${INTERIM_REPLIES_MAX} interim replies, such as 100 Continue, before its reply`;

@@ -7,7 +7,6 @@ import type { Pipeline } from '#call';
 import { refuseRepeatedCredentials } from './credential.ts';
 import { noteAsked } from './oauth/resources.ts';
 
-/** The admission with what the headers of the request name its calls. */
 function withNames(admission: Admission, request: FastifyRequest): Admission {
   const names = namesInHeaders(request.headers, admission.caller);
   return names === null ? admission : { ...admission, caller: { ...admission.caller, ...names } };

@@ -16,14 +16,12 @@ export interface Attempts {
 }
 
 interface AttemptsOptions {
-  /** Failed credentials that one address may send in a minute. */
   readonly perMinute: number;
   readonly now: () => number;
 }
 
 /** The limit of tracked addresses. Beyond it, the address with the oldest last failure is dropped. */
 const CLIENTS_MAX = 10_000;
-/** Requests of one address that may wait at the same time. */
 const WAITING_MAX = 1_000;
 const SECOND_MS = 1_000;
 const WINDOW_S = 60;

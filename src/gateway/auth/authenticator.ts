@@ -54,9 +54,7 @@ export interface AuthenticatorOptions extends KeyCallersOptions {
   /** Default: nobody calls for another account in a browser. */
   readonly playgroundKeys?: Pick<KeyStore, 'create' | 'findOfClient'>;
   readonly signIn: SignIn;
-  /** null or absent if no issuer is configured. */
   readonly accessTokens?: AccessTokens | null;
-  /** null or absent if the gateway has no authorization server of its own. */
   readonly ownTokens?: OwnTokens | null;
   /** Sessions of browsers, and their cookies. Default: cookies are ignored. */
   readonly browsers?: { readonly sessions: WebSessions; readonly cookies: SessionCookies } | null;

@@ -10,7 +10,6 @@ export interface SecretGrant {
   readonly key: string;
   /** The model by the name that its maker gave. */
   readonly model: string;
-  /** The configuration of each session. */
   readonly session: Readonly<Record<string, unknown>>;
 }
 
@@ -87,5 +86,4 @@ export function letSecretCount(headers: IncomingHttpHeaders, secrets: Pick<Clien
   return grant;
 }
 
-/** The grant of a client secret that counts for these headers; undefined for other credentials. */
 export const grantOf = (headers: IncomingHttpHeaders): SecretGrant | undefined => (headers as Granted)[GRANT];

@@ -5,7 +5,6 @@ import { kindOf } from './api-key.ts';
 
 const HOW = 'send "Authorization: Bearer svc-sk-…" or "x-api-key: svc-sk-…"';
 
-/** Whether a request has a key beside `Authorization`. */
 export const hasKeyHeader = (headers: IncomingHttpHeaders): boolean => KEY_HEADERS.some((name) => headers[name]);
 const OR_SIGN_IN = `${HOW}, or sign in with a wallet: /api/v1/auth/nonce shows how`;
 
@@ -70,7 +69,6 @@ export function refuseRepeatedCredentials(rawHeaders: readonly string[]): void {
   }
 }
 
-/** The names of the credential headers by their lengths. */
 const CREDENTIALS_BY_LENGTH: ({ readonly name: string; readonly lower: string; readonly bit: number }[] | undefined)[] =
   [];
 for (const [index, lower] of CREDENTIAL_HEADERS.entries()) {
@@ -85,7 +83,6 @@ export function unauthorized(message: string, schemes = 'Bearer'): GatewayError 
 
 /** The call that a run token is for. */
 interface RunGrant {
-  /** Id of the running call. */
   readonly parent: string;
   readonly account: string;
   /** Hash of the API key that the call was made with; null for a wallet or an access token. */

@@ -49,7 +49,6 @@ export interface Identity {
   readonly otherKeys: readonly (ReceiptKey['jwk'] | CardKey['jwk'])[];
 }
 
-/** The Ed25519 key that receipts are signed with. */
 interface ReceiptKey {
   /** RFC 7638 thumbprint of the public key. */
   readonly id: string;

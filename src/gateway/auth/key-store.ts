@@ -1,5 +1,6 @@
 import { loadStatements, type Database, type Row, type Value } from '#store';
 import {
+  type Caller,
   type CallRules,
   callRulesOf,
   inTurn,
@@ -45,7 +46,6 @@ export interface KeyRecord extends SpendLimit, MinuteRates, CallRules {
   readonly client: string | null;
 }
 
-/** A key with the limits of its account. */
 export interface KeyWithLimits extends KeyRecord {
   readonly ofAccount: readonly LimitsOf[];
 }
@@ -72,18 +72,19 @@ export type NewKeyFields = {
   readonly client?: string | null;
   /** Default `account`. */
   readonly limitBy?: LimitSetter;
+  /** No key is made with a session or a key that has ended. Default: the gateway makes it. */
+  readonly maker?: Pick<Caller, 'session' | 'key'> | undefined;
 } & Omit<KeyChanges, 'label' | 'disabled'>;
 
 /** The client of keys with which browsers of members call. No program can have this text, because it is no origin. */
 export const PLAYGROUND = 'the playground of this gateway';
 
-/** Keys that an account may have at the same time. */
 export const KEYS_PER_ACCOUNT_MAX = 1_000;
 
 export interface KeyStore {
   /**
-   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, or if
-   * `member` is not a member of the account or is a viewer.
+   * Creates a key. `text` is available only here. null if the account has KEYS_PER_ACCOUNT_MAX keys already, if
+   * `member` is not a member of the account or is a viewer, or if the credential of `maker` has ended.
    */
   create(fields: NewKeyFields): Promise<{ readonly text: string; readonly record: KeyRecord } | null>;
   find(hash: string): Promise<KeyRecord | null>;
@@ -100,7 +101,10 @@ export interface KeyStore {
   update(account: string, hash: string, changes: KeyChanges, setter?: LimitSetter): Promise<KeyRecord | null>;
   /** False if the account has no such key. */
   delete(account: string, hash: string): Promise<boolean>;
-  /** Deletes the keys of a person: those of the person's own account, and those as a member of other accounts. */
+  /**
+   * Deletes the keys of a person: those of the person's own account, and those as a member of other accounts. The
+   * person's sessions must have ended before, so that none makes another key.
+   */
   deleteOfPerson(account: string): Promise<void>;
   /** Notifies the listeners of a key whose member was removed or got another role. */
   memberChanged(hash: string): void;
@@ -122,6 +126,9 @@ const SQL = loadStatements(import.meta.url, './sql/keys.sql', [
   'deleteKeysOfPerson',
   'findKeyOfClient',
 ]);
+
+/** Keys of an account are made, and those of a person deleted, one after the other. */
+const turnOf = (account: string): string => `keys of ${account}`;
 
 /** API keys in the database. All methods reject with the database's error. */
 export function createKeyStore(database: Database, { now }: { readonly now: () => number }): KeyStore {
@@ -180,10 +187,12 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
         others.client ?? null,
         tagsToText(others.tags ?? null),
       ];
-      const insert = { statement: SQL.insertKey, params: [...fields, KEYS_PER_ACCOUNT_MAX] };
+      const { session, key } = others.maker ?? {};
+      const params = [...fields, KEYS_PER_ACCOUNT_MAX, session?.id ?? null, key?.hash ?? null];
+      const insert = { statement: SQL.insertKey, params };
       // This update and a removal of the member wait for each other, so that no key outlives its member.
       const touch = { statement: SQL.touchMember, params: [account, others.member ?? ''] };
-      const [row] = await inTurn(database, `keys of ${account}`, others.member ? [touch, insert] : [insert]);
+      const [row] = await inTurn(database, turnOf(account), others.member ? [touch, insert] : [insert]);
       return row ? { text, record: recordOf(row) } : null;
     },
 
@@ -248,7 +257,9 @@ export function createKeyStore(database: Database, { now }: { readonly now: () =
     },
 
     async deleteOfPerson(account) {
-      for (const { hash } of await database.query(SQL.deleteKeysOfPerson, [account]))
+      // After the keys that are being made: those that are made later lack their maker, see insertKey.
+      const steps = [{ statement: SQL.deleteKeysOfPerson, params: [account] }];
+      for (const { hash } of await inTurn(database, turnOf(account), steps))
         for (const listener of listeners) listener(hash as string);
     },
 
@@ -279,7 +290,6 @@ export const hasRestriction = (record: KeyRecord): boolean => {
 const becomesSoft = ({ limitSoft, limitNotify }: KeyChanges): boolean =>
   limitSoft === true && limitNotify === undefined;
 
-/** The parameters of one field of a change: its switch and its value. */
 const set = (value: Value | undefined, none: Value): Value[] => (value === undefined ? [0, none] : [1, value]);
 
 /** The parameters of the percentages. The statement `updateKey` explains the switch 2. */

@@ -18,5 +18,6 @@ export {
   type LimitSetter,
   type NewKeyFields,
   createKeyStore,
+  KEYS_PER_ACCOUNT_MAX,
 } from './key-store.ts';
 export type { Nonces } from './siwx/nonces.ts';

@@ -24,9 +24,7 @@ interface SessionRoutesDeps {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly signIn: Pick<SignIn, 'domains' | 'known' | 'verify'>;
   readonly nonces: Pick<Nonces, 'use'>;
-  /** Whether a browser on this machine may use the development account. */
   readonly development: boolean;
-  /** Whether the company's people sign in. */
   readonly people: boolean;
   /** CAIP-2 ids of the gateway's own chains. */
   readonly networks: readonly string[];
@@ -185,7 +183,6 @@ function showSession(app: FastifyInstance, deps: SessionRoutesDeps): void {
   });
 }
 
-/** The response body: the owner and the rights of a session. */
 async function viewOf(session: WebSession, caller: Caller, request: FastifyRequest, deps: SessionRoutesDeps) {
   const method = caller.session!.method;
   return {

@@ -83,7 +83,6 @@ export function authorizationRoutes(deps: AuthorizationRoutesDeps): FastifyPlugi
 /** Clients find these routes in the metadata, and their forms are those of the RFCs. */
 const HIDDEN = { hide: true };
 
-/** A browser that goes on after the answer of its person. */
 interface GoingOn {
   readonly Params: { readonly id: string };
   readonly Querystring: { readonly mark?: string };

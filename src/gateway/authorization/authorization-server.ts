@@ -32,10 +32,8 @@ interface Exchange {
 }
 
 interface AnswerDetails {
-  /** The body, which was read before. */
   readonly body: Uint8Array | null;
   readonly url?: string | undefined;
-  /** The place of the client, see placeOf. */
   readonly place: string;
 }
 

@@ -13,9 +13,7 @@ const REDIRECTS_MAX = 20;
 const URI_LENGTH_MAX = 2_048;
 
 interface ReadingRules {
-  /** Whether the client may have a shared secret. */
   readonly secrets: boolean;
-  /** The gateway's own origin. */
   readonly issuer: string;
 }
 

@@ -18,6 +18,8 @@ const OF_LIBRARY: Readonly<Record<string, string>> = {
   'not supported value of code_challenge_method': 'code_challenge_method must be S256',
   'code_challenge_method must be provided': 'code_challenge_method is missing: it must be S256',
   'no client authentication mechanism provided': 'client_id is missing',
+  'client_id metadata document fetch failed':
+    'The gateway cannot read the document at client_id. If it cannot reach the internet, its operator sets authorization.client_documents = false: clients then register themselves',
   'redirect_uris must contain members':
     'redirect_uris must be a list of addresses, each of at most 2048 characters and without a user: https, a scheme of the program itself, or http to loopback',
 };
@@ -29,7 +31,7 @@ const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
       ? `This refresh token is unknown, has expired, was used before, is for another client, resource or DPoP key, or the person has ended the access. ${AGAIN}`
       : `This code is unknown, has expired after a minute, was used before, or came with another client_id, redirect_uri, code_verifier, resource or DPoP key than its request. ${AGAIN}`,
   invalid_client: () =>
-    'No client has this client_id, its document cannot be read, or its secret or signed assertion is missing or wrong. A client that is gone has to register again',
+    'No client has this client_id, or its secret or signed assertion is missing or wrong. A client that is gone has to register again',
   invalid_target: ({ issuer, description }) =>
     description?.startsWith('only a single') === true
       ? 'A token is for one address of this gateway: name one resource'
@@ -51,7 +53,6 @@ const OF_CODES: Readonly<Record<string, (error: DescribedError) => string>> = {
   server_error: () => 'The gateway failed, and its log has the reason. Try again later',
 };
 
-/** Says what is wrong and what would be right. */
 export function describeError(error: DescribedError): string | undefined {
   const ofLibrary = error.description === undefined ? undefined : OF_LIBRARY[error.description];
   return ofLibrary ?? OF_CODES[error.error]?.(error) ?? error.description;

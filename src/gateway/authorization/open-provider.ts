@@ -79,7 +79,6 @@ async function loadLibrary(): Promise<typeof import('oidc-provider')> {
   }
 }
 
-/** Names, addresses and keys. */
 function endpoints(issuer: string, identity: ProviderDeps['identity']): Configuration {
   const secure = issuer.startsWith('https:');
   // Cookies ignore ports, so several gateways on one machine need names of their own.
@@ -195,7 +194,6 @@ function rules(deps: ProviderDeps, library: typeof import('oidc-provider')): Con
   };
 }
 
-/** Gives the errors of the library descriptions that a stranger understands. */
 function describe(context: KoaContextWithOIDC, issuer: string): void {
   const { body, response, res } = context;
   if (isObject(body) && typeof body['error'] === 'string') {

@@ -9,7 +9,6 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** A JSON value. */
 interface DataPart {
   readonly kind: 'data';
   readonly data: unknown;
@@ -45,7 +44,6 @@ export type CallEvent =
   | ToolInputStart
   | ToolInputDelta
   | { readonly type: 'file'; readonly file: FilePart }
-  /** A JSON value. */
   | { readonly type: 'data'; readonly data: unknown }
   /** A sign that the work goes on; not part of the answer. */
   | { readonly type: 'progress'; readonly text: string | null }
@@ -91,7 +89,6 @@ export interface ToolInputStart {
   readonly type: 'tool-input-start';
   /** Counts from 0 within the reply. */
   readonly index: number;
-  /** The id that the client gets. */
   readonly id: string;
   readonly name: string;
 }
@@ -142,7 +139,6 @@ export function textOf({ json }: { readonly json: readonly string[] }): string {
   return inside.includes('\\') ? (JSON.parse(`"${inside}"`) as string) : inside;
 }
 
-/** A part of an answer as an event. */
 export function eventOf(part: Part): CallEvent {
   if (part.kind === 'text') return textDelta(part.text);
   return part.kind === 'file' ? { type: 'file', file: part } : { type: 'data', data: part.data };
@@ -178,7 +174,6 @@ export interface ContentResult {
   readonly errorCode?: ErrorCode;
   /** Files that come after the parts. A route writes them separately from its texts, see `largePart`. Default none. */
   readonly files?: readonly LargeFile[];
-  /** An agent's task and context, for the next message. */
   readonly taskId: string | null;
   readonly contextId: string | null;
   /** Token counts; 0 if not reported. */

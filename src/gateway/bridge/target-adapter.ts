@@ -4,13 +4,11 @@ import type { Offer } from '#catalog';
 import type { CallRequest } from '#call';
 import type { ContentResult, EventBatch, FilePart, Part } from './call-event.ts';
 
-/** One turn of a conversation, in parts. */
 export interface ContentTurn {
   readonly role: 'system' | 'user' | 'assistant';
   readonly parts: readonly Part[];
 }
 
-/** A request of a route to a primitive of another protocol. */
 export interface TargetRequest {
   /** At least one. The last turn is the user's. */
   readonly turns: readonly ContentTurn[];
@@ -24,7 +22,6 @@ export interface TargetRequest {
   readonly stream: boolean;
 }
 
-/** Facts about the request from the route, independent of the protocol. */
 export interface TargetContext {
   readonly caller: Caller;
   readonly requestId: string;

@@ -4,7 +4,6 @@ import { RecentMap } from '#maps';
 
 /* Calls that are alike go to the same offer: those of one session, and those whose prompts begin alike. */
 
-/** Remembers which offer served a key last. */
 interface LastServed {
   /** The id of the offer of `service` that served it; null if it is not known or too long ago. */
   find(key: string, service: string): string | null;

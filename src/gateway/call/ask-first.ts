@@ -48,7 +48,6 @@ export async function prepareAsking(deps: AskFirstDeps, prepare: Prepare, reques
   return cheap ?? ask(deps, call, approval?.id ?? null);
 }
 
-/** Requests that wait for a decision at the same time. */
 const WAITING = new Shares(256);
 const LOOK_MS = 1_000;
 
@@ -93,7 +92,6 @@ function withinPrice({ health }: Pick<AskFirstDeps, 'health'>, call: Call): Call
   return { ...call, candidates };
 }
 
-/** Makes a quote of the call that waits for a decision. Always rejects. */
 async function ask(deps: AskFirstDeps, call: Call, instead: string | null): Promise<never> {
   const { approvals, quotes, health, now } = deps;
   releaseProbes(health, call);

@@ -61,12 +61,10 @@ export class Attempts<R> {
   readonly #call: Call;
   #count = 0;
   #startedAt = 0;
-  /** The moment from which the duration of the call is counted. */
   #begunAt: number;
   #firstByteAt = NEVER;
   /** Created at the first failed attempt. */
   #attributedTo: FailureAttribution | null = null;
-  /** The error of the first provider that refused the request. */
   #refusal: GatewayError | null = null;
 
   constructor(options: AttemptsOptions, call: Call) {
@@ -201,7 +199,6 @@ export class Attempts<R> {
     return stream?.streams === true && this.#firstByteAt === NEVER;
   }
 
-  /** The call took too long. */
   #late(providerStream: ProviderStream<R, ReplyPiece> | null, stopped: Error, cause: unknown): GatewayError {
     const { health } = this.#options;
     const { offer } = this.#candidate;
@@ -303,7 +300,6 @@ export class Attempts<R> {
     observer.flagged(this.#call, offer, ['usage_unusual']);
   }
 
-  /** Tells of a failed attempt, and notes it for the record of the call. */
   #tell(failure: UpstreamFailure): void {
     const { observer, now } = this.#options;
     const { offer } = this.#candidate;

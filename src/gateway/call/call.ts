@@ -31,7 +31,6 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly primitive: Primitive;
   readonly caller: Caller;
   readonly requestId: string;
-  /** See CallRequest.session. */
   readonly session?: string | undefined;
   /** The name the consumer called. */
   readonly service: string;
@@ -75,7 +74,6 @@ export interface Call<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly quote?: string;
   /** Id of the approval by which a person has accepted it; absent for none. */
   readonly approval?: string;
-  /** See CallRequest.priced. */
   readonly priced?: ((offer: Offer) => PricedFacts) | undefined;
   /** The payment that came with the request; null or absent for none. */
   readonly payment?: PaymentAttempt | null;
@@ -102,7 +100,6 @@ interface FailedAttempt {
   readonly error: string;
   /** The status of the provider's answer; null without one. */
   readonly status: number | null;
-  /** Whose fault it was. */
   readonly blame: UpstreamFailure['attributedTo'];
   readonly durationMs: number;
 }
@@ -132,14 +129,12 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
   /** The called name, then its fallbacks, as the consumer wrote them. */
   readonly targets: readonly string[];
   readonly preferences: RoutePreferences;
-  /** Calls with the same key prefer the provider that served the last one. */
   readonly stickyKey: string | null;
   /**
    * Without a key that was served before, calls whose prompts begin alike prefer the offer that has this beginning in
    * its cache. Default: they are spread.
    */
   readonly repeats?: RepeatedPrompt | undefined;
-  /** Number of images in the prompt. */
   readonly images: number;
   readonly stream: boolean;
   readonly adapter: ProviderAdapter<R, D>;
@@ -207,13 +202,10 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** The end user that the body names; default none. */
   readonly endUser?: string | null | undefined;
-  /** The protocol's facts about this request, for attributes of the call's span; default none. */
   readonly facts?: () => Readonly<Record<string, string>>;
-  /** The consumer's W3C `traceparent` header, unchanged. */
   readonly traceparent: string | null;
   /** The consumer asked for a signed receipt in the reply. */
   readonly wantsReceipt: boolean;
-  /** The payment that came with the request; default none. */
   readonly payment?: PaymentAttempt | null;
   /**
    * Rejects with GatewayError if the caller has no room for what the call makes, such as one more task. `prepare` calls
@@ -221,11 +213,8 @@ export interface CallRequest<R = unknown, D extends ReplyPiece = ReplyPiece> {
    * is needed.
    */
   readonly room?: (call: Call) => Promise<void>;
-  /** See Call.onLocked. */
   readonly onLocked?: (() => void) | undefined;
-  /** See Call.outlivesClient. */
   readonly outlivesClient?: boolean;
-  /** See Call.memory. */
   readonly memory?: HeldByCall;
 }
 

@@ -3,7 +3,6 @@ import type { Offer } from '#catalog';
 
 /* Choices by what offers declare about themselves. The gateway cannot check what they declare. */
 
-/** Declarations that a consumer wants of an offer. */
 export interface DeclaredPreferences {
   /** Nothing is kept for other purposes. */
   readonly denyCollection: boolean;
@@ -78,7 +77,6 @@ export function undeclared(name: string, preferences: DeclaredPreferences, offer
   );
 }
 
-/** The declarations of an offer, in the names and values of its file. */
 function wordsOf({ collectsNothing, zdr, quantization, region }: Declared): string {
   const words = [
     ...(collectsNothing ? ['data_collection = "deny"'] : []),

@@ -191,7 +191,6 @@ class CallRequests implements RunningCall {
     return end.length === 0 ? undefined : end;
   }
 
-  /** Aborts when the call is stopped. */
   get signal(): AbortSignal {
     return this.#over.signal;
   }
@@ -216,7 +215,6 @@ class CallRequests implements RunningCall {
     return exchange;
   }
 
-  /** Ends all requests. Nothing more can be sent. */
   stop(reason: Error): void {
     this.stopped ??= reason;
     this.abort(reason);
@@ -227,7 +225,6 @@ class CallRequests implements RunningCall {
     for (const exchange of this.#sent) exchange.abort(reason);
   }
 
-  /** The call has ended. */
   over(): void {
     for (const exchange of this.#sent) exchange.over();
   }

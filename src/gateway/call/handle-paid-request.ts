@@ -99,7 +99,6 @@ export interface PendingRequest<O extends StartedCall> {
    * call while the answer can still be an error.
    */
   write(startedCall: O, isKept: boolean): Promise<ResponseRecord | null>;
-  /** Writes the kept reply of an earlier request. */
   replay(reply: StoredReply): void | Promise<void>;
   /** Answers a call that was refused because money is missing, or throws its error. */
   refuse(refusal: UnpaidCall): Promise<ResponseRecord | null>;

@@ -267,7 +267,6 @@ export function parseIdempotencyKey(value: unknown): string {
   });
 }
 
-/** The names under which an idempotency key of a caller is stored. */
 interface StoredNames {
   readonly key: string;
   /**

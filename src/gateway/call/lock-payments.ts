@@ -5,10 +5,8 @@ import { needsCredential, type Caller, type CallerBudget } from '#accounts';
 import { PaymentNeeded, refusesPayment, type Payments, type PaymentAttempt } from '#payments';
 import type { Call } from './call.ts';
 
-/** A call or a run that is to be locked. */
 interface Locking {
   readonly caller: Caller;
-  /** Of a call. */
   readonly primitive?: Primitive;
   readonly payment?: PaymentAttempt | null;
   /** Id of the lock that pays for this one; null for none. With a parent, no payment is taken. */
@@ -134,6 +132,13 @@ const neededOf = ({ primitive }: Locking, needed: MicroUsd): string =>
   `estimated cost: ${formatUsd(needed)} USDC${primitive === 'model' ? MOST_OF_A_MODEL : ''}`;
 const MOST_OF_A_MODEL = ', the most that this call may cost: a lower max_tokens, or a cheaper model, needs less';
 
+/** The remedy stands beside the message, which clients match. Where there are payment terms, they are the remedy. */
+const remedyOf = (lessNeeded: string) => ({
+  body: {
+    hint: `Add money on the page /dashboard/balance, or ask the operator for credit, then send the request again. ${lessNeeded}`,
+  },
+});
+
 const withoutBalance = (needed: MicroUsd) => `Insufficient balance for estimated cost: ${formatUsd(needed)} USDC`;
 
 /** The lock of the cheapest offer, micro-USD. */
@@ -161,7 +166,15 @@ export function refuseLock(call: Call, refusal: RefusedLock): Call | Error {
     case 'insufficient': {
       const paid = affordable(refusal.available);
       if (paid.length > 0 && paid.length < candidates.length) return { ...call, candidates: paid };
-      return new GatewayError('insufficient_balance', `Insufficient balance for ${estimated}`);
+      return new GatewayError(
+        'insufficient_balance',
+        `Insufficient balance for ${estimated}`,
+        remedyOf(
+          call.primitive === 'model'
+            ? 'A lower max_tokens, or a cheaper model, needs less'
+            : 'A cheaper service needs less',
+        ),
+      );
     }
     case 'budget_exceeded': {
       const { limit, spent, locked } = refusal.budget;
@@ -210,6 +223,7 @@ export function runRefusal(
       return new GatewayError(
         'insufficient_balance',
         `Insufficient balance for the budget of this ${noun}: ${formatUsd(budget)} USDC. A lower max_cost needs less`,
+        remedyOf('A lower max_cost needs less'),
       );
     case 'budget_exceeded':
       return budgetError(caller, refusal.budget, `the budget of this ${noun}: ${formatUsd(budget)} USDC`);

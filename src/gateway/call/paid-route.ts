@@ -46,7 +46,6 @@ import {
  * says who pays, how its body becomes a call, and how the answer is written.
  */
 
-/** The parts of the gateway that a billed route needs. */
 export interface PaidRouteDeps extends PaidRequestDeps {
   readonly admissionOf: (request: FastifyRequest) => Admission;
   readonly limits: Pick<LimitsConfig, 'clientStallMs'>;
@@ -72,7 +71,6 @@ export interface PaidRoute<P extends Payer, O extends StartedCall> {
 
 type PaidHttpRequest = FastifyRequest<{ Body: Buffer | undefined }>;
 
-/** The surroundings of one request. */
 export interface PaidContext {
   readonly request: FastifyRequest;
   readonly client: ClientSink;
@@ -220,9 +218,7 @@ export function payerOf(
   return payment === null ? payerFor(admitted) : paidCaller(payments, admitted, payment).then(payerFor);
 }
 
-/** Storage for answers that are too large for the database. */
 interface LargeAnswers<O> {
-  /** Size of the largest answer that is kept, in bytes. */
   readonly bytesMax: number;
   /** Does not reject. An answer that cannot be kept cannot be repeated. */
   keep(startedCall: O, head: Omit<GivenReply, 'body'>, chunks: readonly Uint8Array[]): Promise<unknown>;
@@ -431,7 +427,6 @@ export const spentOn = ({ settlement, runCost }: ChargedFrame): MicroUsd => runC
 
 interface ReceiptRequest {
   readonly receipts: 'always' | 'on-request';
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 

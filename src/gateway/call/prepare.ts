@@ -34,7 +34,6 @@ import { atOwnKey, ownEndpoint, type OwnKeyCalls, ownKeysFor } from './own-keys.
 import { lacking, takingAll, unavailable } from './routing/no-offer.ts';
 import { releaseProbes, type Router } from './routing/router.ts';
 
-/** The times of a call. */
 interface CallTimes {
   readonly callTimeoutMs: number;
   readonly now: () => number;
@@ -139,7 +138,6 @@ async function withRoom(
   return call;
 }
 
-/** The services that a request names, and the keys of its account. */
 interface ResolvedServices {
   readonly targets: readonly Resolved[];
   readonly keys: OwnKeys | null;

@@ -93,7 +93,6 @@ function breakdownOf(
 
 const text = (description: string) => ({ type: 'string', description });
 
-/** The answer to a request for a quote: QuoteView. */
 export const quoteSchema = {
   title: 'Quote',
   type: 'object',

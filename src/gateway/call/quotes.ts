@@ -8,13 +8,11 @@ import type { Offer } from '#catalog';
 import type { PaymentAttempt } from '#payments';
 import type { Call, Candidate, CallRequest, PricedFacts, RequestedQuote } from './call.ts';
 
-/** The price of a quote at one offer. */
 interface QuotedOffer {
   readonly price: Price;
   readonly facts: PricedFacts;
 }
 
-/** A quote that a call may use. */
 interface Quote {
   readonly id: string;
   readonly primitive: Primitive;
@@ -25,7 +23,6 @@ interface Quote {
   readonly amount: MicroUsd;
 }
 
-/** A quote that was given to a client. */
 interface GivenQuote {
   readonly id: string;
   /** Epoch milliseconds. */

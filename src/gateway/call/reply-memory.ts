@@ -14,9 +14,7 @@ export interface ReplyMemory {
 export type ReplyHold = MemoryHold;
 
 interface ReplyMemoryOptions {
-  /** Limit for all replies together. */
   readonly repliesBytesMax: number;
-  /** Limit for one reply. */
   readonly replyBytesMax: number;
   /** Longest wait for room; default 10 s. */
   readonly waitMs?: number;

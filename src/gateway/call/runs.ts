@@ -23,7 +23,6 @@ interface RunRequest {
   readonly stream: boolean;
   /** The consumer's word for it, for errors and the record of the lock; default `run`. */
   readonly noun?: 'run' | 'batch';
-  /** The payment that came with the request; default none. */
   readonly payment?: PaymentAttempt | null;
   /** Called if the operator ends the run, whose calls end too; it must then be closed. Default: it cannot be ended. */
   readonly onEnded?: (reason: GatewayError) => void;

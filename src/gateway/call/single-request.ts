@@ -10,7 +10,6 @@ import type { ProviderAdapter, ProviderStream, ReplyEnd, Cut } from './call.ts';
  */
 export interface RequestAdapter<R = unknown, D extends ReplyPiece = Uint8Array> {
   request(offer: Offer): UpstreamRequest;
-  /** A reader for one attempt. */
   reader(offer: Offer): ReplyReader<R, D>;
   /**
    * The offer refused the request with this status and body (at most 64 KiB of it). Returns true if `request` now gives
@@ -20,7 +19,6 @@ export interface RequestAdapter<R = unknown, D extends ReplyPiece = Uint8Array> 
   reform?(offer: Offer, status: number, body: Uint8Array): boolean;
 }
 
-/** The end that a reader has found. */
 interface ReaderEnd<R = unknown, D extends ReplyPiece = Uint8Array> extends ReplyEnd<R> {
   /** The rest for the client that the end has revealed. It is given out before the settlement. Default nothing. */
   readonly rest?: D | null;
@@ -101,7 +99,6 @@ class SingleRequest<R, D extends ReplyPiece> implements ProviderStream<R, D> {
   #refusing = false;
   #reply: UpstreamReply | null = null;
   #end: ReplyEnd<R> | null = null;
-  /** The chunks of the last read. */
   #last: readonly Uint8Array[] = [];
   /** The first bytes of the reply, until some are given out: what the provider said if they cannot be used. */
   #first: Uint8Array = NOTHING;

@@ -39,7 +39,6 @@ export interface Upstream<E extends Endpoint = Endpoint> {
   close(): Promise<void>;
 }
 
-/** One request in flight. */
 export interface UpstreamExchange {
   /**
    * Resolves with the response head. Rejects with UpstreamFailure if no head came, or with the reason of `abort`. It is
@@ -48,7 +47,6 @@ export interface UpstreamExchange {
   readonly head: Promise<UpstreamReply>;
   /** The whole request was written to a connection of the provider. Absent: not known, which counts as not sent. */
   readonly sent?: boolean;
-  /** Counts the memory of its reply. */
   memory?: ReplyHold;
   /**
    * Stops the exchange at any time: the head, and a pending or later read, fail with `reason`. Has no effect after its
@@ -59,7 +57,6 @@ export interface UpstreamExchange {
   over(): void;
 }
 
-/** One upstream reply as it arrives. */
 export interface UpstreamReply {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

@@ -28,7 +28,6 @@ export interface BlobFiles {
 export interface OpenBlobFile extends BlobWriter {
   /** Completes the file. It is on disk under its name when this resolves. */
   finish(): Promise<{ readonly sha256: string; readonly crc32: number }>;
-  /** Removes the unfinished file. */
   drop(): Promise<void>;
 }
 

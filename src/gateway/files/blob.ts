@@ -15,7 +15,6 @@ export interface Blob {
   readonly crc32: number;
   /** JSON text of the writer. */
   readonly notes: string;
-  /** The store that has the file. */
   readonly holder: string;
   readonly leaseUntil: number;
   readonly createdAt: number;
@@ -40,7 +39,6 @@ export interface WantedRoom {
   readonly isFree?: boolean;
 }
 
-/** Reserved room for future files. */
 export interface NewRoom extends WantedRoom {
   readonly id: string;
   readonly account: string;
@@ -48,13 +46,11 @@ export interface NewRoom extends WantedRoom {
   readonly expiresAt: number;
 }
 
-/** Facts that are known after the file is written. */
 interface BlobFacts {
   readonly type: string;
   readonly notes: string;
 }
 
-/** A file that is being written. */
 export interface BlobWriter {
   /**
    * Resolves when the operating system or the store has the bytes, or they are copied. Rejects with FileTooLarge, with

@@ -50,13 +50,10 @@ const SQL = loadStatements(import.meta.url, './sql/blobs.sql', [
   'expiredRooms',
 ]);
 
-/** A file that this process may write. */
 interface Claim {
   readonly id: string;
   readonly account: string;
-  /** Bytes that are reserved for it. */
   readonly reserved: number;
-  /** It is of a free service. */
   readonly isFree: boolean;
 }
 

@@ -5,7 +5,6 @@ import { FILE_HEADER, type Peers } from '#network';
 import { type Blob, BlobUnreachable, type ByteRange } from './blob.ts';
 import type { BlobFiles } from './blob-files.ts';
 
-/** Files on the disks of other gateways. */
 export interface FarBlobs {
   /** Rejects with BlobUnreachable. */
   read(blob: Blob, range: ByteRange): Promise<Readable>;

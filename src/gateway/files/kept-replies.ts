@@ -11,7 +11,6 @@ import { pieceLength, writePieces } from './pieces.ts';
  * gets them.
  */
 export interface KeptReplies {
-  /** The largest reply that is stored, in bytes. */
   readonly bytesMax: number;
   /**
    * True if the reply of a charged call must be stored as a file: too large for the database, but not above `bytesMax`.

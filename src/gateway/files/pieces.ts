@@ -1,7 +1,6 @@
 import type { ClientSink } from '#http';
 import type { Blob, Blobs, ByteRange } from './blob.ts';
 
-/** A part of a response body: bytes or a file. */
 export type BodyPiece = Buffer | Blob;
 
 export const pieceLength = (piece: BodyPiece): number => (Buffer.isBuffer(piece) ? piece.byteLength : piece.bytes);

@@ -20,7 +20,6 @@ export interface UsedRoom {
   readonly totalFree: number;
   /** Reserved bytes that are not on the disk yet. */
   readonly coming: number;
-  /** Free bytes of the disk. */
   readonly disk: number;
 }
 

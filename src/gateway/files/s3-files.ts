@@ -200,7 +200,6 @@ function ownKey({ prefix }: S3Client, element: string): string {
 
 const isBefore = (date: string | undefined, time: number) => date !== undefined && Date.parse(date) <= time;
 
-/** A bucket of an S3-compatible store. */
 interface S3Store {
   /** URL of the bucket, optionally with a key prefix. */
   readonly url: string;

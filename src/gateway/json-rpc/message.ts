@@ -193,7 +193,6 @@ function isError(error: unknown): error is JsonRpcError {
   return isObject(error) && typeof error['code'] === 'number' && typeof error['message'] === 'string';
 }
 
-/** The text of the result of a response that has one. */
 export function resultTextOf({ resultText: known, text, members }: ResponseMessage): string {
   if (known !== undefined) return known;
   const { start, end } = members.get('result')!;
@@ -221,7 +220,6 @@ const PARTS = {
   response: ['jsonrpc', 'id', 'result', 'error'],
 } as const;
 
-/** The names of the members of JSON-RPC messages. */
 const ENVELOPE = interpretedFields([...new Set(Object.values(PARTS).flat())]);
 
 /** A message that a server could read differently from the gateway. */

@@ -73,10 +73,6 @@ export interface PeerListener {
 const STRANGERS_MAX = 64;
 const CONNECTIONS_MAX = 4_096;
 
-/**
- * The listener through which other gateways of the same database reach this gateway's tunnels. It refuses peers without
- * the secret.
- */
 export function createPeerListener(options: PeerListenerOptions): PeerListener {
   const { host, port, handshakeMs = 5_000, silenceMs = SILENCE_MS } = options;
   const keys = new Map(peerKeys(options.secret).map(({ identity, key }) => [identity, key]));

@@ -19,7 +19,6 @@ export interface PeersOptions {
   readonly onError?: (node: Node, error: Error) => void;
   /** Timeout for opening a connection. */
   readonly connectMs?: number;
-  /** The connection to a gateway that answers no pings for this time is closed. */
   readonly silenceMs?: number;
 }
 

@@ -138,7 +138,6 @@ export function registrationText(registration: {
   return `tollgate provider registration\nRouter: ${registration.router}\nProvider: ${registration.provider}\nConnection: ${registration.challenge}\nDocument SHA-256: ${registration.digest}`;
 }
 
-/** The path of a service inside the tunnel. */
 export function servicePath(primitive: Primitive, service: string): string {
   return `/${primitive}/${encodeURIComponent(service)}`;
 }

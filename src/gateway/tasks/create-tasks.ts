@@ -43,7 +43,6 @@ const SQL = loadStatements(import.meta.url, './sql/tasks.sql', [
   'countLiveTasks',
 ]);
 
-/** The number of running tasks of all gateways on a database. */
 export async function countLiveTasks(database: Database): Promise<number> {
   const [row] = await database.query(SQL.countLiveTasks);
   return Number(row!['tasks']);
@@ -180,7 +179,6 @@ function toPageToken({ updatedAt, taskId, service }: PageEnd): string {
 /** The names in a TaskQuery and a TaskPage. */
 const OWN_NAMES: PageNames = { after: 'after', next: 'next' };
 
-/** The inverse of toPageToken. Throws GatewayError `invalid_request` for another text. */
 function readPageToken(token: string, { after, next }: PageNames = OWN_NAMES): PageEnd {
   const parts = token.length <= TOKEN_LENGTH_MAX ? parse(Buffer.from(token, 'base64url').toString()) : null;
   if (Array.isArray(parts) && parts.length === 3) {

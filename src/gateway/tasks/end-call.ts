@@ -4,7 +4,6 @@ import type { Primitive } from '#config';
 import { type CallToEnd, endCallAt, type Peers, type Registry } from '#network';
 import type { EndTask, Tasks } from './task.ts';
 
-/** The error that the client of a call gets. */
 function endedError(reason: string | null): GatewayError {
   const words = reason === null ? '' : `: ${reason}`;
   return new GatewayError('call_ended', `The operator of this gateway ended the call${words}`, {
@@ -36,7 +35,6 @@ interface EndCallOptions {
 }
 
 export interface EndCall {
-  /** Ends a call of this gateway. Returns whether it was at work here. */
   here(call: CallToEnd): boolean;
   /**
    * Ends a call with all calls under it: at whichever gateway of the database it runs, and what its provider goes on

@@ -288,7 +288,6 @@ interface TaskEnding {
   readonly reason: string;
   /** The usage of each call, by call id, with the flags of the usage report. */
   readonly used: ReadonlyMap<string, ReportedUsage>;
-  /** See Observation. */
   readonly error: string | null;
 }
 
@@ -303,7 +302,6 @@ function endingToText({ outcome, reason, used, error }: TaskEnding): string {
   return JSON.stringify({ outcome, reason, usage: calls, ...(error === null ? {} : { error }) });
 }
 
-/** The inverse of endingToText. */
 function endingFromText(text: string): TaskEnding {
   const {
     outcome,

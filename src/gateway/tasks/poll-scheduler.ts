@@ -21,7 +21,6 @@ interface PollScheduler {
    * one claim takes at most POLLS_PER_OFFER tasks of an offer.
    */
   claim(worker: DueWorker): Promise<boolean>;
-  /** Releases the tasks whose polls are over. */
   giveBack(): Promise<void>;
   /** Also releases the tasks that wait for their poll, so that other gateways can claim them at once. */
   giveBackAll(): Promise<void>;
@@ -199,7 +198,6 @@ const SLOW_POLLS_MAX = 64;
 export const POLL_MS = 10_000;
 
 export interface TimedPollOptions {
-  /** The id of a task's provider. */
   readonly providerOf: (task: Task) => string;
   /** Milliseconds after which a poll is slow. */
   readonly slowMs: number;
@@ -242,11 +240,8 @@ export function createTimedPoll({ providerOf, slowMs, closed }: TimedPollOptions
   };
 }
 
-/** A poll that takes a long time. */
 interface SlowPoll {
-  /** The provider that the poll waits for. */
   readonly provider: string;
-  /** Ends the poll without a result. */
   readonly end: () => void;
 }
 

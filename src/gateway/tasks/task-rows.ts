@@ -84,12 +84,10 @@ export function sees(task: TaskOwner, { account, within }: TaskOwner): boolean {
   return task.account === account && (within === null || task.within === within);
 }
 
-/** Dependencies that all parts of the tasks share. */
 export interface TaskContext {
   readonly database: Database;
   readonly ledger: Pick<Ledger, 'keep' | 'find'>;
   readonly settlePendingCall: SettlePendingCall;
-  /** The display name of a task's provider. */
   readonly nameOf: (task: TaskRow) => string;
   readonly sink: Required<TaskSink>;
   /** null if no task has the key. */
@@ -122,7 +120,6 @@ export function settlementToText({ charged, fee, drawn, shortfall }: Settlement)
   return JSON.stringify([charged, fee, drawn, shortfall].map(String));
 }
 
-/** The inverse of settlementToText. */
 function settlementFromText(text: string): Settlement {
   const [charged, fee, drawn, shortfall] = (JSON.parse(text) as readonly string[]).map(BigInt);
   return { charged: charged!, fee: fee!, drawn: drawn!, shortfall: shortfall! };

@@ -126,7 +126,6 @@ export interface NewTask extends TaskKey, TaskOwner {
 
 export interface TaskPage {
   readonly tasks: readonly Task[];
-  /** Number of tasks on all pages. */
   readonly total: number;
   /** The token of the next page; null on the last. */
   readonly next: string | null;

@@ -4,7 +4,6 @@ import { OutboundFailure, type GuardedFetch } from '#network';
 import { signatureOf, SIGNATURE } from './webhook-relay.ts';
 import { createBudgetPolls } from './budget-polls.ts';
 
-/** A recorded notice. */
 interface BudgetNotice {
   readonly body: Readonly<Record<string, unknown>>;
   /**

@@ -124,7 +124,6 @@ export function createBudgetPolls({ database, now, onNotice }: BudgetPollsOption
   };
 }
 
-/** A watched budget, with what was spent of it. */
 interface WatchedBudget {
   /** The budget's id in the ledger. */
   readonly id: string;
@@ -188,7 +187,6 @@ function limitBudgets(row: Row, at: number): readonly WatchedBudget[] {
   });
 }
 
-/** True if the operator set the limit. */
 const isOperators = ({ scope, key }: WatchedBudget): boolean =>
   scope === 'operator' || key?.limit_set_by === 'operator';
 

@@ -213,7 +213,6 @@ interface Attempt {
   readonly retryAfter?: unknown;
 }
 
-/** A webhook that this gateway has claimed. */
 interface Claimed {
   readonly id: string;
   readonly claim: string;
@@ -239,7 +238,6 @@ function toClaimed(id: string, claim: string, row: Row): Claimed {
   };
 }
 
-/** The header of a signed delivery. */
 export const SIGNATURE = 'x-tollgate-signature';
 
 /** `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of `<epoch seconds>.<body>`. */

@@ -127,7 +127,7 @@ export class LookPlaces {
     this.#options.onFree();
   }
 
-  /** A network with no more than its share keeps its looks, also while those of a crowd are too young to be given up. */
+  /** A network with no more than its share keeps its looks, however old, while those of a crowd are still too young. */
   #giveUpSome = (): void => {
     clearTimeout(this.#later);
     const { longMs, longTotal } = this.#options;
@@ -136,10 +136,10 @@ export class LookPlaces {
     while (remaining.size > longTotal) {
       const networks = [...Map.groupBy(remaining, ({ network }) => network).values()];
       const late = networks
-        .filter((looks) => looks.length > longTotal / networks.length)
+        .filter((crowd) => crowd.length > longTotal / networks.length)
         .toSorted((one, other) => other.length - one.length)
-        .map((looks) => looks.filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least))
-        .find((looks) => looks.length > 0);
+        .map((crowd) => crowd.filter(({ waitsSince }) => waitsSince !== null && waitsSince <= least))
+        .find((crowd) => crowd.length > 0);
       if (late === undefined) break;
       const [oldest] = mostOf(late, ({ owner }) => owner);
       remaining.delete(oldest!);

@@ -16,7 +16,10 @@ import {
   type Shape,
   text,
 } from './shape.ts';
-import type { ListForm, ListMethod } from './lists.ts';
+
+/** The forms in which clients read lists: that of 2026-07-28, and that of all earlier revisions and of bare clients. */
+export const FORMS = ['modern', 'legacy'] as const;
+export type ListForm = (typeof FORMS)[number];
 
 export const TOOL_NAME_MAX = 256;
 /** Most characters of any other name, and of a URI. */
@@ -111,7 +114,7 @@ const execution: Readonly<Record<ListForm, Shape>> = {
   legacy: members({}, { taskSupport: oneOf('required', 'optional', 'forbidden') }),
 };
 
-const tool = (form: ListForm): Shape =>
+export const tool = (form: ListForm): Shape =>
   members(
     { name: name(TOOL_NAME_MAX), inputSchema: inputSchema(form) },
     {
@@ -124,17 +127,10 @@ const tool = (form: ListForm): Shape =>
     },
   );
 
-const resource = members({ name: text, uri }, { ...described, size: number });
-const resourceTemplate = members({ name: text, uriTemplate: name(KEY_MAX) }, described);
+export const resource = members({ name: text, uri }, { ...described, size: number });
+export const resourceTemplate = members({ name: text, uriTemplate: name(KEY_MAX) }, described);
 const promptArgument = members({ name: text }, { description: text, required: boolean });
-const prompt = members(
+export const prompt = members(
   { name: name(KEY_MAX) },
   { ...titled, description: text, arguments: list(promptArgument), _meta: object },
 );
-
-export const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
-  'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
-  'resources/list': { modern: resource, legacy: resource },
-  'resources/templates/list': { modern: resourceTemplate, legacy: resourceTemplate },
-  'prompts/list': { modern: prompt, legacy: prompt },
-};

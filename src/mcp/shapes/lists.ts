@@ -1,7 +1,9 @@
 import { elementsOf, isObject, type JsonObject, membersOf, RawJsonError, type Span, splice } from '#wire';
 import type { LeftOut } from '#catalog';
-import { ITEMS } from './definitions.ts';
+import { type ListForm, prompt, resource, resourceTemplate, tool } from './definitions.ts';
 import { expected, members, readable, type Readable, repaired, type Shape, text } from './shape.ts';
+
+export { FORMS, type ListForm } from './definitions.ts';
 
 /** The lists of a server: by method, the member of the result that has the list, and the key of an element. */
 export const LISTS = {
@@ -14,9 +16,12 @@ export type ListMethod = keyof typeof LISTS;
 
 export const isListMethod = (method: string): method is ListMethod => Object.hasOwn(LISTS, method);
 
-/** The forms in which clients read lists: that of 2026-07-28, and that of all earlier revisions and of bare clients. */
-export const FORMS = ['modern', 'legacy'] as const;
-export type ListForm = (typeof FORMS)[number];
+const ITEMS: Readonly<Record<ListMethod, Readonly<Record<ListForm, Shape>>>> = {
+  'tools/list': { modern: tool('modern'), legacy: tool('legacy') },
+  'resources/list': { modern: resource, legacy: resource },
+  'resources/templates/list': { modern: resourceTemplate, legacy: resourceTemplate },
+  'prompts/list': { modern: prompt, legacy: prompt },
+};
 
 const LEFT_NAME_MAX = 256;
 

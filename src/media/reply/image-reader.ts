@@ -17,7 +17,6 @@ import { type Cut, type ProviderFlag, type ReplyEnd, type ReplyReader, undeliver
 import { reportedWords, type WordTokens } from '../image-words.ts';
 import { base64Of, checkBase64, type FoundImage, headOf, seedOf, isWholeImage } from '../image-file.ts';
 
-/** The images of a settled call, from which a route writes its answer. */
 export interface ImagesResult {
   readonly images: readonly FoundImage[];
   /** Members of the provider's reply besides its images. Their texts are short. */
@@ -168,7 +167,6 @@ function* readReply(
   });
 }
 
-/** The end of a reply with these images. `reply`: its other members. `flags`: what is wrong with it. */
 export function endOfImages(
   images: readonly FoundImage[],
   reply: Readonly<Record<string, unknown>>,
@@ -196,7 +194,6 @@ const RAW = ['created', 'size', 'quality', 'background', 'output_format'];
 const RAW_CHARS_MAX = 64;
 const COUNTS = ['input_tokens', 'output_tokens', 'total_tokens'];
 
-/** The members of a reply that clients know, if they have the types that clients expect. */
 function rawOf(reply: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const raw: Record<string, unknown> = {};
   for (const name of RAW) {

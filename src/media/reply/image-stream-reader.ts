@@ -131,11 +131,9 @@ function eventOf(type: string, members: object, base64: Buffer): readonly Uint8A
   return [Buffer.from(`event: ${type}\ndata: ${text.slice(0, -1)},"b64_json":"`), base64, Buffer.from('"}\n\n')];
 }
 
-/** An error in the middle of a stream. */
 export const errorEvent = (body: object): Uint8Array =>
   Buffer.from(`event: error\ndata: ${JSON.stringify({ type: 'error', ...body })}\n\n`);
 
-/** Splits a stream into the data of its events. */
 interface EventSplitter {
   /** Takes the next bytes, split anywhere. Returns copies of the data of the events that end in them. */
   push(chunk: Uint8Array): readonly Buffer[];
@@ -157,7 +155,6 @@ const SPACE = 0x20;
  */
 function createEventSplitter(bytesMax: number): EventSplitter {
   const pending = createByteBuffer(bytesMax, () => tooLarge(`an event of its stream is larger than ${bytesMax} bytes`));
-  /** The current line has no bytes yet. */
   let lineEmpty = true;
   const take = (): readonly Buffer[] => {
     const data = dataOf(pending.bytes.subarray(0, pending.length));

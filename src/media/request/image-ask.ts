@@ -5,10 +5,8 @@ import type { EditInputs } from './input-images.ts';
 import { EDGE_MAX, EDGE_MIN, METADATA_BYTES_MAX, type ImageBody } from './image-fields.ts';
 import type { ImageFormat } from '../image-file.ts';
 
-/** The prefix of the names of a stream's events. */
 export type EventPrefix = 'image_generation' | 'image_edit';
 
-/** A requested stream. */
 export interface ImageStream {
   /** Partial images, 0 to 3. null for several images, which no provider is asked to stream. */
   readonly partialImages: number | null;
@@ -17,7 +15,6 @@ export interface ImageStream {
   readonly inOpenrouter: boolean;
 }
 
-/** A request for images, the same for all routes. */
 export interface ImageAsk {
   /** The images to edit; null if images are made of the prompt alone. */
   readonly edit: EditInputs | null;
@@ -25,7 +22,6 @@ export interface ImageAsk {
   readonly n: number;
   /** In pixels. null: the model's own size. */
   readonly size: { readonly width: number; readonly height: number } | null;
-  /** The tier that the request names. */
   readonly resolution: string | null;
   readonly aspectRatio: string | null;
   /** null if absent, and for `auto`. */
@@ -261,10 +257,8 @@ function aspectRatioOf(body: ImageBody): string | null {
   return ratio;
 }
 
-/** How a route streams. */
 export interface EventForm {
   readonly prefix: EventPrefix;
-  /** Number of partial images if the request does not say it. */
   readonly partialImages: number;
   /** The form of OpenRouter's API. Default: that of OpenAI's. */
   readonly inOpenrouter?: true;

@@ -65,7 +65,6 @@ export const EDGE_MAX = 4096;
 export const SEED_MAX = 2_147_483_647;
 export const METADATA_BYTES_MAX = 4096;
 
-/** A checked body of any image route. */
 export interface ImageBody {
   readonly model: string;
   /** Absent only in a quote request. */
@@ -340,7 +339,6 @@ export const openrouterFields = {
   },
 } as const;
 
-/** The fields of `POST /image/generate/quote`: those of the call. */
 export const generateQuoteFields = { ...generateFields, prompt: { ...promptField, minLength: 0 } } as const;
 
 /** The fields of `POST /image/edit/quote`: those of the call, with the number of images instead of the images. */
@@ -378,7 +376,6 @@ function rulesOf(fields: Readonly<Record<string, object>>): readonly object[] {
   ];
 }
 
-/** The JSON schema of a body with these fields. `title`: its name in the reference. */
 export const bodySchema = (
   title: string,
   fields: Readonly<Record<string, object>>,
@@ -402,7 +399,6 @@ export const bodySchema = (
   [DOCUMENTED]: { allOf: rulesOf(fields) },
 });
 
-/** The schema of a form with the fields of an edit, for the reference. */
 export function editFormSchema(all: Readonly<Record<string, object>>) {
   const { images: _, ...fields } = all;
   return formSchema({

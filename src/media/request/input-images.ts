@@ -11,7 +11,6 @@ import {
   readImageHead,
 } from '../image-file.ts';
 
-/** A checked image of a request. */
 export interface InputImage extends ImageHead {
   readonly content: InputBytes;
 }
@@ -36,7 +35,6 @@ export interface FetchedInputs {
 /** Begins to fetch for a request of this account. `network`: of the client; null if it is not known. */
 export type FetchInputs = (account: string, network: string | null) => FetchedInputs;
 
-/** The images of one request for an edit. */
 export interface EditInputs {
   /** Images to edit, without the mask. */
   readonly count: number;
@@ -230,7 +228,6 @@ export async function isBase64(text: Buffer): Promise<boolean> {
  * request's body. The other form is made while it is sent.
  */
 export class InputBytes {
-  /** The file. */
   readonly file: PieceSource;
   /** The base64 of the file, as ASCII. */
   readonly base64: PieceSource;

@@ -5,7 +5,6 @@ import { bytesOfString, longStringsIn, type Outline, outlineInTurns, UpstreamFai
 import type { BodyParts } from './input-images.ts';
 import { REFERENCES } from './image-fields.ts';
 
-/** A body as it was read. */
 export interface ReadBody extends BodyParts {
   readonly value: unknown;
 }
@@ -16,11 +15,9 @@ const FILE = '\u0000file ';
 const NO_FILE = () => null;
 const NO_BYTES = (text: string) => Buffer.from(text, 'utf8');
 
-/** Fields of requests for images that may have long texts. */
 export const IMAGE_INPUTS: readonly string[] = ['images', 'image', 'mask', REFERENCES];
 
 interface JsonFields {
-  /** The fields whose long texts are inputs. */
   readonly inputs: readonly string[];
   /** Other fields may have long texts too, because a provider may take any field. Default: they are refused. */
   readonly othersMayBeLong?: boolean;

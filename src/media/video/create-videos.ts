@@ -19,20 +19,15 @@ interface VideosOptions {
   readonly tasks: Pick<Tasks, 'find' | 'saw' | 'forget'>;
   readonly blobs: Blobs;
   readonly downloadTimeoutMs: number;
-  /** See createFetchVideos. */
   readonly leastPace: number;
   /** Tells the callback of a task how the task ended. It may be called twice for the same end. */
   readonly tell: (task: Task, result: VideoResult) => Promise<void>;
-  /** Gets the error if a provider could not be asked, or a file could not be fetched. */
   readonly onUnseen: (error: unknown) => void;
   readonly now: () => number;
-  /** See createFetchVideos. */
   readonly elapsed: () => number;
 }
 
-/** The running videos and the finished ones. */
 export interface Videos {
-  /** For the watch. */
   readonly poll: TaskPoll;
   /** For the watch: ends a task whose time is over with the files that are here. null without files. */
   readonly pollAtExpiry: PollAtExpiry;
@@ -76,7 +71,6 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
   const progress = createProgressNotes(now);
   const looked = new Map<string, number>();
   const closing = new AbortController();
-  /** Wakes the clients that wait for the end of a task. */
   const waiting = new Map<string, PromiseWithResolvers<void>>();
 
   /** Resolves when the end of a task is noted here, or after a short time: another gateway may have noted it. */
@@ -123,7 +117,6 @@ export function createVideos({ pipeline, tasks, blobs, tell, onUnseen, now, ...o
     return pollJobs(task, signal);
   };
 
-  /** Polls a task, and stores the result of the poll. */
   async function note(task: Task): Promise<void> {
     const observation = await poll(task, closing.signal);
     if (observation !== null) await tasks.saw(task, observation);

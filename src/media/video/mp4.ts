@@ -30,12 +30,10 @@ const FIRST_BYTES = 16;
  * lists its samples in `moof`, with at most 16 bytes each.
  */
 const READ_BYTES_MAX: Readonly<Record<string, number>> = { moov: 64 * 1024, moof: 256 * 1024 };
-/** The boxes that contain the film. */
 const FILM: ReadonlySet<string> = new Set(['moov', 'mdat', 'moof']);
 const BRAND = /^[\x20-\x7e]{4}$/;
 
 export function createMp4Scan(): Mp4Scan {
-  /** The beginning of a box. */
   const buffer = createByteBuffer(READ_BYTES_MAX['moof']!, () => new NotMp4('a box of it is too large'));
   /** Bytes of the box that have to come before it can be read further. */
   let need = HEAD_BYTES;
@@ -112,7 +110,6 @@ export function createMp4Scan(): Mp4Scan {
 
 /** The playing time of an MP4 file, from the boxes that state it. Boxes that are cut off or broken are ignored. */
 interface PlayingTime {
-  /** Reads the content of a `moov` box. */
   movie(content: Buffer): void;
   /** Reads the content of a `moof` box: a fragmented file states the lengths of its samples there. */
   fragment(content: Buffer): void;

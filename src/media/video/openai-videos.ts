@@ -11,7 +11,6 @@ import { unprocessable } from '../media-error.ts';
 
 /* An API that has `POST /videos`, `GET /videos/{id}`, `GET /videos/{id}/content` and `DELETE /videos/{id}`. */
 
-/** One job of a provider, as a poll has seen it. */
 export interface SeenJob {
   readonly state: 'queued' | 'generating' | 'completed' | 'failed';
   /** 0 to 100; null if the provider does not say. */
@@ -120,7 +119,6 @@ const listOf = (input: MediaInput | readonly MediaInput[]): readonly MediaInput[
 export const hasFiles = ({ inputs }: JobFields): boolean =>
   Object.values(inputs).some((input) => listOf(input).some(({ file }) => file !== null));
 
-/** The request that creates a job, as JSON. */
 export function createAsJson({ values, inputs }: JobFields, requestId: string): UpstreamRequest {
   const entries = Object.entries(inputs).map(([name, input]) => {
     const addresses = listOf(input).map(({ url }) => ({ image_url: url }));
@@ -130,7 +128,6 @@ export function createAsJson({ values, inputs }: JobFields, requestId: string): 
   return { method: 'POST', path: VIDEO_API.path, headers: headersOf(requestId, 'application/json'), body };
 }
 
-/** The same request as a form, with files as raw bytes. */
 export function createAsForm({ values, inputs }: JobFields, requestId: string): UpstreamRequest {
   const form = new FormBody();
   for (const [name, value] of Object.entries(values)) form.field(name, value);

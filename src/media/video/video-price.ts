@@ -3,7 +3,6 @@ import type { Offer } from '#catalog';
 import type { VideoAsk } from './request/video-ask.ts';
 import { unprocessable } from '../media-error.ts';
 
-/** The parts of a request that decide its price at one offer. */
 export interface VideoPlan {
   /** Length of each variant. */
   readonly seconds: number;

@@ -3,11 +3,9 @@ import { sourceOf } from '#files';
 import type { Task, TaskKey } from '#tasks';
 import type { VideoPlan } from './video-price.ts';
 
-/** Notes that are stored with the task of a call for videos. */
 export interface VideoNotes extends VideoPlan {
   /** Ids of the provider's jobs, one for each variant. */
   readonly jobs: readonly string[];
-  /** The name that was called. */
   readonly model: string;
   /** Width and height in pixels, such as `1280x720`. */
   readonly size: string;
@@ -22,7 +20,6 @@ export interface VideoNotes extends VideoPlan {
   readonly openrouter?: true;
 }
 
-/** How the videos of a task ended. */
 export interface VideoResult {
   /** Indices of the jobs whose files are here. */
   readonly files: readonly number[];
@@ -42,10 +39,8 @@ export const resultOf = ({ snapshot }: Pick<Task, 'snapshot'>): VideoResult | nu
 
 export const keyOf = (service: string, taskId: string): TaskKey => ({ primitive: 'video', service, taskId });
 
-/** Whether several variants were asked for. */
 export const wantsSeveral = (task: Pick<Task, 'notes'>): boolean => notesOf(task).jobs.length > 1;
 
-/** The source of the file of one job. */
 export const fileOf = ({ service, taskId }: Pick<Task, 'service' | 'taskId'>, place: number): string =>
   sourceOf('video', service, taskId, place);
 

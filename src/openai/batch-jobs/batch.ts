@@ -2,7 +2,6 @@ import type { MicroUsd } from '#billing';
 import type { AnsweredRequest } from '#call';
 import type { TaskOwner } from '#tasks';
 import type { Listed, PageRequest } from './file.ts';
-import type { HeldRequest } from './provider-api.ts';
 
 /** The states of OpenAI's API. The last four are ends. */
 export type BatchStatus =
@@ -120,6 +119,14 @@ export interface LineError {
   readonly code: string;
   readonly message: string;
   readonly param: string | null;
+}
+
+/** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
+export interface HeldRequest {
+  readonly offer: string;
+  /** The path below the address of the provider. */
+  readonly path: string;
+  readonly body: Uint8Array;
 }
 
 /** Makes the calls of lines. The protocol of the models implements it. `body`: the JSON text of a request. */

@@ -78,14 +78,6 @@ export class ProviderFailure extends Error {
 
 const AGAIN: ReadonlySet<number> = new Set([408, 409, 425, 429]);
 
-/** The request of a line, as a provider gets it in a batch. Its call has a lock, which is kept. */
-export interface HeldRequest {
-  readonly offer: string;
-  /** The path below the address of the provider. */
-  readonly path: string;
-  readonly body: Uint8Array;
-}
-
 /** The line with a request in a file for a provider. The id of the call is its name, so no two lines have the same. */
 export function toProviderLine(callId: string, path: string, body: Uint8Array): Buffer {
   const start = `{"custom_id":"${callId}","method":"POST","url":"/v1${path}","body":`;

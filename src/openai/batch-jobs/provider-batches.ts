@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { loadStatements, type Database, type Statement } from '#store';
 import { getOrInsert } from '#wire';
-import type { Batch } from './batch.ts';
+import type { Batch, HeldRequest } from './batch.ts';
 import { unreadable } from './check-lines.ts';
 import { uploadPlace } from './batch-places.ts';
 import type { Claim } from './claim.ts';
 import { noRoom, readAnswers } from './provider-answers.ts';
 import {
-  type HeldRequest,
   type ProviderAnswer,
   type ProviderApi,
   ProviderFailure,

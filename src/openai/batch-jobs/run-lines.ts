@@ -1,7 +1,7 @@
 import { loadStatements, type Database, type Row } from '#store';
 import type { JobPlace, Places } from '#wire';
 import { type AnsweredRequest, newCallId } from '#call';
-import type { Batch, BatchFault, LineCalls, LineReply } from './batch.ts';
+import type { Batch, BatchFault, HeldRequest, LineCalls, LineReply } from './batch.ts';
 import type { BatchMoney } from './batch-money.ts';
 import { shareOf } from './batch-places.ts';
 import { ofInput, unreadable } from './check-lines.ts';
@@ -11,7 +11,7 @@ import { linesOf } from './input-lines.ts';
 import { customIdOf, type LineLimits, type LineRequest, readLine } from './line-request.ts';
 import { answeredLine, type LineResult, unansweredLine } from './line-result.ts';
 import { answerOfLine, LATE, TOO_LARGE } from './provider-answers.ts';
-import type { HeldRequest, ProviderApi } from './provider-api.ts';
+import type { ProviderApi } from './provider-api.ts';
 import { EXPIRED, ProviderBatches } from './provider-batches.ts';
 import type { ProviderQueues } from './provider-queues.ts';
 import { type SealedContent, UnreadableContent } from './sealed-content.ts';

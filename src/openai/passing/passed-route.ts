@@ -103,7 +103,7 @@ export function passedRoutes<B extends { readonly model: string }, R>(
     path,
     options: {
       schema: {
-        summary,
+        summary: name === '' ? summary : `${summary} (${name})`,
         description: wire.described.description,
         operationId: `${wire.described.operationId}${name}`,
         tags: ['Chat'],

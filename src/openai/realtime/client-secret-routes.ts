@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { servesRealtime } from '#config';
+import { REALTIME_PATH } from '#config/model-kinds';
 import { type ClientSecrets, requireAdmission } from '#auth';
 import type { Catalog, Offer } from '#catalog';
 import { authorise, type Pipeline } from '#call';
 import { MUST_BE, nameSchema } from '#http';
-import { REALTIME_PATH } from './realtime-routes.ts';
 
 interface ClientSecretDeps {
   readonly pipeline: Pick<Pipeline, 'admit' | 'lookUp'>;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { servesRealtime, type Config } from '#config';
+import { REALTIME_PATH } from '#config/model-kinds';
 import { GatewayError, GatewayStopping } from '#errors';
 import { ACCOUNT_HEADER, nobodyActs, needsCredential, type Caller } from '#accounts';
 import { type ClientSecrets, letSecretCount, refuseRepeatedCredentials, type SecretGrant } from '#auth';
@@ -20,7 +21,6 @@ import {
 import { type EventRules, readSessionConfig, rulesAt } from './client-events.ts';
 import { usageOf, type ResponseBounds } from './conversation-size.ts';
 import { beginSession, type ProviderSession } from './provider-session.ts';
-import { REALTIME_PATH, SILENCE_MS } from './realtime-routes.ts';
 import { RealtimeSession } from './realtime-session.ts';
 import { ResponseCall } from './response-call.ts';
 import type { ResponseResult } from './response-end.ts';
@@ -46,6 +46,8 @@ export interface RealtimeDeps {
   ) => Promise<{ readonly socket: MessageSocket; readonly isLeaving: () => boolean }>;
   readonly clientSecrets: Pick<ClientSecrets, 'open'>;
   readonly turns: EventTurns;
+  /** How long the other end of a session may be silent. It answers pings. */
+  readonly silenceMs: number;
   readonly guard: ReturnType<typeof createOriginGuard>;
   readonly addressOf: (request: IncomingMessage) => string;
   readonly onError: (error: unknown) => void;
@@ -217,7 +219,7 @@ export class OpenSession {
 
   /** Opens the session at an offer. Rejects with UpstreamFailure. */
   async #connect(offer: Offer, call: Call, signal: AbortSignal): Promise<void> {
-    const { dial, config } = this.#deps;
+    const { dial, config, silenceMs } = this.#deps;
     const own = call.candidates.find((candidate) => candidate.offer === offer)?.ownKey;
     const endpoint = own?.endpoint ?? offer.endpoint;
     const timeoutMs = Math.min(config.upstream.headTimeoutMs, OPEN_MS_MAX);
@@ -227,7 +229,7 @@ export class OpenSession {
       timeoutMs,
       messageBytesMax: config.upstream.replyBytesMax,
       stallMs: config.upstream.idleTimeoutMs,
-      silenceMs: SILENCE_MS,
+      silenceMs,
       signal,
     });
     const stop = () => socket.terminate();

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { addUpgrade, createSocketServer, refuseUpgrade, requestIdOf, toGatewayError } from '#http';
+import { REALTIME_PATH } from '#config/model-kinds';
 import { requireAdmission } from '#auth';
 import { createEventTurns, createStreamQuota } from '#limits';
 import type { OpenSession, RealtimeDeps } from './open-session.ts';
@@ -12,20 +13,17 @@ export interface Realtime {
   close(): void;
 }
 
-/** The path here, and below the base address of a provider. */
-export const REALTIME_PATH = '/realtime';
 const SUBPROTOCOL = 'realtime';
-/** How long the other end of a session may be silent. It answers pings. */
-export const SILENCE_MS = 60_000;
+const SILENCE_MS = 60_000;
 
 /** `GET /realtime`, a WebSocket, below `/api/v1` and `/v1`. The server must not listen yet. */
-export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps, 'turns'>): Realtime {
+export function addRealtime(server: FastifyInstance, options: Omit<RealtimeDeps, 'turns' | 'silenceMs'>): Realtime {
   const { limits } = options.config;
   const turns = createEventTurns({
     eventsPerSecond: limits.realtimeEventsPerSecond,
     bytesPerSecond: limits.realtimeBytesPerSecond,
   });
-  const deps: RealtimeDeps = { ...options, turns };
+  const deps: RealtimeDeps = { ...options, turns, silenceMs: SILENCE_MS };
   const quota = createStreamQuota({ max: limits.realtimeSessionsMax, lastsMs: limits.realtimeSessionMs });
   const sockets = createSocketServer({
     messageBytesMax: limits.chatBodyBytesMax,

@@ -116,11 +116,12 @@ export class ResponseCall implements ProviderAdapter<ResponseResult, ReplyPiece>
     this.delivered.sound = conversation;
     // The lock has room that this response did not need, and that its provider cannot claim.
     this.bounds = boundsAt(this.#offer!, conversation, this.bounds.budget.completionCap);
-    this.cut = (cause: Cut) => {
+    const cut = (cause: Cut) => {
       const end = endUnfinished(this.#offer!, this.bounds, this.delivered, cause.reason);
       this.#grow(end);
       return { ...end, cut: cutReply(cause, 'begun') };
     };
+    this.cut = cut;
     this.#give({ done: false, value: null });
   }
 

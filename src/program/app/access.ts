@@ -63,7 +63,6 @@ export interface Access {
   readonly authorizationState: StateStore | null;
   readonly runTokens: RunTokens;
   readonly clientSecrets: ClientSecrets;
-  /** Sessions of web pages, and their cookies. */
   readonly browsers: { readonly sessions: WebSessions; readonly cookies: SessionCookies };
   /** The company's people. null without a provider. */
   readonly people: OpenPeople;
@@ -151,7 +150,6 @@ async function openServer(
   return { server, web, catalog, trust, ownOrigin };
 }
 
-/** Authentication by API keys, wallets, access tokens, sessions and run tokens. */
 export async function openAccess(foundation: Foundation, observers: Observers, money: Money): Promise<Access> {
   const { config, database, identity, logger, outages, resources, now, elapsed } = foundation;
   const { ledger, payments } = money;

@@ -8,7 +8,6 @@ import type { Phases } from './calls.ts';
 import { API, mount } from './mount.ts';
 import type { Protocols } from './protocols.ts';
 
-/** The parts that owners of accounts and the operator share. */
 export interface AccountParts extends AccountRecords {
   readonly keys: KeyStore;
   readonly limits: LimitsStore;
@@ -17,7 +16,6 @@ export interface AccountParts extends AccountRecords {
   readonly refunds: Refunds;
   readonly prices: PriceBook;
   readonly networks: readonly string[];
-  /** Whether a service with this name is offered. */
   offers(name: string): boolean;
   /** Requests per minute of a key without a rate of its own. */
   keyRate(): number;
@@ -42,7 +40,6 @@ export function accountParts({ foundation, money, access, network }: Phases): Ac
   };
 }
 
-/** The routes of owners of accounts. */
 export async function mountAccounts(phases: Phases, parts: AccountParts, { work }: Protocols): Promise<void> {
   const { config, database, identity, networks, now } = phases.foundation;
   const { ledger, pastReceipts, chains } = phases.money;
@@ -77,6 +74,13 @@ export async function mountAccounts(phases: Phases, parts: AccountParts, { work 
   const members = membersRoutes({ ...parts, admit, nonces });
   const catalogued = () => http.catalog.offers();
   const ownKeys = providerKeysRoutes({ admit, keys, nonces, providerKeys, catalogued });
-  const approvals = approvalsRoutes({ admit, approvals: phases.calls.approvals, keys, nonces, now });
+  const approvals = approvalsRoutes({
+    admit,
+    approvals: phases.calls.approvals,
+    keys,
+    limits: parts.limits,
+    nonces,
+    now,
+  });
   await mount(http.server, { accounts, sessions, funds: money, limits, members, ownKeys, approvals }, API);
 }

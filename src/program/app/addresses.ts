@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { createOriginGuard } from '#security';
 import type { Config } from '#config';
 
-/** Refuses requests of web pages that may not use this gateway. */
 export const originGuardOf = (config: Config): ReturnType<typeof createOriginGuard> =>
   createOriginGuard({
     ...config,

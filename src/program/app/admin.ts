@@ -48,7 +48,6 @@ import { seedReport } from './seed-uses.ts';
 
 const ADMIN = { prefix: '/admin/v1' };
 
-/** The API of the operator, and the metrics. */
 export async function mountAdministration(
   phases: Phases,
   parts: AccountParts,

@@ -31,7 +31,6 @@ export interface App {
   readonly analytics: Analytics;
   readonly notices: BudgetNotices;
   audit(): Promise<AuditReport>;
-  /** Takes the services and limits of a new configuration while calls go on. */
   readonly reload: Reload;
   /** Resolves with the address that the server listens on. */
   listen(): Promise<{ readonly url: string }>;

@@ -19,7 +19,6 @@ interface ArchivesOptions {
   readonly restTimes: number;
 }
 
-/** The folder of archives in a data directory. */
 const archivesFolder = (dataDir: string): string => join(dataDir, 'archives');
 
 /** Runs archives of this database, one at a time, and tells how far they are. `close` ends a run between two steps. */

@@ -53,7 +53,6 @@ export async function mountAuthorization({ foundation, access, calls }: Phases, 
   });
 }
 
-/** The routes of the sign-in of the company's people. */
 export async function mountPeople({ foundation, access, calls }: Phases): Promise<void> {
   const { config, identity, now, elapsed } = foundation;
   const { http, people, browsers, nonces } = access;

@@ -21,7 +21,6 @@ import type { RouteParts } from './route-parts.ts';
 export interface BatchParts {
   readonly files: StoredFiles;
   readonly batches: Batches;
-  /** Batches go on from here. */
   readonly start: () => void;
   readonly routes: Readonly<Record<'files' | 'batches', FastifyPluginAsync>>;
 }

@@ -34,7 +34,6 @@ export interface Calls {
   readonly longestLockMs: number;
 }
 
-/** All that is open when calls can be made. */
 export interface Phases {
   readonly foundation: Foundation;
   readonly observers: Observers;

@@ -75,7 +75,6 @@ async function warnOfFewUsers({ config, database, logger, now }: Foundation): Pr
   );
 }
 
-/** Figures of calls by day. */
 export async function mountFigures({ foundation, access, calls }: Phases, { rollUp }: Analytics): Promise<void> {
   const { config, database, now } = foundation;
   const { http, keys } = access;

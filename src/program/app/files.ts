@@ -14,7 +14,6 @@ import { MEDIA_FOLDER } from '#store';
 import type { Config } from '#config';
 import type { Phases } from './calls.ts';
 
-/** The files of large results. */
 export interface LargeFiles {
   readonly blobs: Blobs;
   /** The store for new files, and stores that still have older ones. */

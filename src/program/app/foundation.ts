@@ -28,7 +28,6 @@ import type { Identity } from '#auth';
 import { VERSION } from '../../foundation/version.ts';
 import { openOwnJournaled } from './journal.ts';
 
-/** The outcome of a reload. */
 export interface ReloadReport {
   readonly services: NamedDifferences;
   /** Networks of chains that are open now. */
@@ -41,7 +40,6 @@ export interface ReloadReport {
   readonly restart: readonly string[];
 }
 
-/** Options of a gateway beside its configuration. */
 export interface AppOptions {
   readonly color?: boolean;
   /** Receives complete log lines. Default: standard output. */
@@ -73,7 +71,6 @@ interface Ground {
   readonly logger: Logger;
   /** Logs what fails again and again while something is away. */
   readonly outages: OutageLog;
-  /** The warnings of this process. */
   readonly raised: RaisedAlerts;
   /** The number of log lines that never reached the log collector. */
   readonly logLinesLost: () => number;
@@ -171,7 +168,6 @@ function openClock({ wall }: AppOptions, outages: OutageLog): SharedClock {
   });
 }
 
-/** Logs the errors of requests. */
 function createOnError(logger: Logger, outages: OutageLog): ServerOptions['onError'] {
   return (error, request) => {
     const facts = { err: error, request_id: request.id, method: request.method };

@@ -7,7 +7,6 @@ import type { CheckReady } from './health.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The state of this process in the database, for the console of every gateway. */
 export function openGatewayReports({ foundation, observers, access }: Phases, ready: CheckReady): GatewayReports {
   const { database, raised, resources, now } = foundation;
   const startedAt = now();

@@ -43,7 +43,6 @@ export function readiness({ foundation, observers, money, access, network }: Pha
   };
 }
 
-/** Health, for load balancers and monitoring. */
 export async function mountHealth({ foundation, access }: Phases, ready: CheckReady): Promise<void> {
   await mount(access.http.server, { health: healthRoutes({ ready, flushMs: foundation.config.ledger.flush }) });
 }

@@ -37,7 +37,6 @@ interface JournaledOptions {
   readonly now: () => number;
 }
 
-/** A database, and the watch of its journal. */
 interface Journaled {
   readonly database: OpenDatabase;
   readonly journal: JournalWatch;
@@ -157,7 +156,6 @@ async function checkJournal(file: JournalFile, dataDir: string, database: OpenDa
 interface LedgerParts extends Journaled {
   readonly resources: AsyncDisposableStack;
   readonly now: () => number;
-  /** See createLedger. */
   readonly flushMs: number | null;
 }
 

@@ -30,7 +30,6 @@ interface FormerSeed {
   readonly until: number;
 }
 
-/** The seeds of a database. */
 interface KnownSeeds {
   /** Id of the key that signs its receipts. null before the first gateway. */
   readonly receiptKey: string | null;

@@ -19,7 +19,6 @@ import { API, mount } from './mount.ts';
 import type { RouteParts } from './route-parts.ts';
 import type { Work } from './work.ts';
 
-/** Images and videos. The calls of videos go on as tasks. */
 interface MediaParts {
   readonly videos: Videos;
   readonly callbacks: Callbacks;

@@ -61,7 +61,6 @@ interface Cluster {
 
 /** The choice of a provider for a call, and the rate limits of callers. */
 interface Routing {
-  /** See callGraceMs. */
   readonly graceMs: number;
   readonly limiter: RateLimiter;
   readonly policies: RatePolicies;

@@ -25,13 +25,11 @@ export interface Observers {
   readonly refusals: RefusalLog;
   readonly observer: GatewayObserver;
   readonly lastFailures: LastFailures;
-  /** The attempts that run in this process. */
   readonly running: RunningAttempts;
   /** Ids of the offers of the configuration, which have series of their own. A reload replaces them. */
   readonly ownOffers: Set<string>;
 }
 
-/** The log of calls, metrics and traces. */
 export async function openObservers(foundation: Foundation): Promise<Observers> {
   const { config, logger, outages, logLinesLost, resources, database, offers, clock, now, elapsed } = foundation;
   const ownOffers = new Set(offers.map(({ id }) => id));

@@ -102,11 +102,9 @@ function routesOfLines({ toolLoop: _tools, ...wires }: ChatWireDeps, pipeline: P
   return { ...chat, embeddings: KIND_ROUTES.embeddings.routes(deps) };
 }
 
-/** Responses that are kept for later requests, and those that are made in the background. */
 interface KeptParts {
   /** Removes old ones, also if no new ones are kept. */
   readonly responseStore: KeptResponses;
-  /** null if none are kept. */
   readonly keptResponses: KeptResponses | null;
   readonly background: Background | null;
 }

@@ -69,7 +69,6 @@ function sweptOf(
   };
 }
 
-/** The market's pages, and the pages of providers. */
 async function mountMarket({ foundation, observers, money, access, network, calls }: Phases, { mcp }: Protocols) {
   const { database, identity, networks, now } = foundation;
   const { http, keys, nonces, signIn } = access;

@@ -20,10 +20,8 @@ export function paidOfferOf({ service, target }: Config['services'][number]): re
   return [{ provider, service: name, baseUrl, upstreamModel: model.upstreamModel, cost: target.cost ?? null }];
 }
 
-/** The costs that are known. */
 export const costsOf = (offers: readonly PaidOffer[]): readonly OfferCost[] =>
   offers.flatMap(({ provider, service, cost }) => (cost === null ? [] : [[provider, service, cost] as const]));
 
-/** The `[[providers]]` of a file. */
 export const listedProviders = ({ providers }: Pick<Config, 'providers'>) =>
   providers.map(({ use, prefix, providerName }) => ({ use, provider: providerName ?? prefix }));

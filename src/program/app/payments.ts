@@ -13,7 +13,6 @@ import {
   type Funds,
 } from '#payments/on-chains';
 
-/** The ledger and the database that record the money of chains. */
 interface Books {
   readonly config: Pick<Config, 'chains' | 'payments'>;
   readonly database: Database;
@@ -48,7 +47,6 @@ type PayingChain = ChainConfig & { readonly payments: ChainPaymentsConfig };
 
 const isPaying = (chain: ChainConfig): chain is PayingChain => chain.payments !== null;
 
-/** The payments of a gateway without a treasury. */
 const NO_FUNDS: OpenPayments = {
   payments: NO_PAYMENTS,
   funds: null,

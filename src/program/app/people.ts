@@ -23,7 +23,7 @@ export type OpenPeople = ReturnType<typeof openPeople>;
 const FOLLOW_MS = 5_000;
 
 export function openPeople(foundation: Foundation, { sessions, keys, members, limits }: PeopleParts) {
-  const { config, database, identity, outages, resources, now, elapsed } = foundation;
+  const { config, database, identity, logger, outages, resources, now, elapsed } = foundation;
   const { issuer } = config.people;
   if (issuer === null) return null;
   const own = { ...config.people, issuer };
@@ -42,6 +42,11 @@ export function openPeople(foundation: Foundation, { sessions, keys, members, li
     limits,
     consumers,
     onAway: onError,
+    onUnclear: (account) =>
+      logger.warn(
+        { account },
+        'the answer of the provider about a person was lost, and it takes the old refresh token no more: the person has to sign in again',
+      ),
     now,
   });
   let running: Promise<void> | null = null;

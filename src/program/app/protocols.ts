@@ -24,7 +24,6 @@ export interface Protocols {
   readonly mcp: Mcp;
   readonly agents: A2aParts;
   readonly openai: OpenaiParts;
-  /** Ends calls for the operator. */
   readonly endCall: EndCall;
 }
 
@@ -73,12 +72,11 @@ export async function openProtocols(phases: Phases): Promise<Protocols> {
   return { work, files, mcp, agents, openai, endCall };
 }
 
-/** Quotes of calls of any kind. */
 async function mountQuotes({ foundation, access, calls }: Phases, { targets, quote }: RouteParts): Promise<void> {
   const { config, now } = foundation;
   const { tool, agent } = quotableTargets(targets.all);
   const quotables = {
-    model: quotableModel({ config, now }),
+    model: quotableModel({ config, catalog: access.http.catalog, now }),
     image: quotableImages(config),
     video: quotableVideos(config),
     tool,
@@ -87,7 +85,6 @@ async function mountQuotes({ foundation, access, calls }: Phases, { targets, quo
   await mount(access.http.server, { quotes: quoteRoutes({ admit: calls.pipeline.admit, quotables, quote }) }, API);
 }
 
-/** JSON-RPC over the routes that are registered before it. */
 async function mountRpc({ foundation, access, calls }: Phases): Promise<void> {
   const { config, onError } = foundation;
   const { server } = access.http;

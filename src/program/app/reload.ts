@@ -106,7 +106,6 @@ export function createReload({ foundation, observers, money, access, network }: 
   };
 }
 
-/** Whether a chain was added and has a treasury. */
 const isNew =
   ({ added }: NamedDifferences) =>
   ({ network, payments }: ChainConfig): boolean =>

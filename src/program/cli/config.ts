@@ -21,7 +21,6 @@ Examples:
   tollgate config show --config tollgate.toml --changed
   tollgate config show --json | jq '.options[] | select(.source == "environment")'`;
 
-/** `tollgate config …`: shows the configuration that a gateway would start with. */
 export function configCommand(): Command {
   return new Command('config')
     .summary('show every option, and where its value comes from')

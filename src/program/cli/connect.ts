@@ -21,7 +21,6 @@ Examples:
   tollgate connect cursor --mcp --write                   the gateway's tools
   tollgate connect opencode --url https://gateway.example --key svc-sk-…`;
 
-/** `tollgate connect`: prints or writes the settings of a client. */
 export function connectCommand(): Command {
   return new Command('connect')
     .summary('use it: settings for Claude Code, Codex, opencode and other clients')

@@ -172,7 +172,6 @@ function processStart(pid: number): string | null {
   }
 }
 
-/** The addresses of this machine. */
 export const ownAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
 

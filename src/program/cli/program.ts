@@ -86,5 +86,4 @@ export function createProgram(): Command {
   );
 }
 
-/** Runs one command line of `tollgate`. Resolves to the exit code. */
 export const runCli = (argv: readonly string[]): Promise<number> => runProgram(createProgram(), argv);

@@ -42,7 +42,6 @@ export function table(
   return [paint('dim', line(headings)), ...rows.map(line)].join('\n');
 }
 
-/** A call that failed, as the router tells it to the operator and to its provider. */
 export interface FailedCall {
   readonly provider?: string;
   readonly service: string;
@@ -54,7 +53,6 @@ export interface FailedCall {
   readonly said: string | null;
 }
 
-/** Calls that failed, as a table. It names the providers if the calls do. */
 export function failureTable(failures: readonly FailedCall[], paint: Paint): string {
   const hasProvider = failures.some(({ provider }) => provider !== undefined);
   return table(

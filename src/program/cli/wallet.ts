@@ -23,7 +23,6 @@ Examples:
   ${program} keygen --chain evm --out wallet.hex
   ${program} siwx --keypair wallet.hex --chain-id eip155:8453 --domain gateway.example`;
 
-/** `tollgate keygen`: creates a wallet in a new file. `program` is the name that its help shows. */
 export function keygenCommand(program: string): Command {
   return new Command('keygen')
     .summary('make a wallet to sign in with')
@@ -100,7 +99,6 @@ Examples:
   ${program} siwx --keypair key.json --chain-id solana:mainnet --domain gateway.example \\
     --nonce "$(curl -s https://gateway.example/api/v1/auth/nonce | jq -r .nonce)" --lifetime 5m`;
 
-/** `tollgate siwx`: prints a sign-in header for curl. `program` is the name that its help shows. */
 export function siwxCommand(program: string): Command {
   return new Command('siwx')
     .summary('sign in: a header for curl, made by a wallet')

@@ -29,7 +29,6 @@ import { isObject } from './request.ts';
 import type { Surroundings } from './tools.ts';
 import { createGame, type GamePart, type GameStep, readRun } from './dice-game.ts';
 
-/** An A2A agent. */
 export interface DemoAgent {
   /** The agent's card, with this address for JSON-RPC posts. */
   readonly card: (url: string) => object;

@@ -77,7 +77,6 @@ export function usageOf(request: ChatRequest, choices: readonly CompletionChoice
   };
 }
 
-/** The `message` of an answer that is not streamed. */
 export function messageOf(choice: CompletionChoice): object {
   const calls = choice.pieces.filter((piece) => piece.kind === 'call');
   if (calls.length === 0) return { role: 'assistant', content: choice.pieces.map((piece) => piece.text).join('') };
@@ -90,7 +89,6 @@ export function messageOf(choice: CompletionChoice): object {
   return { role: 'assistant', content: null, tool_calls: toolCalls };
 }
 
-/** The `delta` of one token of a stream. */
 export function deltaOf(piece: CompletionPiece): object {
   if (piece.kind === 'text') return { content: piece.text };
   if (piece.name === null) return { tool_calls: [{ index: piece.index, function: { arguments: piece.text } }] };

@@ -98,7 +98,6 @@ function landscapeOf(prompt: string, seed: number): Rgba {
   return { ...picture, pixels };
 }
 
-/** The picture in another size, without smoothing. */
 function scaled({ width: sourceWidth, height: sourceHeight, pixels }: Rgba, width: number, height: number): Rgba {
   const source = new Uint32Array(pixels.buffer, pixels.byteOffset, sourceWidth * sourceHeight);
   const drawn = new Uint32Array(width * height);

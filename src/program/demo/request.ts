@@ -207,7 +207,6 @@ export function splitTokens(text: string): string[] {
   return text.match(TOKEN) ?? [];
 }
 
-/** Counts the tokens of a text. */
 export function countTokens(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at += CHUNK) count += text.slice(at, at + CHUNK).match(TOKEN)?.length ?? 0;

@@ -4,7 +4,6 @@ import { countTokens, type JsonObject } from './request.ts';
 export interface Surroundings {
   /** Epoch milliseconds. */
   now(): number;
-  /** A random whole number from 1 to `sides`. */
   roll(sides: number): number;
 }
 
@@ -36,7 +35,6 @@ export class ArgumentError extends Error {
   override readonly name = 'ArgumentError';
 }
 
-/** The demo's tools. */
 export function createTools(around: Surroundings): readonly Tool[] {
   return [
     { definition: ROLL_DICE, run: (args) => rollDice(args, around) },

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { isObject, RequestError } from './request.ts';
 
-/** A requested video. */
 interface Job {
   readonly id: string;
   readonly seconds: number;

@@ -16,7 +16,6 @@ import { CALLS_FD, CONTROL_FD, FETCHES_FD, type ToWorker } from './worker/messag
 interface WorkerOptions {
   readonly target: SdkTarget;
   readonly egress: Egress;
-  /** The wall that is not Node's own. */
   readonly wall: Wall;
   readonly log: PackageLog;
   /** Default WORKER_TIMES. */

@@ -10,7 +10,6 @@ import type { Wall } from './wall/find-wall.ts';
 import type { Worker, WorkerTimes } from './start-worker.ts';
 
 interface SdkWorkersOptions {
-  /** Calls of one package at the same time. */
   readonly connectionsMax: number;
   readonly headTimeoutMs: number;
   readonly idleTimeoutMs: number;

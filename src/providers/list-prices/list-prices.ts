@@ -14,12 +14,10 @@ export const PRICES_DATE = '2026-09-23';
 /** Prices by the keys of `[models.pricing]`, as decimal USD. */
 export type Pricing = Readonly<Record<string, string | readonly Readonly<Record<string, string | number>>[]>>;
 
-/** A model in the list of prices. */
 export type ListPrice =
   | {
       readonly kind: 'priced';
       readonly pricing: Pricing;
-      /** The name of the model in the list. */
       readonly pricedAs: string;
       readonly contextLength: number | null;
       readonly makes: Product;
@@ -75,7 +73,6 @@ const PARENTS: Readonly<Record<string, string>> = {
   image_output: 'completion',
 };
 
-/** Words for units that cannot be charged. */
 const WORDS: Readonly<Record<string, string>> = {
   requests_kcount: 'each request',
   input_image_mtok: 'pictures at another price than text',

@@ -2,7 +2,6 @@ import { KNOWN_PROVIDERS, type KnownProviderName } from '#config/known-providers
 
 /* What is known of a model by its name, for what its provider's list does not say. */
 
-/** The one thing that a model makes. */
 export type Product = 'text' | 'embeddings' | 'speech' | 'transcription';
 
 export function productOf(model: string): Product {
@@ -74,7 +73,6 @@ const OF_OTHERS: KindRules = [
   [/vision|pixtral|[-.]vl[-.]|-vl$|llama-4|scout|maverick|kimi-k(?:2\.5|2p5|3)|gemma-[34]/, WITH_IMAGES],
 ];
 
-/** The kinds of content that a request may have. */
 export function inputKinds(use: KnownProviderName, model: string): readonly string[] {
   const name = model.toLowerCase();
   return (INPUT[use] ?? OF_OTHERS).find(([pattern]) => pattern.test(name))?.[1] ?? TEXT;

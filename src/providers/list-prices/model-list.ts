@@ -7,7 +7,6 @@ import { BOUNDS, fetchText, isObject, readForeign, type JsonObject } from '#wire
 
 /** A model of a list, with what the provider says about it. null where it says nothing. */
 export interface ListedModel {
-  /** Its name in requests. */
   readonly id: string;
   readonly contextLength: number | null;
   readonly maxOutputTokens: number | null;

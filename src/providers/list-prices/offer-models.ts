@@ -13,27 +13,22 @@ import { dearer, listPrice, type ListPrice, type Pricing, tierPrice } from './li
 import { inputKinds, outputMax, type Product, unfit } from './model-facts.ts';
 import { KeyRefused, listModels, type ListedModel } from './model-list.ts';
 
-/** The source of a model's price. */
 type PriceSource =
   /** The list of prices: the name there, and what its provider's own list added. */
   | { readonly kind: 'list'; readonly pricedAs: string; readonly isRaised: boolean }
   /** `pricing` of the file. */
   | { readonly kind: 'file' };
 
-/** A model of a provider that can be offered. */
 interface OfferedModel extends OfferedBlock {
-  /** Its name here. */
   readonly name: string;
   readonly source: PriceSource;
 }
 
-/** A model of a provider that is not offered. */
 export interface WithheldModel {
   readonly name: string;
   readonly why: string;
 }
 
-/** The models of a `[[providers]]` block. */
 export interface ProviderOffers {
   readonly provider: ListedProvider;
   /**
@@ -251,13 +246,11 @@ type PricedModel = Extract<ListPrice, { readonly kind: 'priced' }>;
 
 interface Decided {
   readonly name: string;
-  /** The model whose list price and facts it has. */
   readonly pricedAs: string;
   readonly priced: PricedModel | null;
   readonly pricing: Pricing;
   /** The cost for the operator; null if it is unknown. */
   readonly cost: Readonly<Record<string, unknown>> | null;
-  /** Prices of its service tiers. */
   readonly tiers: Readonly<Record<string, Pricing>>;
   /** Those of the file for this model. */
   readonly settings: Readonly<Record<string, unknown>>;
@@ -299,7 +292,6 @@ function blockOf(
   };
 }
 
-/** The kinds of content in requests and answers. */
 function kindsOf(
   makes: Product,
   use: KnownProviderName,

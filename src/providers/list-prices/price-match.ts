@@ -35,9 +35,7 @@ function endOf(name: string, at: number, part: string): number {
 }
 
 interface Names {
-  /** Tests for whole names. */
   readonly exact: readonly ((name: string) => boolean)[];
-  /** Parts of names. */
   readonly near: readonly string[];
 }
 

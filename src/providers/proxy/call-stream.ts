@@ -115,7 +115,6 @@ export function refuse(stream: ServerHttp2Stream, failure: ProxyFailure, text?: 
   sendJson(stream, status, body, { [PROXY_FAILURE_HEADER]: failure });
 }
 
-/** Sends a whole JSON reply. Does nothing if the stream is closed. */
 export function sendJson(
   stream: ServerHttp2Stream,
   status: number,

@@ -34,7 +34,6 @@ interface ConnectionOptions {
   readonly streamsMax: number;
   /** The connection counts as lost after this time without a byte from the router. */
   readonly silenceMs: number;
-  /** Handles one call. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Called when the gateway has registered the services of these names, so that they can be called. */
   readonly ready: (services: readonly string[]) => void;
@@ -65,7 +64,6 @@ export interface RouterConnection {
   register(document: string): Promise<RegistrationAnswer | null>;
   /** Tells the gateway to send no more calls. Closes when the running calls have ended, at the latest after `ms`. */
   drain(ms: number): void;
-  /** Closes immediately. */
   destroy(): void;
 }
 

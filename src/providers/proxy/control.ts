@@ -13,14 +13,12 @@ import type { Wallet } from './wallet/wallet.ts';
 
 interface ControlOptions {
   readonly stream: ServerHttp2Stream;
-  /** Returns the text of the first registration document. */
   readonly document: () => string;
   /** Signs the document. null if the provider uses an API key. */
   readonly wallet: Wallet | null;
   /** The router's name in the signed text. */
   readonly router: string;
   readonly welcomed: (welcome: Welcome) => void;
-  /** Called with the answer to the first registration. */
   readonly answered: (answer: RegistrationAnswer) => void;
   readonly replaced: () => void;
   /** `banned`: the operator's reason, if the router drains the connection because the provider is banned. */

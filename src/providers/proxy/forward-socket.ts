@@ -9,14 +9,12 @@ import { FirstWords, type Forward, leavesBase, type UpstreamRefusal } from './fo
 
 interface ForwardSocketOptions {
   readonly target: HttpTarget;
-  /** Timeout for the handshake with the upstream. */
   readonly timeoutMs: number;
   /** See ForwardOptions, as for `refused`. */
   readonly failed: (failure: ProxyFailure, error: Error, requestId: string | null) => void;
   readonly refused: (refusal: UpstreamRefusal) => void;
 }
 
-/** A stream of the tunnel, the path at the upstream, and the path after the service. */
 interface SocketRequest {
   readonly stream: ServerHttp2Stream;
   readonly path: string;
@@ -99,7 +97,6 @@ export function createForwardSocket({ target, timeoutMs, failed, refused }: Forw
   };
 }
 
-/** Sends the head of the upstream's answer to its handshake. */
 function begin(stream: ServerHttp2Stream, { statusCode = 502, statusMessage = '', headers }: IncomingMessage): void {
   if (stream.closed) return;
   stream.respond({ ':status': 200 });

@@ -28,7 +28,6 @@ interface ForwardOptions {
   readonly refused?: (refusal: UpstreamRefusal) => void;
 }
 
-/** An answer of an upstream that is an error. */
 export interface UpstreamRefusal {
   readonly status: number;
   /** Its first words, in one line. */
@@ -188,7 +187,6 @@ const SAID_CHARS = 200;
 /** Redirects are not followed, so they are failures too. */
 const ERROR = 300;
 
-/** The first words of an answer, as its bytes come. */
 export class FirstWords {
   #text = '';
 

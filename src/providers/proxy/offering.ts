@@ -6,7 +6,6 @@ import type { Log } from './log.ts';
 import type { PreparedUpstreams } from './upstreams.ts';
 
 interface OfferingOptions {
-  /** The services of the file at the start. */
   readonly services: readonly ServiceConfig[];
   /** Starts what other services need. null if nothing runs yet. */
   readonly prepare: (services: readonly ServiceConfig[]) => PreparedUpstreams | null;
@@ -15,7 +14,6 @@ interface OfferingOptions {
   readonly waitMs: number;
 }
 
-/** The outcome for services that were to take the place of the others. */
 export type OfferingOutcome =
   /** They are in force. */
   | { readonly kind: 'registered'; readonly raised: readonly RaisedPrice[] }
@@ -27,7 +25,6 @@ export type OfferingOutcome =
 /** A proxy's offers: the services in force, and those that the router has not accepted yet. */
 export interface Offering {
   services(): readonly ServiceConfig[];
-  /** The registration document of the services in force. */
   document(): string;
   /** Registers other services, and puts them in force when the router has accepted them. */
   replace(services: readonly ServiceConfig[]): Promise<OfferingOutcome>;

@@ -251,7 +251,6 @@ export const ROUTER_OPTIONS = {
 const { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY } = ROUTER_OPTIONS;
 const WALLET_OPTIONS = { 'siwx.chain_id': CHAIN, 'siwx.keypair_file': FILE, 'siwx.private_key': KEY };
 
-/** Returns null if the section has problems. */
 function readWallet(
   read: ReturnType<typeof readTable>,
   directory: string,

@@ -24,17 +24,14 @@ export interface ProxyOptions {
 }
 
 export interface ProxyLimits {
-  /** The most calls that may run at once on one connection. */
   readonly streamsMax: number;
   /** The connection counts as lost after this time without a byte from the router. */
   readonly silenceMs: number;
-  /** Timeout for the head of an upstream's reply. The gateway has its own timeout, which is usually shorter. */
   readonly headTimeoutMs: number;
   /** Timeout for running calls after `close`. */
   readonly drainMs: number;
   /** Time between dials while the router refuses the credential with 401. */
   readonly unauthorizedMs: number;
-  /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
   /** How long a service that was taken out of the file still takes calls that were admitted before. */
   readonly lateMs: number;
@@ -62,7 +59,6 @@ export interface Proxy {
    * calls go on. Reloads run one after the other.
    */
   reload(services: readonly ServiceConfig[]): Promise<OfferingOutcome>;
-  /** The services that are in force. */
   services(): readonly ServiceConfig[];
   /** Settles with the exit code when all connections and processes are closed. */
   readonly closed: Promise<ExitCode>;

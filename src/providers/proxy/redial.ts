@@ -12,7 +12,6 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export type Next = { readonly wait: number } | { readonly exit: ExitCode };
 
 interface RedialOptions {
-  /** URL of the router, for the log. */
   readonly router: string;
   /**
    * Whether the credential is an API key. A wrong key stays wrong, but a wallet's sign-in that failed because of the
@@ -49,7 +48,6 @@ const KEY_AGAIN_MS = 1_000;
 export function createRedial({ router, byKey, unauthorizedMs, random, log }: RedialOptions): Redial {
   const backoff = createBackoff(random);
   let accepted = false;
-  /** Number of consecutive dials that were refused with 401. */
   let unauthorized = 0;
 
   const again = (facts: LogFacts, text: string, wait = backoff.next()): Next => {

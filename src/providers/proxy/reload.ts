@@ -6,7 +6,6 @@ import { type ProviderConfig, secretsOf } from './provider-file.ts';
 import type { Proxy } from './proxy.ts';
 import type { Wallet } from './wallet/wallet.ts';
 
-/** The outcome of a reload. */
 export interface ReloadReport {
   /** `refused`: by the router, so the old services stay. `waiting`: until the router is connected and accepts them. */
   readonly outcome: 'registered' | 'refused' | 'waiting';
@@ -16,7 +15,6 @@ export interface ReloadReport {
   readonly restart: readonly string[];
   /** Services whose price has risen so much that calls must accept it for a while. */
   readonly raised: readonly RaisedPrice[];
-  /** Why the router refused the services. Empty if it did not. */
   readonly problems: readonly RegistrationProblem[];
 }
 
@@ -27,7 +25,6 @@ interface Loaded {
 
 interface ReloadOptions {
   readonly proxy: Pick<Proxy, 'reload' | 'services'>;
-  /** The file and the wallet that the proxy was started with. */
   readonly started: Loaded;
   readonly log: Log & { hide(secrets: readonly (string | null)[]): void };
 }

@@ -11,7 +11,7 @@ import {
 } from '#config';
 import { loadAgent, noteUnread, skipInterimReplies } from '#wire/undici';
 import { type ProxyFailure, parseServicePath, readEmptyRequest, SOCKET_HEADER } from '#network/tunnel';
-import { KINDS_OF_MODELS } from '#config/model-kinds';
+import { KINDS_OF_MODELS, REALTIME_PATH } from '#config/model-kinds';
 import { createSdkWorkers } from '#ai-sdk';
 import { createForward, type Forward, type UpstreamRefusal } from './forward.ts';
 import { createForwardSocket } from './forward-socket.ts';
@@ -27,25 +27,19 @@ interface UpstreamsOptions extends Pick<SupervisorOptions, 'env' | 'version' | '
   readonly hidden: readonly string[];
   /** Timeout for the head of an upstream's reply. */
   readonly headTimeoutMs: number;
-  /** Timeouts for ending a tool's process. */
   readonly toolStop: StopTimes;
-  /** How long a service that is no longer offered still takes calls that were admitted before. */
   readonly lateMs: number;
 }
 
 /** The upstreams behind a proxy: HTTP services, and tools whose processes the proxy runs. */
 export interface Upstreams {
-  /** Passes one call to its service. */
   readonly serve: (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
   /** Rejects with ConfigError if this machine cannot confine the packages of these services as the file wants it. */
   check(services: readonly ServiceConfig[]): Promise<void>;
   /** Starts the upstreams of other services. Those that are new get calls at once, the others at `commit`. */
   prepare(services: readonly ServiceConfig[]): PreparedUpstreams;
-  /** Ends the subscription streams, which have no end of their own. */
   drain(): void;
-  /** Ends every process gracefully. */
   stop(): Promise<void>;
-  /** Kills every process immediately. */
   kill(): void;
 }
 
@@ -57,7 +51,6 @@ export interface PreparedUpstreams {
   discard(): void;
 }
 
-/** One service with the means to call it, and the number of its running calls. */
 interface Upstream {
   readonly config: ServiceConfig;
   readonly forward: Forward;
@@ -252,9 +245,6 @@ const MODEL_PATHS: ReadonlySet<string> = new Set([
 const MADE_AT: ReadonlySet<string> = new Set(Object.values(IMAGE_PATHS).flatMap(({ make, edit }) => [make, edit]));
 /** A video job, or its file. */
 const BELOW_VIDEOS = new RegExp(`^(?:/${VIDEO_API.jobId}(?:/content)?)?$`);
-
-/** The path of sessions, as a WebSocket and not as a request. */
-const REALTIME_PATH = '/realtime';
 
 function isOffered({ primitive, rest }: { readonly primitive: Primitive; readonly rest: string }, socket: boolean) {
   const path = rest.split('?', 1)[0]!;

@@ -44,7 +44,6 @@ export class Access {
     );
   }
 
-  /** The patterns, for an error. */
   toString(): string {
     const shownPatterns = this.#lists.map(({ patterns }) => patterns.slice(0, SHOWN_MAX).join(', '));
     return shownPatterns.join(', and its member to: ');

@@ -45,7 +45,6 @@ export function localAccount(name: string): string {
   return account;
 }
 
-/** Whether an account belongs to a wallet, ordinary or contract. */
 export function isWallet(account: string): boolean {
   return account.startsWith('eip155:') || account.startsWith('solana:');
 }
@@ -168,7 +167,6 @@ function referenceOf(issuer: string): string {
 
 const ORDINARY_WALLET = /^(?:solana:([1-9A-HJ-NP-Za-km-z]{32,44})|eip155:(0x[0-9a-f]{40}))$/;
 
-/** Gives a configured provider its id, from the identity of the gateway. */
 interface ProviderIds {
   providerId(providerName: string): string;
 }

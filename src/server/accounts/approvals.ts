@@ -17,15 +17,12 @@ export interface Approval {
   readonly operation: string | null;
   /** The quote that fixes the price. */
   readonly quote: string;
-  /** The most that the call can cost. */
   readonly amount: MicroUsd;
-  /** The beginning of the request. */
   readonly preview: string;
   readonly state: 'waiting' | 'accepted' | 'refused';
   readonly createdAt: number;
   readonly expiresAt: number;
   readonly decidedAt: number | null;
-  /** The account that has decided. */
   readonly decidedBy: string | null;
 }
 
@@ -41,7 +38,6 @@ type NewApproval = Pick<
 
 /** Approvals in the database. All methods reject with the database's error. */
 export interface ApprovalStore {
-  /** The approval of a request, whatever its state; null for none. */
   find(key: string, digest: string): Promise<Approval | null>;
   /**
    * Begins to wait for a decision, and notes an event for the webhook of the account. `instead`: the id of the approval

@@ -6,9 +6,7 @@ import { type Tags, tagsFromText } from './tags.ts';
 /** A budget of an account or member: the most that it may spend in each period. */
 export interface BudgetRule {
   readonly limit: MicroUsd;
-  /** How often it starts again. null: never. */
   readonly limitReset: LimitReset | null;
-  /** A soft limit refuses no calls. It only causes notices. */
   readonly limitSoft: boolean;
   /** A notice is sent when these percentages of the limit are spent. */
   readonly notify: readonly number[];
@@ -29,7 +27,6 @@ export interface TagBudgetRule {
   readonly carried?: CarriedUse;
 }
 
-/** Rules of what a key, or each key of a member, may call. */
 export interface CallRules {
   /** Patterns of services and tools, see Access. null: everything. */
   readonly allowedServices: readonly string[] | null;
@@ -39,7 +36,6 @@ export interface CallRules {
   readonly tags: Tags | null;
 }
 
-/** Limits beyond those of single keys. */
 export interface AccountLimits extends MinuteRates, CallRules {
   /** At most one for each value of `limitReset`. */
   readonly budgets: readonly BudgetRule[];
@@ -74,7 +70,6 @@ export const NO_LIMITS: AccountLimits = {
   tags: null,
 };
 
-/** The rules in a row of `api_keys` or of `account_limits`. */
 export const callRulesOf = (row: Row): CallRules => ({
   allowedServices: patternsFromText(row['allowed_services'] as string | null),
   askAbove: row['ask_above'] as bigint | null,
@@ -87,7 +82,6 @@ const patternsFromText = (text: string | null): CallRules['allowedServices'] =>
 export const patternsToText = (patterns: CallRules['allowedServices']): string | null =>
   patterns === null ? null : JSON.stringify(patterns);
 
-/** The default percentages for notices. */
 export const USUAL_PERCENTAGES: readonly number[] = [50, 80, 100];
 
 /**
@@ -181,7 +175,6 @@ export function periodAt(reset: LimitReset, now: number): SpendPeriod {
 
 /** A spending limit in micro-USD for each period. */
 export interface SpendLimit {
-  /** null: no limit. */
   readonly limit: MicroUsd | null;
   /** How often the limit starts again. null: never. */
   readonly limitReset: LimitReset | null;
@@ -216,14 +209,11 @@ export function budgetAt(
 }
 
 interface BudgetPeriod {
-  /** The id of the ledger's budget. See budgetAt. */
   readonly id: string;
-  /** As in SpendPeriod. null if the limit never starts again. */
   readonly start: number | null;
   readonly end: number | null;
 }
 
-/** The period of a limit at an instant. */
 export function budgetPeriod(name: string, reset: LimitReset | null, at: number): BudgetPeriod {
   if (reset === null) return { id: `${name}:all`, start: null, end: null };
   const { start, end } = periodAt(reset, at);

@@ -83,7 +83,6 @@ export function withContent(caller: Caller, contentName: string, whole: string |
 }
 
 interface CallerSession {
-  /** Public identifier of the session. */
   readonly id: string;
   /** `development`: signed in without a proof, to the account with play money. Only possible on this machine. */
   readonly method: 'wallet' | 'api_key' | 'development' | 'person';
@@ -91,13 +90,10 @@ interface CallerSession {
   readonly fresh?: boolean;
 }
 
-/** Whether a caller uses play money. */
 export const isDevelopment = ({ key, session, member }: Pick<Caller, 'key' | 'session' | 'member'>): boolean =>
   key?.development === true || session?.method === 'development' || member?.development === true;
 
-/** A running call that pays for calls made under it from its own lock, see `lendable`. */
 interface CallerRun {
-  /** Id of that call. */
   readonly parent: string;
   /**
    * Set for a line of a batch: the id that its call gets, which the batch has noted before. The call begins nothing of
@@ -123,7 +119,6 @@ interface CallerWallet {
   readonly nonce: string | null;
 }
 
-/** The part of an API key that the pipeline acts on. */
 export interface CallerKey {
   /** Public identifier of the key: the hash it is stored under. */
   readonly hash: string;
@@ -169,7 +164,6 @@ export function countedByTags(caller: Caller, tags: Tags | undefined): Caller {
   return ofTags.length === 0 ? caller : { ...caller, budgets: [...budgets, ...ofTags] };
 }
 
-/** Rates that were set for an account. */
 export interface AccountRates extends MinuteRates {
   /** The operator set its rate of requests, which replaces the gateway's own rates for accounts and for keys. */
   readonly requestsByOperator: boolean;
@@ -188,7 +182,6 @@ export type MemberRole = 'viewer' | 'member' | 'admin' | 'owner';
 /** The header with the account that a member acts for. */
 export const ACCOUNT_HEADER = 'x-tollgate-account';
 
-/** A caller that acts for another account, as one of its members. */
 interface CallerMember {
   /** The account that the member signed in as. */
   readonly account: string;
@@ -232,7 +225,6 @@ export function letSpend(headers: IncomingHttpHeaders): void {
 /** Whether the account that a member acts for pays for calls of this request. */
 export const spends = (headers: IncomingHttpHeaders): boolean => (headers as SpendingHeaders)[SPENDS] === true;
 
-/** The error for a request that names an account to act for, where acting is not possible. */
 export const nobodyActs = (): GatewayError =>
   new GatewayError(
     'permission_denied',

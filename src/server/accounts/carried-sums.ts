@@ -64,7 +64,6 @@ interface SumRead {
 
 interface CachedSum {
   lastRead: SumRead | null;
-  /** The read that is running. */
   running: { readonly since: number; readonly result: Promise<SumRead> } | null;
 }
 

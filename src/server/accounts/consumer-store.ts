@@ -27,13 +27,9 @@ export interface ConsumerStore {
    * if another account has this label or name, in any case of letters.
    */
   create(account: string, label: string): Promise<Created | null>;
-  /** The account, which is created without a label if it does not exist. */
   ensure(account: string): Promise<Consumer>;
-  /** Finds an account that the operator created or named. */
   find(account: string): Promise<Consumer | null>;
-  /** Whether `list` has the account. */
   isKnown(account: string): Promise<boolean>;
-  /** All accounts, or those in one state or with one label (in any case of letters), oldest first. */
   list(page: {
     readonly offset: number;
     readonly limit: number;
@@ -128,7 +124,6 @@ export function createConsumerStore(
   };
 }
 
-/** The turn of statements that write labels. See inTurn. */
 export const LABELS_TURN = 'labels of accounts';
 
 /**
@@ -196,7 +191,6 @@ const TTL_MS = 1_000;
 export interface AccountStates {
   /** A promise if they must be read again, which happens at most once a second. Rejects with the database's error. */
   stateOf(account: string): AccountState | Promise<AccountState>;
-  /** Reads them again for the next request: a state was changed here. */
   changed(): void;
 }
 

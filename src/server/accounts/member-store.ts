@@ -7,7 +7,6 @@ import { limitsSteps, type LimitsStore } from './limits-store.ts';
 /** The roles of members, from the fewest rights to the most. */
 export const MEMBER_ROLES = ['viewer', 'member', 'admin', 'owner'] as const satisfies readonly MemberRole[];
 
-/** Whether a role has all rights of another. */
 export const reaches = (role: MemberRole, needed: MemberRole): boolean =>
   MEMBER_ROLES.indexOf(role) >= MEMBER_ROLES.indexOf(needed);
 
@@ -45,7 +44,6 @@ export interface MemberStore {
     readonly member: string;
     readonly name: string;
   }): Promise<AccountMember | null>;
-  /** How many organisations `member` has created. */
   countMade(member: string): Promise<number>;
   /** null if it is a member already, or if the account has MEMBERS_MAX members. */
   add(member: Omit<AccountMember, 'createdAt'>): Promise<AccountMember | null>;
@@ -72,7 +70,6 @@ export interface MemberStore {
 
 /** Organisations that an account may create. Organisations where others made it an owner do not count. */
 export const ORGANISATIONS_MAX = 20;
-/** Members that an account may have. */
 export const MEMBERS_MAX = 1_000;
 
 const SQL = loadStatements(import.meta.url, './sql/members.sql', [

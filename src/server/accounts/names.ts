@@ -20,4 +20,4 @@ export {
   periodAt,
   periodName,
 } from './budgets.ts';
-export { fixedTagsFault, fixedTagsSchema, parseTag } from './tags.ts';
+export { fixedTagsFault, fixedTagsSchema, parseTag, tagsText } from './tags.ts';

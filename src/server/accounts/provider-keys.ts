@@ -4,7 +4,6 @@ import type { Caller } from './caller.ts';
 
 /** A key of an account at one provider, as it is shown. The key itself is never shown. */
 export interface ProviderKey {
-  /** Id of the provider. */
   readonly provider: string;
   /** The base address that the key may be sent to. */
   readonly address: string;
@@ -24,7 +23,6 @@ export interface ProviderKeys {
   /** Stores the key for these addresses of a provider, in place of earlier ones. */
   put(account: string, provider: string, addresses: readonly string[], key: string): Promise<void>;
   list(account: string): Promise<readonly ProviderKey[]>;
-  /** False if there was no key. */
   delete(account: string, provider: string): Promise<boolean>;
   /**
    * The keys of an account; null if it has none. What other gateways change is seen after KNOWN_MS. Without a promise
@@ -37,7 +35,6 @@ export interface ProviderKeys {
 
 /** How long keys are kept in memory, in milliseconds. So a call usually waits for no query. */
 export const KNOWN_MS = 10_000;
-/** Accounts whose keys are kept in memory. */
 const KNOWN_MAX = 10_000;
 
 const SQL = loadStatements(import.meta.url, './sql/provider-keys.sql', [

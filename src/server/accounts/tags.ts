@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { GatewayError } from '#errors';
-import type { Caller } from './caller.ts';
+import { RecentMap } from '#maps';
 
 /** Names of the consumer for what a call is for, such as `team: 'blue'`: they group its spending. */
 export type Tags = Readonly<Record<string, string>>;
@@ -27,20 +27,55 @@ const USER_HEADERS = ['x-litellm-end-user-id', 'x-litellm-customer-id'] as const
 const APP_TAG = 'app';
 const USER_TAG = 'end_user';
 
-/** The names in the headers of a request. */
-type HeaderNames = Pick<Caller, 'tags' | 'endUser'>;
+interface HeaderNames {
+  readonly tags?: Tags;
+  readonly endUser?: string;
+}
+
+/** The part of a caller that names its calls. `key.tags`: those that no request changes. */
+interface NamedCaller extends HeaderNames {
+  readonly account: string;
+  readonly key: { readonly tags?: Tags } | null;
+}
 
 /**
  * The tags and the end user in the headers of a request, besides the tags of the caller; null if its headers name
  * nothing. Throws GatewayError `invalid_request` for a wrong header, and `permission_denied` for another value of a tag
  * that is fixed on the key.
  */
-export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: Caller): HeaderNames | null {
+export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before }: NamedCaller): HeaderNames | null {
   const pairs = headers[TAGS_HEADER];
   const words = headers[WORDS_HEADER];
   const app = firstOf(headers, APP_HEADERS);
   const endUser = firstOf(headers, USER_HEADERS);
   if (pairs === undefined && words === undefined && app === null && endUser === null) return null;
+  const fixed = key?.tags;
+  const isPairs = typeof pairs === 'string' && words === undefined && app === null;
+  const text = isPairs ? pairs : `${pairs ?? ''}\n${words ?? ''}\n${app ?? ''}`;
+  const parsed = parsedHeaders.get(text);
+  let tags = parsed?.before === before && parsed?.fixed === fixed ? parsed?.tags : undefined;
+  if (tags === undefined) {
+    tags = tagsInHeaders({ pairs, words, app }, before, fixed);
+    if (text.length <= CACHED_CHARS_MAX) parsedHeaders.set(text, { before, fixed, tags });
+  }
+  return endUser === null ? { tags } : { tags, endUser };
+}
+
+/** Programs send the same headers with each of their calls. The key is their text. */
+const parsedHeaders = new RecentMap<{
+  readonly before: Tags | undefined;
+  readonly fixed: Tags | undefined;
+  readonly tags: Tags;
+}>(1_000);
+const CACHED_CHARS_MAX = 512;
+
+interface TagHeaders {
+  readonly pairs: string | readonly string[] | undefined;
+  readonly words: string | readonly string[] | undefined;
+  readonly app: string | null;
+}
+
+function tagsInHeaders({ pairs, words, app }: TagHeaders, before: Tags | undefined, fixed: Tags | undefined): Tags {
   const tags: Record<string, string> = {};
   if (words !== undefined) for (const part of partsOf(words)) addWord(tags, part);
   if (pairs !== undefined)
@@ -50,7 +85,7 @@ export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before
         throw new GatewayError('invalid_request', `${TAGS_HEADER} is ${PAIRS}`, { param: TAGS_HEADER });
       tags[name] = value;
     }
-  refuseOthers(tags, key?.tags, pairs === undefined ? WORDS_HEADER : TAGS_HEADER);
+  refuseOthers(tags, fixed, pairs === undefined ? WORDS_HEADER : TAGS_HEADER);
   const all: Record<string, string> = { ...before, ...tags };
   if (Object.keys(all).length > TAGS_MAX)
     throw new GatewayError('invalid_request', `A call has at most ${TAGS_MAX} tags, with those of its key`, {
@@ -60,7 +95,7 @@ export function namesInHeaders(headers: IncomingHttpHeaders, { key, tags: before
     const value = shortened(URL.canParse(app) ? new URL(app).host : app);
     if (isTag(APP_TAG, value)) all[APP_TAG] = value;
   }
-  return { tags: all, ...(endUser === null ? {} : { endUser }) };
+  return all;
 }
 
 const PAIRS =
@@ -101,7 +136,6 @@ const partsOf = (header: string | readonly string[]): readonly string[] =>
 
 const isTag = (name: string, value: string): boolean => NAME.test(name) && VALUE.test(value);
 
-/** Adds a word, or `name:value`, if it can be a tag. */
 function addWord(tags: Record<string, string>, text: string): void {
   const at = text.indexOf(':');
   const [name, value] = at < 0 ? [text, WORD] : [text.slice(0, at).trim(), text.slice(at + 1).trim()];
@@ -123,7 +157,7 @@ interface NamedRequest {
  * `permission_denied` for another value of a tag that is fixed on the key.
  */
 export function tagsOfCall(
-  { account, key, tags: ofHeaders, endUser: ofHeader }: Caller,
+  { account, key, tags: ofHeaders, endUser: ofHeader }: NamedCaller,
   { metadata, endUser: ofBody }: NamedRequest,
   endUsers: EndUsers,
 ): Tags | undefined {
@@ -167,10 +201,18 @@ const DIGEST_LENGTH = 24;
 /** The name of an end user in records. The digest differs by account, so two consumers cannot compare their users. */
 function viewUser(account: string, user: string, endUsers: EndUsers): string {
   if (endUsers === 'plain' && isTag(USER_TAG, user)) return user;
-  return createHash('sha256').update(`${account}\n${user}`).digest('hex').slice(0, DIGEST_LENGTH);
+  const name = `${account}\n${user}`;
+  let digest = digests.get(name);
+  if (digest === undefined) {
+    digest = hash('sha256', name).slice(0, DIGEST_LENGTH);
+    if (name.length <= CACHED_CHARS_MAX) digests.set(name, digest);
+  }
+  return digest;
 }
 
-/** The schema of the tags that are fixed on a key, or on the keys of a member. */
+/** By account and end user, because an end user makes many calls. */
+const digests = new RecentMap<string>(1_000);
+
 export const fixedTagsSchema = {
   type: ['object', 'null'],
   maxProperties: FIXED_MAX,
@@ -184,7 +226,11 @@ export function parseTag(text: string): readonly [name: string, value: string] |
   return name !== undefined && isTag(name, value) ? [name, value] : null;
 }
 
-/** The fault of tags that are to be fixed; null for none. */
+export const tagsText = (tags: Tags): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(', ');
+
 export function fixedTagsFault(tags: Tags): string | null {
   const wrong = Object.entries(tags).find(([name, value]) => !isTag(name, value));
   if (wrong !== undefined) return `has ${wrong[0]}=${wrong[1]}, and tags are ${PAIRS}`;

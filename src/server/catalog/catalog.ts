@@ -4,7 +4,6 @@ import { type Primitive, SORT_SUFFIXES } from '#config';
 import { type Offer, directForm } from './offers.ts';
 import { createLatelyServed } from './lately-served.ts';
 
-/** A name from a consumer, resolved to offers. */
 export interface Resolved {
   /** The name of the service, without pin and suffix. */
   readonly service: string;
@@ -299,7 +298,6 @@ export function nearestNames(name: string, names: Iterable<string>): readonly st
     .map(({ name }) => name);
 }
 
-/** The nearest names as a sentence for an error; empty if no name is near. */
 export function nearestHint(name: string, names: Iterable<string>): string {
   const nearest = nearestNames(name, names);
   return nearest.length === 0 ? '' : `The nearest: ${nearest.join(', ')}`;

@@ -89,7 +89,6 @@ export const raisedSchema = {
   },
 } as const;
 
-/** Properties of a HealthView, for schemas that contain one. */
 export const healthProperties = {
   status: statusSchema,
   uptime_last_1h: {

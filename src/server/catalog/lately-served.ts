@@ -17,7 +17,6 @@ const NAMES_MAX = 10_000;
 /** The number of names that stay after a clean-up, so that not every new name needs one. */
 const NAMES_LEFT = 9_000;
 
-/** The names of one provider. */
 interface Share {
   /** When its oldest offer was created. */
   since: number;
@@ -32,7 +31,6 @@ interface Share {
  */
 export function createLatelyServed(elapsed: () => number): LatelyServed {
   const shares = new Map<string, Share>();
-  /** The shares that have each service. */
   const holders = new Map<string, Set<Share>>();
   let total = 0;
   const keyOf = (name: string, primitive: Primitive) => `${primitive} ${name}`;

@@ -52,7 +52,6 @@ export function primitivesOf(offers: readonly Offer[]): readonly Primitive[] {
 /** Compares by code units, so that the order does not depend on the locale. */
 export const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** A provider's name in lower-case letters, digits and hyphens. */
 export function slugOf(name: string): string {
   return name
     .toLowerCase()

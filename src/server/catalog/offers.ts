@@ -37,14 +37,10 @@ export interface Offer {
   readonly priceCap: MicroUsd | null;
   readonly endpoint: Endpoint;
   readonly displayName: string;
-  /** The provider's words; may be empty. */
   readonly description: string;
   readonly createdAt: number;
-  /** Facts of a model offer; null on other primitives. */
   readonly model: ModelFacts | null;
-  /** Facts of an agent offer; null on other primitives. */
   readonly agent: AgentFacts | null;
-  /** Facts of an image or video offer; null on other primitives. */
   readonly media: MediaFacts | null;
   /**
    * Set after a large rise of its price: the price before, and until when (epoch milliseconds) calls have to accept the
@@ -193,7 +189,6 @@ export const pinned = (id: string): string => id.slice(id.indexOf('/') + 1);
 /** The public key of an offer's provider, from the offer's id. */
 export const providerOf = (id: string): string => pinned(id).split(':', 1)[0]!;
 
-/** The offer of a provider's service that is served at `where`. */
 export function toOffer(
   service: Service,
   where: { readonly provider: Provider; readonly endpoint: Endpoint; readonly createdAt: number },

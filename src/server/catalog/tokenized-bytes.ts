@@ -57,7 +57,6 @@ export class TextSize {
   }
 }
 
-/** The most bytes of `text` that a tokenizer gets. */
 export function tokenizedBytes(text: string): number {
   const size = new TextSize();
   size.add(text);

@@ -15,7 +15,6 @@ export interface ToolDefinition {
   readonly remoteRef: boolean;
 }
 
-/** A tool from its server's list. */
 export interface ListedTool {
   readonly name: string;
   readonly title: string | null;
@@ -43,7 +42,6 @@ export interface ToolListings {
   leftOutOf(offer: Offer): readonly LeftOut[];
   /** null if the list is not known. */
   toolsOf(offer: Offer): readonly ListedTool[] | null;
-  /** Increases with every change. */
   version(): number;
 }
 
@@ -154,7 +152,6 @@ export function createToolPins(database: Pick<Database, 'query' | 'batch'>, opti
       (await database.query(SQL.listToolPins, [provider, service])).map((row) => [row['tool'] as string, toPin(row)]),
     );
 
-  /** How many more pins the provider may have. */
   async function roomOf(provider: string): Promise<number> {
     const [row] = await database.query(SQL.countToolPins, [provider]);
     return Math.max(0, providerMax - Number(row!['pins']));

@@ -23,7 +23,6 @@ const KINDS = {
   videos: VIDEO_BLOCK,
 };
 
-/** All kinds of blocks, by the names of their tables. */
 export const BLOCKS: Readonly<Record<keyof typeof KINDS, AnyKind>> = KINDS;
 
 export const BLOCK_TABLES = Object.keys(BLOCKS) as readonly (keyof typeof BLOCKS)[];

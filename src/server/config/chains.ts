@@ -177,7 +177,6 @@ export const CHAIN_OPTIONS = {
   }),
 };
 
-/** The values of a block, with keys in camel case. */
 type ChainValues = CamelKeys<ValuesOf<typeof CHAIN_OPTIONS>>;
 
 export interface ChainConfig {
@@ -196,7 +195,6 @@ export interface ChainPaymentsConfig extends Omit<
   readonly treasury: KeyPlace;
   /** The key of the previous treasury, while it hands over to this one. null without one. */
   readonly previous: KeyPlace | null;
-  /** Address of the token. */
   readonly asset: string;
 }
 

@@ -70,7 +70,6 @@ function signInDomains(mode: Mode, { signIn, server: { publicUrl, port } }: Opti
   return [...domains];
 }
 
-/** Freezes a value deeply. */
 export function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value);

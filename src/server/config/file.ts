@@ -23,7 +23,6 @@ import {
 } from './reading.ts';
 
 export interface LoadOptions {
-  /** Path of the TOML file. null without one. */
   readonly file: string | null;
   /** The file's text, if it was read already. `file` is then used only in messages. */
   readonly text?: string;
@@ -41,7 +40,6 @@ export interface LoadOptions {
 }
 
 const BLOCKS_MAX = 10_000;
-/** Tables of the file that are not sections of options. */
 const BLOCK_NAMES: readonly string[] = [...BLOCK_TABLES, 'providers', 'chains'];
 
 /**
@@ -77,7 +75,6 @@ export function loadConfig(options: LoadOptions): Config {
   return freeze(toConfig(options.mode, values, { chains, providers, services }));
 }
 
-/** The values of all sections. Invalid values are absent from the result. */
 function readSections(file: Table, options: LoadOptions, reading: ConfigReading): OptionValues {
   for (const section of Object.keys(file))
     if (!BLOCK_NAMES.includes(section) && !Object.hasOwn(SECTIONS, section)) unknownSection(section, reading);
@@ -128,7 +125,6 @@ function refuseNarrowStore({ fileBytesMax, ...limits }: OptionValues['media'], r
       );
 }
 
-/** The values of one section. Precedence: flags, environment, file, defaults. */
 function readSection(
   written: Table,
   section: string,
@@ -180,7 +176,6 @@ function unknownSection(section: string, reading: ConfigReading): void {
   complain(reading, path, 'is not a section', guess ? `did you mean [${guess}]?` : `one of ${sections.join(', ')}`);
 }
 
-/** One option of a gateway, with the source of its value. */
 export interface ExplainedOption {
   /** The key path, such as `server.port` or `models[0].pricing.prompt`. */
   readonly key: string;

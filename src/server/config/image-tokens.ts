@@ -1,7 +1,5 @@
-/** The facts of a model that say how many tokens an image has. */
 interface NamedModel {
   readonly imageTokensMax?: number | undefined;
-  /** Its name at its provider. */
   readonly upstreamModel: string;
 }
 

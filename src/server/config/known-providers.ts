@@ -8,7 +8,6 @@ export const TOKENS_MAX = 100_000_000;
 
 /** A provider that a file may name with `use`. */
 export interface KnownProvider {
-  /** The name that people read. */
   readonly name: string;
   /** The base address of its chat API. null if each account has its own: the file must give `api_base`. */
   readonly base: string | null;
@@ -262,7 +261,6 @@ const KNOWN = {
   },
 } satisfies Readonly<Record<string, KnownProvider>>;
 
-/** A value of `use`. */
 export type KnownProviderName = keyof typeof KNOWN;
 
 export const KNOWN_PROVIDERS: Readonly<Record<KnownProviderName, KnownProvider>> = KNOWN;
@@ -298,7 +296,6 @@ export interface ListedProvider {
 
 /** A model that the list of a provider has, as the block that a file would have for it. */
 export interface OfferedBlock {
-  /** The place in the file that its problems name. */
   readonly path: string;
   readonly block: Table;
 }

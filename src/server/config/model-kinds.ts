@@ -87,17 +87,20 @@ export const MODEL_KINDS = {
     doesNot: 'judges no content',
     method: 'moderations/create',
     perCall: { unit: 'call' },
+    quotedBy: ['input'],
   },
 } as const satisfies Readonly<Record<string, KindFacts>>;
 
 export type ModelKind = keyof typeof MODEL_KINDS;
 
-/** The rows of the table, in its order. */
 export const KINDS_OF_MODELS = Object.entries(MODEL_KINDS) as unknown as readonly (readonly [ModelKind, KindFacts])[];
 
 /** Words for each kind that has a price per call: of its unit, its name and the size of the unit. */
 export const chargedPerCall = (words: (unit: string, kind: ModelKind, size?: string) => string): readonly string[] =>
   KINDS_OF_MODELS.flatMap(([kind, { perCall }]) => (perCall ? [words(perCall.unit, kind, perCall.size)] : []));
+
+/** The path of realtime sessions, at the gateway and at a provider. A WebSocket opens one, and no request. */
+export const REALTIME_PATH = '/realtime';
 
 /** Kinds of content that chat models take and make. */
 export const CHAT_MODALITIES: readonly string[] = ['text', 'image', 'audio', 'video', 'file'];

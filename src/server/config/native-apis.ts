@@ -2,7 +2,6 @@ import { isObject, type JsonObject } from '#wire';
 
 /** An API for chat models that some providers speak beside chat completions. */
 export interface NativeApi {
-  /** Whose API it is. */
   readonly title: string;
   /** Path of a request for an answer of `model`, below the base address of a provider. */
   path(model: string, stream: boolean): string;
@@ -19,13 +18,11 @@ export interface NativeApi {
   keyHeaders?(apiKey: string, bearer: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
   /** Headers that a request needs, for one without its own. */
   readonly headers: Readonly<Record<string, string>>;
-  /** One small request, and how its answer is read. */
   readonly probe: NativeProbe;
 }
 
 interface NativeProbe {
   body(model: string, stream: boolean): JsonObject;
-  /** The last event of a stream, for people. */
   readonly last: string;
   isLast(event: JsonObject): boolean;
   /** Reads the usage from an event of a stream, or from a reply in one piece. */

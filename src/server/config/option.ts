@@ -8,7 +8,6 @@ import { show, WrongValue } from './problem.ts';
 export interface Option<T> {
   /** The environment variable that overrides the file. null if no variable does. */
   readonly env: string | null;
-  /** The accepted format, in words. */
   readonly takes: string;
   /** The default as the documentation shows it. null if the option is required. */
   readonly defaultText: string | null;
@@ -36,7 +35,6 @@ export interface TableOption<T> extends Omit<Option<Readonly<Record<string, T>>>
 }
 
 interface Entries<T> {
-  /** Returns the fault of a key. null for a valid key. */
   readonly fault: (key: string) => string | null;
   readonly value: Option<T>;
   readonly max: number;
@@ -45,11 +43,9 @@ interface Entries<T> {
 /** The options of one table by their keys. A dot in a key means a nested table. */
 export type OptionTable = Readonly<Record<string, Option<unknown> | TableOption<unknown>>>;
 
-/** The value type of an option. */
 export type ValueOf<O> =
   O extends TableOption<infer T> ? Readonly<Record<string, T>> : O extends Option<infer T> ? T : never;
 
-/** The values of an option table by its keys. */
 export type ValuesOf<O extends OptionTable> = { readonly [K in keyof O]: ValueOf<O[K]> };
 
 interface Described {
@@ -93,14 +89,12 @@ export function tableOption<T>({
   return { env: null, defaultText: optional ?? null, fallback: {}, secret, ...rest };
 }
 
-/** Units for the limits and defaults of options. */
 export const KIB = 1024;
 export const MIB = 1024 * KIB;
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** A whole number between two bounds. */
 export function whole(
   options: Common & { readonly min: number; readonly max: number; readonly default: number },
 ): Option<number> {
@@ -134,7 +128,6 @@ export function optionalWhole(options: {
   return option<number | null>({ takes, ...rest, optional: { text, fallback: null }, read });
 }
 
-/** `true` or `false`. */
 export function trueOrFalse<T extends boolean | null = boolean>(options: {
   readonly optional: Default<NoInfer<T>> & { readonly inDevelopment?: NoInfer<T> };
   readonly meaning: string;
@@ -149,7 +142,6 @@ export function trueOrFalse<T extends boolean | null = boolean>(options: {
   });
 }
 
-/** One of a few words. */
 export function choice<const W extends string>(
   options: Common & {
     readonly values: readonly W[];
@@ -183,7 +175,6 @@ interface Checked extends Common {
   readonly fault: (value: string) => string | null;
 }
 
-/** Text with a check. */
 export function text(options: Checked & { readonly default: string }): Option<string> {
   const { default: fallback, ...rest } = options;
   return option({ ...rest, optional: { text: fallback, fallback }, read: (value) => readChecked(value, options) });
@@ -244,7 +235,6 @@ export function textList(options: Checked & { readonly max: number }): Option<re
   });
 }
 
-/** The texts of a list in an environment variable. */
 export const commaSeparated = (list: string): readonly string[] =>
   list
     .split(',')
@@ -302,10 +292,8 @@ type Camel<K> = K extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<C
 /** A table of the file with keys in camel case: `fee_bps` becomes `feeBps`. */
 export type CamelKeys<T> = { readonly [K in keyof T as Camel<K & string>]: T[K] };
 
-/** Converts the keys of a table to camel case. */
 export const camelKeys = <T extends object>(table: T): CamelKeys<T> =>
   Object.fromEntries(Object.entries(table).map(([key, value]) => [camelKey(key), value])) as CamelKeys<T>;
 
-/** Converts one key to camel case. */
 export const camelKey = (key: string): string =>
   key.replaceAll(/_([a-z])/g, (_all, letter: string) => letter.toUpperCase());

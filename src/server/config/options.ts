@@ -8,7 +8,6 @@ import { SERVER, DATABASE, REDIS } from './options/server.ts';
 import { CLUSTER, TUNNEL } from './options/network.ts';
 import { PEOPLE } from './options/people.ts';
 
-/** Every option outside of blocks, by section and key. */
 export const SECTIONS = {
   server: SERVER,
   sign_in: SIGN_IN,

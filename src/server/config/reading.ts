@@ -5,7 +5,6 @@ import type { LineOf, Table } from './toml.ts';
 import type { Option, OptionTable, TableOption, ValuesOf } from './option.ts';
 import { ConfigError, nearest, show, WrongValue, type ConfigProblem } from './problem.ts';
 
-/** Environment variables by name; `process.env` is one. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const PROBLEMS_MAX = 1_000;

@@ -28,7 +28,6 @@ type Chunked = Readable & { [CHUNKS]?: BodyChunks };
  * a body, and in chunks of one byte these took 80 ms.
  */
 export class BodyChunks {
-  /** The number of chunks so far. */
   count = 0;
   /** There are many, and they are too small. No more are read from the connection unless it is resumed. */
   areTooSmall = false;
@@ -45,7 +44,6 @@ export class BodyChunks {
     this.#network = network;
   }
 
-  /** Counts one that has arrived. */
   add(bytes: number): void {
     this.count += 1;
     this.#bytes += bytes;
@@ -73,7 +71,6 @@ export const beginChunks = (body: IncomingMessage & Chunked, network: () => Toke
 /** The chunks of a body; null if its length is known. */
 export const chunksOf = (body: Chunked): BodyChunks | null => body[CHUNKS] ?? null;
 
-/** The error of a body whose chunks are too small. */
 export const chunksTooSmall = (): GatewayError =>
   new GatewayError(
     'invalid_request',

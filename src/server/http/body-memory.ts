@@ -29,9 +29,7 @@ export interface BodyMemory {
   take(hold: MemoryHold, bytes: number): void;
   /** Asks for `bytes` in total like `take`. Returns the count that has no room, or null if the bytes are counted. */
   lacks(hold: MemoryHold, bytes: number): FullShare | null;
-  /** Makes the error of a body that is refused, and counts the refusal. */
   refusal(full: FullShare): GatewayError;
-  /** Bytes that are held now. */
   used(): number;
 }
 
@@ -110,7 +108,6 @@ type Holding = FastifyRequest & { [HELD]?: HeldBody };
  * request, and calls that it began.
  */
 export class HeldBody {
-  /** null while nothing is counted. */
   hold: MemoryHold | null = null;
   /** The bytes of `hold` that are counted for the body itself. */
   bytes = 0;

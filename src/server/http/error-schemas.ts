@@ -26,9 +26,12 @@ const terms = {
     },
   },
   extensions: { type: 'object', additionalProperties: true },
+  hint: {
+    type: 'string',
+    description: 'What the account can do, where its balance is too low and no payment is taken.',
+  },
 } as const;
 
-/** The words of an error. */
 export const ERROR_MESSAGE = { type: 'string', description: 'What is wrong, and what would be right.' } as const;
 const message = ERROR_MESSAGE;
 const type = { type: 'string', description: 'A stable name, such as `insufficient_balance`.' } as const;
@@ -65,7 +68,6 @@ export const PAYMENT_REQUIRED = {
   properties: { error: ERROR_DETAIL, ...terms },
 } as const;
 
-/** An error of the gateway's own routes of images and videos. */
 export const MEDIA_ERROR = {
   title: 'MediaError',
   type: 'object',
@@ -98,7 +100,6 @@ export const foreignError = (title: string, whose: string, required: readonly st
   properties: { ...properties, ...terms },
 });
 
-/** An error in the form of Cohere's API. */
 export const COHERE_ERROR = foreignError('CohereError', 'Cohere’s API', ['id', 'message'], {
   id: { type: 'string', description: 'The id of the request.' },
   message,
@@ -133,7 +134,6 @@ const RPC_FAULT = {
   additionalProperties: true,
 } as const;
 
-/** An error of a JSON-RPC route. */
 export const JSON_RPC_ERROR = {
   title: 'JsonRpcError',
   type: 'object',

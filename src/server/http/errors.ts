@@ -139,7 +139,6 @@ export function schemaError(
   return new GatewayError('invalid_request', `${at || place} ${words}${came}`, at ? { param: at } : {});
 }
 
-/** All types that are allowed for a field with several alternatives. */
 function typesOf(
   { keyword, instancePath }: SchemaProblem,
   problems: readonly SchemaProblem[],
@@ -173,7 +172,6 @@ function printed(value: unknown): string {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : 'nothing';
 }
 
-/** Describes a number that does not fit in a double. */
 const numberWords = (text: string): string =>
   `${printable(text, 40)}, a number that is too ${text.startsWith('-') ? 'small' : 'large'}`;
 

@@ -1,6 +1,5 @@
 import { GatewayError } from '#errors';
 
-/** One part of a form. */
 interface FormPart {
   readonly name: string;
   readonly isFile: boolean;

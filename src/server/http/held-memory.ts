@@ -7,7 +7,6 @@ interface HeldMemory {
   open(...keys: readonly string[]): MemoryHold;
   /** The bytes that are held now. */
   used(): number;
-  /** The bytes of one share. */
   readonly shareMax: number;
 }
 
@@ -31,22 +30,17 @@ export interface MemoryHold {
   shrinks(bytes: number): void;
   /** True if its first share is used up. */
   shareIsFull(): boolean;
-  /** Gives all memory back and stops waiting. */
   release(): void;
 }
 
 interface HeldMemoryOptions {
-  /** Limit for all together. */
   readonly bytesMax: number;
-  /** Limit for one. */
   readonly oneBytesMax: number;
   /** A reply or body up to this size is not counted. */
   readonly uncountedBytes: number;
-  /** Longest wait of `keeps` for room. */
   readonly waitMs: number;
   /** Makes the error of a wait that was too long. */
   readonly full: () => Error;
-  /** Called when memory became free, after those that wait for it were asked. */
   readonly onFreed?: () => void;
 }
 

@@ -3,7 +3,6 @@ import { GatewayError } from '#errors';
 import { dropOldest, inTurns, ownTurn, Places, Shares } from '#wire';
 import type { TaggedPage } from './tagged-page.ts';
 
-/** The JSON text of one entry. */
 interface EntryText {
   readonly group: readonly object[];
   readonly bytes: Buffer;

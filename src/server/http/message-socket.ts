@@ -92,7 +92,6 @@ export class MessageSocket {
     this.#timers.every(options.silenceMs / 2, () => this.#listen());
   }
 
-  /** Aborts when it is closed. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }

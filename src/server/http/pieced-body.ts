@@ -6,7 +6,6 @@ import { ownTurn } from '#wire';
  * made of, however large it is. It can be sent several times, to one provider after another.
  */
 export class PiecedBody implements AsyncIterable<Uint8Array> {
-  /** Size in bytes. */
   byteLength = 0;
   readonly #parts: (Uint8Array | PieceSource)[] = [];
 

@@ -62,7 +62,6 @@ export interface MoreMemory {
   grow(bytes: number): void;
   /** Counts this many bytes in total, fewer or more than before. Throws like `grow`. */
   becomes(bytes: number): void;
-  /** Gives all of it back. */
   release(): void;
 }
 
@@ -191,7 +190,6 @@ class Bodies implements RequestBodies {
     return { ...this.#counts(() => (held.hold ??= this.openFor(request)), held.bytes), release };
   }
 
-  /** Begins to count for the account and the network of a request. */
   openFor(request: FastifyRequest): MemoryHold {
     return this.memory.open(accountOf(request), clientNetworkOf(request));
   }
@@ -344,7 +342,6 @@ class ArrivingBody implements Placed, WaitingBody {
     payload.resume();
   }
 
-  /** Looks at how fast the body arrives. */
   turn(): void {
     const { turnMs, limits } = this.#bodies;
     this.#turns += 1;

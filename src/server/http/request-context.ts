@@ -106,7 +106,6 @@ export function cookieNames(
   return { secure: `__Host-${NAMES[kind]}`, plain: port === '' ? NAMES[kind] : `${NAMES[kind]}-${port}` };
 }
 
-/** The values of all cookies with the name. */
 export const cookieValues = (cookie: string, name: string): readonly string[] =>
   cookie
     .split(';')

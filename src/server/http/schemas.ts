@@ -59,7 +59,6 @@ function createAjv(options: Options): Ajv {
 
 /* Schemas that several fields of a request share. null counts as absent. */
 
-/** The name of a service. */
 export const nameSchema = { type: 'string', minLength: 1, maxLength: 256, pattern: '^[^\\u0000-\\u001f\\u007f]+$' };
 
 export const numberField = (minimum: number, maximum: number, about: string) => ({
@@ -112,7 +111,6 @@ export const onlyTogether = (one: string, other: string): Rule => ({
 /** If `condition` holds, `rule` holds too. */
 export const onlyIf = (condition: Rule, rule: Rule): Rule => ({ anyOf: [{ not: condition }, rule] });
 
-/** The text or number of an amount in USD. */
 export const DOCUMENTED_USD = {
   minimum: 0,
   maximum: 1_000_000_000,

@@ -50,7 +50,6 @@ export interface ServerOptions {
   readonly challenge?: (request: FastifyRequest, error: GatewayError) => string | null;
 }
 
-/** Writes an error in the form of an API. */
 type ErrorForm = (
   error: GatewayError,
   request: Pick<FastifyRequest, 'id' | 'headers' | 'originalUrl'>,

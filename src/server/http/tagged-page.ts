@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 
-/** A page in bytes, with its ETag. */
 export interface TaggedPage {
   readonly body: Buffer;
   readonly etag: string;

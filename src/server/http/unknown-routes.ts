@@ -142,7 +142,6 @@ declare module 'fastify' {
   }
 }
 
-/** The methods of a path. */
 interface RoutesOfPath {
   /** Sorted; empty for an unknown path. */
   readonly methods: readonly string[];
@@ -176,7 +175,6 @@ function collectRoutes(server: FastifyInstance): KnownRoutes {
     }
   >();
   const below = new Map<string, TellRefusal>();
-  /** Addresses of routes, by what clients append to reach them. */
   const appended = new Map<string, string>();
   const appendedPatterns: (readonly [fits: (path: string) => boolean, url: string])[] = [];
   let patterns: ReadonlyMap<string, RegExp> | null = null;

@@ -2,7 +2,6 @@ import type { FullShare } from './body-memory.ts';
 
 /** A body that is not read yet, because there is no memory for it. */
 export interface WaitingBody {
-  /** The network of its client. */
   readonly network: string;
   /** Its account; empty without one. */
   readonly account: string;
@@ -69,7 +68,6 @@ export class WaitingBodies {
     this.serve();
   }
 
-  /** Takes a body out, if it waits. */
   leave(body: WaitingBody): void {
     const { network, account } = body;
     const accounts = this.#networks.get(network);
@@ -100,7 +98,6 @@ export class WaitingBodies {
     }
   }
 
-  /** Refuses all that wait. */
   close(): void {
     for (const accounts of this.#networks.values())
       for (const { bodies } of accounts.values())

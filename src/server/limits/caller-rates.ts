@@ -20,11 +20,8 @@ export interface CallerRatesOptions {
   readonly limiter: RateLimiter;
   /** `pages`: the policy for the requests that the web pages of a session make to read data. See pagesOf. */
   readonly policy: (caller: Caller, pages?: boolean) => RatePolicy;
-  /** The rate that all callers of the account share; null if the account has none. */
   readonly sharedPolicy: (caller: Caller) => RatePolicy | null;
-  /** The rate at which the caller may count the tokens of prompts. */
   readonly countPolicy: (caller: Caller) => RatePolicy;
-  /** The rate of new keys of the caller's account. */
   readonly newKeyPolicy: (caller: Caller) => RatePolicy;
   readonly onRateLimited: (limit: 'requests' | 'tokens') => void;
 }
@@ -35,11 +32,9 @@ interface CallerRates {
   take(caller: Caller, calls: boolean | undefined): Admission | Promise<Admission>;
   /** Counts a request that polls the state of work. */
   takePoll(caller: Caller): Admission | Promise<Admission>;
-  /** Counts a request that estimates the tokens of a prompt. */
   takeCount(caller: Caller): Admission | Promise<Admission>;
   /** Counts requests that `take` did not count. */
   takeMore(caller: Caller, requests: number): Promise<void>;
-  /** Counts a new key of the caller's account. */
   takeNewKey(caller: Caller): Promise<void>;
 }
 
@@ -185,7 +180,6 @@ export function rateLimitError(decision: RateDecision, owner = ''): GatewayError
   );
 }
 
-/** The rates of callers, by what they are. */
 export interface RatePolicies {
   readonly policyOf: (caller: Caller, pages?: boolean) => RatePolicy;
   /** Requests per minute of a key without a rate of its own. */

@@ -135,7 +135,6 @@ class Turns implements EventTurns {
     this.#count();
   }
 
-  /** Begins anew to count in the next turn of the event loop. */
   #count(): void {
     if (this.#isCounting) return;
     this.#isCounting = true;

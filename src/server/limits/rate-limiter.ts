@@ -54,9 +54,7 @@ export interface Buckets {
 }
 
 interface Bucket {
-  /** Units that refill per minute. */
   readonly perMinute: number;
-  /** Maximum number of units. */
   readonly size: number;
   readonly intervalMs: number;
   readonly depthMs: number;
@@ -166,7 +164,6 @@ interface LocalLimiter extends RateLimiter {
   take(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
   /** The decision of `take`, without taking anything. */
   check(key: string, policy: RatePolicy, amount: RateAmount): RateDecision;
-  /** Number of keys in memory. */
   size(): number;
 }
 

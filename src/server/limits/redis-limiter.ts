@@ -26,7 +26,6 @@ interface RateLimiterOptions {
   readonly redis: RedisClient | null;
   /** A monotonic clock in milliseconds. */
   readonly now: () => number;
-  /** The longest that a request waits for Redis. */
   readonly timeoutMs?: number;
   /** Called when limits become local because Redis failed, and when they are shared again. */
   readonly onChange?: (shared: boolean, error: unknown) => void;

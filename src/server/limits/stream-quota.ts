@@ -15,7 +15,6 @@ export interface StreamQuota {
     readonly message: string;
   };
   readonly draining: boolean;
-  /** Number of open streams. */
   readonly count: number;
   /** Ends all streams, because the gateway stops. The clients reconnect to another gateway. */
   drain(): void;
@@ -24,14 +23,12 @@ export interface StreamQuota {
 export interface StreamSlot {
   /** Aborts when the stream has to end. */
   readonly over: AbortSignal;
-  /** Ends the stream. */
   end(): void;
   /** Gives the place back after the stream has ended. Called once. */
   leave(): void;
 }
 
 interface StreamQuotaOptions {
-  /** Maximum number of streams of one account. */
   readonly max: number;
   /** The number of streams of each account, if several StreamQuota are counted together; default these alone. */
   readonly ofAccount?: Counter;
@@ -86,7 +83,6 @@ export function createStreamQuota({
   };
 }
 
-/** The abort reason when a stream ends. */
 export const OVER = new Error('the stream is over');
 
 /** Counts by name. Names with the count zero are deleted. */

@@ -94,7 +94,7 @@ test('Python: openapi-python-client makes every call', ({ skip }) => {
     error: 'invalid_model',
     response: MODEL_SAYS,
     message: MODEL_SAYS,
-    models: ['demo/echo', 'demo/chat'],
+    models: ['demo/chat', 'demo/echo'],
     embedding: 64,
     image: 'png',
     edited: 'png',

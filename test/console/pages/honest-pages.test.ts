@@ -23,7 +23,7 @@ test('a service without calls is not called healthy, one that fails is down in t
   const { page } = visitor;
   const row = (name: string) => page.getByRole('row').filter({ hasText: name });
   await page.goto('/marketplace');
-  await row(MODEL).getByText('Not tried').last().waitFor();
+  await row(MODEL).getByText('Idle').last().waitFor();
   await (await spine.post('/chat/completions', ask('one'))).json();
   for (let call = 0; call < 3; call++)
     await (await spine.post('/chat/completions', { ...ask('one'), model: 'dead/model' })).text();
@@ -31,7 +31,7 @@ test('a service without calls is not called healthy, one that fails is down in t
   await until(async () => {
     await page.reload();
     await row(MODEL)
-      .getByText(/Healthy|Not tried/)
+      .getByText(/Healthy|Idle/)
       .last()
       .waitFor();
     return (await row(MODEL).getByText('Healthy').count()) > 0;
@@ -52,7 +52,7 @@ test('on a phone the market shows whether a service can be called', async () => 
   await visitor.page
     .getByRole('row')
     .filter({ hasText: MODEL })
-    .getByText(/Healthy|Not tried/)
+    .getByText(/Healthy|Idle/)
     .first()
     .waitFor();
   await pageHolds(visitor);

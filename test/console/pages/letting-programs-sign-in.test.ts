@@ -85,12 +85,14 @@ test('the page "Connect" has the address for each client, and shows a program on
   await page.goto('/dashboard/keys');
   await page.getByRole('link', { name: 'connect it' }).click();
   await page.getByRole('heading', { level: 1, name: 'Connect' }).waitFor();
-  await page.getByText('Claude calls from the internet and cannot reach this address.', { exact: false }).waitFor();
-  await pageHolds(own);
-  await page.getByRole('tab', { name: 'Claude Code' }).click();
+  const tabs = await page.getByRole('tab').allTextContents();
+  // Assistants that call from the internet cannot reach this gateway, and come last.
+  expect([tabs[0], tabs.at(-1)]).toEqual(['Claude Code', 'ChatGPT']);
   const command = page.getByRole('region', { name: 'What to run' });
-  expect(await command.textContent()).toContain(`claude mcp add --transport http tollgate ${spine.origin}/mcp\n`);
-  await pageHolds(own);
+  const lines = `claude mcp add --transport http tollgate ${spine.origin}/mcp && claude mcp login tollgate`;
+  expect(await command.textContent()).toBe(lines);
+  await page.getByRole('tab', { name: 'Claude', exact: true }).click();
+  await page.getByText('Claude calls from the internet and cannot reach this address.', { exact: false }).waitFor();
 
   const memory = await aProgram('A newcomer');
   const other = await page.context().newPage();
@@ -99,7 +101,6 @@ test('the page "Connect" has the address for each client, and shows a program on
   await other.waitForURL((url) => url.href.startsWith(callback));
   // It appears by itself.
   await page.getByText('A newcomer').waitFor();
-  await pageHolds(own);
   await own.close();
 });
 

@@ -175,7 +175,7 @@ test('the balance page lists the movements, with older ones behind a button', as
   await first.getByText('Debited by the operator').waitFor();
   await first.getByText('one invoice was credited twice').waitFor();
   await first.getByText('reference correction-50').waitFor();
-  await first.getByText('-$0.45').waitFor();
+  await first.getByText('−$0.45').waitFor();
   expect(await rows.count()).toBe(50);
   await page.getByRole('button', { name: 'Older movements' }).click();
   await rows.nth(50).waitFor();

@@ -26,9 +26,15 @@ export interface LedgerRecord {
 /** On a machine that is busy with other tests. */
 const PATIENCE_MS = 100_000;
 
-export async function startPlayground(): Promise<PlaygroundWorld> {
+/** `blocks`: services beside those of the demo. */
+export async function startPlayground(blocks = ''): Promise<PlaygroundWorld> {
   const [gateway, browser] = await Promise.all([
-    startGateway({ command: 'start', toml: '[billing]\ndrain_ms = 300\n', timeoutMs: PATIENCE_MS }),
+    startGateway({
+      command: 'start',
+      toml: `[billing]\ndrain_ms = 300\n${blocks}`,
+      env: { TEST_UPSTREAM_KEY: 'upstream' },
+      timeoutMs: PATIENCE_MS,
+    }),
     openBrowser(),
   ]);
   const read = async <T>(path: string): Promise<T> => {

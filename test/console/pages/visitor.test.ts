@@ -131,6 +131,19 @@ test('the chosen theme stays, on every page and before anything is painted', asy
     await page.goto(path);
     expect(await background(), path).toBe(dark);
   }
+  const choose = (name: string) => page.getByRole('button', { name, exact: true }).first();
+  for (const path of ['/', '/docs/guide']) {
+    await page.goto(path);
+    expect(await choose('Dark theme').getAttribute('aria-pressed'), path).toBe('true');
+    const before = await background();
+    await choose('Light theme').click();
+    expect(await background(), path).not.toBe(before);
+    expect(await choose('Light theme').getAttribute('aria-pressed'), path).toBe('true');
+    await choose('Dark theme').click();
+  }
+  await choose('Theme of the system').click();
+  await page.goto('/marketplace');
+  expect(await background()).toBe(light);
   expect(visitor.problems).toEqual([]);
   await visitor.close();
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createKeyStore, KEYS_PER_ACCOUNT_MAX } from '../../../src/gateway/auth/key-store.ts';
+import { createKeyStore, KEYS_PER_ACCOUNT_MAX, type NewKeyFields } from '../../../src/gateway/auth/key-store.ts';
+import { createWebSessions } from '../../../src/gateway/auth/sessions/web-sessions.ts';
 import { parseKey } from '../../../src/gateway/auth/api-key.ts';
 import { allAtOnce, ENGINES, openTestDatabase } from '../test-database.ts';
 
@@ -105,6 +106,36 @@ describe.each(ENGINES)('the key store on %s', (engine) => {
       return (await keys.update(ALICE, record.hash, { limitSoft: true }))!.limitNotify;
     };
     expect([await notifyOf(null), await notifyOf([90])]).toEqual([[50, 80, 100], [90]]);
+  });
+
+  it('makes no key with a session or a key that has ended', async () => {
+    const database = await openTestDatabase(engine);
+    const keys = createKeyStore(database, { now: () => NOW });
+    const sessions = createWebSessions(database, {
+      times: { idleMs: 1_000, lifetimeMs: 1_000, adminLifetimeMs: 1_000 },
+      now: () => NOW,
+    });
+    const { session } = await sessions.begin({
+      account: ALICE,
+      signedInBy: 'person',
+      keyHash: null,
+      wallet: null,
+      client: '',
+      person: ALICE,
+    });
+    const make = async (maker: NonNullable<NewKeyFields['maker']>) =>
+      (await keys.create({ account: ALICE, label: 'one', kind: 'live', maker }))?.record ?? null;
+    const bySession = { key: null, session: { id: session.id, method: 'person' } } as const;
+    const first = (await make(bySession))!;
+    const byKey = { key: { hash: first.hash, label: 'one', development: false, access: null } };
+    expect(await make(byKey)).not.toBeNull();
+    // What a removal of a person does. Requests that were admitted before go on.
+    await sessions.endOfPerson(ALICE, null);
+    await allAtOnce<unknown>(database, 'api_keys', (index) =>
+      index === 4 ? keys.deleteOfPerson(ALICE) : make(index % 2 === 0 ? bySession : byKey),
+    );
+    expect(await keys.list(ALICE, { offset: 0, limit: 100 })).toEqual([]);
+    expect([await make(bySession), await make(byKey)]).toEqual([null, null]);
   });
 
   it('lets two changes at once both count', async () => {

@@ -170,7 +170,9 @@ test('no document of this machine or its networks is fetched, unless the operato
       const client = await registerRaw(guarded.origin, { id: `${host}/good` });
       const response = await fetch(client.authorizeUrl(), { redirect: 'manual' });
       expect([host, response.status]).toEqual([host, 400]);
-      expect(await response.text()).not.toContain('ECONN');
+      const told = await response.text();
+      expect(told).toContain('cannot read the document at client_id');
+      expect(told).not.toContain('ECONN');
     }
     expect(documents.asked.length).toBe(before);
   } finally {

@@ -50,11 +50,17 @@ export function useArrival(): {
 }
 
 /**
- * Shows a page to a signed-in user, and a link to the sign-in page to everybody else; an error if the gateway does not
- * answer. In development the local
- * developer is signed in automatically.
+ * Shows a page, or with `part` a part of one, to a signed-in user, and a link to the sign-in page to everybody else; an
+ * error if the gateway does not answer. In development the local developer is signed in automatically.
  */
-export function SignedIn({ children }: { readonly children: (session: Session) => ReactNode }): ReactNode {
+export function SignedIn({
+  part,
+  children,
+}: {
+  /** The words for everybody else. */
+  readonly part?: { readonly title: string; readonly why: string };
+  readonly children: (session: Session) => ReactNode;
+}): ReactNode {
   const { session, waiting, error, retry } = useArrival();
   const [path] = useLocation();
   const query = useSearch();
@@ -63,9 +69,9 @@ export function SignedIn({ children }: { readonly children: (session: Session) =
   if (error !== null) return <ErrorNote error={error} action={<Button onClick={retry}>Try again</Button>} />;
   return (
     <Empty
-      heading="h1"
-      title="Sign in to see this"
-      text={`This page is about your account: sign in with ${COMPANY === null ? '' : `${COMPANY}, `}a wallet or an API key.`}
+      heading={part === undefined ? 'h1' : 'h2'}
+      title={part?.title ?? 'Sign in to see this'}
+      text={`${part?.why ?? 'This page is about your account'}: sign in with ${COMPANY === null ? '' : `${COMPANY}, `}a wallet or an API key.`}
       action={
         <Link
           href={`/sign-in?next=${encodeURIComponent(query === '' ? path : `${path}?${query}`)}`}

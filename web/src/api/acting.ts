@@ -9,7 +9,7 @@ export const actsFor = (path = '/api/v1/members'): string | null =>
 
 const PAYER = 'tollgate.payer';
 /** Paths of the calls of the playground for which an organisation may pay. */
-const PAID = /^\/api\/v1\/(chat\/completions|image\/|audio\/|embeddings)/;
+const PAID = /^\/api\/v1\/(chat\/completions|image\/|audio\/|embeddings|rerank|moderations)/;
 
 /** The choice of the account that is signed in. */
 export const OWN = 'own';

@@ -32,7 +32,7 @@ export function CallFacts({
   const usage = Object.entries(call.usage_details).filter(([, count]) => typeof count === 'number');
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Service', call.tool === null ? call.service : `${call.service} › ${call.tool}`],
-    ['Provider', call.provider_name ?? '–'],
+    ['Provider', call.provider_name ?? (call.failed_attempts.length > 0 ? 'none answered' : '–')],
     ['Began', <Time key="began" at={call.created_at} exact />],
     ['First byte', call.latency === null ? '–' : formatDuration(call.latency)],
     ['Duration', call.generation_time === null ? '–' : formatDuration(call.generation_time)],

@@ -18,6 +18,10 @@ const isRun = ({ state, failed, outcome, is_batch }: CallRow): boolean =>
 /** The address of a call's page in the dashboard. */
 const ownPage = (id: string): string => `/dashboard/calls/${encodeURIComponent(id)}`;
 
+/** The provider that served a call, or the last one that was tried. */
+const providerOf = ({ provider_name: name, failed_attempts: attempts }: CallRow): string =>
+  name ?? attempts.at(-1)?.provider ?? '–';
+
 const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] => [
   {
     id: 'call',
@@ -34,6 +38,9 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
             {row.is_batch ? 'Batch' : isRun(row) ? 'Chat with tools' : KIND_NAMES[row.primitive].one}
             {row.parent === null ? '' : ' under another call'}, <Time at={row.created_at} />
           </p>
+          {row.failed && row.error !== null && (
+            <p className="line-clamp-2 max-w-[60ch] text-sm wrap-anywhere text-soft">{row.error}</p>
+          )}
           {row.outcome !== 'complete' && (
             <p className="mt-1 sm:hidden">
               <Outcome of={row} />
@@ -43,7 +50,7 @@ const columnsOf = (pageOf: (id: string) => string): readonly Column<CallRow>[] =
       </div>
     ),
   },
-  { id: 'provider', head: 'Provider', from: 'md', cell: (row) => row.provider_name ?? '–' },
+  { id: 'provider', head: 'Provider', from: 'md', cell: providerOf },
   {
     id: 'outcome',
     head: 'Outcome',

@@ -66,6 +66,16 @@ export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
             </li>
           );
         })}
+        {call.refund && (
+          <li className="grid grid-cols-[minmax(0,1fr)_auto] gap-x-4 border-t border-line py-2.5">
+            <span className="font-medium">Refunded</span>
+            <span className="figures text-right font-medium">+{alignedMicroUsd(call.refund.amount_micro_usdc)}</span>
+            <span className="text-sm break-words text-soft">By the operator: {call.refund.reason}</span>
+            <span className="text-right text-sm text-soft">
+              <Time at={call.refund.at} />
+            </span>
+          </li>
+        )}
       </ol>
       {call.cost_lines !== undefined && call.cost_lines.length > 0 && (
         <p className="figures mt-3 text-sm break-words text-soft">
@@ -79,14 +89,6 @@ export function MoneyLines({ call }: { readonly call: CallDetail }): ReactNode {
       {call.fee_micro_usdc > 0 && (
         <p className="mt-3 text-sm text-soft">
           The charge has the fee of the operator in it: {exactMicroUsd(call.fee_micro_usdc)}.
-        </p>
-      )}
-      {call.refund && (
-        <p className="mt-3 border-t border-line pt-3">
-          <span className="font-medium">Refunded: {exactMicroUsd(call.refund.amount_micro_usdc)}</span>{' '}
-          <span className="text-sm break-words text-soft">
-            by the operator, <Time at={call.refund.at} />: {call.refund.reason}
-          </span>
         </p>
       )}
     </div>

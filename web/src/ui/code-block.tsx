@@ -12,7 +12,7 @@ export function CodeBlock({ code, label }: { readonly code: string; readonly lab
         tabIndex={0}
         aria-label={label}
         role="region"
-        className="overflow-x-auto py-3.5 pl-4 pr-12 font-mono text-[13px] leading-[21px]"
+        className="mr-11 overflow-x-auto py-3.5 pl-4 font-mono text-[13px] leading-[21px]"
       >
         <code>{code}</code>
       </pre>

@@ -27,7 +27,7 @@ export function Dialog({
       ref={dialog}
       aria-labelledby={id}
       onClose={onClose}
-      className={`m-auto ${wide ? 'w-[min(48rem,calc(100vw-2rem))]' : 'w-[min(34rem,calc(100vw-2rem))]'} rounded-xl border border-line bg-card p-0 text-ink shadow-2xl`}
+      className={`m-auto ${wide ? 'w-[min(48rem,calc(100vw-2rem))]' : 'w-[min(34rem,calc(100vw-2rem))]'} rounded-xl border border-line bg-card p-0 text-left text-ink shadow-2xl`}
     >
       {open && (
         <>

@@ -29,7 +29,7 @@ export function Money({
 }): ReactNode {
   const amount = Number(micro);
   return (
-    <span className="figures whitespace-nowrap" title={`${String(micro)} micro-USD`}>
+    <span className="money figures whitespace-nowrap" title={`${String(micro)} micro-USD`}>
       {signed && amount > 0 ? '+' : ''}
       {held ? formatHeld(amount) : formatMicroUsd(amount)}
     </span>

@@ -6,7 +6,7 @@ type Reported = ServiceStatus | HealthState['status'];
 const WORDS = {
   healthy: { word: 'Healthy', tone: 'bg-accent', title: 'It can be called, and calls of the last hour worked.' },
   untried: {
-    word: 'Not tried',
+    word: 'Idle',
     tone: 'border-2 border-edge',
     title: 'It is listed, and nobody has called it in the last hour. Whether it works is not known.',
   },

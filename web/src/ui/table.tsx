@@ -1,5 +1,6 @@
 import { ArrowDown, ArrowUp } from 'lucide-react';
 import { memo, useMemo, useRef, type ReactNode } from 'react';
+import { useAlignedMoney } from './aligned-money.ts';
 import { useWindowOfRows } from './window-of-rows.ts';
 
 export interface Column<Row> {
@@ -56,6 +57,7 @@ export function Table<Row>({
   const body = useRef<HTMLTableSectionElement>(null);
   const windowed = sorted.length > WINDOW_ROWS;
   const { first, last } = useWindowOfRows(body, { count: sorted.length, rowHeight, enabled: windowed });
+  useAlignedMoney(body);
   if (rows.length === 0 && empty !== undefined) return empty;
   return (
     <div className="overflow-x-auto">

@@ -16,7 +16,7 @@ export function formatUsd(usd: number): string {
   const digits = size >= 1 || Math.abs(cents - size) < 1e-9 ? 2 : Math.min(12, 2 - Math.floor(Math.log10(size)));
   // A value halfway between two steps, such as 0.04625, is slightly smaller in binary. It must still be rounded up.
   const text = (size * (1 + Number.EPSILON)).toFixed(digits);
-  return `${usd < 0 ? '-' : ''}$${grouped(text.replace(ZEROS_BELOW_CENTS, '$1'))}`;
+  return `${usd < 0 ? '−' : ''}$${grouped(text.replace(ZEROS_BELOW_CENTS, '$1'))}`;
 }
 
 const COMPACT = { style: 'currency', currency: 'USD', notation: 'compact', maximumFractionDigits: 2 } as const;

@@ -38,7 +38,6 @@ export const AUTHORIZATION_TYPES = {
   ],
 } as const;
 
-/** EIP-712 domain of an asset. */
 export interface AssetDomain {
   readonly name: string;
   readonly version: string;
@@ -62,7 +61,6 @@ export interface Authorization {
 /** The contract at the asset's address lacks a function: the address is wrong, or the node has lost the state. */
 export class NoSuchAsset extends ChainUnavailable {}
 
-/** Calls the view functions of the token contract. */
 export interface EvmAsset {
   readonly address: Hex;
   decimals(): Promise<number>;

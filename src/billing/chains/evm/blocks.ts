@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { ChainUnavailable, FinalityBroken } from '../chain.ts';
 import type { EvmBlock, EvmNode } from './rpc.ts';
 
-/** The newest block, and the newest final block. */
 export interface EvmHeads {
   readonly latest: EvmBlock;
   readonly final: EvmBlock;

@@ -166,7 +166,6 @@ function domainOf({ network, asset, assetName, assetVersion }: ChainSetup): {
 interface CheckNodeOptions extends Pick<ChainSetup, 'network' | 'finality'> {
   readonly node: EvmNode;
   readonly asset: EvmAsset;
-  /** Address of the asset. */
   readonly address: Hex;
   readonly domain: AssetDomain;
 }

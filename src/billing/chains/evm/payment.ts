@@ -143,7 +143,6 @@ export function signedAuthorization(payload: Readonly<Record<string, unknown>>):
   };
 }
 
-/** An authorization in the form of x402. */
 export function authorizationText(authorization: Authorization): Readonly<Record<string, string>> {
   const { from, to, value, validAfter, validBefore, nonce } = authorization;
   return {
@@ -191,7 +190,6 @@ function members(value: unknown, what: string): Readonly<Record<string, unknown>
 
 const isHex = (text: string, digitsMax: number): boolean => text.length <= 2 + digitsMax && /^0x[0-9a-f]*$/i.test(text);
 
-/** An untrusted value for an error text. */
 function printed(value: unknown): string {
   if (value === undefined) return 'missing';
   if (typeof value === 'string')

@@ -63,7 +63,6 @@ export class NodeRefusal extends ChainUnavailable {
   }
 }
 
-/** A contract reverted. */
 export class Reverted extends Error {
   override readonly name = 'Reverted';
 }

@@ -43,7 +43,6 @@ type Located =
       readonly state: 'used' | 'cancelled';
       readonly heads: EvmHeads;
       readonly mark: EvmLog;
-      /** The logs of its transaction. */
       readonly logs: readonly EvmLog[];
       readonly final: boolean;
     };
@@ -183,7 +182,6 @@ const stateOf = (mark: EvmLog, heads: EvmHeads) =>
     final: mark.block <= heads.final.number,
   }) as const;
 
-/** Turns a Transfer into an event. */
 export function chainEvent(log: EvmLog, amount: MicroUsd, heads: EvmHeads, final: boolean): ChainEvent {
   return {
     id: `${log.transaction}:${log.index}`,

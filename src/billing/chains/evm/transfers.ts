@@ -82,7 +82,6 @@ interface TransactionLogsOptions {
   readonly asset: Hex;
   /** The Transfers to this address are read. */
   readonly payee: Hex;
-  /** A log of the transaction. */
   readonly log: Pick<EvmLog, 'transaction' | 'blockHash'>;
 }
 

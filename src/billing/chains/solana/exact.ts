@@ -37,7 +37,6 @@ interface ExactTransaction {
   readonly messageHash: string;
   readonly blockhash: string;
   readonly payer: Address;
-  /** The payer's token account. */
   readonly source: Address;
   /** The memo as text; null without one. */
   readonly memo: string | null;

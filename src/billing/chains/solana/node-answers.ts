@@ -29,7 +29,6 @@ export interface LatestBlockhash {
 }
 
 export interface SolanaAccount {
-  /** Address of the program that owns it. */
   readonly owner: string;
   readonly data: Uint8Array;
 }

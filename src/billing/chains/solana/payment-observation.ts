@@ -15,7 +15,6 @@ const REMEMBERED_MAX = 20_000;
 /** Payments that are credited and not final yet. They are final after seconds. */
 const CONFIRMED_MAX = 2_000;
 
-/** A payment to look for. */
 export interface Sought {
   readonly messageHash: string;
   readonly blockhash: string;

@@ -16,7 +16,6 @@ interface TokenBalance {
   readonly amount: bigint;
 }
 
-/** A transaction that is in a block. */
 export interface SolanaTransaction {
   readonly signature: string;
   readonly slot: bigint;
@@ -32,7 +31,6 @@ export interface SolanaTransaction {
   readonly after: ReadonlyMap<string, TokenBalance>;
 }
 
-/** One transfer of a token within a transaction. */
 interface TokenMovement {
   /** Owner of the sending token account; empty if the movements of the transaction cannot be told apart. */
   readonly sender: string;

@@ -220,7 +220,6 @@ function refusePages(url: string): void {
       );
 }
 
-/** Adds `/movements`, the movements of the caller's account besides calls. `app` must already admit callers. */
 function addMovementsRoute(
   app: FastifyInstance,
   { keys, ...deps }: MovementsDeps & { readonly keys: Pick<KeyStore, 'find'> },

@@ -75,7 +75,6 @@ export const accountParams = objectOf({
   },
 });
 
-/** An account in the form that the operator gets. */
 export async function viewAccount(match: FoundAccount, deps: AdminAccountsDeps) {
   const { account, label, createdAt, state, stateReason, stateAt } = match;
   const balance = await deps.ledger.balance(escrowOf(account));
@@ -94,7 +93,6 @@ export async function viewAccount(match: FoundAccount, deps: AdminAccountsDeps) 
 }
 
 const LIKE_AN_ID = /^(?:contract|eip155|solana|oauth|tollgate):/i;
-/** The forms of account ids, for errors. */
 const ACCOUNT_IDS =
   'a wallet in CAIP-10 (eip155:<chain>:0x… in lower case or with its checksum, or solana:<network>:…), tollgate:local:<name>, or oauth:<issuer>:<subject>';
 

@@ -22,10 +22,8 @@ interface AdminProvidersDeps {
   readonly ledger: Pick<Ledger, 'balance'>;
   readonly payouts: Payouts;
   readonly list: (page: PageRange) => Promise<readonly KnownProvider[]>;
-  /** The attempts that run now, in all workers of this gateway. */
   readonly callsNow: () => Promise<readonly CallsNow[]>;
   readonly lastFailures: Pick<LastFailures, 'all'>;
-  /** Whether a provider has ever connected. */
   readonly isSeen: (provider: string) => Promise<boolean>;
   /** Whether it is the key under which a service of the configuration file is offered. */
   readonly isOwn: (provider: string) => boolean;
@@ -109,7 +107,6 @@ const providerStateSchema = titled(
   }),
 );
 
-/** The calls that run now, by provider. */
 function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
   const schema = {
     ...ADMINISTRATION,
@@ -142,7 +139,6 @@ function listCalls(app: FastifyInstance, deps: AdminProvidersDeps): void {
   }));
 }
 
-/** The newest failed attempts, of all providers or of one. */
 function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps): void {
   const schema = {
     ...ADMINISTRATION,
@@ -172,7 +168,6 @@ function listFailures(app: FastifyInstance, { lastFailures }: AdminProvidersDeps
   );
 }
 
-/** The members of a failed attempt, for its provider and for the operator. */
 export const failedFields = {
   at: { type: 'string', description: 'RFC 3339' },
   request_id: { type: 'string', description: 'The `x-request-id` that the service got' },
@@ -192,7 +187,6 @@ export const viewFailed = ({ at, requestId, status, reason, replyText }: Service
   said: replyText,
 });
 
-/** A failed attempt as the operator sees it. */
 export const failureSchema = titled(
   'FailureAtProvider',
   objectOf({
@@ -481,7 +475,6 @@ export const payoutSchema = titled(
   }),
 );
 
-/** A payout in the form of answers. */
 export const viewPayout = ({ reference, amount, note, at, undone }: Payout) => ({
   reference,
   amount_micro_usdc: Number(amount),

@@ -190,7 +190,6 @@ interface AdminCallDeps extends Omit<AdminAccountsDeps, 'ledger'>, Pick<Generati
   readonly findArchived: FindArchived;
 }
 
-/** Adds the route that shows one call of any account. */
 function addAdminCallRoute(app: FastifyInstance, deps: AdminCallDeps): void {
   const schema = {
     ...ADMINISTRATION,

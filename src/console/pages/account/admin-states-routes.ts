@@ -49,7 +49,6 @@ const reasonBody = {
   properties: { reason },
 } as const;
 
-/** Adds the routes with which the operator renames, freezes and closes accounts. */
 export function addAdminStatesRoutes(app: FastifyInstance, deps: Deps): void {
   renameAccount(app, deps);
   changeRoute(app, deps, {

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import { GatewayError } from '#errors';
 import { formatUsd } from '#billing';
-import type { ApprovalStore, ApprovalUse } from '#accounts';
+import type { ApprovalStore, ApprovalUse, Caller, LimitsStore } from '#accounts';
 import type { Pipeline } from '#call';
 import {
   type CallerOf,
@@ -17,6 +17,7 @@ interface ApprovalsDeps {
   readonly admit: Pipeline['admit'];
   readonly approvals: ApprovalStore;
   readonly keys: Pick<KeyStore, 'find'>;
+  readonly limits: Pick<LimitsStore, 'get'>;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly now: () => number;
 }
@@ -130,7 +131,7 @@ function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>
   const schema = {
     summary: 'Accept or refuse a call',
     description:
-      'For an admin or owner of the account. Once it is accepted, the same request of the same key runs once, at the price that is fixed. A wallet signs in for this with a nonce of `/auth/nonce`.',
+      'For an admin or owner of the account. An admin who has `ask_above` in the organisation cannot accept the calls of their own keys. Once it is accepted, the same request of the same key runs once, at the price that is fixed. A wallet signs in for this with a nonce of `/auth/nonce`.',
     tags,
     params: objectOf({ id: { type: 'string' } }),
     body: {
@@ -152,7 +153,9 @@ function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>
         instead: 'ask an admin of the account',
       });
       const { id } = request.params;
-      if ((await deps.approvals.get(caller.account, id)) === null) throw notFound();
+      const waiting = await deps.approvals.get(caller.account, id);
+      if (waiting === null) throw notFound();
+      if (request.body.decision === 'accept') await refuseOwn(deps, caller, waiting);
       await requireFreshSignature(caller, deps.nonces);
       const decider = caller.member?.account ?? caller.account;
       const state = request.body.decision === 'accept' ? 'accepted' : 'refused';
@@ -169,6 +172,25 @@ function decideApproval(app: FastifyInstance, deps: Omit<ApprovalsDeps, 'admit'>
         );
       return { data: await viewApproval(approval, deps) };
     },
+  );
+}
+
+/**
+ * Throws if a member accepts a call of their own key, although the organisation has said above which price another
+ * person has to accept it. An owner may: the money is theirs, and nobody else could lift the price for a lone owner.
+ */
+async function refuseOwn(
+  { keys, limits }: Pick<ApprovalsDeps, 'keys' | 'limits'>,
+  { account, member }: Caller,
+  approval: ApprovalUse,
+): Promise<void> {
+  if (member === undefined || member.role === 'owner') return;
+  if ((await keys.find(approval.key))?.member !== member.account) return;
+  const { askAbove } = await limits.get(account, member.account);
+  if (askAbove === null) return;
+  throw new GatewayError(
+    'permission_denied',
+    `You cannot accept your own calls, because the organisation asks another person above ${formatUsd(askAbove)} USD. Ask an owner or another admin`,
   );
 }
 

@@ -7,7 +7,6 @@ import { MUST_BE } from '#http';
 import { documentedDay } from '../day-range.ts';
 import { ADMINISTRATION, dataOf, objectOf, titled } from '../route-schemas.ts';
 
-/** A request for an archive. */
 export interface AskedArchive {
   /** Epoch milliseconds: everything before it is archived. */
   readonly endsAt: number;

@@ -4,7 +4,6 @@ import { fixedTagsFault, fixedTagsSchema, PATTERN_CHARACTERS_MAX, PATTERNS_MAX, 
 import { DOCUMENTED, DOCUMENTED_USD } from '#http';
 import { formatUsd, MICRO_USD_MAX, MoneyError, parseUsd, toUsdNumber, type MicroUsd } from '#billing';
 
-/** The amount in a body, in one of two units. */
 export interface AmountBody {
   readonly amount_usd?: number | string;
   readonly amount_micro_usdc?: number;
@@ -33,7 +32,6 @@ export const eitherAmount = {
   [DOCUMENTED]: { allOf: [{ oneOf: [{ required: ['amount_usd'] }, { required: ['amount_micro_usdc'] }] }] },
 } as const;
 
-/** The bounds of an amount that is a number of USD, for the reference. */
 export const documentedUsd = { minimum: DOCUMENTED_USD.minimum, maximum: DOCUMENTED_USD.maximum } as const;
 
 /**
@@ -64,14 +62,12 @@ export function parseUsdField(usd: number | string, param: string): MicroUsd {
   }
 }
 
-/** The rules of a key or of a member in a body. */
 export interface CallRulesBody {
   readonly allowed_services?: readonly string[] | null;
   readonly ask_above?: number | null;
   readonly tags?: Readonly<Record<string, string>> | null;
 }
 
-/** The schema of these rules in a body. `whose`: whom they limit. */
 export const callRulesProperties = (whose: string) =>
   ({
     allowed_services: {
@@ -94,7 +90,6 @@ export const callRulesProperties = (whose: string) =>
     },
   }) as const;
 
-/** The schema of these rules in answers. */
 export const callRulesView = {
   allowed_services: { type: ['array', 'null'], items: { type: 'string' } },
   ask_above: { type: ['number', 'null'], description: 'USD for one call.' },
@@ -124,7 +119,6 @@ export function parseCallRules({
   throw new GatewayError('invalid_request', `${param} ${fault.text}`, { param });
 }
 
-/** The schema of the operator's name of a payment. */
 export const referenceField = (description: string) => ({
   type: 'string',
   minLength: 1,

@@ -86,7 +86,6 @@ export const generationSchema = {
   },
 } as const;
 
-/** The same, with the calls under it. */
 type GenerationView = Readonly<Record<string, unknown>> &
   Pick<CallView, 'id' | 'state'> & { readonly children: readonly GenerationView[] };
 
@@ -170,7 +169,6 @@ export interface GenerationDeps {
   readonly networks: readonly string[];
 }
 
-/** The most calls of a tree that are shown. */
 const CALLS_MAX = 1_000;
 
 /** Returns the view of a call with the views of all calls under it. Without `receipt` they have no member for it. */

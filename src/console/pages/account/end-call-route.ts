@@ -8,7 +8,6 @@ import { generationSchema, viewTree } from './call-tree.ts';
 /** The answers of all gateways of a database to the wish to end a call. */
 interface EndedCall {
   readonly ended: boolean;
-  /** Addresses of gateways that did not answer. */
   readonly silent: readonly string[];
 }
 
@@ -25,7 +24,6 @@ export interface EndCallDeps {
 const WAIT_MS = 5_000;
 const LOOK_MS = 20;
 
-/** Adds the route that ends a running call of any account. */
 export function addEndCallRoute(app: FastifyInstance, { ledger, networks, endCall }: EndCallDeps): void {
   const schema = {
     ...ADMINISTRATION,

@@ -6,7 +6,6 @@ import { PRIMITIVES } from '#config';
 import { toCaip10 } from '#accounts/names';
 import { objectOf, titled } from '../route-schemas.ts';
 
-/** How a call stands. */
 export const STATES = ['held', 'settled', 'released', 'expired'] as const satisfies readonly LockRecord['state'][];
 
 export const micro = { type: 'integer', description: 'Micro-USD.' } as const;
@@ -187,7 +186,6 @@ export const callProperties = {
   resolved_at: { type: ['string', 'null'] },
 } as const;
 
-/** A call in a list, with its usage and cost. */
 export const callSchema = {
   title: 'Call',
   type: 'object',
@@ -219,7 +217,6 @@ const accountOfCall = (account: string, call: Readonly<Record<string, unknown>>,
 const tokensOf = (usage: Readonly<Record<string, number>>, whole: 'prompt' | 'completion'): number =>
   TOKEN_PARTS[whole].reduce((sum, part) => sum + (usage[part] ?? 0), usage[whole] ?? 0);
 
-/** A call's record in the form of a list. */
 export function viewCall(record: LockRecord, networks: readonly string[]) {
   const call = readFields(record.lockDetail);
   const run = readFields(record.detail);
@@ -311,7 +308,6 @@ const attemptsOf = (attempts: unknown) =>
     }),
   );
 
-/** The members of a call's view that are needed here. */
 interface ShownCall {
   readonly primitive: string | null;
   /** Units by meter. */

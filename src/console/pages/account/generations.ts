@@ -10,7 +10,6 @@ import { documentedInstant } from '../day-range.ts';
 import { parseDay, parseTime } from './body-fields.ts';
 import { csvLine, csvUsd } from '../csv.ts';
 
-/** The query of a list of calls, after validation. */
 export interface GenerationsQuery {
   readonly cursor?: string;
   readonly limit: number;
@@ -22,7 +21,6 @@ export interface GenerationsQuery {
   readonly state?: LockRecord['state'];
   readonly outcome?: string;
   readonly failed?: boolean;
-  /** Id of the request that made the call. */
   readonly request?: string;
 }
 
@@ -182,7 +180,6 @@ function instant(text: string, param: 'from' | 'to'): number {
   return day && param === 'to' ? at + DAY_MS - 1 : at;
 }
 
-/** Number of calls that are read at once. */
 const PAGE = 500;
 
 type CallsPage = Awaited<ReturnType<typeof findGenerations>>;

@@ -115,6 +115,7 @@ function createOwnKey(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
       await createKey(deps, caller.account, kind, request.body, {
         member: caller.member?.account ?? null,
         setter: 'account',
+        maker: caller,
       }),
     );
   });
@@ -227,7 +228,6 @@ function showKeyInUse(app: FastifyInstance, deps: OwnKeysDeps, admissionOf: Admi
 export type AdminKeysDeps = AdminAccountsDeps &
   KeysDeps & {
     readonly limits: LimitsDeps['limits'];
-    /** Requests per minute of a key without a rate of its own. */
     readonly keyRate: () => number;
   };
 
@@ -248,7 +248,6 @@ const UNTIL = {
 } as const;
 const ofAKey = keyParams(accountParams.properties);
 
-/** Adds the routes for the keys of every account to `app`, which only the operator can access. */
 export function addAdminKeyRoutes(app: FastifyInstance, deps: AdminKeysDeps): void {
   createAccountKey(app, deps);
   listAccountKeys(app, deps);

@@ -67,7 +67,6 @@ export function createKeyUsage(database: UsageDatabase, now: () => number): Find
 
 interface AccountUsage {
   readonly usage: ReadonlyMap<string, KeyUsage>;
-  /** Whether the account has more than FEW calls. */
   readonly many: boolean;
 }
 

@@ -1,8 +1,15 @@
 import { GatewayError } from '#errors';
 import { DOCUMENTED, MUST_BE } from '#http';
 import { toUsdNumber, withCarried, type Ledger } from '#billing';
-import type { KeyChanges, KeyRecord, KeyStore, LimitSetter, NewKeyFields } from '#auth/keys';
-import type { MemberStore } from '#accounts';
+import {
+  type KeyChanges,
+  type KeyRecord,
+  KEYS_PER_ACCOUNT_MAX,
+  type KeyStore,
+  type LimitSetter,
+  type NewKeyFields,
+} from '#auth/keys';
+import type { Caller, MemberStore } from '#accounts';
 import { LIMIT_RESETS, budgetAt, type LimitReset } from '#accounts/names';
 import { objectOf, titled, dataOf, listOf, type PageRange } from '../route-schemas.ts';
 import {
@@ -327,8 +334,8 @@ export async function listKeys(
 
 /**
  * Creates a key. `member` is the member that owns it, or null for a key of the account itself. `setter` is who creates
- * it. Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, and `permission_denied`
- * if the member was removed or is a viewer.
+ * it. Throws GatewayError `invalid_request`, `unprocessable` if the account has too many keys, `permission_denied` if
+ * the member was removed or is a viewer, and `unauthorized` if the credential of `maker` has ended meanwhile.
  */
 export async function createKey(
   { keys, offers, members, ...deps }: KeysDeps,
@@ -339,11 +346,17 @@ export async function createKey(
     member,
     client = null,
     setter: limitBy,
-  }: { readonly member: string | null; readonly client?: string | null; readonly setter: LimitSetter },
+    maker,
+  }: {
+    readonly member: string | null;
+    readonly client?: string | null;
+    readonly setter: LimitSetter;
+    readonly maker?: Caller | undefined;
+  },
 ): Promise<{ readonly key: string; readonly data: KeyView; readonly warnings?: readonly string[] }> {
   const fields = parseKeyBody(body, deps.now());
-  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy });
-  if (!created) throw await whyNoKey(account, member, members);
+  const created = await keys.create({ label: 'key', ...fields, account, kind, member, client, limitBy, maker });
+  if (!created) throw await whyNoKey({ keys, members }, account, member);
   const missing = (created.record.allowedServices ?? []).filter((pattern) => namesNothing(pattern, offers));
   const warnings = missing.map((pattern) => `No service has the name ${pattern} at the moment. Check the name`);
   return { key: created.text, data: await viewKey(created.record, deps), ...(warnings.length > 0 ? { warnings } : {}) };
@@ -358,12 +371,18 @@ function namesNothing(pattern: string, offers: KeysDeps['offers']): boolean {
   return true;
 }
 
-async function whyNoKey(account: string, member: string | null, members: KeysDeps['members']): Promise<GatewayError> {
+async function whyNoKey(
+  { keys, members }: Pick<KeysDeps, 'keys' | 'members'>,
+  account: string,
+  member: string | null,
+): Promise<GatewayError> {
   const role = member === null ? 'owner' : (await members.find(account, member))?.role;
   if (role === undefined) return new GatewayError('permission_denied', 'You are no longer a member of this account');
   if (role === 'viewer')
     return new GatewayError('permission_denied', 'This needs the role member of the account, but your role is viewer');
-  return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
+  const last = await keys.list(account, { offset: KEYS_PER_ACCOUNT_MAX - 1, limit: 1 });
+  if (last.length > 0) return new GatewayError('unprocessable', 'This account has too many keys. Delete unused keys');
+  return new GatewayError('unauthorized', 'Your session or key has just ended: sign in again, or use another key');
 }
 
 /** Changes a key. Throws GatewayError `not_found`. */

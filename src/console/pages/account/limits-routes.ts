@@ -45,7 +45,6 @@ const tags = ['Account'];
 const OF_LIMITS = { what: 'change limits', instead: 'ask the operator' };
 const NOTICES = 50;
 
-/** The routes for limits of the caller's own account: budgets, rates, and the webhook for notifications about them. */
 export function limitsRoutes(deps: OwnLimitsDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);

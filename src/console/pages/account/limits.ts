@@ -39,7 +39,6 @@ interface TagBudgetBody {
   readonly limit_reset: LimitReset;
 }
 
-/** The validated body that changes limits. */
 export interface LimitsBody {
   readonly budgets?: readonly BudgetBody[];
   readonly tag_budgets?: readonly TagBudgetBody[];
@@ -156,7 +155,6 @@ export const limitsSchema = titled(
 );
 export const oneLimitsSchema = dataOf(limitsSchema);
 
-/** Limits in the form of answers, with what was spent. */
 export async function viewLimits(
   account: string,
   subject: LimitsSubject,
@@ -259,7 +257,6 @@ function parseTagBudgets(bodies: readonly TagBudgetBody[]): readonly TagBudgetRu
   });
 }
 
-/** Changes the limits and returns their new form. */
 export async function changeLimits(
   account: string,
   subject: LimitsSubject,

@@ -82,7 +82,6 @@ export const memberSchema = titled(
 
 const KEYS_READ = 1_000;
 
-/** Members in the form of answers, with their keys, the spending of these keys, and their budgets. */
 export async function viewMembers(account: string, members: readonly AccountMember[], deps: MembersDeps) {
   const [keys, usage, limits] = await Promise.all([
     deps.keys.list(account, { offset: 0, limit: KEYS_READ }),
@@ -190,7 +189,6 @@ function refuseSpender({ raw }: Pick<FastifyRequest, 'raw'>, role: MemberRole | 
 }
 const ofAMember = memberParams(accountParams.properties);
 
-/** Adds the routes for the members of every account to `app`, which only the operator can access. */
 export function addAdminMembersRoutes(app: FastifyInstance, deps: AdminAccountsDeps & MembersDeps): void {
   const listed = {
     ...ADMINISTRATION,

@@ -86,7 +86,6 @@ export function auditRoutes({ gate, audit, auditChains }: AuditRoutesDeps): Fast
 
 interface Reloaded {
   readonly services: NamedDifferences;
-  /** Networks whose chains are now open. */
   readonly chains: readonly string[];
   readonly options: readonly string[];
   readonly restart: readonly string[];

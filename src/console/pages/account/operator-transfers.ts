@@ -93,7 +93,6 @@ const creditSchema = objectOf(
   ['amount_micro_usdc'],
 );
 
-/** Adds the route with which the operator gives money to an account. */
 export function addCreditRoute(app: FastifyInstance, deps: AdminAccountsDeps & OperatorTransferDeps): void {
   const reference = referenceField('Your name of the payment, for example an invoice number.');
   const schema = {
@@ -147,7 +146,6 @@ const debitSchema = objectOf({
   duplicate: { type: 'boolean', description: 'The reference had been debited before, so nothing was taken now.' },
 });
 
-/** Adds the route with which the operator takes money from an account. */
 export function addDebitRoute(app: FastifyInstance, deps: AdminAccountsDeps & OperatorTransferDeps): void {
   const schema = {
     ...ADMINISTRATION,

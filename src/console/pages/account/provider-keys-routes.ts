@@ -12,7 +12,6 @@ interface ProviderKeysDeps {
   readonly keys: Pick<KeyStore, 'find'>;
   readonly nonces: Pick<Nonces, 'use'>;
   readonly providerKeys: ProviderKeys;
-  /** All offers of the gateway. */
   readonly catalogued: () => readonly Offer[];
 }
 
@@ -64,7 +63,6 @@ const bodySchema = {
   examples: [{ provider: 'OpenAI', key: 'sk-proj-0123456789' }],
 } as const;
 
-/** The routes for the caller's own keys at providers of the operator's file. */
 export function providerKeysRoutes(deps: ProviderKeysDeps): FastifyPluginAsync {
   return async (app) => {
     const admissionOf = requireAdmission(app, deps.admit);

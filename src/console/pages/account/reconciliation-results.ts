@@ -110,7 +110,6 @@ interface ResultsDeps {
   readonly now: () => number;
 }
 
-/** Adds the routes that keep and list comparisons to `app`, which only the operator can access. */
 export function addResultRoutes(app: FastifyInstance, { database, now }: ResultsDeps): void {
   app.get(
     '/reconciliation/results',

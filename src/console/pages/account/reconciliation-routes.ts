@@ -10,9 +10,7 @@ import { dateRangeSchema, documentedDay, parseDayRange } from '../day-range.ts';
 import { ADMINISTRATION, dataOf, objectOf } from '../route-schemas.ts';
 import { addResultRoutes } from './reconciliation-results.ts';
 
-/** An offer of a model that the operator pays a vendor for. */
 export interface PaidOffer {
-  /** Name of the provider. */
   readonly provider: string;
   readonly service: string;
   /** The base address of its API; '' for a package. */
@@ -25,7 +23,6 @@ export interface PaidOffer {
 interface ReconciliationDeps {
   readonly gate: AdminGate;
   readonly database: Pick<Database, 'query' | 'snapshot'>;
-  /** The offers of the gateway's own file. */
   readonly offers: () => readonly PaidOffer[];
   /** The `[[providers]]` of its file: their vendor, and the name of their provider. */
   readonly listed: readonly { readonly use: string; readonly provider: string }[];

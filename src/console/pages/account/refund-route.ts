@@ -29,7 +29,6 @@ const refundSchema = titled(
   }),
 );
 
-/** Adds the route with which the operator gives back what a call cost. */
 export function addRefundRoute(app: FastifyInstance, deps: RefundDeps): void {
   const { ledger, refunds, findArchived } = deps;
   const schema = {

@@ -132,6 +132,7 @@ function allowRequest(app: FastifyInstance, deps: SignInRequestsDeps): void {
       member: caller.member?.account ?? null,
       client: originOf(client),
       setter: 'account',
+      maker: caller,
     });
     const grant = { account: caller.account, hash: key.hash, expiresAt };
     return { redirect_to: await authorization.allow(exchangeOf(request, reply), grant) };

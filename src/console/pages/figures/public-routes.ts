@@ -63,7 +63,6 @@ function showMarket(app: FastifyInstance, deps: PublicFiguresDeps): void {
   });
 }
 
-/** Days in the figures of a service. */
 const LISTING_DAYS = 30;
 
 const listingRange = (deps: PublicFiguresDeps) => ({ first: today(deps) - LISTING_DAYS + 1, last: today(deps) });
@@ -157,7 +156,6 @@ function shownNow(deps: PublicFiguresDeps): PublicRange {
   return { until, usersMin: analytics.usersMin, development: mode === 'development' };
 }
 
-/** Pages whose figures need many rows. */
 interface FigurePages {
   /**
    * Returns the cached page of this name, or makes it with `read` from one snapshot. Returns null if `read` does.

@@ -42,7 +42,6 @@ const ofListings = {
   tokens: counted('Tokens.'),
 };
 
-/** Schema of a time or null. */
 export const asOfSchema = {
   type: ['string', 'null'],
   description: 'When the newest call that is counted was settled or failed; null before the first.',
@@ -85,7 +84,6 @@ export const marketSchema = objectOf({
   as_of: asOfSchema,
 });
 
-/** The market in the form of `GET /analytics/public`. */
 export function viewMarket(figures: MarketFigures, { first, last }: DayRange) {
   const { totals, days, listings } = figures;
   const over = (value: (day: MarketFigures['days'][number]) => number) =>
@@ -234,7 +232,6 @@ export const listingsSchema = objectOf({
   as_of: asOfSchema,
 });
 
-/** The list of services in the form of `GET /analytics/service`. */
 export const viewListings = ({ listings, asOf }: Awaited<ReturnType<typeof findListings>>, range: DayRange) => ({
   data: listings.map((each) => ({
     primitive: each.primitive,

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { GatewayError } from '#errors';
+import { tagsText } from '#accounts/names';
 import { archivedUntil, formatUsd } from '#billing';
 import { DOCUMENTED } from '#http';
 import { type AccountStatement, DAY_MS, dateOf, readStatement, type TimeZone, timeZoneOf, UTC } from '#analytics';
@@ -240,7 +241,7 @@ function statementCsv({ opening, closing }: AccountStatement, movements: readonl
       one.service,
       one.primitive,
       one.key,
-      tagText(one.tags),
+      tagsText(one.tags),
       one.reason,
       signedUsd(BigInt(one.amount_micro_usdc)),
       signedUsd(BigInt(one.balance_micro_usdc)),
@@ -248,11 +249,6 @@ function statementCsv({ opening, closing }: AccountStatement, movements: readonl
   );
   return csvLine(COLUMNS) + edge('opening', opening) + lines.join('') + edge('closing', closing);
 }
-
-const tagText = (tags: Readonly<Record<string, string>>): string =>
-  Object.entries(tags)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(', ');
 
 /** A number, so that a spreadsheet does not take a minus for the beginning of a formula. */
 const signedUsd = (amount: bigint): number => Number(amount < 0n ? `-${csvUsd(-amount)}` : csvUsd(amount));

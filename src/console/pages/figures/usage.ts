@@ -82,7 +82,6 @@ export const usageQuerySchema = {
   },
 } as const;
 
-/** The most keys whose labels are read. */
 const KEYS_MAX = 1_000;
 
 /** Answers with the sums of an account's calls, or of those with one key. `reply`: for a file. */
@@ -226,7 +225,6 @@ export const usageSchema = titled(
   }),
 );
 
-/** Names that the table of sums doesn't have. */
 interface UsageNames {
   /** Labels of keys, by hash. */
   readonly keys: ReadonlyMap<string, string>;

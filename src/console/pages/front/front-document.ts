@@ -1,5 +1,5 @@
 import type { Primitive } from '#config';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from './front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU, THEME_SWITCH } from './page-parts.ts';
 
 const KINDS: readonly (readonly [Primitive, string, string])[] = [
   ['model', 'Models', 'Chat, messages, responses and embeddings'],
@@ -22,7 +22,6 @@ const LINKS = [
 
 interface FrontFacts {
   readonly version: string;
-  /** The gateway's address for programs, as HTML text. */
   readonly address: string;
   /** Returns the number of services of a kind, or null if it isn't shown. */
   readonly count: (kind: Primitive) => number | null;
@@ -46,6 +45,7 @@ export function frontDocument(facts: FrontFacts): string {
 <header><div class="wide">
 <a class="name" href="/">${MARK} tollgate</a>
 <nav aria-label="Main">${NAV}</nav>
+${THEME_SWITCH}
 <a class="in" href="/sign-in">Sign in</a><a class="in own" href="/dashboard">Dashboard</a>
 ${NAV_MENU}
 </div></header>
@@ -132,6 +132,16 @@ export const PALETTE = `:root { color-scheme: light dark; --ink: light-dark(#142
 :root[data-theme=dark] { color-scheme: dark; }
 `;
 
+/** The style of THEME_SWITCH, for the front page and the guide. */
+export const THEME_STYLE = `.theme { display: flex; margin-left: auto; padding: 2px; border: 1px solid var(--line); border-radius: 6px; }
+.theme button { display: grid; place-items: center; width: 28px; height: 28px; padding: 0; border: 0; border-radius: 4px; color: var(--soft); background: none; cursor: pointer; }
+.theme button:hover { color: var(--ink); }
+.theme button[aria-pressed=true] { color: var(--ink); background: var(--sunk); }
+.theme button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+header .theme svg { width: 16px; height: 16px; }
+.menu .theme { justify-self: start; margin: 6px 8px; }
+`;
+
 /** The style of the front page. Its hash is in the page's policy. */
 export const FRONT_STYLE = `
 ${PALETTE}* { box-sizing: border-box; }
@@ -148,13 +158,13 @@ header .name { display: flex; align-items: center; gap: 8px; margin: 0 18px 0 -1
 header .name:hover { background: none; }
 header svg { width: 26px; height: 26px; }
 header { position: relative; z-index: 1; }
-.menu { display: none; margin-left: 6px; }
+${THEME_STYLE}.menu { display: none; margin-left: 6px; }
 .menu summary { display: grid; place-items: center; width: 36px; height: 36px; border: 1px solid var(--line); border-radius: 6px; cursor: pointer; list-style: none; }
 .menu summary::-webkit-details-marker { display: none; }
 .menu svg { width: 18px; height: 18px; }
 .menu nav { position: absolute; inset: 64px 12px auto; display: grid; padding: 8px; border: 1px solid var(--line); border-radius: 12px; background: var(--card); box-shadow: 0 12px 30px rgb(0 0 0 / 18%); }
 .menu nav a { padding: 10px 12px; font-size: 15px; }
-header .in { margin-left: auto; border: 1px solid var(--line); color: var(--ink); }
+header .in { border: 1px solid var(--line); color: var(--ink); }
 header .own, [data-signed-in] header .in { display: none; }
 [data-signed-in] header .own { display: block; }
 h1 { margin: 0 0 18px; font-size: clamp(34px, 5.2vw, 54px); line-height: 1.06; font-weight: 680; letter-spacing: -0.035em; text-wrap: balance; }
@@ -209,7 +219,8 @@ footer .wide { padding-top: 24px; padding-bottom: 24px; }
   section { padding-top: 52px; }
 }
 @media (max-width: 820px) {
-  header .wide > nav { display: none; }
+  header .wide > nav, header .wide > .theme { display: none; }
+  header .in { margin-left: auto; }
   .menu { display: block; }
 }
 @media (max-width: 700px) {

@@ -76,7 +76,6 @@ const availableOf =
   async (account: string): Promise<MicroUsd> =>
     (await ledger.balance(account))?.available ?? 0n;
 
-/** Adds `/payments`: the books of the chains. */
 function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void {
   const availableIn = availableOf(ledger);
 
@@ -158,7 +157,6 @@ function addBooks(app: FastifyInstance, { funds, ledger }: AdminFundsDeps): void
   );
 }
 
-/** Adds `/deposits`: deposits in suspense, and the route that assigns them to an account. */
 function addSuspense(app: FastifyInstance, { funds, consumers, contractNetworks }: AdminFundsDeps): void {
   const accountOf = async (id: string): Promise<string> => {
     if (id === OPERATOR) return id;

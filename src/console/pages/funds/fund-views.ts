@@ -44,7 +44,6 @@ const DEPOSIT_STATUS = {
   reversed: 'reversed',
 } as const satisfies Record<Deposit['state'], string>;
 
-/** A deposit in the form of answers. */
 export function viewDeposit({
   id,
   state,
@@ -111,7 +110,6 @@ export const withdrawalSchema = {
   properties: withdrawalProperties,
 } as const;
 
-/** A withdrawal in the form of answers. */
 export function viewWithdrawal(withdrawal: Withdrawal) {
   const { id, network, address, source, amount, fee, handedOut, signed, transaction, reason, createdAt, updatedAt } =
     withdrawal;

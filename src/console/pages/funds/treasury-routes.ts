@@ -105,7 +105,6 @@ const reference = {
 } as const;
 const network = networkField('CAIP-2, one of `/payments`.');
 
-/** Adds `/treasury`: the operator's actions on treasuries. `app` must already check the admin key. */
 export function addTreasuryRoutes(app: FastifyInstance, funds: Funds | null): void {
   addReading(app, funds);
   addLosses(app, funds);

@@ -206,7 +206,6 @@ async function signedBy<T>(check: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** The wallet that an account is named after. */
 interface OwnWallet {
   readonly family: 'eip155' | 'solana';
   /** EVM addresses are in lower case. */
@@ -230,7 +229,6 @@ export function ownWallet(account: string): OwnWallet | null {
 
 export const familyOf = (network: string): OwnWallet['family'] => (network.startsWith('eip155:') ? 'eip155' : 'solana');
 
-/** The forms in which a wallet's address may be stored. */
 export function formsOf({ family, address }: OwnWallet): readonly string[] {
   return family === 'solana' ? [address] : [checksummed(address), address];
 }

@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Marked, type Tokens } from 'marked';
-import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU } from '../front/front-page.ts';
+import { FIRST_SCRIPT_PATH, ICON, NAV, NAV_MENU, THEME_SWITCH } from '../front/page-parts.ts';
 import { addressOfPage, GUIDE, type Guide, type GuidePage, sourceOfPage, createAnchors } from './guide-pages.ts';
 
 const MARK = ICON.replace('<svg ', '<svg aria-hidden="true" ');
 
-/** The HTML document of a page. */
 export function guideDocument(guide: Guide, page: GuidePage, version: string): string {
   const rendered = renderPage(guide, page);
   return frame(guide, {
@@ -16,7 +15,6 @@ export function guideDocument(guide: Guide, page: GuidePage, version: string): s
   });
 }
 
-/** The HTML document for a path that the guide doesn't have. */
 export function missingDocument(guide: Guide, version: string): string {
   const body = `<article><h1>Not found</h1>
 <p>The guide has no such page. Search for it above, or begin at <a href="${GUIDE}">the contents</a>.</p></article>`;
@@ -52,6 +50,7 @@ const frame = (guide: Guide, { title, version, here, body }: PageFrame): string 
 <input id="query" type="search" placeholder="Search the guide (Ctrl K)" autocomplete="off" spellcheck="false" aria-keyshortcuts="/ Control+K">
 <div class="found" hidden><p role="status"></p><ul></ul></div>
 </search>
+${THEME_SWITCH}
 ${NAV_MENU}
 </div></header>
 <div class="wide columns">
@@ -65,7 +64,6 @@ ${NAV_MENU}
 </html>
 `;
 
-/** A link to the page as Markdown, for language models and for copying. */
 const source = (here: GuidePage | null): string =>
   here === null ? '' : `<a href="${GUIDE}/${sourceOfPage(here)}">This page as Markdown</a>`;
 
@@ -87,7 +85,6 @@ const onThisPage = ({ contents: parts }: RenderedPage): string =>
         .map(({ anchor, title }) => `<li><a href="#${escapeHtml(anchor)}">${title}</a></li>`)
         .join('')}</ul></nav>`;
 
-/** Links to the previous and the next page, in the order of the contents. */
 function neighbours({ chapters }: Guide, page: GuidePage): string {
   const all = chapters.flatMap(({ pages }) => pages);
   const index = all.indexOf(page);
@@ -97,7 +94,6 @@ function neighbours({ chapters }: Guide, page: GuidePage): string {
   return `<p class="neighbours">${before ? `<span>Before: ${linkTo(before)}</span>` : '<span></span>'}${after ? `<span>Next: ${linkTo(after)}</span>` : ''}</p>`;
 }
 
-/** A page as HTML, with its second-level headings. */
 interface RenderedPage {
   readonly html: string;
   readonly contents: readonly { readonly anchor: string; readonly title: string }[];

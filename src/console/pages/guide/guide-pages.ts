@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 
-/** The path of the guide's first page. All other pages are below it. */
 export const GUIDE = '/docs/guide';
 
 export interface GuidePage {
@@ -10,7 +9,6 @@ export interface GuidePage {
   /** Path of its file, relative to `docs/`. */
   readonly file: string;
   readonly title: string;
-  /** The file's text, in Markdown. */
   readonly text: string;
 }
 
@@ -38,7 +36,6 @@ const HOME = 'README.md';
 /** Pages outside of `docs/`, by their path in the guide. */
 const BESIDE = { changelog: '../CHANGELOG.md' } as const;
 
-/** Reads the guide from `docs/` of a checkout or of a package. */
 export async function readGuide(root: string): Promise<Guide> {
   const docs = join(root, 'docs');
   // Without the folder the guide has no pages.
@@ -65,7 +62,6 @@ const pathOf = (file: string): string => file.replace(/(?:^|\/)README\.md$|\.md$
 
 const titleOf = (text: string): string => plain(/^# (.+)$/m.exec(text)?.[1] ?? 'Guide');
 
-/** Removes links and marks from a line of Markdown. */
 export const plain = (line: string): string =>
   line
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')

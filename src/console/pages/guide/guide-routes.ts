@@ -106,10 +106,10 @@ const sourceText = ({ text }: GuidePage): string => text.replaceAll(/\]\(\.\.\/(
 
 const beside = (name: string) => readFile(new URL(name, import.meta.url));
 const styles = async () => {
-  const { PALETTE } = await import('../front/front-document.ts');
+  const { PALETTE, THEME_STYLE } = await import('../front/front-document.ts');
   // The frame's style sheet must be last, because it overrides the text's styles on small screens.
   const files = await Promise.all(['guide-text.css', 'guide-frame.css'].map(beside));
-  return answerOf([PALETTE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');
+  return answerOf([PALETTE, THEME_STYLE, ...files.map(String)].join('\n'), 'text/css; charset=utf-8');
 };
 const script = async (name: string) => answerOf(await beside(name), 'text/javascript; charset=utf-8');
 

@@ -5,11 +5,8 @@ import type { DayRange } from '#analytics';
 
 /** A provider's earnings, read from one snapshot. Amounts are net of the operator's fee. */
 export interface Earnings {
-  /** The current balance of its account. */
   readonly available: MicroUsd;
-  /** All earnings so far, including what was paid out. */
   readonly total: MicroUsd;
-  /** Days with settled calls, in any order. */
   readonly entries: readonly EarningsEntry[];
 }
 

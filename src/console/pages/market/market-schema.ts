@@ -151,7 +151,6 @@ const toolSchema = titled(
   ),
 );
 
-/** A tool service with its tools. */
 export const toolServiceSchema = titled(
   'ToolService',
   objectOf(

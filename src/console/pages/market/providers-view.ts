@@ -14,7 +14,6 @@ import {
   slugOf,
 } from '#catalog';
 
-/** The public view of a provider: its services and their health. */
 interface ProviderView<L = ListingView> {
   readonly id: string;
   readonly name: string;
@@ -41,7 +40,6 @@ interface ListingView {
   readonly status: ProviderStatus;
 }
 
-/** A listing on its provider's page. */
 interface ListingDetail extends ListingView {
   readonly description: string;
   readonly doors: readonly ListedOffer[];
@@ -75,7 +73,6 @@ function viewListedOffer(offer: Offer, healthSources: HealthSources): ListedOffe
   return { primitive: offer.primitive, pricing: viewPrice(offer), ...viewHealth(offer, healthSources) };
 }
 
-/** The common status of several offers. */
 export function statusOf(offers: readonly Offer[], healthSources: HealthSources): ProviderStatus {
   const counts = { healthy: 0, untried: 0, failing: 0, cooling_down: 0, away: 0 };
   for (const offer of offers) counts[offerStatus(offer, healthSources)]++;

@@ -7,9 +7,7 @@ import { requireAdmission } from '#auth';
 
 interface QuoteRoutesDeps {
   readonly admit: Pipeline['admit'];
-  /** Reads the body of a call, by primitive. */
   readonly quotables: Readonly<Record<string, Quotable>>;
-  /** See `quoteCall` of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 

@@ -148,13 +148,11 @@ const rowProperties = {
 
 const providerSchema = { id: { type: 'string', description: 'Public key' }, name: { type: 'string' } } as const;
 
-/** A service as a row of the market, with the price of its cheapest provider. */
 const serviceRowSchema = titled(
   'ServiceRow',
   objectOf({ ...rowProperties, providers: { type: 'array', items: objectOf(providerSchema) } }),
 );
 
-/** A service with the price and the health of each of its providers. */
 const serviceDetailSchema = titled(
   'ServiceDetail',
   objectOf({

@@ -13,7 +13,6 @@ import {
 import { type ProviderStatus, statusOf } from './providers-view.ts';
 import { typicalSeconds, typicalUsd } from './typical-use.ts';
 
-/** A service of any kind, as a row of the market. */
 interface ServiceRow {
   readonly primitive: Primitive;
   readonly name: string;
@@ -45,7 +44,6 @@ interface ProviderName {
   readonly name: string;
 }
 
-/** A provider of a service, on the service's page. */
 interface ServiceOffer extends HealthView, ProviderName {
   readonly pricing: PriceView;
   readonly typical_usd: number;
@@ -117,7 +115,6 @@ function viewRow(group: readonly Offer[], healthSources: HealthSources): Service
   };
 }
 
-/** Abilities that at least one of the offers has. */
 function abilitiesOf(group: readonly Offer[]) {
   const all = (list: (offer: Offer) => readonly string[] | undefined) => [
     ...new Set(group.flatMap((offer) => list(offer) ?? [])),

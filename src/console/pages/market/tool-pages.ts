@@ -176,13 +176,11 @@ export function viewService(
 /** The space separates the two, because a provider's id contains no space. */
 const listingKey = ({ provider, service }: Offer) => `${provider.id} ${service}`;
 
-/** The tools of a service. */
 interface ServiceToolsView {
   /** Sorted by name. null while they are unknown. */
   readonly tools: readonly ToolView[] | null;
   /** The number of all tools, also if `tools` is cut. */
   readonly tools_total: number;
-  /** Only where one service is shown. */
   readonly left_out?: readonly object[];
 }
 
@@ -196,9 +194,7 @@ interface ToolView {
 }
 
 interface ToolViewOptions {
-  /** The most tools to show. */
   readonly max: number;
-  /** The most characters of a description. */
   readonly descriptionMax: number;
   readonly schemas: boolean;
   /** Shows what is left out, too. */

@@ -8,7 +8,6 @@ const PER_MILLION = 1_000_000;
 const TOKENS = 1_000;
 const SECONDS = 5;
 
-/** The uses, for clients. */
 export const TYPICAL_USES = [
   '1,000 tokens read and 1,000 written',
   ...KINDS_OF_MODELS.flatMap(([, { typicalUse }]) => typicalUse?.words ?? []),

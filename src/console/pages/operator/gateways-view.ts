@@ -75,7 +75,6 @@ export const viewGateway = (gateway: ReportedGateway) => ({
   alerts: gateway.alerts.map(viewAlert),
 });
 
-/** The alerts of all gateways, the newest first. */
 export const viewAlerts = (gateways: readonly ReportedGateway[]) =>
   gateways
     .flatMap(({ id, alerts }) => alerts.map((alert) => ({ ...viewAlert(alert), gateway: id })))

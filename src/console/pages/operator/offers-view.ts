@@ -172,7 +172,6 @@ function viewOffer(offer: Offer, deps: OffersDeps, { sums, attempts, priceSince 
   };
 }
 
-/** Why an offer is not healthy, and since when. */
 function reasonOf(offer: Offer, status: OfferStatus, { health, lastFailures }: OffersDeps) {
   const none = { status_since: null, status_reason: null, status_call: null };
   const isUnproved = status === 'untried' && health.stats(offer).lastHour.failures === 0;
@@ -181,7 +180,7 @@ function reasonOf(offer: Offer, status: OfferStatus, { health, lastFailures }: O
   const [newest] = lastFailures.failuresOf(offer);
   return {
     status_since: iso(health.evidence(offer).failsSince),
-    status_reason: newest?.reason ?? null,
+    status_reason: newest === undefined ? null : [newest.reason, newest.replyText].filter(Boolean).join(': '),
     status_call: newest?.call ?? null,
   };
 }
@@ -211,7 +210,6 @@ function viewFormer(key: string, sums: SumsWithOwn, own: ReadonlySet<string>) {
   };
 }
 
-/** The members of an answer about a test call. */
 export const testSchema = titled(
   'TestCall',
   objectOf({

@@ -20,7 +20,6 @@ import { ADMINISTRATION, dataOf, listOf, objectOf, titled } from '../route-schem
 import { findOffers, offerSchema, type OffersDeps, testCostOf, testSchema, viewCost } from './offers-view.ts';
 import { type RangeQuery, rangeQuerySchema } from './sums-view.ts';
 
-/** The end of a test call. */
 export interface TestCallEnd {
   readonly call: string | null;
   /** The first words of the answer; null for a call that failed. */
@@ -35,7 +34,6 @@ interface ServicesDeps extends OffersDeps {
   readonly lastFailures: Pick<LastFailures, 'failuresOf' | 'all'>;
   readonly payouts: Pick<Payouts, 'list'>;
   readonly findProvider: (provider: string) => Promise<KnownProvider | null>;
-  /** The earnings that the provider has left to be paid. */
   readonly earnings: (provider: string) => Promise<MicroUsd>;
   /** Makes one small call of the operator's own account at this offer, which costs at most `most`. */
   readonly testCall: (offer: Offer, most: MicroUsd) => Promise<TestCallEnd>;
@@ -164,7 +162,7 @@ const NEWEST = { offset: 0, limit: 20 };
 function showProvider(app: FastifyInstance, deps: ServicesDeps): void {
   const schema = {
     ...ADMINISTRATION,
-    summary: 'Show a provider',
+    summary: 'Show a provider to the operator',
     operationId: 'showProviderToOperator',
     description:
       'What it offers and how that goes, its last errors with the ids of their calls, its earnings, its payouts, and whether it is banned.',

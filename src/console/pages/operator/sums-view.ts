@@ -65,7 +65,6 @@ export interface SumsWithOwn extends ConsoleSums {
   readonly unknownCost: bigint;
 }
 
-/** Adds to each row what own offers without a known cost were charged for. */
 export const withOwn = (rows: readonly OfferSums[], own: ReadonlySet<string>): readonly (OfferSums & SumsWithOwn)[] =>
   rows.map((row) => ({ ...row, unknownCost: own.has(row.provider) ? row.charged - row.fee - row.costBase : 0n }));
 

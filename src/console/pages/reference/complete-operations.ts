@@ -16,7 +16,6 @@ export interface Response {
   content?: Record<string, unknown>;
 }
 
-/** The members of an OpenAPI operation that these files use. */
 export interface OpenApiOperation {
   operationId?: string;
   parameters?: Parameter[];
@@ -34,7 +33,6 @@ export interface CompletionOptions {
   readonly payable: boolean;
 }
 
-/** Responses by name, for `components.responses`. */
 export type NamedResponses = Record<string, Response>;
 
 const CREDENTIALS = [{ bearer: [] }, { apiKey: [] }, { wallet: [] }];
@@ -140,7 +138,6 @@ function mayBeMissing({ requestBody }: OpenApiOperation): boolean {
   return isObject(schema) && Array.isArray(schema['type']) && schema['type'].includes('null');
 }
 
-/** The schema of errors that a route names itself. */
 function schemaOf(response: Response | undefined): Record<string, unknown> | null {
   const content = response?.content?.['application/json'];
   const schema = isObject(content) ? content['schema'] : null;

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '#wire';
 import { acceptsNull, mapInner, portable, type Schema, withoutNull } from './portable-schema.ts';
 
-/** Schemas by name, for `components.schemas`. */
 export type NamedSchemas = Record<string, Schema>;
 
 /**

@@ -176,7 +176,6 @@ function nameWildcard(schema: FastifySchema | undefined, url: string): { schema:
   return { schema: { ...schema, params: pathParams }, url: url.replace(/\*$/, ':name') };
 }
 
-/** The members of an OpenAPI document that are put together here. */
 interface OpenApiDocument {
   readonly paths?: Record<string, object>;
 }

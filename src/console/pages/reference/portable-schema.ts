@@ -1,7 +1,6 @@
 import { DOCUMENTED, MUST_BE } from '#http';
 import { isObject } from '#wire';
 
-/** A JSON schema, or a part of one. */
 export type Schema = Readonly<Record<string, unknown>>;
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by name. */
@@ -18,7 +17,6 @@ const ONE: readonly string[] = [
 const MANY: readonly string[] = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 const NAMED: readonly string[] = ['properties', 'patternProperties', 'dependentSchemas'];
 
-/** Replaces each schema directly inside of `schema`. */
 export function mapInner(schema: Schema, change: (inner: Schema) => unknown): Schema {
   const changed = (inner: unknown) => (isObject(inner) ? change(inner) : inner);
   const entries = Object.entries(schema).map(([keyword, value]) => {
@@ -174,7 +172,6 @@ export function acceptsNull({ type, anyOf }: Schema): boolean {
   return type === 'null' || (Array.isArray(type) && type.includes('null'));
 }
 
-/** The same schema for a value that is not null. */
 export function withoutNull(schema: Schema): Schema {
   const { type, anyOf, enum: values } = schema;
   const types = Array.isArray(type) ? (type as readonly string[]).filter((one) => one !== 'null') : [];

@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify';
 import { dropOldest } from '#wire';
 import type { PagePath } from './page-paths.ts';
 
-/** The parts of the document that depend on the page and the gateway. */
 interface PageFacts {
   readonly title: string;
   readonly description: string;
@@ -10,12 +9,9 @@ interface PageFacts {
   readonly above: string;
   /** The sentence below the heading. The page itself shows the same one. */
   readonly lead: string;
-  /** Facts about the gateway for the page's scripts. */
   readonly boot: Readonly<Record<string, unknown>>;
   readonly own: boolean;
-  /** The script that runs as soon as it is loaded, or null. */
   readonly firstPaint: string | null;
-  /** Scripts to load in addition to those of the document. */
   readonly scripts: readonly string[];
 }
 
@@ -92,7 +88,6 @@ export function earlyRequests(
   }
 }
 
-/** The first API answers that a page needs, as its document announces them. */
 interface FirstAnswers {
   /** Paths that the browser requests while it still loads the scripts. */
   readonly early: readonly string[];

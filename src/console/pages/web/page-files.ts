@@ -7,7 +7,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { tagOf } from '#http';
 
-/** A built file in memory. */
 export interface PageFile {
   readonly bytes: Buffer;
   readonly type: string;
@@ -22,7 +21,6 @@ export interface PageFile {
 
 /** The built pages in memory: no request reads the disk. */
 export interface PageFiles {
-  /** The document template of every page. */
   readonly document: string;
   /** Returns the additional scripts that the page in a folder of `web/src/pages/` needs. */
   scriptsOf(page: string): readonly string[];
@@ -47,7 +45,6 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 const PACKED = new Set(['.js', '.css', '.svg']);
 
-/** Reads all files of a build. */
 export async function readPages(folder: string): Promise<PageFiles> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = new Map<string, PageFile>();
@@ -82,7 +79,6 @@ export async function readPages(folder: string): Promise<PageFiles> {
 /** The name of this chunk in `web/vite.config.ts`. */
 const FIRST_PAINT = 'first-paint';
 
-/** Reads a compressed file that the build wrote beside a file. */
 const besides = (file: string, extension: string): Promise<Buffer | null> =>
   readFile(`${file}.${extension}`).catch(() => null);
 
@@ -125,11 +121,8 @@ type Built =
     }
   | { readonly reason: string };
 
-/** The folders of a checkout or of a package. */
 interface WebPlaces {
-  /** The root of the checkout. */
   readonly root: string;
-  /** Aborting it kills a running build. */
   readonly signal: AbortSignal;
 }
 

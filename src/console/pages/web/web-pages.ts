@@ -12,7 +12,6 @@ interface WebPagesOptions {
   readonly version: string;
   readonly mode: Mode;
   readonly publicUrl: string | null;
-  /** The gateway's address for the visitor of a page. */
   readonly ownOrigin: OwnOrigin;
   /**
    * Addresses of pages that are on another site, by the beginning of their path here. null for this gateway's own
@@ -20,9 +19,7 @@ interface WebPagesOptions {
    */
   readonly elsewhere: Readonly<Record<string, string | null>>;
   readonly signInDomains: readonly string[];
-  /** Whether the market's figures are public. */
   readonly analytics: boolean;
-  /** Whether programs can sign in at the gateway by OAuth. */
   readonly authorization: boolean;
   /** The name on the button of the company's people. null if they cannot sign in. */
   readonly people: string | null;
@@ -34,7 +31,6 @@ interface WebPagesOptions {
 export interface WebPages {
   /** Finds or builds the pages now. Without this call, it happens at the first request for a page. */
   prepare(): Promise<void>;
-  /** Kills a running build. */
   close(): void;
 }
 
@@ -175,7 +171,6 @@ interface SharedFacts {
   readonly description: string;
   readonly above: string;
   readonly lead: string;
-  /** Whether the service or provider of the path exists. */
   readonly known: boolean;
 }
 

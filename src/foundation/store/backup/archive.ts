@@ -23,7 +23,6 @@ export async function explained<T>(what: string, work: () => Promise<T>): Promis
   }
 }
 
-/** One file of an archive. */
 export interface ArchiveEntry {
   readonly name: string;
   readonly bytes: number;
@@ -31,7 +30,6 @@ export interface ArchiveEntry {
   readonly content: AsyncIterable<Buffer> | Iterable<Buffer>;
 }
 
-/** A file of an archive, after it was written or read. */
 export interface ArchivedFile {
   readonly name: string;
   readonly bytes: number;
@@ -48,7 +46,6 @@ export interface EntrySink {
 const BLOCK = 512;
 const READ_BYTES = 1024 * 1024;
 const MAGIC = 'ustar\u000000';
-/** Fields of a header. */
 const NAME_BYTES = 100;
 const MODE = { at: 100, length: 8 };
 const USER = { at: 108, length: 8 };

@@ -130,7 +130,6 @@ export function fileEntry(name: string, path: string, limit = Number.MAX_SAFE_IN
   return { name, bytes, content: [] };
 }
 
-/** The files of images and videos for a backup. */
 interface MediaCopy {
   /** Files that the tables name but the backup lacks. Complete after `entries` has ended. */
   readonly missing: readonly MissingMedia[];
@@ -156,7 +155,6 @@ export const STORED_FILES =
   "SELECT id, CAST(bytes AS DOUBLE PRECISION) AS bytes, sha256, holder FROM blobs WHERE state = 'stored' ORDER BY id";
 export const MEDIA_HOLDERS = 'SELECT id, url FROM blob_holders';
 
-/** Reads the copied tables of an embedded database. */
 export function mediaRowsOf(draft: string): MediaRows {
   const tables = new DatabaseSync(draft, { readOnly: true });
   try {

@@ -4,7 +4,6 @@ import { databaseName } from '../database-name.ts';
 import { BackupError } from './archive.ts';
 import { MEDIA_HOLDERS, STORED_FILES, type MediaRows } from './copy-files.ts';
 
-/** Environment variables of the programs. */
 export type ProgramEnvironment = Readonly<Record<string, string | undefined>>;
 
 /** Counts tables, sequences and views that users created. */
@@ -12,7 +11,6 @@ const COUNT_TABLES =
   "SELECT count(*)::int AS count FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r','p','v','m','S') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema'";
 const APPLIED = 'SELECT name FROM migrations ORDER BY name';
 
-/** Facts that are read from the database, in the snapshot of the backup. */
 interface Moment {
   readonly migrations: readonly string[];
   readonly media: MediaRows;

@@ -6,16 +6,13 @@ import { copyEmbedded, fileEntry, copyMedia, mediaRowsOf, type MediaRows } from 
 import { dumpPostgres, type ProgramEnvironment } from './dump-postgres.ts';
 import { DATABASE, DIGEST, DUMP, FORMAT, KEPT_FILES, MANIFEST, sealManifest, type Manifest } from './manifest.ts';
 
-/** The database and the identity of a gateway. */
 export interface BackupPlace {
   /** null: the embedded database of `dataDir`. */
   readonly databaseUrl: string | null;
   readonly dataDir: string;
   /** Id of the key that signs its receipts; null if it is not known. */
   readonly identity: string | null;
-  /** Version of this tollgate. */
   readonly version: string;
-  /** Environment of PostgreSQL's programs. */
   readonly env: ProgramEnvironment;
   /** Includes the files of images and videos that the data directory has. */
   readonly media: boolean;

@@ -9,7 +9,6 @@ import { BackupError, damaged, type ArchivedFile } from './archive.ts';
  */
 export interface Manifest {
   readonly format: typeof FORMAT;
-  /** The tollgate version that made the backup. */
   readonly tollgate: string;
   /** RFC 3339: the time of the backup. */
   readonly at: string;
@@ -27,14 +26,12 @@ export interface Manifest {
   readonly files: readonly ArchivedFile[];
 }
 
-/** The missing files of one store. */
 export interface MissingMedia {
   /**
    * `bucket`: in an S3 store. `gateway`: on the disk of another gateway. `here`: in the copied folder, but expired
    * meanwhile or damaged.
    */
   readonly where: 'bucket' | 'gateway' | 'here';
-  /** The store, as the tables name it. */
   readonly holder: string;
   /** The address where other gateways fetch these files; null if it is not known. */
   readonly url: string | null;

@@ -27,7 +27,6 @@ type RestorePlace = Omit<BackupPlace, 'media'>;
 /** A restored backup. The files of an embedded database are moved into place only by `finish`. */
 interface Restored {
   readonly manifest: Manifest;
-  /** The data directory of the restored database. */
   readonly dataDir: string;
   /** Moves the files of an embedded database into place. */
   finish(): Promise<void>;

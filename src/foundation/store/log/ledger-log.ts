@@ -27,7 +27,6 @@ export interface LedgerLog {
 const BEHIND_MAX = 8 * 1024 * 1024;
 
 interface Tables {
-  /** Applies the whole log to the tables. */
   follow(): Promise<void>;
   /** Makes the tables follow in the background. */
   wake(): void;
@@ -85,7 +84,6 @@ export interface LogStart {
 }
 
 interface LogWriter {
-  /** The last record on disk. */
   readonly head: LogHead;
   /**
    * Appends one record, which is on disk when the promise resolves. Do not call it again before that. If it rejects

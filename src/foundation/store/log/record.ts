@@ -23,7 +23,6 @@ export interface LogRecord extends LogHead {
 const HEADER_MAX = 320;
 /** Most records fit in so many bytes. */
 const SMALL_RECORD = 256 * 1024;
-/** The last byte of every record. */
 export const LINE_END = 0x0a;
 /** The beginning of every header. */
 export const OPENING = '{"n":';

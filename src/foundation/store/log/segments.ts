@@ -12,7 +12,6 @@ export interface Segment {
   readonly isCompressed: boolean;
 }
 
-/** The folder of the log in a data directory. */
 export const LOG_FOLDER = 'ledger';
 /** A segment of at least this size is closed, and the next record begins a new segment. */
 export const SEGMENT_BYTES = 64 * 1024 * 1024;

@@ -5,7 +5,6 @@
 interface InterpretedFields {
   readonly exact: ReadonlySet<string>;
   readonly nameByFolding: ReadonlyMap<string, string>;
-  /** Length of the longest folded name. */
   readonly lettersMax: number;
   /** The names that begin with `tollgate/`. If there are any, every other name with this prefix is refused. */
   readonly own: readonly string[];
@@ -91,7 +90,6 @@ export function findAmbiguousKey(
   return null;
 }
 
-/** The error of a request that has an ambiguous key. */
 export interface AmbiguousKeyFault {
   readonly message: string;
   /** Path of the member that seems to be meant, or of the object if no member does. */

@@ -372,7 +372,6 @@ class Structure {
     return end + 1;
   }
 
-  /** Whether there are any. */
   #countEscapes(from: number, to: number): boolean {
     const buffer = this.#buffer;
     if (this.#backslash < from) {
@@ -390,7 +389,6 @@ class Structure {
     return true;
   }
 
-  /** The index of the number's last character. */
   #throughNumber(first: number): number {
     const buffer = this.#buffer;
     let i = first;

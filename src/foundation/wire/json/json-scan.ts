@@ -42,7 +42,6 @@ export function skipSpace(text: string, from: number): number {
  */
 const NEAR = 32;
 
-/** The index after the closing quote of the string whose opening quote is at `start`. */
 function stringEnd(text: string, start: number): number {
   const { length } = text;
   let i = start + 1;
@@ -64,7 +63,6 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** The index after the key at `start`. */
 export function keyEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== QUOTE) throw unexpected(text, start, 'a key');
   return stringEnd(text, start);
@@ -127,7 +125,6 @@ function nextStructure(text: string, from: number): number {
   return STRUCTURE.test(text) ? STRUCTURE.lastIndex - 1 : text.length;
 }
 
-/** The index after a number or a word. */
 function scalarEnd(text: string, start: number): number {
   let i = start;
   for (; i < text.length; i++) {
@@ -151,7 +148,6 @@ export const duplicate = (key: string, at: number): RawJsonError =>
 /** From this many keys on, a set finds a key faster than a search. */
 const MANY = 12;
 
-/** The keys of an object so far. */
 interface Keys {
   readonly list: string[];
   set: Set<string> | null;
@@ -215,7 +211,6 @@ export function uniqueMembersOf(text: string, at = 0): Members {
   throw unexpected(text, i, 'the end of the object');
 }
 
-/** Whether the key was there before. Adds it if not. */
 function had(keys: Keys, key: string): boolean {
   const { list, set } = keys;
   if (set !== null) return set.size === set.add(key).size;

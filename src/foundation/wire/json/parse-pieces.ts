@@ -119,7 +119,6 @@ class Pieces {
     if (level.hasLast) this.#add(level, at, at + 1);
   }
 
-  /** Whether something was parsed. */
   close(at: number): boolean {
     const level = this.#levels.pop();
     if (level === undefined || level.isArray !== (this.#bytes[at] === CLOSE_BRACKET)) throw new PieceError(at);

@@ -76,7 +76,6 @@ function halfAt(json: Buffer, at: number): 'high' | 'low' | null {
   return second < 12 ? 'high' : 'low';
 }
 
-/** The value of a hexadecimal digit; -1 for any other byte. */
 function hexAt(json: Buffer, at: number): number {
   const byte = json[at] ?? 0;
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;

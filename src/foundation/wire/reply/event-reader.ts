@@ -44,7 +44,6 @@ export function createEventReader({
   readonly largeOver?: number;
 }): EventReader {
   const tooLong = () => new EventError(`an event of the stream is longer than ${bytesMax} bytes`);
-  /** Bytes of the event that is not complete yet. */
   const pending = createByteBuffer(bytesMax, tooLong);
   let lineEmpty = true;
   /** The previous chunk ended in CR, so an LF at the start of the next chunk belongs to it. */

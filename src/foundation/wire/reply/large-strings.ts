@@ -31,7 +31,6 @@ const QUOTES_OF_EVENT_MAX = 50_000;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Reads the strings of an outline. */
 type Strings = Pick<Outline, 'mark' | 'strings'>;
 
 /**
@@ -123,7 +122,6 @@ export function textOfString(text: string, outline: Strings): string | null {
   }
 }
 
-/** The place of the closing quote of the string that begins at `start`. */
 function* stringEnd(
   bytes: Buffer,
   start: number,
@@ -177,7 +175,6 @@ export class LargeStrings {
     return mark;
   }
 
-  /** Whether a text has a mark of these strings. */
   isIn(text: string): boolean {
     return this.#bytes.size > 0 && this.#marksIn(text).length > 0;
   }

@@ -16,13 +16,11 @@ export abstract class HeadReader {
     checkHead(status, headers);
   }
 
-  /** The failure for an error status with its body. */
   failure(status: number, body: Uint8Array): UpstreamFailure {
     return toFailure(status, body, this.#retryAfterS);
   }
 }
 
-/** Reads the head of a reply that is one JSON object. */
 export abstract class WholeHeadReader extends HeadReader {
   override head(status: number, headers: ReplyHeaders): void {
     super.head(status, headers);

@@ -1,7 +1,6 @@
 import { setPriority } from 'node:os';
 import { parentPort } from 'node:worker_threads';
 
-/** A module that a ReadingThread runs. */
 interface ReadingModule {
   run(args: unknown): Ran | Promise<Ran>;
 }
@@ -12,7 +11,6 @@ interface Ran {
 }
 
 export interface ReadingJob {
-  /** URL of a ReadingModule. */
   readonly module: string;
   readonly args: unknown;
 }

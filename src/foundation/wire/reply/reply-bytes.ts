@@ -1,4 +1,3 @@
-/** The bytes of a reply as it arrives. */
 export interface ReplyBytes {
   readonly length: number;
   push(chunk: Uint8Array): void;

@@ -89,7 +89,6 @@ function recordOf(row: Row): AdminKeyRecord {
 export const ADMIN_ROLES = ['read', 'credit', 'configure'] as const;
 export type AdminRole = (typeof ADMIN_ROLES)[number];
 
-/** The administrator who sent a request. */
 export interface Administrator {
   /** The id of the key. `root` for TOLLGATE_ADMIN_KEY. */
   readonly id: string;
@@ -125,7 +124,6 @@ export const mayAct = ({ roles }: Administrator, role: AdminRole | null): boolea
 
 const administrators = new WeakMap<IncomingMessage, Administrator>();
 
-/** Stores the administrator of a request, for the handlers after the gate. */
 export const noteAdministrator = (request: IncomingMessage, administrator: Administrator): void =>
   void administrators.set(request, administrator);
 

@@ -4,7 +4,6 @@ import { loadStatements, type Database } from '#store';
 import { redact } from '#security';
 import { administratorOf, isReading } from './admin-keys.ts';
 
-/** A change that an administrator made or tried to make. */
 export interface AdminAct {
   /** Ids sort by time, and those of one gateway by order within a millisecond too. */
   readonly id: string;
@@ -116,7 +115,6 @@ export function logActs(
   });
 }
 
-/** The parts of a request that go into the log. */
 export function factsOf({ ip, method, url, body }: Pick<FastifyRequest, 'ip' | 'method' | 'url' | 'body'>) {
   const text = body === undefined || body === null ? null : JSON.stringify(redact(body));
   return { address: ip, method, path: url.slice(0, PATH_MAX), body: text?.slice(0, BODY_MAX) ?? null };

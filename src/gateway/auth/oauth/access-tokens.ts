@@ -25,7 +25,6 @@ export interface AccessTokens {
 
 export interface AccessTokensOptions extends IssuerKeysOptions, Pick<Config['oauth'], 'requiredScope'> {
   readonly resources: Pick<Resources, 'isAudience' | 'isFor'>;
-  /** The largest accepted difference between the issuer's clock and the gateway's. */
   readonly skewMs: number;
   readonly attempts: Attempts;
   readonly now: () => number;
@@ -40,7 +39,6 @@ const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'];
 const TYPES: ReadonlySet<unknown> = new Set(['', 'jwt', 'at+jwt', 'application/at+jwt']);
 const FORM = /^[\w-]+\.[\w-]+\.[\w-]*$/;
 const LENGTH_MAX = 8 * 1024;
-/** The most audiences of a token that an error shows. */
 const SHOWN_MAX = 3;
 
 /**
@@ -51,7 +49,6 @@ const VERIFIED_MS = 60_000;
 const VERIFIED_MAX = 10_000;
 const VERIFIED_BYTES_MAX = 16 * 1024 * 1024;
 
-/** A token that was verified. */
 interface VerifiedToken {
   readonly caller: Caller;
   readonly audiences: readonly string[];
@@ -163,7 +160,6 @@ export function tokenError(why: string): GatewayError {
   });
 }
 
-/** The error for a valid access token without the required scope. */
 function scopeError(scope: string): GatewayError {
   return new GatewayError(
     'permission_denied',

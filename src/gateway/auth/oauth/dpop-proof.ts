@@ -7,7 +7,6 @@ interface ProvenRequest {
   readonly method: string;
   /** The path of the request, without its query. */
   readonly path: string;
-  /** The access token that came with the proof. */
   readonly token: string;
   /** The thumbprint of the key that the token is bound to. */
   readonly jkt: string;

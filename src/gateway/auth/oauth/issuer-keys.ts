@@ -9,7 +9,6 @@ export interface IssuerKeysOptions {
   readonly jwksUrl: string | null;
   /** Monotonic milliseconds. */
   readonly elapsed: () => number;
-  /** Called with the error if the keys could not be fetched. */
   readonly onError: (error: unknown) => void;
   /** Timeout for all requests of one refresh together. */
   readonly timeoutMs?: number;

@@ -22,7 +22,6 @@ export interface OwnToken {
 }
 
 export interface OwnTokensOptions {
-  /** The token of a text. null for an unknown one. */
   readonly find: (text: string) => Promise<OwnToken | null>;
   readonly resources: Pick<Resources, 'isFor'>;
   readonly checkProof: CheckDpopProof;

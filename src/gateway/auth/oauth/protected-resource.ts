@@ -13,9 +13,7 @@ import { createResources, METADATA_PATH, pathOf, type Resources, resourcePathOf,
  * elsewhere.
  */
 export interface ProtectedResource {
-  /** null without a configured issuer. */
   readonly accessTokens: AccessTokens | null;
-  /** null without an authorization server of its own. */
   readonly ownTokens: OwnTokens | null;
   readonly resources: Resources;
   /** The metadata (RFC 9728). No routes without an issuer. Register it without a prefix. */
@@ -106,7 +104,6 @@ interface ResourceDeps {
   readonly issuers: () => readonly string[];
   readonly resources: Pick<Resources, 'resourceOf'>;
   readonly scopes: readonly string[];
-  /** Whether tokens may be bound to a key of their client. */
   readonly dpop: boolean;
 }
 

@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify';
 import { isLoopback, type OwnOrigin, parseHost } from '#security';
 import { withoutEndSlashes } from '#http';
 
-/** The parts of a request that show the URL that it was sent to. */
 export type UrlParts = Pick<FastifyRequest, 'url' | 'protocol' | 'host'>;
 
 /**
@@ -51,7 +50,6 @@ export const METADATA_PATH = '/.well-known/oauth-protected-resource';
 
 const RESOURCE_PATH = /^(?:\/api\/v1)?\/(?:mcp|a2a)(?:\/[A-Za-z0-9._~:%/-]{0,512})?$/;
 
-/** Whether a path (without query) belongs to MCP or A2A. */
 const isProtocolPath = (path: string): boolean => RESOURCE_PATH.test(path);
 
 /** The resource of everything that is neither MCP nor A2A: models, videos, the account. `/v1` is a part of it. */
@@ -64,7 +62,6 @@ export function resourcePathOf(path: string): string | null {
   return OF_API.test(path) ? API_PATH : null;
 }
 
-/** The path of a request, without the query. */
 export function pathOf({ url }: Pick<UrlParts, 'url'>): string {
   return url.split('?', 1)[0]!;
 }
@@ -165,7 +162,6 @@ function isSameMachine(origin: string, issuer: string | null): boolean {
   return isLoopback(one?.hostname ?? '') && isLoopback(other?.hostname ?? '');
 }
 
-/** The addresses of all tools and of all agents. */
 const ALL: ReadonlySet<string> = new Set(['/mcp', '/a2a']);
 
 /**

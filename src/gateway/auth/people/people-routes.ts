@@ -91,7 +91,6 @@ export function ownPath(text: unknown): string {
 const failed = (why: PeopleFailure, to: string) =>
   `/sign-in?people=${why}${to === HOME ? '' : `&next=${encodeURIComponent(to)}`}`;
 
-/** A caller to count sign-ins from a network under. */
 function visitorAt(request: FastifyRequest): Caller {
   const stranger = anonymousAt(addressOf(request));
   return { ...stranger, anonymous: { from: `${stranger.anonymous!.from} signs in` } };

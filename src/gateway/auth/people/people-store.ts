@@ -24,6 +24,10 @@ export interface PeopleStore {
   claim(limit: number, until: number): Promise<readonly ClaimedPerson[]>;
   /** Replaces the token of a claimed person. False if a newer sign-in has brought another one. */
   renewToken(claimed: ClaimedPerson, token: string): Promise<ClaimedPerson | null>;
+  /** Notes that the provider gave no answer about a claimed person, or that its answer may have been lost. */
+  endQuestion(claimed: ClaimedPerson, isUnclear: boolean): Promise<void>;
+  /** Forgets the token of a claimed person. False if a newer sign-in has brought another one. */
+  loseToken(claimed: ClaimedPerson): Promise<boolean>;
   askSoon(account: string): Promise<void>;
   silentSince(at: number, limit: number): Promise<readonly Person[]>;
   /** Accounts with open sessions. */
@@ -34,8 +38,12 @@ export interface PeopleStore {
 }
 
 export interface ClaimedPerson extends Person {
-  /** The token as it is in the database. */
   readonly sealedToken: string;
+  /**
+   * The answer to an earlier question was lost, perhaps with its gateway. A provider that gives a refresh token once may
+   * not take this one any more.
+   */
+  readonly isUnclear: boolean;
 }
 
 const SQL = loadStatements(import.meta.url, './sql/people.sql', [
@@ -43,6 +51,8 @@ const SQL = loadStatements(import.meta.url, './sql/people.sql', [
   'findPerson',
   'claimPeople',
   'renewToken',
+  'endQuestion',
+  'loseToken',
   'askSoon',
   'listSilent',
   'listAbsent',
@@ -84,13 +94,22 @@ export function createPeopleStore(database: Pick<Database, 'query'>, { secret, n
     },
     async claim(limit, until) {
       const rows = await database.query(SQL.claimPeople, [now(), until, limit]);
-      return rows.map((row) => ({ ...personOf(row), sealedToken: row['refresh_token'] as string }));
+      return rows.map((row) => ({
+        ...personOf(row),
+        sealedToken: row['refresh_token'] as string,
+        isUnclear: row['unclear'] === 1n,
+      }));
     },
     async renewToken(claimed, token) {
       const sealedToken = seals.seal(claimed.account, token);
       const rows = await database.query(SQL.renewToken, [claimed.account, claimed.sealedToken, sealedToken]);
       return rows.length === 0 ? null : { ...claimed, refreshToken: token, sealedToken };
     },
+    async endQuestion({ account, sealedToken }, isUnclear) {
+      await database.query(SQL.endQuestion, [account, sealedToken, isUnclear ? 1 : 0]);
+    },
+    loseToken: async ({ account, sealedToken }) =>
+      (await database.query(SQL.loseToken, [account, sealedToken])).length > 0,
     async askSoon(account) {
       await database.query(SQL.askSoon, [account, now()]);
     },

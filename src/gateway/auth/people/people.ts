@@ -34,10 +34,11 @@ interface PeopleDeps {
   readonly consumers: Pick<ConsumerStore, 'create'>;
   /** Called if the provider cannot be asked. */
   readonly onAway: (error: unknown) => void;
+  /** Called if it is unclear whether the provider still knows a person. */
+  readonly onUnclear: (account: string) => void;
   readonly now: () => number;
 }
 
-/** People that a gateway asks about at the same time. */
 const AT_ONCE = 20;
 /** A gateway that has claimed a person, and stops, leaves the person to others after this time. */
 const CLAIM_MS = 60_000;
@@ -71,7 +72,7 @@ function rightsOf(rules: Config['people']['groups'], groups: readonly string[]) 
 const max = (one: bigint, other: bigint): bigint => (one > other ? one : other);
 
 export function createPeople(deps: PeopleDeps): People {
-  const { config, provider, store, sessions, keys, members, limits, consumers, onAway, now } = deps;
+  const { config, provider, store, sessions, keys, members, limits, consumers, onAway, onUnclear, now } = deps;
 
   const join = async (organisation: string, account: string, name: string, { role, budget }: Membership) => {
     // The label may be that of another account.
@@ -126,20 +127,39 @@ export function createPeople(deps: PeopleDeps): People {
     await store.delete(person.account);
   };
 
+  /**
+   * The provider does not take the token, and may have given another one that was lost. So this says nothing about the
+   * person, whose keys stay as with a provider that gives no token. Whoever is still there signs in again.
+   */
+  const doubt = async (claimed: ClaimedPerson) => {
+    if (!(await store.loseToken(claimed))) return;
+    await sessions.endOfPerson(claimed.account, null);
+    onUnclear(claimed.account);
+  };
+
   const ask = async (claimed: ClaimedPerson): Promise<void> => {
     // The secret of the gateways has changed: nobody can ask with this token.
     if (claimed.refreshToken === null) return;
     let current = claimed;
     const isNewest = async () => (await store.renewToken(current, current.refreshToken!)) !== null;
+    let isStoring = false;
+    const keep = async (token: string) => {
+      isStoring = true;
+      current = (await store.renewToken(current, token)) ?? current;
+      isStoring = false;
+    };
     try {
-      const claims = await provider.refresh(claimed.refreshToken, claimed.subject, async (token) => {
-        current = (await store.renewToken(current, token)) ?? current;
-      });
+      const claims = await provider.refresh(claimed.refreshToken, claimed.subject, keep);
       if ((await store.find(claimed.account))?.refreshToken === current.refreshToken)
         await apply(claimed.account, claims, claimed);
     } catch (error) {
-      if (error instanceof ProviderAway) onAway(error);
-      else if (!(error instanceof ProviderRefusal)) throw error;
+      // The database has failed, not the provider.
+      if (isStoring) throw error;
+      if (error instanceof ProviderAway) {
+        onAway(error);
+        await store.endQuestion(current, error.isUnclear);
+      } else if (!(error instanceof ProviderRefusal)) throw error;
+      else if (claimed.isUnclear) await doubt(claimed);
       else if (await isNewest()) await remove(claimed);
     }
   };

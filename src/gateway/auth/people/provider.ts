@@ -13,7 +13,6 @@ export interface Pending {
   readonly verifier: string;
 }
 
-/** The provider's description of a person. */
 export interface PersonClaims {
   readonly subject: string;
   readonly name: string;
@@ -50,6 +49,12 @@ export interface PeopleProvider {
 /** The provider cannot be asked now. */
 export class ProviderAway extends Error {
   override readonly name = 'ProviderAway';
+  /** It may have answered, and the answer was lost. */
+  readonly isUnclear: boolean;
+  constructor(message: string, { cause, isUnclear = false }: ErrorOptions & { readonly isUnclear?: boolean } = {}) {
+    super(message, { cause });
+    this.isUnclear = isUnclear;
+  }
 }
 /** The provider says no, or what it says is not right. */
 export class ProviderRefusal extends Error {
@@ -211,7 +216,8 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
         // Nothing else says that the person is gone, and what hangs on it is deleted then.
         if ((error as { readonly error?: unknown }).error === 'invalid_grant')
           throw new ProviderRefusal('The provider does not know the person any more', { cause: error });
-        throw new ProviderAway('The provider cannot be asked about a person', { cause: error });
+        const isUnclear = !hasRefused(error);
+        throw new ProviderAway('The provider cannot be asked about a person', { cause: error, isUnclear });
       }
     },
 
@@ -238,6 +244,17 @@ export function createPeopleProvider({ config, elapsed, now, onError }: Provider
     },
   };
 }
+
+/** Whether the provider has given no token: it has answered so, or no connection came about. */
+function hasRefused(error: unknown): boolean {
+  const { status, cause } = error as { readonly status?: unknown; readonly cause?: unknown };
+  const answered = typeof status === 'number' ? status : cause instanceof Response ? cause.status : null;
+  if (answered !== null) return (answered >= 400 && answered < 500) || answered === 503;
+  const { code } = (cause ?? {}) as { readonly code?: unknown };
+  return typeof code === 'string' && NO_CONNECTION.has(code);
+}
+
+const NO_CONNECTION = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
 
 const ID_MAX = 1_000;
 

@@ -3,7 +3,6 @@ const textOrNull = (description: string) => ({ type: ['string', 'null'], descrip
 
 const SIGNED_IN_BY = ['wallet', 'api_key', 'development', 'person'] as const;
 
-/** The body of a sign-in: exactly one of the three fields. */
 export const signInSchema = {
   type: 'object',
   additionalProperties: false,
@@ -27,7 +26,6 @@ export const signInSchema = {
   },
 } as const;
 
-/** The response to a sign-in: the owner and the rights of the session. */
 export const sessionSchema = {
   title: 'Session',
   type: 'object',

@@ -9,7 +9,6 @@ import { unauthorized } from '../credential.ts';
 import type { KeyCallers } from '../key-callers.ts';
 import type { SessionCookies } from './session-cookie.ts';
 
-/** The credential that a session began with. */
 type SignedInBy = 'wallet' | 'api_key' | 'development' | 'admin_key' | 'person';
 
 /** The session of a browser that signed in. Times are epoch milliseconds. */
@@ -43,7 +42,6 @@ export type NewSession = Pick<WebSession, 'account' | 'signedInBy' | 'keyHash' |
 /** The sessions of an account, or only those of one of its keys. */
 export interface SessionScope {
   readonly account: string;
-  /** null: all sessions of the account. */
   readonly keyHash: string | null;
 }
 
@@ -59,7 +57,6 @@ export interface WebSessions {
   wasGood(secret: string): boolean;
   /** The most recently used first. */
   list(scope: SessionScope): Promise<readonly WebSession[]>;
-  /** False if there was no such session. */
   end(id: string): Promise<boolean>;
   /** Ends all sessions of the scope. Resolves with their number. */
   endAll(scope: SessionScope): Promise<number>;

@@ -28,7 +28,6 @@ interface ContractSignature {
   readonly address: string;
   readonly text: string;
   readonly signature: string;
-  /** The client's IP address. */
   readonly client: string;
 }
 

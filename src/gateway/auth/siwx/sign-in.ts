@@ -7,7 +7,6 @@ import { decodeSignIn, type SignedMessage } from './header.ts';
 import { parseMessage, type SignInMessage, quoted, signInError, checkValidity, type SignInRules } from './message.ts';
 import { createVerified } from './verified.ts';
 
-/** Sign-in with a wallet, by the value of a sign-in header. */
 export interface SignIn {
   /** Domains that a message may be for. If the list is empty, wallets cannot sign in. */
   readonly domains: readonly string[];

@@ -4,6 +4,8 @@ INSERT INTO api_keys (hash, account, label, development, disabled, created_at, e
 SELECT $1, $2, $3, $4, 0, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $5, $17, $18
 WHERE (SELECT COUNT(*) FROM api_keys WHERE account = $2) < $19
   AND (CAST($15 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM members WHERE account = $2 AND member = $15 AND role <> 'viewer'))
+  AND (CAST($20 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM web_sessions WHERE id = $20))
+  AND (CAST($21 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM api_keys WHERE hash = $21))
 RETURNING *
 
 -- name: findKey

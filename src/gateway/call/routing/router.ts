@@ -16,7 +16,6 @@ export interface Router {
     stickyKey: string | null,
     call?: RoutedCall,
   ): readonly Offer[];
-  /** Remembers which offer served a sticky key. */
   served(stickyKey: string, offer: Offer): void;
   /** Remembers which offer served a prefix. `isCached`: its reply names tokens of the prompt in its cache. */
   servedPrefix(prefix: PromptPrefix, offer: Offer, isCached: boolean): void;
@@ -35,7 +34,6 @@ interface RouterOptions {
   readonly now?: () => number;
   /** How long a sticky key prefers its provider after the last call that it served. */
   readonly stickyTtlMs?: number;
-  /** Maximum number of sticky keys, and of prefixes. */
   readonly stickyMax?: number;
   /** How long a prefix prefers the offer that has it in its cache. Vendors keep it 5 to 60 minutes after a call. */
   readonly prefixTtlMs?: number;
@@ -52,7 +50,6 @@ const UNITS = 1_000_000;
 /** The weight of an offer: micro-USD for 1M of its unit of price. */
 type Weigh = (offer: Offer) => number;
 
-/** The facts of a call besides its preferences, for the choice of its offer. */
 interface RoutedCall {
   /** The number of images in the prompt, which count in the price for the weighing. Default 0. */
   readonly images?: number;

@@ -15,7 +15,6 @@ const CONNECTIONS_SQL = loadStatements(import.meta.url, './sql/connections.sql',
 
 interface ChangeFeedOptions {
   readonly database: Pick<Database, 'query'>;
-  /** Id of this gateway. */
   readonly self: string;
   readonly presence: Presence;
   readonly listing: Pick<ProviderListing, 'load'>;
@@ -124,7 +123,6 @@ export class Poller {
     this.#goesOn = goesOn;
   }
 
-  /** The running poll. null if no poll runs. */
   get running(): Promise<void> | null {
     return this.#polling;
   }
@@ -194,7 +192,6 @@ export class Lease {
     return { statement: NODES_SQL.putNode, params: [node.id, node.url, now(), this.#startedAt] };
   }
 
-  /** The transaction with `step` was committed. */
   renewed(): void {
     this.#renewedAt = performance.now();
   }

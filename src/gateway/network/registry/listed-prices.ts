@@ -52,7 +52,6 @@ export async function withListedRaises(
   return offers.map((offer) => raised.get(offer.id) ?? offer);
 }
 
-/** Compares the prices of a provider's services with the last ones, and stores them. */
 async function compare(
   provider: string,
   services: readonly Service[],

@@ -25,7 +25,6 @@ export interface ProviderListing {
   load(): Promise<void>;
   /** Removes the offers of a banned provider at once. */
   drop(provider: string): void;
-  /** Applies changed reserved names to what is listed. */
   relist(): void;
   close(): void;
 }
@@ -37,11 +36,9 @@ interface ListingOptions {
   readonly isBanned: (provider: string) => boolean;
   /** Services with such a name are not listed: they were registered before the operator took the name. */
   readonly reservedNames?: Pick<ReservedNames, 'ofService'> | undefined;
-  /** Called when a provider is no longer listed. */
   readonly onGone: (provider: string) => void;
 }
 
-/** The listing of one provider. */
 interface Listed {
   /** Revision that should be listed. */
   target: number;
@@ -163,12 +160,10 @@ export function createListing(options: ListingOptions): ProviderListing {
   return listing;
 }
 
-/** The services of a provider as offers for the catalogue. */
 function offersOf(provider: string, services: readonly RegisteredService[]): readonly Offer[] {
   return services.map((registered) => offerOfTunnel(registered, provider));
 }
 
-/** All prices of the offers, for the price book. */
 export function pricesOf(offers: readonly Offer[]): readonly PriceVersion[] {
   return offers.flatMap(({ price, variants, provider, service }) =>
     [price, ...Object.values(variants)].map((each) => ({ ...each, provider: provider.id, service })),

@@ -15,7 +15,6 @@ export type Location =
   | { readonly kind: 'here'; readonly connection: string }
   | { readonly kind: 'elsewhere'; readonly node: Node; readonly connection: string };
 
-/** Another gateway of the same database. */
 export interface Node {
   readonly id: string;
   /** `https://host:port` of its listener for gateways. */
@@ -44,7 +43,6 @@ export interface PresenceRow {
   readonly version: number;
 }
 
-/** Parses a row of any statement that returns presence. */
 export function presenceOf(row: Row): PresenceRow {
   return {
     provider: row['provider'] as string,
@@ -71,22 +69,18 @@ export interface Presence {
    * an unknown provider is ignored if its version is at most `seen`.
    */
   apply(rows: readonly PresenceRow[], seen?: number): void;
-  /** Replaces the list of live gateways. */
   setNodes(nodes: readonly NodeRow[]): void;
   /** Calls onStray and onLapsed again, because their writes may have failed. */
   recheck(): void;
   locate(provider: string): Location | null;
   waitFor(provider: string, ms: number): Promise<Location | null>;
-  /** The other live gateways that this one can reach. */
   others(): readonly Node[];
   /** Drops a provider that is away and no longer needed. */
   forget(provider: string): void;
-  /** Resolves all waits with null. */
   close(): void;
 }
 
 interface PresenceOptions {
-  /** Id of this gateway. */
   readonly self: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -111,7 +105,6 @@ interface PresenceEntry {
   reachedBy: string | null;
 }
 
-/** A connection of this gateway. */
 interface OpenConnection {
   /** null until the join is known to be committed. Until then no connection counts as newer. */
   epoch: number | null;
@@ -236,7 +229,6 @@ export function createPresence(options: PresenceOptions): Presence {
   };
 }
 
-/** Calls that wait for a provider to connect. */
 class Waiters {
   readonly #waiting = new Map<string, Set<(location: Location | null) => void>>();
 
@@ -264,7 +256,6 @@ class Waiters {
     for (const wake of woken ?? []) wake(location);
   }
 
-  /** Resolves every wait with null. */
   close(): void {
     for (const waiters of this.#waiting.values()) for (const wake of waiters) wake(null);
     this.#waiting.clear();

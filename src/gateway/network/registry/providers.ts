@@ -35,7 +35,6 @@ export interface KnownProvider {
   readonly ban: Ban | null;
 }
 
-/** The provider of an account. */
 export interface Seller {
   /** Public key. */
   readonly provider: string;
@@ -54,7 +53,6 @@ export async function findSeller(database: Pick<Database, 'query'>, account: str
   };
 }
 
-/** A page of all known providers, by their public keys. */
 export async function listProviders(
   database: Pick<Database, 'query'>,
   { limit, offset }: { readonly limit: number; readonly offset: number },
@@ -78,12 +76,10 @@ export async function listProviders(
   }));
 }
 
-/** Whether a provider has ever connected. */
 export async function isSeenProvider(database: Pick<Database, 'query'>, provider: string): Promise<boolean> {
   return (await database.query(PROVIDERS_SQL.isSeenProvider, [provider])).length > 0;
 }
 
-/** A provider that may not sell. */
 export interface Ban {
   /** Public key. */
   readonly provider: string;

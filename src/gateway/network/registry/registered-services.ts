@@ -64,7 +64,6 @@ export function servicesToText(services: readonly RegisteredService[]): string {
   );
 }
 
-/** The inverse of servicesToText. */
 export function servicesFromText(text: string): readonly RegisteredService[] {
   return (JSON.parse(text) as readonly ServiceJson[]).map(
     ({ createdAt, rates, variants, priceCap, agent, ...rest }) => ({
@@ -181,7 +180,6 @@ export function withRaises(
   });
 }
 
-/** The service at other prices. */
 export function atPrices(service: Service, { rates, variants, priceCap, nestedMax, byTask }: ServicePrices): Service {
   const common = { rates, variants };
   if (service.primitive === 'tool') return { ...service, ...common, priceCap };
@@ -281,7 +279,6 @@ export function pastPricesToText(past: readonly PastPrice[]): string {
   );
 }
 
-/** The inverse of pastPricesToText. */
 export function pastPricesFromText(text: string): readonly PastPrice[] {
   return (JSON.parse(text) as readonly PastPriceJson[]).map(
     ({ key, until, rates, variants, priceCap, nestedMax, byTask }) => ({

@@ -77,7 +77,6 @@ export interface Registrations {
   checkName(provider: string, name: string): Promise<void>;
 }
 
-/** Registrations of providers, stored in the database. */
 export function createRegistrations(options: RegistrationsOptions): Registrations {
   const { database, writes, listing, isOpen, now, priceNoticeMs = 0, reservedNames = createReservedNames() } = options;
 

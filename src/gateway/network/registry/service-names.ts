@@ -36,7 +36,6 @@ export interface ReservedNames {
    * begins with, what looks like one of them. null if a provider may use the name.
    */
   ofService(name: string): string | null;
-  /** Takes the services of a new configuration file. */
   replace(services: readonly ServiceConfig[]): void;
 }
 

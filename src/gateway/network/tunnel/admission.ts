@@ -9,7 +9,6 @@ import { isWallet } from '#accounts/names';
 import { TUNNEL_PROTOCOL, registrationText, type ProxyMessage } from '../tunnel-wire.ts';
 import { readRegistration, RegistrationError } from '../registry/document.ts';
 
-/** An authenticated provider. */
 export interface AdmittedProvider {
   readonly provider: string;
   readonly account: string;
@@ -29,10 +28,8 @@ export interface AdmitOptions {
   readonly listed: ProviderList;
 }
 
-/** The providers that may connect now. A reload of the configuration replaces them. */
 interface ProviderList {
   has(names: readonly (string | undefined)[]): boolean;
-  /** Whether nobody may connect. */
   isEmpty(): boolean;
   replace(providers: AdmittedProviders): void;
 }

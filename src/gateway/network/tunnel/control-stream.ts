@@ -4,7 +4,6 @@ import { BOUNDS, createLines, OWN_TURN_BYTES, ownTurn, parseForeign } from '#wir
 import { CONTROL_LINE_BYTES_MAX, CONTROL_PATH, type GatewayMessage, type ProxyMessage } from '../tunnel-wire.ts';
 
 interface ControlHandlers {
-  /** Called when the proxy has accepted the stream. */
   readonly onOpen: () => void;
   /** Called with each message. The next message is read after this one was handled, so that the queue stays bounded. */
   readonly message: (message: ProxyMessage) => Promise<void> | void;
@@ -24,7 +23,6 @@ interface ControlStream {
 /** Longest wait until the last message to a proxy is sent. */
 const LAST_WORD_MS = 250;
 
-/** Opens the control stream of a tunnel, at the gateway's end. */
 export function openControl(session: ClientHttp2Session, { onOpen, message, ended }: ControlHandlers): ControlStream {
   const stream = session.request(
     { ':method': 'POST', ':path': CONTROL_PATH, 'content-type': 'application/jsonl' },

@@ -41,7 +41,6 @@ export interface TunnelObserver {
 
 interface TunnelOptions {
   readonly socket: WebSocket;
-  /** The socket below the WebSocket. */
   readonly wire: Socket;
   readonly id: string;
   readonly admitted: AdmittedProvider;
@@ -53,7 +52,6 @@ interface TunnelOptions {
   readonly payouts: string;
   readonly silenceMs: number;
   readonly limits: TunnelLimits;
-  /** The budgets of its network. */
   readonly place: Pick<NetworkPlace, 'frames' | 'takeRegistration'>;
   /** Whether the proxy's API key is still valid, or its wallet's account not closed. True if unknown. Never rejects. */
   readonly stillAdmitted: () => Promise<boolean>;
@@ -75,7 +73,6 @@ export interface Tunnel {
   readonly names: readonly string[];
   /** The session for calls. null before the first registration and while the tunnel ends. */
   session(): CallSession | null;
-  /** The number of running calls. */
   streams(): number;
   /**
    * To be called when a newer connection of the provider took over. Ends the tunnel. Bytes that still arrive from it
@@ -102,7 +99,6 @@ const HEADER_PAIRS_MAX = 256;
  */
 const TUNNEL_WINDOW = 4 * 1024 * 1024;
 
-/** HTTP/2 options of the gateway's end of a tunnel. */
 const SESSION_OPTIONS = {
   settings: { enablePush: false, initialWindowSize: STREAM_WINDOW, maxHeaderListSize: HEADER_BYTES_MAX },
   maxHeaderListPairs: HEADER_PAIRS_MAX,

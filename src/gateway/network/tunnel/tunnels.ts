@@ -17,7 +17,6 @@ import { ClientNetworks, DialsSpent } from './client-networks.ts';
 import { SOCKET_OPTIONS } from './socket-stream.ts';
 import { openTunnel, type Tunnel, type TunnelLimits, type CallSession, type TunnelObserver } from './tunnel.ts';
 
-/** The proxies that are connected to this gateway. */
 export interface Tunnels {
   /**
    * The session for calls to the proxy of a connection. null if the connection is not here, has registered nothing yet,
@@ -59,7 +58,6 @@ interface TunnelsOptions {
 }
 
 export interface TunnelsLimits extends TunnelLimits {
-  /** Connections at the same time. */
   readonly connectionsMax: number;
   /** Connections of one provider before their first registration. */
   readonly newConnectionsMax: number;
@@ -92,7 +90,6 @@ export function createTunnels(options: TunnelsOptions): Tunnels {
     listed,
   });
   const tunnels = new Map<string, Tunnel>();
-  /** By connection. */
   const dialledFrom = new Map<string, string>();
   const sockets = new WebSocketServer({
     ...SOCKET_OPTIONS,

@@ -43,7 +43,6 @@ export function createConnectionShares(options: ConnectionSharesOptions): Connec
   return new Shares(options);
 }
 
-/** The state of one account. */
 interface Share {
   held: number;
   readonly waiting: Set<WaitingRequest>;

@@ -143,7 +143,6 @@ const dial = (
 
 const ERROR_BYTES_MAX = 16 * 1024;
 
-/** The failure for a handshake that was answered with a status. */
 function refusedWith(status: number, text: string): UpstreamFailure {
   if (status >= 400) return toFailure(status, Buffer.from(text), undefined);
   return new UpstreamFailure(`it answered a WebSocket handshake with status ${status}`, {

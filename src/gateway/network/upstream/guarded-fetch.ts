@@ -232,7 +232,6 @@ async function* counted(
 }
 
 interface Guard {
-  /** Whether an address may be connected to. */
   readonly permits: (address: string) => boolean;
   readonly lookup: OutboundLookup;
 }

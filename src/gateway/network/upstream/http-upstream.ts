@@ -43,7 +43,6 @@ const DISCARD_MS = 1_000;
 /** Disables a timeout for a request. null would mean the pool's default. */
 const NO_TIMEOUT = 0;
 
-/** Connections of one kind to one origin. */
 interface OriginConnections {
   readonly pool: Pool;
   /** Opens a connection for each request, for those that go out once more. Made on first use. */
@@ -316,7 +315,6 @@ const BODIES_BYTES_MAX = 48 * 1024 * 1024;
 /** A body up to this size waits for no other, so that small calls never wait behind large ones. */
 const SMALL_BYTES = 16 * 1024;
 
-/** The shares of one process. */
 interface ProcessShares {
   readonly calls: ConnectionShares;
   /** Of BODIES_BYTES_MAX. */

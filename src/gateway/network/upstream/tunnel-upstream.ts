@@ -20,14 +20,12 @@ export interface TunnelUpstreamOptions {
   /** How long an unsent request waits for its provider to reconnect. */
   readonly waitMs: number;
   readonly headTimeoutMs: number;
-  /** Longest silence within a reply. */
   readonly idleTimeoutMs: number;
   /**
    * Concurrent requests to one provider for calls, and the same number for requests that only listen. A proxy accepts
    * 4,096 in total.
    */
   readonly connectionsMax: number;
-  /** Makes the value of CONSUMER_HEADER. */
   readonly consumerTag: (provider: string, account: string) => string;
 }
 
@@ -174,7 +172,6 @@ export const headOf = (method: string, path: string) => ({
   ':authority': 'tunnel',
 });
 
-/** A request's entry in the shares of its provider. */
 interface TunnelRequest {
   readonly endpoint: TunnelEndpoint;
   readonly request: UpstreamRequest;

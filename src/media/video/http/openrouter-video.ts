@@ -65,7 +65,6 @@ export function withOwnInputs(body: VideoBody): { readonly body: VideoBody; read
   return { body: own as VideoBody, places };
 }
 
-/** The address at which a client of a request finds a video. */
 export const addressOfVideo = (request: FastifyRequest, id: string): string =>
   shownAddress(request, `/api/v1/videos/${id}`);
 

@@ -13,7 +13,6 @@ type QuoteConfig = Pick<Config, 'limits' | 'billing' | 'webhooks'>;
 
 interface VideoQuoteDeps {
   readonly config: QuoteConfig;
-  /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
 }
 
@@ -49,7 +48,6 @@ function createQuotable({ limits, billing, webhooks }: QuoteConfig) {
   };
 }
 
-/** Turns a quote request for videos into a call. */
 export function quotableVideos(config: QuoteConfig): Quotable {
   const quotable = createQuotable(config);
   return (body, context) => quotable(Buffer.from(JSON.stringify(body)), context, {});
@@ -57,7 +55,6 @@ export function quotableVideos(config: QuoteConfig): Quotable {
 
 const EMPTY = Buffer.alloc(0);
 
-/** Adds `POST /video/quote` to a plugin whose parsers leave bodies as bytes. */
 export function addVideoQuote(
   app: FastifyInstance,
   { config, quote }: VideoQuoteDeps,

@@ -11,7 +11,6 @@ import type { Task } from '#tasks';
 interface SendFilesDeps {
   readonly blobs: Pick<Blobs, 'read'>;
   readonly config: Pick<Config, 'limits'>;
-  /** Gets the error if a reply is interrupted. */
   readonly onError: (
     error: unknown,
     request: { readonly id: string; readonly method: string; readonly url: string },
@@ -27,7 +26,6 @@ export type SendFiles = (
   several: boolean,
 ) => Promise<void>;
 
-/** `admissionOf`: the admission of a request, for the rate headers. */
 export function createSendFiles(
   { blobs, config, onError }: SendFilesDeps,
   admissionOf: (request: FastifyRequest) => Admission,
@@ -52,7 +50,6 @@ export function createSendFiles(
   };
 }
 
-/** A body that is sent in whole or in part. */
 interface FileBody {
   readonly pieces: readonly BodyPiece[];
   readonly type: string;

@@ -25,7 +25,6 @@ import {
 } from './video-answers.ts';
 import { addressOfVideo, openrouterVideo } from './openrouter-video.ts';
 
-/** The id of a task, as every route describes it. */
 const idField = {
   type: 'string',
   minLength: 1,
@@ -34,10 +33,8 @@ const idField = {
   [MUST_BE]: 'the id from the answer of /video/queue',
 };
 
-/** The caller of an admitted request. */
 type TaskCallerOf = (request: FastifyRequest) => Caller;
 
-/** The error for a video whose files are no longer stored. */
 const expired = () => new GatewayError('expired', 'The files of this video are no longer stored');
 
 export interface TaskRoutesDeps {
@@ -86,7 +83,6 @@ export function taskRoutes(deps: TaskRoutesDeps): FastifyPluginAsync {
   const statusOf = (task: Task, view: VideoView) =>
     viewStatus(task, view, deps.offerOf(task.offerId)?.provider.name ?? task.provider);
 
-  /** Answers with the task as it is now. */
   async function show(request: FastifyRequest, reply: FastifyReply, task: Task, send: SendFiles) {
     const view = await videos.view(task);
     if (view.status === 'completed' && !wantsJson(request))
@@ -177,7 +173,6 @@ function wantsJson({ headers: { accept = '' } }: FastifyRequest): boolean {
   return accept.includes('application/json') && !/\*\/\*|video\/|zip/.test(accept);
 }
 
-/** Aborts when the client leaves. */
 function goneOf(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once('close', () => gone.abort());
@@ -210,7 +205,6 @@ const described = (summary: string, operationId: string, description: string) =>
   description,
 });
 
-/** Adds the routes for existing videos, in the shape of OpenAI's API. */
 function addOpenaiRoutes(
   app: FastifyInstance,
   { videos, tasks }: Pick<TaskRoutesDeps, 'videos' | 'tasks'>,

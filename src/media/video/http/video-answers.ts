@@ -88,7 +88,6 @@ const errorSchema = {
   properties: { code: text('A word, such as `content_policy`.'), message: text('The same for people.') },
 };
 
-/** The answer of `POST /video/queue`. */
 export const queuedSchema = {
   title: 'QueuedVideo',
   type: 'object',
@@ -104,7 +103,6 @@ export const queuedSchema = {
   },
 };
 
-/** The JSON answer of `POST /video/retrieve`. */
 export const statusSchema = {
   title: 'VideoProgress',
   type: 'object',
@@ -142,7 +140,6 @@ export const statusSchema = {
   },
 };
 
-/** A video in the shape of OpenAI's API. */
 export const videoSchema = {
   title: 'Video',
   type: 'object',
@@ -164,7 +161,6 @@ export const videoSchema = {
   },
 };
 
-/** A video in the shape of OpenRouter's API. */
 export const openrouterVideoSchema = {
   title: 'OpenRouterVideo',
   type: 'object',
@@ -192,13 +188,11 @@ export const openrouterVideoSchema = {
 
 const file = { type: 'string', format: 'binary' };
 
-/** The file of one video, or the archive of several. */
 export const fileAnswer = {
   description: 'The file: of one video, or a ZIP archive of several.',
   content: { 'video/mp4': { schema: file }, 'application/zip': { schema: file } },
 };
 
-/** The answers of `POST /video/retrieve`. */
 export const statusOrFile = {
   description: 'How the task stands, or its file.',
   content: { 'application/json': { schema: statusSchema }, ...fileAnswer.content },

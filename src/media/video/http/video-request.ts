@@ -39,7 +39,6 @@ import { planAt, videoPrice } from '../video-price.ts';
 import { jobFields } from '../openai-videos.ts';
 import type { BegunVideo } from '../run/make-videos.ts';
 
-/** One way to ask for videos. */
 export interface VideoRoute {
   readonly path: string;
   readonly fields: Readonly<Record<string, object>>;
@@ -48,21 +47,16 @@ export interface VideoRoute {
   readonly described: { readonly summary: string; readonly operationId: string; readonly description: string };
   /** Its errors have a word as `code`. Default: errors as in chat. */
   readonly ownErrors?: true;
-  /** The same body as a form, if it may be one. */
   readonly form?: object;
   answerOf(begun: BegunVideo, created: number): object;
   /** The answer to a request in the form of OpenRouter's API. Absent if the route knows no such form. */
   inOpenrouter?(begun: BegunVideo, address: string): object;
 }
 
-/** A request that is read and checked. Nothing has been looked up for it yet. */
 export interface VideoRequest extends Payer {
   readonly body: VideoBody;
-  /** The long texts and the files of the body. */
   readonly parts: BodyParts;
-  /** See VideoAsk. */
   readonly names: FieldNames;
-  /** The answer is in the form of OpenRouter's API. */
   readonly openrouter: boolean;
 }
 
@@ -122,7 +116,6 @@ interface VideoContext {
   readonly caller: Caller;
   readonly payment: PaymentAttempt | null;
   readonly requestId: string;
-  /** Request headers, lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly receipts: 'always' | 'on-request';
 }
@@ -174,7 +167,6 @@ export function videoToCall<R, D extends ReplyPiece>(
 const MEMBER = /^([a-z_]{1,64})\[(?:image_url|url|file_id)\]$/;
 const FILE = '\u0000file ';
 
-/** A form as it was read. */
 interface ReadForm {
   /** The body that the same request would have in JSON. A file is a text for which `fileOf` finds the file. */
   readonly value: Readonly<Record<string, unknown>>;

@@ -43,17 +43,14 @@ interface QueueDeps {
   readonly pipeline: Pipeline;
   readonly idempotency: Idempotency;
   readonly quotes: Quotes;
-  /** See quoteCall of the gateway. */
   readonly quote: (request: CallRequest) => Promise<QuoteView>;
   readonly tasks: Pick<Tasks, 'admit' | 'begin'>;
   readonly blobs: Pick<Blobs, 'admit' | 'takeRoom' | 'giveRoomBack'>;
   readonly now: () => number;
-  /** Default: nothing can be paid in place. */
   readonly payments?: Payments;
   readonly config: Pick<Config, 'limits' | 'billing' | 'media' | 'webhooks'>;
   readonly callbacks: MakeVideosDeps['callbacks'];
   readonly fetchInputs: MakeVideosDeps['fetchInputs'];
-  /** Gets internal errors. */
   readonly onError: PaidRouteDeps['onError'];
 }
 
@@ -74,7 +71,6 @@ function queueRoutes(deps: QueueDeps): FastifyPluginAsync {
     fetchInputs: deps.fetchInputs,
   };
 
-  /** How a request for videos is answered. */
   async function answerOf(
     route: VideoRoute,
     video: VideoRequest,

@@ -6,7 +6,6 @@ import { InputBytes, type BodyParts, type FetchedInputs, isBase64 } from '../../
 
 /** A picture, a video or sound that a request brings as input. */
 export interface MediaInput {
-  /** The path of the field. */
   readonly param: string;
   readonly kind: InputKind;
   /** An https URL; null for a file. */
@@ -55,7 +54,6 @@ export async function readInput(
   return toInput(param, kind, head, InputBytes.ofBase64(base64));
 }
 
-/** Characters of base64 from which the type of a file is read. */
 const HEAD_CHARS = 64;
 
 /** `head`: at least the first bytes of the file. */
@@ -87,7 +85,6 @@ const EXPECTED: Readonly<Record<InputKind, string>> = {
   audio: 'an MP3 or WAV file',
 };
 
-/** The media type of a file by its first bytes; null for an unknown one. */
 function typeOf(bytes: Buffer): string | null {
   const ascii = (from: number, to: number) => bytes.toString('latin1', from, to);
   if (ascii(0, 8) === '\x89PNG\r\n\x1a\n') return 'image/png';

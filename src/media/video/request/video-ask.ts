@@ -7,7 +7,6 @@ import type { BodyParts, FetchedInputs } from '../../request/input-images.ts';
 import { type MediaInput, readInput, withFile } from './media-input.ts';
 import { REFERENCES_MAX, REFERENCES_RIGHT } from './video-fields.ts';
 
-/** A checked body of either route. */
 export interface VideoBody {
   readonly model: string;
   readonly models?: readonly string[] | null;
@@ -18,15 +17,12 @@ export interface VideoBody {
   readonly [field: string]: unknown;
 }
 
-/** A request for videos, the same for all routes. */
 export interface VideoAsk {
   /** null if the request has only a picture. */
   readonly prompt: string | null;
-  /** Number of variants. */
   readonly n: number;
   /** null: the first length that the model lists. */
   readonly seconds: number | null;
-  /** The resolution that the request names, or that of its size. */
   readonly resolution: string | null;
   readonly size: { readonly width: number; readonly height: number } | null;
   readonly aspectRatio: string | null;
@@ -51,7 +47,6 @@ const INPUTS = {
 } as const;
 type InputName = keyof typeof INPUTS;
 
-/** The fields of inputs, by all their names. */
 export const VIDEO_INPUTS: readonly string[] = [
   ...Object.keys(INPUTS),
   'reference_image_urls',
@@ -64,7 +59,6 @@ export const VIDEO_INPUTS: readonly string[] = [
   'input_references',
 ];
 
-/** Fields that are read here, or that the gateway acts on. No provider gets them unchanged. */
 const READ: ReadonlySet<string> = new Set([
   ...Object.keys(INPUTS),
   'aspect_ratio',
@@ -86,7 +80,6 @@ const READ: ReadonlySet<string> = new Set([
   'size',
 ]);
 
-/** Fields that ask for nothing with these values. They are left out, so a provider need not take them. */
 const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   audio_prompt: [''],
   camera_fixed: [false],
@@ -95,7 +88,6 @@ const NOTHING: Readonly<Record<string, readonly unknown[]>> = {
   watermark: [false],
 };
 
-/** Our names of fields, with the names that the APIs of providers have for them. */
 export const WIRE_NAMES: Readonly<Record<string, string>> = {
   frame_rate: 'fps',
   image_url: 'input_reference',

@@ -200,11 +200,9 @@ const BEGINS_WITH_FRAME = {
   },
 };
 
-/** Rules that join the fields of a video at any address, for the reference. */
 export const VIDEO_RULES = [notTogether('resolution', 'size')];
 /** The same with those of a call of `/video/queue`, which makes a video. */
 export const QUEUE_RULES = [...VIDEO_RULES, { anyOf: [PROMPT, hasValue('image_url')] }];
-/** The same for `/videos`. */
 export const VIDEOS_RULES = [
   ...VIDEO_RULES,
   { anyOf: [PROMPT, hasValue('input_reference'), BEGINS_WITH_FRAME] },

@@ -8,7 +8,6 @@ import { BOUNDS, checkHead, parseReplyJson, toFailure, tooLarge } from '#wire/re
 interface ProviderAsk {
   readonly pipeline: Pick<Pipeline, 'prepare' | 'run'>;
   readonly task: Pick<Task, 'offerId' | 'taskId'>;
-  /** The name of the call in logs. */
   readonly method: 'video/retrieve' | 'video/content' | 'video/cancel';
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

@@ -3,7 +3,6 @@ import type { Task, TaskKey, TaskOwner } from '#tasks';
 import { signingKeyOf, type Webhooks } from '#webhooks';
 import { toVideoId, type VideoResult } from '../video-task.ts';
 
-/** The callbacks of videos: stores their addresses, and sends their messages. */
 export interface Callbacks {
   /** The key that signs the messages of an owner's videos. */
   keyOf(owner: TaskOwner): string;

@@ -1,8 +1,6 @@
 import { Shares } from '#wire';
 
-/** A file that is to be downloaded. */
 export interface QueuedFile {
-  /** Unique for each file. */
   readonly source: string;
   readonly account: string;
   readonly provider: string;
@@ -24,7 +22,6 @@ interface DownloadQueueOptions<W extends QueuedFile> {
 interface DownloadQueue<W extends QueuedFile> {
   /** Begins a download as soon as it is its turn. Does nothing if the file waits or is downloaded already. */
   add(file: W): void;
-  /** Whether a file waits or is being downloaded. */
   has(source: string): boolean;
   /** Forgets what waits, aborts what runs with `reason`, and resolves when all of it has stopped. */
   close(reason: Error): Promise<void>;
@@ -81,14 +78,14 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
 
   const mayRun = ({ provider, dialledIn }: W): boolean =>
     countHolding((other) => other.provider === provider) < SLOTS_OF_PROVIDER &&
-    (!dialledIn || countHolding((other) => other.dialledIn) < Math.max(1, max / 2));
+    (!dialledIn || countHolding((other) => other.dialledIn) < max / 2);
 
   /** Takes the next file out of the queue; null if nothing may begin. */
   const takeNext = (): W | null => {
     for (const [account, files] of waiting) {
       if (countHolding((other) => other.account === account) >= SLOTS_OF_ACCOUNT) continue;
       for (const [source, file] of files) {
-        if (running.has(source) || !mayRun(file)) continue;
+        if (!mayRun(file)) continue;
         files.delete(source);
         places.leave(account);
         waiting.delete(account);
@@ -123,7 +120,7 @@ export function createDownloadQueue<W extends QueuedFile>(options: DownloadQueue
   };
 
   const beginNext = (): void => {
-    while (!closed && places.all > 0 && countHolding(() => true) < max) {
+    while (places.all > 0 && countHolding(() => true) < max) {
       const next = takeNext();
       if (next === null) return;
       begin(next);

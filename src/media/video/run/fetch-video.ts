@@ -16,17 +16,12 @@ interface FetchVideosOptions {
   readonly timeoutMs: number;
   /** A file that comes more slowly than this, in bytes a second, is not waited for. 0: no bound. */
   readonly leastPace: number;
-  /** See createDownloadQueue. */
   readonly max?: number;
-  /** See createDownloadQueue. */
   readonly slowMs?: number;
-  /** See createDownloadQueue. */
   readonly slowMax?: number;
-  /** A monotonic clock in milliseconds; default `performance.now`. */
   readonly elapsed?: () => number;
   /** Whether the file of a task is still needed when its download can begin. Default: it is. */
   readonly isNeeded?: (task: Task) => Promise<boolean>;
-  /** Called when a file is stored. */
   readonly onStored: (task: Task) => Promise<void>;
   /** Called when a download has failed. A later look tries it again. */
   readonly onError: (error: unknown, task: Task) => void;
@@ -66,10 +61,8 @@ const FAILED_MAX = 10_000;
 /** The code of a file that is too large to be kept, although its provider has made it. */
 export const FILE_TOO_LARGE = 'file_too_large';
 
-/** The failed downloads of one file. */
 interface Failed {
   readonly again: number;
-  /** How often the file was broken. */
   readonly broken: number;
   /** How often the file came too slowly, or was larger than its room while the store was full. */
   readonly unfit: number;
@@ -135,7 +128,6 @@ export function createFetchVideos(options: FetchVideosOptions): FetchVideos {
   };
 }
 
-/** The file is not a complete MP4 file. */
 class BrokenFile extends Error {}
 
 /** A failure of the provider that its file has caused. */
@@ -165,7 +157,6 @@ function failed(error: unknown, before: Failed, at: number): Failed {
 
 const failureText = ({ message }: Error) => `The provider's video cannot be used: ${message}`;
 
-/** Downloads a file. Resolves with its facts. */
 async function download(
   options: Pick<FetchVideosOptions, 'pipeline' | 'timeoutMs' | 'leastPace'>,
   task: Task,
@@ -236,12 +227,10 @@ async function passOn(
   }
 }
 
-/** The file came too slowly. */
 class TooSlow extends Error {}
 
 const PACE_MS = 30_000;
 
-/** Measures how fast a file comes. */
 interface Pace {
   /** Aborts with TooSlow. */
   readonly tooSlow: AbortSignal;
@@ -256,7 +245,6 @@ interface Pace {
 interface PaceOptions {
   /** In bytes a second; 0 for none. */
   readonly leastPace: number;
-  /** The length of a period, in milliseconds. */
   readonly paceMs?: number;
 }
 

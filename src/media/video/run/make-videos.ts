@@ -36,12 +36,10 @@ export interface BegunVideo {
   readonly callbackSecret?: string;
 }
 
-/** The request that asks for videos. */
 interface VideoAsker {
   readonly requestId: string;
   /** The network of the client; null if it is not known. */
   readonly network: string | null;
-  /** Whether the request is in the form of OpenRouter's API. Default: no. */
   readonly openrouter?: boolean;
 }
 

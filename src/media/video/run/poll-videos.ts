@@ -23,9 +23,7 @@ interface PollVideosOptions {
   readonly onEnd: (task: Task, result: VideoResult) => Promise<void>;
   /** Called when a task ends while these jobs still run. Nobody will fetch their files. */
   readonly onLeft: (task: Task, jobs: readonly string[]) => void;
-  /** Called after each look that got an answer. */
   readonly onSeen: (task: Task, jobs: readonly SeenJob[]) => void;
-  /** Called if a provider could not be asked. */
   readonly onUnseen: (error: unknown, task: Task) => void;
   readonly now: () => number;
 }
@@ -104,7 +102,6 @@ export function createPollVideos(options: PollVideosOptions): PollVideos {
   };
 }
 
-/** The places of the jobs whose files are not here. */
 const missingPlaces = ({ jobs }: VideoNotes, here: ReadonlyMap<number, Blob>): readonly number[] =>
   jobs.map((_, place) => place).filter((place) => !here.has(place));
 

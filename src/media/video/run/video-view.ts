@@ -33,7 +33,7 @@ export async function viewVideo(
 }
 
 interface TaskProgress {
-  /** 0 to 100. */
+  /** From 0 to 100. */
   readonly percent: number;
   readonly secondsLeft: number;
   readonly raw: Readonly<Record<string, unknown>>;

@@ -1,6 +1,5 @@
 import { OWN_TURN_BYTES } from '#wire';
 import { lastObjectIn, readElsewhere, stringEnd } from '#wire/replies';
-import type { Collector } from './chat-reply-reader.ts';
 import type { Produced, ReplyContext } from './chat-end.ts';
 import type { Output } from './chat-usage.ts';
 import { bytesOfBase64Length, firstBytes, outputBytesMax } from './output-bound.ts';
@@ -44,13 +43,19 @@ interface PartialReading {
   readonly rest?: Uint8Array | undefined;
 }
 
+/** The chunks of a reply so far. */
+interface CollectedBytes {
+  readonly bytes: number;
+  giveAway(): ArrayBuffer;
+}
+
 /**
  * Reads what was collected in another thread, because text that is nothing but keys takes 10 ns for each byte. Of a
  * reply that cannot be read there nothing counts as come. null for a reply that is small: read it with `partialOf`.
  */
 export function partialElsewhere(
   { readFor }: Pick<ReplyContext, 'readFor'>,
-  collected: Collector,
+  collected: CollectedBytes,
   names: Names,
   rest: Buffer | undefined,
 ): Promise<PartialReply> | null {

@@ -11,10 +11,8 @@ interface Movement {
   readonly created_at: string;
 }
 
-/** The most movements of a page of the admin API. */
 const PAGE = 100;
 
-/** `tollgate account movements`: what came into an account and left it, besides calls. */
 export function movementsCommand(): Command {
   const paint = painter();
   return withAdminOptions(
@@ -66,7 +64,6 @@ interface NotesFlags extends AdminFlags {
   readonly delete?: string;
 }
 
-/** `tollgate account notes`: what operators wrote about an account, which its owner does not see. */
 export function notesCommand(): Command {
   const paint = painter();
   return withAdminOptions(

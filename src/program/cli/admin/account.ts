@@ -36,7 +36,6 @@ Examples:
   tollgate key create acme                       then: a key for its calls
   tollgate account credit eip155:8453:0x… 10     a wallet needs no account to be made, and no key`;
 
-/** `tollgate account …`: consumers, their balances and credit. */
 export function accountCommand(): Command {
   const paint = painter();
   return new Command('account')
@@ -348,10 +347,8 @@ function existed(account: Account, label: string | undefined, name: string): str
   return `The account exists already, and keeps its label. Change it: ${OWN_NAME} account rename ${name} ${JSON.stringify(label)}`;
 }
 
-/** A line for an account that makes no calls. */
 const stopped = ({ state }: Account): string => (state === 'open' ? '' : ` The account is ${state}.`);
 
-/** An account in the answers of the admin API. */
 interface Account {
   readonly id: string;
   readonly caip_account_id: string;
@@ -384,7 +381,6 @@ type MovementSum =
   | 'written_off'
   | 'other';
 
-/** An account as lines of names and values. */
 function describe(account: Account, paint: Paint): string {
   return facts(
     [

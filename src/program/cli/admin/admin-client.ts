@@ -43,11 +43,9 @@ export interface AdminFlags extends TargetFlags {
   readonly json?: boolean;
 }
 
-/** Adds the options that every command for administering a gateway has. */
 export const withAdminOptions = (command: Command): Command =>
   withGatewayOptions(command.option('--json', 'print JSON instead of a table'));
 
-/** Adds the options that name a gateway or its database. */
 export function withGatewayOptions(command: Command): Command {
   whichGateway(
     command,
@@ -62,7 +60,6 @@ export function withGatewayOptions(command: Command): Command {
   return withTargetOptions(command);
 }
 
-/** Adds the options of a command that works on a database. */
 export function withTargetOptions(command: Command): Command {
   whichGateway(command, '--data <directory>', 'data directory (TOLLGATE_DATA)');
   whichGateway(
@@ -207,7 +204,6 @@ export async function administer<T>(
   }
 }
 
-/** All entries of a paged list. */
 export async function listAll<T>(
   admin: AdminClient,
   path: string,

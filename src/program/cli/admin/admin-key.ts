@@ -15,7 +15,6 @@ export function loadAdminKey(dataDir: string): string {
   return text;
 }
 
-/** null if the file does not exist yet. */
 function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim();

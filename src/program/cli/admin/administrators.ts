@@ -3,7 +3,6 @@ import { administer, listAll, withAdminOptions, type AdminClient, type AdminFlag
 import { CliError, onScreen, painter, table, type Paint } from '../terminal.ts';
 import { OWN_NAME } from '../command-line.ts';
 
-/** An admin key in the form of the admin API. */
 interface AdminKey {
   readonly id: string;
   readonly label: string;
@@ -13,7 +12,6 @@ interface AdminKey {
   readonly expires_at: string | null;
 }
 
-/** A change in the form of the admin API. */
 interface ListedChange {
   readonly at: string;
   readonly actor: string;
@@ -54,7 +52,6 @@ Examples:
   tollgate admin-log --limit 20
   tollgate admin-log --json | jq '.[] | select(.actor != "root")'`;
 
-/** `tollgate admin-key …`: admin keys with roles. */
 export function adminKeyCommand(): Command {
   const paint = painter();
   return new Command('admin-key')
@@ -131,7 +128,6 @@ function createCommand(paint: Paint): Command {
   );
 }
 
-/** `tollgate admin-log`: shows what administrators changed. */
 export function adminLogCommand(): Command {
   return withAdminOptions(
     new Command('admin-log')

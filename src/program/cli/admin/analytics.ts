@@ -11,7 +11,6 @@ Examples:
   tollgate analytics rebuild
   DATABASE_URL=postgres://… tollgate analytics rebuild`;
 
-/** `tollgate analytics …`: the figures of calls by day. */
 export function analyticsCommand(): Command {
   return new Command('analytics')
     .summary('figures of calls: make them anew')
@@ -49,7 +48,6 @@ async function rebuild(flags: AdminFlags): Promise<void> {
   );
 }
 
-/** Rebuilds the figures on a database whose gateway does not run. */
 async function rebuildDirectly(config: Config): Promise<Rebuilt> {
   const [{ openDatabase }, { createRollUp, findState }, { refuseMissingDatabase }] = await Promise.all([
     import('#store'),

@@ -5,7 +5,6 @@ import type { VerifiedArchive } from '#billing/archive';
 import { administer, withAdminOptions, type AdminClient, type AdminFlags } from './admin-client.ts';
 import { CliError, facts, onScreen, painter, table, type Paint, USAGE_EXIT, usd } from '../terminal.ts';
 
-/** An archive that the database knows, in the form of the admin API. */
 interface Registered {
   readonly name: string;
   readonly folder: string;
@@ -77,7 +76,6 @@ name it with --kid.
 
 Exit codes: 0 proved · 1 something is wrong · 2 a wrong command line`;
 
-/** `tollgate archive …`: archives of the ledger. */
 export function archiveCommand(): Command {
   const command = new Command('archive')
     .summary('move old calls into a signed file, and verify such files')
@@ -132,7 +130,6 @@ async function archive({ before, to, dryRun = false, keep = false, ...flags }: A
   });
 }
 
-/** Milliseconds between two looks at a run. */
 const LOOK_MS = 200;
 
 async function followRun(admin: AdminClient): Promise<Result> {

@@ -37,7 +37,6 @@ Examples:
   tollgate audit --json | jq .totals
   DATABASE_URL=postgres://… tollgate audit`;
 
-/** `tollgate audit`: checks whether the books are right. */
 export function auditCommand(): Command {
   return withAdminOptions(
     new Command('audit').summary('prove that the books are right').description('Recompute the books and compare.'),
@@ -146,7 +145,6 @@ type InNumbers<T> = {
   readonly [K in keyof T]: T[K] extends bigint | null ? (null extends T[K] ? number | null : number) : T[K];
 };
 
-/** The comparison with the treasuries in the form of the admin API. */
 interface ChainAuditView extends InNumbers<Omit<ChainAudit, 'chains' | 'ok'>> {
   readonly ok: boolean | null;
   readonly chains: readonly (InNumbers<Omit<AuditedChain, 'ok' | 'open'>> & Pick<AuditedChain, 'ok' | 'open'>)[];
@@ -161,7 +159,6 @@ export const chainAuditView = (audit: ChainAudit): ChainAuditView =>
     JSON.stringify(audit, (_name, value: unknown) => (typeof value === 'bigint' ? Number(value) : value)),
   ) as ChainAuditView;
 
-/** The comparison of the treasuries with the books, as text for people. */
 export function showChains({ ok, chains, ...totals }: ChainAuditView, paint: Paint): string {
   if (chains.length === 0)
     return 'No chain has a treasury in this configuration: there is nothing to compare. Name its file with --config.';

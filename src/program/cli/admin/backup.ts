@@ -57,7 +57,6 @@ Examples:
   DATABASE_URL=postgres://…/empty tollgate restore /backup/tollgate-2026-11-21.tar
   DATABASE_URL=postgres://… tollgate restore /backup/gateway-2-2026-11-21.tar --files-only`;
 
-/** `tollgate backup`: writes the books and the identity into one file. */
 export function backupCommand(): Command {
   const command = new Command('backup')
     .summary('write the books into one file, while the gateway runs')
@@ -70,7 +69,6 @@ export function backupCommand(): Command {
   return withTargetOptions(command).addHelpText('after', BACKUP_HELP).action(backup);
 }
 
-/** `tollgate restore`: restores a backup into an empty place. */
 export function restoreCommand(): Command {
   const command = new Command('restore')
     .summary('restore a backup into an empty place, and audit it')
@@ -365,7 +363,6 @@ async function compareIdentity(config: Config, database: OpenDatabase, isAdoptin
   process.stdout.write(`${fault}\n${painter()('green', '✓')} Adopted: the database belongs to this identity now.\n`);
 }
 
-/** The checks of the audit that fail, as text. */
 async function differences(database: OpenDatabase): Promise<readonly string[]> {
   const { audit } = await import('#billing');
   const { checks } = await audit(database, { overdueMs: null });

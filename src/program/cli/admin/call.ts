@@ -2,7 +2,6 @@ import { Command } from 'commander';
 import { accountId, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { facts, painter, type Paint, refuseBadAmount, usd } from '../terminal.ts';
 
-/** A call in the form of the admin API. */
 interface Call {
   readonly id: string;
   readonly state: string;
@@ -75,7 +74,6 @@ const ENTRY_NAMES: Readonly<Record<string, string>> = {
   refund: 'released',
 };
 
-/** `tollgate call`: shows one call of any account, ends one that runs, and refunds one that was charged. */
 export function callCommand(): Command {
   return (
     withAdminOptions(

@@ -16,7 +16,6 @@ interface SeedsView extends Seed {
   }[];
 }
 
-/** `tollgate identity`: which seed the gateways have, and what depends on those of before. */
 export function identityCommand(): Command {
   const paint = painter();
   return withAdminOptions(

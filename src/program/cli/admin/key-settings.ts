@@ -1,6 +1,43 @@
 import { CliError, facts, type Paint, isUsd } from '../terminal.ts';
-import { parseTag } from '#accounts/names';
-import { type Key, type SettingFlags, tagsText } from './key.ts';
+import { parseTag, tagsText } from '#accounts/names';
+import type { AdminFlags } from './admin-client.ts';
+
+export interface Key {
+  readonly hash: string;
+  readonly name: string;
+  readonly disabled: boolean;
+  readonly limit: number | null;
+  readonly limit_reset: string | null;
+  readonly limit_soft: boolean;
+  readonly limit_notify: readonly number[] | null;
+  readonly requests_per_minute: number | null;
+  readonly tokens_per_minute: number | null;
+  readonly usage: number;
+  readonly created_at: string;
+  readonly expires_at: string | null;
+  readonly allowed_services: readonly string[] | null;
+  readonly ask_above: number | null;
+  readonly tags: Readonly<Record<string, string>> | null;
+  /** The program that has it by signing in; null for a key that was created. */
+  readonly client: string | null;
+  readonly development: boolean;
+}
+
+/** Settings of a key, as typed. */
+export interface SettingFlags extends AdminFlags {
+  readonly name?: string;
+  readonly limit?: string;
+  readonly limitReset?: string;
+  readonly limitSoft?: boolean;
+  readonly limitNotify?: string[];
+  readonly requestsPerMinute?: string;
+  readonly tokensPerMinute?: string;
+  readonly expires?: string;
+  readonly allow?: string[];
+  readonly allowAll?: boolean;
+  readonly askAbove?: string;
+  readonly tag?: string[];
+}
 
 /** Words that take a limit away. */
 const NO_LIMIT = ['none', 'never'];
@@ -62,7 +99,6 @@ function tagsOf(texts: readonly string[] | undefined): Readonly<Record<string, s
   );
 }
 
-/** The settings of a key as lines of names and values. */
 export function settingsText(key: Key, paint: Paint): string {
   const rate = (most: number | null) => (most === null ? "the gateway's" : `${most} a minute`);
   return facts(
@@ -74,7 +110,7 @@ export function settingsText(key: Key, paint: Paint): string {
       ['tokens', rate(key.tokens_per_minute)],
       ['expires', key.expires_at ?? 'never'],
       ['may call', key.allowed_services?.join(' ') ?? 'all'],
-      ['tags', tagsText(key.tags) || 'none'],
+      ['tags', tagsText(key.tags ?? {}) || 'none'],
       ['asks above', key.ask_above === null ? 'never' : `${key.ask_above} USD for one call`],
     ],
     paint,

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { LIMIT_RESETS } from '#accounts/names';
+import { LIMIT_RESETS, tagsText } from '#accounts/names';
 import {
   accountPath,
   administer,
@@ -8,44 +8,9 @@ import {
   type AdminClient,
   type AdminFlags,
 } from './admin-client.ts';
+import type { Key, SettingFlags } from './key-settings.ts';
 import { CliError, onScreen, painter, table, type Paint } from '../terminal.ts';
 import { OWN_NAME, START } from '../command-line.ts';
-
-export interface Key {
-  readonly hash: string;
-  readonly name: string;
-  readonly disabled: boolean;
-  readonly limit: number | null;
-  readonly limit_reset: string | null;
-  readonly limit_soft: boolean;
-  readonly limit_notify: readonly number[] | null;
-  readonly requests_per_minute: number | null;
-  readonly tokens_per_minute: number | null;
-  readonly usage: number;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly allowed_services: readonly string[] | null;
-  readonly ask_above: number | null;
-  readonly tags: Readonly<Record<string, string>> | null;
-  /** The program that has it by signing in; null for a key that was created. */
-  readonly client: string | null;
-  readonly development: boolean;
-}
-/** Settings of a key, as typed. */
-export interface SettingFlags extends AdminFlags {
-  readonly name?: string;
-  readonly limit?: string;
-  readonly limitReset?: string;
-  readonly limitSoft?: boolean;
-  readonly limitNotify?: string[];
-  readonly requestsPerMinute?: string;
-  readonly tokensPerMinute?: string;
-  readonly expires?: string;
-  readonly allow?: string[];
-  readonly allowAll?: boolean;
-  readonly askAbove?: string;
-  readonly tag?: string[];
-}
 
 /** Characters of a hash that are shown. They are enough to name a key. */
 const HASH_SHOWN = 12;
@@ -65,7 +30,6 @@ Examples:
 
 A program that signed in is limited by a key too, which stands in the list with the address of the program.`;
 
-/** `tollgate key …`: the API keys of an account. */
 export function keyCommand(): Command {
   const paint = painter();
   return new Command('key')
@@ -101,7 +65,6 @@ export function keyCommand(): Command {
     );
 }
 
-/** Adds the options for settings of a key. */
 function withSettings(command: Command): Command {
   return command
     .option('--name <text>', 'what to call the key')
@@ -179,13 +142,8 @@ const row = (key: Key): string[] => [
   key.limit === null ? '-' : `${key.limit}${key.limit_reset ? ` ${key.limit_reset}` : ''}`,
   key.expires_at?.slice(0, 16).replace('T', ' ') ?? '-',
   key.allowed_services?.join(' ') ?? 'all',
-  tagsText(key.tags) || '-',
+  tagsText(key.tags ?? {}) || '-',
 ];
-
-export const tagsText = (tags: Key['tags']): string =>
-  Object.entries(tags ?? {})
-    .map(([name, value]) => `${name}=${value}`)
-    .join(', ');
 
 const ofOneKey = (command: Command): Command =>
   command.argument('<account>', 'name or id of its account').argument('<hash>', 'its hash, or the beginning of it');
@@ -218,7 +176,6 @@ interface StateChange {
   readonly name: string;
   readonly summary: string;
   readonly run: (admin: AdminClient, path: string) => Promise<unknown>;
-  /** The state of the key after the change. */
   readonly done: string;
 }
 

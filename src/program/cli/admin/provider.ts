@@ -57,7 +57,6 @@ Examples:
   tollgate provider payouts eip155:8453:0x…
   tollgate provider undo eip155:8453:0x… --reference SEPA-117 --reason "the bank returned it"`;
 
-/** `tollgate provider …`: the providers that sell through this gateway, and what they are paid. */
 export function providerCommand(): Command {
   const paint = painter();
   return new Command('provider')

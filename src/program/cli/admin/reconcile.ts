@@ -39,7 +39,6 @@ Examples:
   tollgate reconcile anthropic usage.json --bound 2% --keep
   tollgate reconcile csv invoice.csv --provider mistral --json | jq .totals`;
 
-/** `tollgate reconcile`: compares exports of a vendor with the calls that were settled here. */
 export function reconcileCommand(): Command {
   return withAdminOptions(
     new Command('reconcile')

@@ -17,7 +17,6 @@ Examples:
   tollgate serve --config tollgate.toml --validate && tollgate reload
   tollgate reload --url https://gate.example.com`;
 
-/** `tollgate reload`: makes a running gateway read its file again. */
 export function reloadCommand(): Command {
   return withAdminOptions(
     new Command('reload')

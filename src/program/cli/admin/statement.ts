@@ -40,7 +40,6 @@ Examples:
   tollgate statement acme 2026-10
   tollgate statement acme 2026-10 --time-zone Europe/Berlin --calls each`;
 
-/** `tollgate statement`: every movement of an account's money in a month. */
 export function statementCommand(): Command {
   const paint = painter();
   return withAdminOptions(
@@ -89,7 +88,6 @@ Examples:
   tollgate focus 2026-10 > focus.csv
   tollgate focus 2026-10 --account acme > focus.csv`;
 
-/** `tollgate focus`: usage and cost of a month in the columns of FOCUS 1.2. */
 export function focusCommand(): Command {
   return withGatewayOptions(
     new Command('focus')

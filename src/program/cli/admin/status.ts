@@ -4,7 +4,6 @@ import { painter, table, type Paint, usd } from '../terminal.ts';
 
 export const RANGES = ['24h', '7d', '30d'];
 
-/** Sums of calls in the admin API. */
 interface CallSums {
   readonly requests: number;
   readonly failed: number;
@@ -49,7 +48,6 @@ interface Overview {
 
 const LINES = 5;
 
-/** `tollgate status`: the home of the console as text. */
 export function statusCommand(): Command {
   const paint = painter();
   return withAdminOptions(
@@ -163,7 +161,6 @@ export interface Offer {
 const SORTS = { charged: 'charged_micro_usdc', margin: 'margin_micro_usd', failed: 'failed' } as const;
 type Sort = keyof typeof SORTS;
 
-/** `tollgate services`: the offers with health, price and margin. */
 export function servicesCommand(): Command {
   const paint = painter();
   return withAdminOptions(
@@ -197,7 +194,6 @@ export function servicesCommand(): Command {
     );
 }
 
-/** The offers as a table of the terminal. */
 export const offerTable = (offers: readonly Offer[], paint: Paint): string =>
   table(
     ['SERVICE', 'PROVIDER', 'STATE', 'SERVED', 'FAILED', 'USD', 'COST', 'MARGIN', 'PRICE SINCE', 'BECAUSE'],

@@ -36,7 +36,6 @@ Examples:
   tollgate treasury suspense                                            what came in and is nobody's
   tollgate treasury arrived <id of the move> <id of the deposit>`;
 
-/** `tollgate treasury …`: books losses, and moves money between treasuries. */
 export function treasuryCommand(): Command {
   const paint = painter();
   return new Command('treasury')
@@ -52,7 +51,6 @@ export function treasuryCommand(): Command {
     .addCommand(arrivedCommand(paint));
 }
 
-/** Sends one act with its reference, and prints its state. */
 function act(flags: ActFlags, path: string, body: object, paint: Paint): Promise<void> {
   return tell(flags, path, () => ({ ...body, reference: referenceOr(flags.reference) }), paint);
 }
@@ -66,7 +64,6 @@ function tell(flags: AdminFlags, path: string, bodyOf: () => object | undefined,
 
 const REFERENCE = ['--reference <text>', 'your name of it; the same reference is done once'] as const;
 
-/** All entries of a list, page by page. */
 async function allOf<T>(admin: AdminClient, path: string): Promise<readonly T[]> {
   const all: T[] = [];
   for (let place = ''; ;) {

@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 import { accountPath, administer, withAdminOptions, type AdminFlags } from './admin-client.ts';
 import { painter, table, usd } from '../terminal.ts';
 
-/** A call in the list of the admin API. */
 interface Call {
   readonly id: string;
   readonly created_at: string;
@@ -27,7 +26,6 @@ interface CallsFlags extends AdminFlags {
   readonly limit?: string;
 }
 
-/** The most calls of a page of the admin API. */
 const PAGE = 100;
 const ERROR_CHARS = 60;
 
@@ -36,7 +34,6 @@ function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call):
   return refunded === undefined ? end : `${end}, refunded ${usd(refunded)}`;
 }
 
-/** `tollgate calls`: what an account called, the newest first. */
 export function callsCommand(): Command {
   const paint = painter();
   return withAdminOptions(
@@ -115,7 +112,6 @@ interface UsageFlags extends AdminFlags {
 const GROUPS = ['date', 'week', 'month', 'model', 'key_label', 'provider_name', 'primitive', 'tag'];
 const SUMS = { requests: 'CALLS', failed: 'FAILED', prompt_tokens: 'TOKENS IN', completion_tokens: 'TOKENS OUT' };
 
-/** `tollgate usage`: what an account used and spent, in sums. */
 export function usageCommand(): Command {
   const paint = painter();
   return withAdminOptions(

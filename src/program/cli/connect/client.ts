@@ -30,7 +30,6 @@ export interface Setup {
   readonly byHand?: string;
   /** A command, or a few lines of a program, that try the setup. */
   readonly tryIt?: string;
-  /** Facts that are worth knowing before the first call. */
   readonly notes?: readonly string[];
 }
 

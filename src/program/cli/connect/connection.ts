@@ -38,9 +38,7 @@ interface ConnectionOptions {
   readonly env: Environment;
   /** The client pays by wallet, so no key is needed. */
   readonly keyless: boolean;
-  /** The folder of this program. */
   readonly checkout: string;
-  /** The folder in which the command runs. */
   readonly cwd: string;
   /** The kind of service that is chosen by default, if the gateway has one. Default `models`. */
   readonly calls?: 'agents' | 'models';

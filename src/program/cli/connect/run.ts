@@ -12,7 +12,6 @@ import { APPS } from './apps.ts';
 import { CODING_AGENTS } from './coding-agents.ts';
 import { LIBRARIES } from './libraries.ts';
 
-/** All clients that `tollgate connect` knows, in the order of `--list`. */
 export const CLIENTS: readonly GatewayClient[] = [...CODING_AGENTS, ...APPS, ...LIBRARIES];
 
 /** The client with this name, or of this package. Rejects with CliError, which names the nearest clients. */
@@ -32,14 +31,11 @@ const CHECKOUT = resolve(fileURLToPath(new URL('../../../..', import.meta.url)))
 export interface ConnectFlags extends ConnectionFlags {
   readonly mcp?: boolean;
   readonly write?: boolean;
-  /** Changes files that hold for all projects without a question. */
   readonly yes?: boolean;
-  /** Uses the files of the project in the working directory. */
   readonly project?: boolean;
   readonly undo?: boolean;
 }
 
-/** Prints the clients, one per line. */
 export function listClients(): void {
   const rows = CLIENTS.map(({ name, title, speaks, models, tools }) => [
     name,

@@ -16,7 +16,6 @@ import type { FormatName, Machine } from './client.ts';
 import { isEmptyAt, valueAt, type Setting, type Value } from './formats.ts';
 import { changedText, plainValues, replaceFile, type FileChange } from './write-settings.ts';
 
-/** A value that `connect` wrote. */
 interface WrittenValue {
   readonly at: Setting['at'];
   /** The value from before; absent if the file had none. */

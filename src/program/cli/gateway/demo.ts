@@ -7,7 +7,6 @@ import type { ServiceConfig } from '#config';
 import { CliError } from '../terminal.ts';
 import { localModel } from './local-providers.ts';
 
-/** The process of the demo provider, and the services that it offers. */
 export interface Demo {
   readonly services: readonly ServiceConfig[];
   /** `listener` is called once if the process ends before `close`. */

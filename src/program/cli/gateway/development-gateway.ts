@@ -16,7 +16,16 @@ import { OWN_NAME, START_WITH } from '../command-line.ts';
 import { runGateway } from './gateway-process.ts';
 import { createListedConfig, offersInWords } from './listed-config.ts';
 import { findLocalProviders, type LocalProvider, offeredByKey } from './local-providers.ts';
-import type { StartFlags } from './start.ts';
+
+export interface StartFlags {
+  readonly config?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly data?: string;
+  readonly withOllama?: boolean;
+  readonly withOpenai?: boolean;
+  readonly with?: readonly string[];
+}
 
 const PLAY_MONEY = 10n * MICRO_PER_USD;
 const LOOPBACK = /^(?:127\.|localhost$|::1$)/;
@@ -98,23 +107,18 @@ export async function runDevelopment(flags: StartFlags): Promise<void> {
   });
 }
 
-/** The lines of a file that offer the models of a provider. */
 const providerLines = (use: KnownProviderName): string => `[[providers]]\nuse = "${use}"\n`;
 
 /** The gateway's own choice of providers beside the file. */
 interface Chosen {
   readonly services: readonly ServiceConfig[];
-  /** Providers whose models are offered at their list prices. */
   readonly uses: readonly KnownProviderName[];
 }
 
 interface ProviderChoice {
   readonly flags: StartFlags;
-  /** Providers that the flags name. */
   readonly only: ReadonlySet<KnownProviderName>;
-  /** Those of the file. */
   readonly configured: readonly KnownProviderName[];
-  /** Gets the hints. */
   readonly hints: string[];
 }
 

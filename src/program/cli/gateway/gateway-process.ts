@@ -24,7 +24,6 @@ interface GatewayHooks {
   readonly prepare?: (app: App) => Promise<void>;
   /** Called when it listens and the discovery file is written. `baseUrl` is the address for this machine. */
   readonly ready: (app: App, baseUrl: string) => void | Promise<void>;
-  /** Called at the first signal. */
   readonly stopping?: (app: App) => void;
   /** Called after everything else, even if the start failed. */
   readonly cleanUp?: () => Promise<void>;

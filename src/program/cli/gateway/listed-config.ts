@@ -23,7 +23,6 @@ interface ListedOptions<C> {
   /** Reads a text. `offered`: the models of its providers; undefined before they were asked. */
   readonly load: (text: string, offered: readonly OfferedBlock[] | undefined) => C | Promise<C>;
   readonly providersOf: (config: C) => readonly ListedProvider[];
-  /** Reads the file. */
   readonly readText: () => string;
   /** Whether providers are asked. Otherwise the list of prices has the names. Default true. */
   readonly ask?: boolean;

@@ -24,7 +24,6 @@ Examples:
   DATABASE_URL=postgres://… REDIS_URL=redis://… tollgate serve --config tollgate.toml --workers auto
   tollgate account create acme && tollgate account credit acme 25    (in another terminal)`;
 
-/** `tollgate serve`: runs the production gateway. */
 export function serveCommand(): Command {
   return new Command('serve')
     .summary('run it: a production gateway')

@@ -4,7 +4,6 @@ import { closeSync, openSync } from 'node:fs';
 const SAME_SIGNAL_MS = 500;
 const PARENT_CHECK_MS = 500;
 
-/** The signals that end a process. */
 interface EndSignals {
   /** Resolves at the first SIGINT or SIGTERM, or when the launcher or npm that started this process has ended. */
   readonly requested: Promise<void>;

@@ -1,15 +1,6 @@
 import { Command, Option } from 'commander';
 import { START, START_WITH } from '../command-line.ts';
-
-export interface StartFlags {
-  readonly config?: string;
-  readonly host?: string;
-  readonly port?: string;
-  readonly data?: string;
-  readonly withOllama?: boolean;
-  readonly withOpenai?: boolean;
-  readonly with?: readonly string[];
-}
+import type { StartFlags } from './development-gateway.ts';
 
 const HELP = `
 Starts a gateway to try things with: a demo provider with models, tools, an agent, images and videos, an account
@@ -24,7 +15,6 @@ Examples:
 
 For anything that others use: tollgate serve --help`;
 
-/** `tollgate start`: runs the development gateway. */
 export function startCommand(): Command {
   return new Command('start')
     .summary('try it: a gateway with demo models, tools and an agent, play money and a key')

@@ -139,7 +139,6 @@ async function chainLines({ chains }: Config, paint: Paint): Promise<readonly st
   });
 }
 
-/** Lines about the ports that the gateway could not listen on now. */
 async function portLines(config: Config, workers: number, paint: Paint): Promise<readonly string[]> {
   const faults = await listenFaults(config, workers);
   return faults.map((fault) => `${paint('yellow', '!')} ${fault.replaceAll('\n', '\n  ')}`);

@@ -3,8 +3,13 @@ import { KNOWN_PROVIDER_NAMES, KNOWN_PROVIDERS } from '#config/known-providers';
 import { PRICES_DATE, PRICES_VERSION, type ProviderOffers, type WithheldModel } from '#list-prices';
 import { configPath, OWN_NAME } from '../command-line.ts';
 import { createListedConfig } from '../gateway/listed-config.ts';
-import type { ModelsFlags } from './models.ts';
 import { CliError, onScreen, painter, type Paint, say, table, USAGE_EXIT } from '../terminal.ts';
+
+export interface ModelsFlags {
+  readonly config?: string;
+  readonly json?: boolean;
+  readonly offline?: boolean;
+}
 
 /** A model of the report, as `--json` has it. Prices are decimal USD, with the keys of `[models.pricing]`. */
 interface ShownModel {
@@ -132,7 +137,6 @@ const DAY_MS = 24 * 3_600_000;
 /** After so many days a vendor has often changed some prices. */
 const OLD_DAYS = 60;
 
-/** The sources of prices and names, one line each. */
 function heads(offers: readonly ProviderOffers[]): readonly string[] {
   if (offers.length === 0) return [];
   const days = Math.floor((Date.now() - Date.parse(PRICES_DATE)) / DAY_MS);

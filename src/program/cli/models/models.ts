@@ -1,10 +1,5 @@
 import { Command } from 'commander';
-
-export interface ModelsFlags {
-  readonly config?: string;
-  readonly json?: boolean;
-  readonly offline?: boolean;
-}
+import type { ModelsFlags } from './models-report.ts';
 
 const HELP = `
 Shows the models of a file: those of [[models]], and those that its [[providers]] would offer now, with the price of
@@ -24,7 +19,6 @@ Examples:
   tollgate models openai anthropic --offline
   tollgate models --config tollgate.toml --json | jq '.models[] | [.name, .pricing.prompt]'`;
 
-/** `tollgate models`: shows the models that a file offers, and their prices. */
 export function modelsCommand(): Command {
   return new Command('models')
     .summary('what a file, or a provider named in one line, offers at which prices')

@@ -44,7 +44,6 @@ Examples:
   ${program} provide --config provider.toml --reload
   CONFIG_FILE_PATH=provider.toml ${program} provide`;
 
-/** `tollgate provide`: runs a provider's proxy. `program` is the name that its help shows. */
 export function provideCommand(program: string): Command {
   return new Command('provide')
     .summary('sell calls: connect your own models, tools and agents to a gateway')

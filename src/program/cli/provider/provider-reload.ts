@@ -12,7 +12,6 @@ import { configPath, OWN_NAME } from '../command-line.ts';
 /** The answer of a running proxy to a request for a reload. */
 type ReloadAnswer = ReloadReport | { readonly problem: string };
 
-/** The option that names the provider's file. */
 export interface FileFlag {
   readonly config?: string;
 }

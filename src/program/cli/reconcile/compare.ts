@@ -71,7 +71,6 @@ export interface Compared {
 
 export interface Comparison {
   readonly lines: readonly Compared[];
-  /** By model, over all days. */
   readonly models: readonly Compared[];
   readonly totals: Compared;
   /** The share beyond which a difference is told. */

@@ -15,6 +15,7 @@ export interface Reason {
     | 'requests'
     | 'neighbouring_days'
     | 'rounding'
+    | 'price'
     | 'own_keys'
     | 'archived'
     | 'cost_unknown'
@@ -47,6 +48,12 @@ export function explain(comparison: Comparison, archivedBefore: string | null, f
   );
   if (settled !== null) addOfCalls(settled, add);
   if (settled !== null && billed !== null) addOfFigures(comparison, settled, billed, add);
+  const dearer = lines.filter((line) => line.isBeyond && isAnotherPrice(line));
+  if (dearer.length > 0)
+    add(
+      'price',
+      `The same tokens cost more or less at the vendor than by the cost of the offer: ${dearer.slice(0, SHOWN).map(priceChange).join(', ')}${dearer.length > SHOWN ? ` and on ${dearer.length - SHOWN} other days` : ''}. Its price was another one, or the cost here is not that of this model.`,
+    );
   const shifted = models.filter(
     ({ model, isBeyond }) => !isBeyond && lines.filter((line) => line.model === model && line.isBeyond).length > 1,
   );
@@ -58,6 +65,22 @@ export function explain(comparison: Comparison, archivedBefore: string | null, f
   );
   return reasons;
 }
+
+/** Whether both sides counted the same requests and tokens, as far as the export has them, and rounding is not all. */
+const isAnotherPrice = ({ settled, billed }: Compared): boolean =>
+  settled !== null &&
+  billed !== null &&
+  billed.prompt === settled.prompt &&
+  billed.completion === settled.completion &&
+  (billed.requests ?? settled.requests) === settled.requests &&
+  (billed.cached ?? settled.cached) === settled.cached &&
+  (billed.reasoning ?? settled.reasoning) === settled.reasoning &&
+  !isRounding((settled.cost ?? 0) - (billed.cost ?? 0), settled.requests, 1);
+
+const priceChange = ({ date, model, settled, billed }: Compared): string =>
+  `${date} ${model} ${usd(settled!.cost!)} here and ${usd(billed!.cost!)} there`;
+
+const usd = (micro: number): string => `$${(micro / 1e6).toFixed(6)}`;
 
 type Add = (kind: Reason['kind'], text: string) => void;
 

@@ -180,7 +180,6 @@ export function* resultsOf(
   }
 }
 
-/** The day of a result. */
 export const dayOfResult = (
   { bucket: member }: JsonFormat,
   { result, bucket, place }: { readonly result: JsonObject; readonly bucket: JsonObject | null; readonly place: Place },

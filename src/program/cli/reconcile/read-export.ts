@@ -4,7 +4,6 @@ import { parseCsv } from './csv-text.ts';
 import { dayOfResult, isObject, JSON_FORMATS, type JsonObject, resultsOf } from './json-formats.ts';
 import type { VendorRow } from './vendor-row.ts';
 
-/** An export of a vendor. */
 interface VendorExport {
   /** Its format, in words. */
   readonly format: string;
@@ -91,7 +90,6 @@ function unknownFormat(
   );
 }
 
-/** The known formats of a vendor, as lines. */
 const known = (vendor: Vendor): string =>
   [
     `Known formats of ${vendor}:`,

@@ -22,7 +22,8 @@ export function showComparison(
 ): string {
   const { lines, models, totals, bound, isBeyond } = comparison;
   const perModel = models.length > 1 || lines.length > models.length ? models : [];
-  const rows = [...lines, ...perModel, totals].map((each) => cellsOf(each));
+  const differing = lines.filter(({ difference }) => difference > 0);
+  const rows = [...(perModel.length > 0 ? differing : lines), ...perModel, totals].map((each) => cellsOf(each));
   const verdict = isBeyond
     ? paint(['bold', 'red'], `The vendor and this gateway differ by more than ${percent(bound)}.`)
     : paint(['bold', 'green'], `The vendor and this gateway differ by no more than ${percent(bound)}.`);
@@ -32,7 +33,10 @@ export function showComparison(
     '',
     table(HEADINGS, rows, paint, AMOUNTS),
     '',
-    paint('dim', 'Two figures are here / at the vendor. Amounts are USD. Nothing was booked.'),
+    paint(
+      'dim',
+      `Two figures are here / at the vendor. Amounts are USD. ${differing.length < lines.length && perModel.length > 0 ? 'Days without a difference are in --json. ' : ''}Nothing was booked.`,
+    ),
     ...(reasons.length === 0 ? [] : ['', ...reasons.map(({ text }) => `- ${text}`)]),
     '',
     verdict,

@@ -2,13 +2,11 @@ import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A program, and the paths that it has to read. */
 export interface Confined {
   readonly args: readonly string[];
   readonly readable: readonly string[];
 }
 
-/** How a confined program is spawned. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];

@@ -10,7 +10,6 @@ import { type Candidate, type Confined, type Launch, listCandidates, withoutWall
 
 /** The wall between the processes of packages and the machine that is not Node's own. */
 export interface Wall {
-  /** Completes "packages run …". */
   readonly name: string;
   /** The kernel keeps these from a package, as the probe found out. */
   readonly keeps: { readonly files: boolean; readonly signals: boolean; readonly network: boolean };
@@ -52,7 +51,6 @@ export const missingWall = (why: string): ConfigError =>
   ]);
 
 interface WallOptions {
-  /** The processes read these. */
   readonly readable: readonly string[];
   /** Files and folders of the gateway, such as its data directory. */
   readonly hidden: readonly string[];

@@ -11,11 +11,9 @@ import { isRecord, listOf, numberOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
 import { toPrompt } from './prompt.ts';
 
-/** A chat request as the AI SDK takes it, with what of it is not passed on. */
 interface ChatCall {
   readonly options: LanguageModelV4CallOptions;
   readonly warnings: SharedV4Warning[];
-  /** The reply shall have log probabilities. */
   readonly logprobs: boolean;
 }
 

@@ -5,7 +5,6 @@ import { RequestFault } from './fault.ts';
 import { numberOf, stringOf } from './json.ts';
 import { optionsOf } from './provider-options.ts';
 
-/** Answers a request for embeddings, in as many calls of the model as it needs for its inputs. */
 export async function answerEmbeddings({ provider }: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
   const modelId = stringOf(body['model']) ?? '';
   const model = provider.embeddingModel(modelId);

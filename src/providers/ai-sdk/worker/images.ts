@@ -9,7 +9,6 @@ import { fileAt } from './prompt.ts';
 
 const COUNT_MAX = 128;
 
-/** Answers a request for images or for edits, in as many calls of the model as it needs for their number. */
 export async function answerImages({ provider }: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
   const modelId = stringOf(body['model']) ?? '';
   const model = provider.imageModel(modelId);

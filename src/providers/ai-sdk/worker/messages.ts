@@ -1,4 +1,3 @@
-/** The first message to the process of a package. */
 export interface StartMessage {
   /** The name that is imported, such as `@ai-sdk/google-vertex/edge`. */
   readonly specifier: string;

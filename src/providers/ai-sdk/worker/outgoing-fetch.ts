@@ -116,7 +116,6 @@ function headersOf(replied: IncomingHttpHeaders): Headers {
   return headers;
 }
 
-/** The bytes of the reply, as they come and no faster than they are read. */
 function bodyOf(stream: ClientHttp2Stream, failure: () => unknown): ReadableStream<Uint8Array<ArrayBuffer>> {
   // A controller throws once its stream is closed or cancelled.
   let over = false;

@@ -6,7 +6,6 @@ import { isRecord, listOf, stringOf } from './json.ts';
 import { type Options, optionsOf } from './provider-options.ts';
 import { toAudioUsage } from './usage.ts';
 
-/** Answers a request for a transcription. The gateway makes events of it for a client that streams. */
 export async function answerTranscriptions({ provider }: Loaded, { body, stream, signal }: WorkerCall): Promise<void> {
   const model = modelOf(provider, 'transcription', stringOf(body['model']) ?? '');
   if (model === null) throw new RequestFault('This package of the AI SDK makes no transcriptions', { status: 404 });
@@ -87,7 +86,6 @@ function toldDuration({ durationInSeconds: duration, segments }: TranscriptionMo
   return duration === (segments.at(-1)?.endSecond ?? 0) ? undefined : duration;
 }
 
-/** SubRip or WebVTT. */
 function toSubtitles({ segments }: TranscriptionModelV4Result, format: string): string {
   if (format !== 'srt' && format !== 'vtt')
     throw new RequestFault(`The AI SDK has no response_format ${format}`, { param: 'response_format' });

@@ -18,7 +18,6 @@ import { type Loaded, modelOf, sendJson, type WorkerCall } from './worker-call.t
  * again, so nothing of it is lost with this process.
  */
 
-/** A request about a job. */
 interface JobCall extends Pick<WorkerCall, 'stream' | 'signal'> {
   readonly job: string;
 }
@@ -41,7 +40,6 @@ export async function startVideo(loaded: Loaded, call: WorkerCall): Promise<void
   sendJson(stream, { id, object: 'video', status: 'queued' });
 }
 
-/** Answers with the state of a job. */
 export async function answerVideoState(loaded: Loaded, call: JobCall): Promise<void> {
   const { job, stream } = call;
   const state = await stateOf(loaded, call);

@@ -7,24 +7,20 @@ import type {
   TranscriptionModelV4,
 } from '@ai-sdk/provider';
 
-/** The parts that answers are made with. */
 export interface Loaded {
   readonly provider: ProviderV4;
   /** `fetch` for addresses that consumers name. It reaches the public internet alone. */
   readonly strangeFetch: typeof fetch;
 }
 
-/** One call: its body, and the stream that its reply goes to. */
 export interface WorkerCall {
   readonly body: JsonObject;
   readonly stream: ServerHttp2Stream;
   /** The text of CONSUMER_HEADER. Undefined at a provider's proxy, which does not know its consumers. */
   readonly consumer: string | undefined;
-  /** Aborted when the gateway gives the call up. */
   readonly signal: AbortSignal;
 }
 
-/** Sends a whole reply. */
 export function sendJson(
   stream: ServerHttp2Stream,
   body: unknown,

@@ -15,7 +15,6 @@ import { describeFault } from '../connection.ts';
 const HttpAgent = loadAgent();
 const request = loadRequest();
 
-/** The result of a successful check, with advice on the file. */
 interface CheckSuccess {
   readonly detail: string;
   readonly advice: readonly string[];
@@ -25,7 +24,6 @@ interface CheckSuccess {
 export interface Check {
   /** The kind of thing to check, such as `model`. */
   readonly kind: string;
-  /** Its name, such as the name of the service. */
   readonly name: string;
   readonly run: () => Promise<string | CheckSuccess>;
 }
@@ -62,7 +60,6 @@ interface Question {
   readonly headers?: Readonly<Record<string, string>>;
   /** Secret. Sent as a bearer token. */
   readonly apiKey?: string | null;
-  /** Sent as JSON. */
   readonly body?: unknown;
 }
 

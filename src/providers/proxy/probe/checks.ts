@@ -18,7 +18,6 @@ import { toolCheck, type CommandRun } from './tool.ts';
 
 export type { Check, CheckResult, CommandRun };
 
-/** Lists all checks for a provider's file, in the order of the file. */
 export function providerChecks(
   config: ProviderConfig,
   wallet: Wallet | null,
@@ -28,7 +27,6 @@ export function providerChecks(
   return [...routerChecks(config.router, wallet, now), ...config.services.flatMap((each) => serviceChecks(each, run))];
 }
 
-/** Lists the checks of one service of a provider's or a gateway's file. */
 export function serviceChecks({ service, target }: ServiceConfig, run: CommandRun): readonly Check[] {
   if (target.kind === 'sdk') return [packageCheck(service, target)];
   if (service.primitive === 'tool') return [toolCheck(service, target, run)];

@@ -2,7 +2,6 @@ import { readCapRefusal, type CapField, type CapName, type ModelFacts } from '#c
 import { BOUNDS, foreignObject, isObject } from '#wire';
 import { mustSucceed, wordsOf, type ProbeResponse, ProbeFailure } from './ask.ts';
 
-/** Sends the model one small request. */
 export type Chat = (more: object) => Promise<ProbeResponse>;
 
 /** The first answer of a model, and the name of the cap that the model accepted. */

@@ -69,7 +69,6 @@ export function modelChecks(service: ModelService, target: HttpTarget): readonly
 const UNSTREAMED =
   'it answers "stream": true with application/json: who asks for a stream gets the whole answer at once, at its end';
 
-/** Returns the last event before `[DONE]`. */
 function lastChunk(text: string): JsonObject {
   const events = eventData(text).map((data) => data.trim());
   if (events.at(-1) !== '[DONE]') throw new ProbeFailure('streaming: the last line is not data: [DONE]');

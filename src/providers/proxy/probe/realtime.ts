@@ -1,5 +1,6 @@
 import { WebSocket } from 'ws';
 import { type HttpTarget, keyHeaders, upstreamPath } from '#config';
+import { REALTIME_PATH } from '#config/model-kinds';
 import { BOUNDS, foreignObject, readStart } from '#wire';
 import { oneLine } from '#security';
 import { type Check, ProbeFailure, wordsOf } from './ask.ts';
@@ -15,7 +16,7 @@ export const realtimeCheck = (name: string, { url, apiKey }: HttpTarget, model: 
   name: `${name}, realtime`,
   run: () => {
     const { origin, pathname } = new URL(url);
-    const path = `/realtime?model=${encodeURIComponent(model)}`;
+    const path = `${REALTIME_PATH}?model=${encodeURIComponent(model)}`;
     const socket = new WebSocket(origin.replace(/^http/, 'ws') + upstreamPath(pathname.replace(/\/$/, ''), path), {
       perMessageDeflate: false,
       followRedirects: false,

@@ -36,7 +36,6 @@ export function routerChecks(router: RouterConfig, wallet: Wallet | null, now: (
 
 const PAYOUTS_MAX = 1_000;
 
-/** The router's words about paying earnings. */
 function payoutsIn({ payout_terms: terms }: JsonObject): string {
   return isObject(terms) && typeof terms['summary'] === 'string'
     ? oneLine(terms['summary']).slice(0, PAYOUTS_MAX)

@@ -15,7 +15,6 @@ const PASSED_ON = ['PATH', 'HOME', 'USER', 'LOGNAME', 'SHELL', 'TERM', 'LANG', '
 
 interface ChildOptions {
   readonly target: CommandTarget;
-  /** The proxy's own environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Called with each line of stdout. While a promise of it or of `tooLong` is open, stdout is not read. */
   readonly line: (text: string) => Promise<void> | void;

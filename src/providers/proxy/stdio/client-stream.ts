@@ -9,7 +9,6 @@ const UNREAD_BYTES_MAX = 2 * MESSAGE_BYTES_MAX;
 
 /** The stream for messages that belong to none of the client's requests, and the queue of such messages. */
 interface ClientStream {
-  /** Whether the client has opened its stream. */
   isAttached(): boolean;
   /** Returns false if the client has a stream already. `closed` is called when this one closes. */
   attach(stream: ServerHttp2Stream, closed: () => void): boolean;
@@ -86,7 +85,6 @@ export function writeWithin(
 interface MessageQueue {
   /** Returns false if requests, which must not be lost, exceed their limit. */
   put(message: RpcMessage): boolean;
-  /** Removes and returns the server's requests, in order. */
   takeRequests(): readonly string[];
   takeAll(): readonly string[];
 }

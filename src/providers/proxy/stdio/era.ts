@@ -48,12 +48,10 @@ export function envelopeOf(message: RpcMessage): JsonObject | null {
 export interface OwnMessages {
   /** Sends a request of this program. Resolves with the response, or with null if the process ended. */
   query(method: string, params?: JsonObject): Promise<JsonObject | null>;
-  /** Sends a notification of this program. */
   tell(method: string, params?: JsonObject): void;
 }
 
 interface EraQuestion {
-  /** Version of this program. The server gets it. */
   readonly version: string;
   /** Whether to try `server/discover` first. */
   readonly discover: boolean;

@@ -7,7 +7,6 @@ type LineWork = () => Promise<void> | void;
 interface InOrder {
   /** `chars`: the length of the text that is worked on. */
   add(chars: number, work: LineWork): void;
-  /** Resolves when nothing waits. */
   idle(): Promise<void>;
 }
 

@@ -20,7 +20,6 @@ export interface Response extends MessageText {
   readonly kind: 'response';
 }
 
-/** A JSON-RPC message. */
 export type RpcMessage = RpcRequest | Notification | Response;
 
 export const ERROR = {
@@ -106,13 +105,11 @@ export function paramsOf({ value }: RpcMessage): JsonObject {
   return isObject(value['params']) ? value['params'] : {};
 }
 
-/** `_meta` of the parameters, or an empty object. */
 export function metaOf(message: RpcMessage): JsonObject {
   const { _meta: meta } = paramsOf(message);
   return isObject(meta) ? meta : {};
 }
 
-/** The code of an error response. null for a result. */
 export function errorCodeOf({ value }: Pick<Response, 'value'>): number | null {
   const { error } = value;
   return isObject(error) && typeof error['code'] === 'number' ? error['code'] : null;

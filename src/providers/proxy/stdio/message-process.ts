@@ -29,12 +29,10 @@ import {
 export interface ProcessOptions {
   readonly service: string;
   readonly target: CommandTarget;
-  /** The proxy's own environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log: Log;
 }
 
-/** Handles the messages of a process. */
 interface MessageTaker {
   take(message: RpcMessage): void;
   /** The id of the only open request, as JSON text. null unless exactly one is open. */

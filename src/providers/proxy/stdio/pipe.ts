@@ -23,7 +23,6 @@ export interface Pipe extends OwnMessages {
   readonly ended: Promise<string>;
   /** Sends a request under a new id. Returns a function that cancels it, or null if the process doesn't accept it. */
   ask(request: RpcRequest, answer: ResponseCallbacks): (() => void) | null;
-  /** Sends a client's notification unchanged. */
   pass(notification: Notification): void;
   /** Ends the subscriptions, which have no end of their own. */
   drain(): void;

@@ -11,7 +11,6 @@ import { ERROR } from './json-rpc.ts';
 export interface StdioReply {
   /** Whether messages can be sent before the response. */
   takesEvents(): boolean;
-  /** Whether the client is still connected. */
   isOpen(): boolean;
   /** Bytes that the client has not read yet. */
   waiting(): number;
@@ -22,16 +21,13 @@ export interface StdioReply {
   end(): void;
   /** Ends the reply with an error, because there will be no response. */
   broken(failure: ProxyFailure): void;
-  /** Calls `then` when the reply is closed, complete or not. */
   whenOver(then: () => void): void;
 }
 
 interface ReplyOptions {
   readonly stream: ServerHttp2Stream;
   readonly accept: string | undefined;
-  /** JSON text of the request's id. */
   readonly id: string;
-  /** Called when the reply begins. */
   readonly headers?: () => Readonly<Record<string, string>>;
 }
 
@@ -42,7 +38,6 @@ export function acceptsEvents(accept: string | undefined): boolean {
   return accept?.includes('text/event-stream') ?? false;
 }
 
-/** Whether the stream can still be written to. */
 export function isOpen(stream: ServerHttp2Stream): boolean {
   return !stream.destroyed && !stream.closed && !stream.aborted && !stream.writableEnded;
 }

@@ -185,7 +185,6 @@ interface OpenRequest extends OpenReply {
   readonly token: string | null;
 }
 
-/** The unanswered requests of one client. */
 class OpenRequests {
   /** In order of arrival. */
   readonly #open = new Map<string, OpenRequest>();
@@ -209,7 +208,6 @@ class OpenRequests {
     this.#open.set(keyOf(value['id'])!, { ...reply, idText, token: keyOf(metaOf(request)['progressToken']) });
   }
 
-  /** Removes and returns the request with this id. Returns undefined if there is no such request. */
   take(id: unknown): OpenRequest | undefined {
     const key = keyOf(id) ?? '';
     const request = this.#open.get(key);
@@ -231,7 +229,6 @@ class OpenRequests {
     return { request, response: { ...response, text } };
   }
 
-  /** Whether the client still waits for any of them. */
   isWaiting(): boolean {
     return [...this.#open.values()].some(({ reply }) => reply.isOpen());
   }

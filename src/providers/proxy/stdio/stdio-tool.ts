@@ -22,11 +22,8 @@ import type { Pipe } from './pipe.ts';
 /** A tool that this proxy runs: its processes, and the handler of its calls. */
 export interface StdioTool {
   readonly forward: Forward;
-  /** Ends the open streams, which have no end of their own. */
   drain(): void;
-  /** Ends every process gracefully. */
   stop(): Promise<void>;
-  /** Kills every process immediately. */
   kill(): void;
 }
 

@@ -7,7 +7,6 @@ import type { ProcessOptions } from './message-process.ts';
 import { openPipe, type Pipe } from './pipe.ts';
 
 interface ServerOptions extends ProcessOptions {
-  /** Version of this program. The server gets it. */
   readonly version: string;
 }
 
@@ -17,7 +16,6 @@ export interface SupervisorOptions extends ServerOptions {
   readonly stopTimes: StopTimes;
 }
 
-/** A server that is ready for requests. */
 interface RunningServer {
   readonly pipe: Pipe;
   readonly era: Era;
@@ -27,11 +25,8 @@ interface RunningServer {
 export interface Supervisor {
   /** Resolves with the server, also while it is still starting. Resolves with null while it is down. */
   running(): Promise<RunningServer | null>;
-  /** Ends the subscriptions. */
   drain(): void;
-  /** Ends the process gracefully. */
   stop(): Promise<void>;
-  /** Kills the process immediately. */
   kill(): void;
 }
 

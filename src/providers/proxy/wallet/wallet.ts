@@ -136,7 +136,6 @@ export function solanaWallet(chainId: string, keypair: Uint8Array, what: string)
   };
 }
 
-/** Makes the wallet of an EVM account's secret. */
 export async function evmWallet(chainId: string, secret: `0x${string}`): Promise<Wallet> {
   // Imported only here because it loads slowly and a Solana wallet doesn't need it.
   const { privateKeyToAccount } = await import('viem/accounts');
@@ -151,7 +150,6 @@ export async function evmWallet(chainId: string, secret: `0x${string}`): Promise
   };
 }
 
-/** The facts of a sign-in message, except the wallet. */
 interface SignIn {
   /** Host of the gateway, with the port if it isn't the scheme's default port. */
   readonly domain: string;

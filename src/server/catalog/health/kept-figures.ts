@@ -1,6 +1,5 @@
 import { loadStatements, type Database, type Row } from '#store';
 
-/** The counts of offers that are saved. */
 export interface OfferFigures {
   readonly unsaved: UnsavedFigures;
   /** Takes over saved sums. Counts that are not saved yet are added to them. */
@@ -172,7 +171,6 @@ interface PromptDay extends Readonly<PromptSums> {
 /** The days whose prompts are known: today and yesterday. */
 export const PROMPT_DAYS = 2;
 
-/** The counts of one offer within one minute. */
 interface FigureDelta extends PromptSums {
   readonly offer: string;
   readonly minute: number;
@@ -181,11 +179,9 @@ interface FigureDelta extends PromptSums {
   readonly flags: Map<string, number>;
 }
 
-/** Counts that are not in the database yet. */
 interface UnsavedFigures {
   /** The counts of this offer and minute. The caller adds to them. */
   deltaOf(offer: string, minute: number): FigureDelta;
-  /** Returns all counts and removes them. */
   take(): FigureDelta[];
   /** Puts back counts that were taken and could not be saved. */
   putBack(deltas: readonly FigureDelta[]): void;

@@ -36,7 +36,6 @@ export interface OfferStats {
   readonly prompts: Readonly<PromptSums> | null;
 }
 
-/** The measurements of a call that succeeded. */
 export interface CallSample {
   readonly firstByteMs: number;
   readonly durationMs: number;
@@ -211,7 +210,6 @@ function recentPrompts({ prompts }: OfferState, today: number): PromptSums | nul
   return sums.prompt === 0 ? null : sums;
 }
 
-/** The health of one offer. */
 interface OfferState {
   readonly id: string;
   readonly provider: string;
@@ -222,7 +220,6 @@ interface OfferState {
   readonly lastHour: SlidingCount;
   readonly latency: Samples;
   readonly throughput: Samples;
-  /** By day. */
   readonly prompts: Map<number, PromptSums>;
   /** null until the offer fails for the first time. */
   outages: OfferOutages | null;
@@ -232,10 +229,8 @@ interface OfferState {
 
 type FailedState = OfferState & { readonly outages: OfferOutages };
 
-/** The states of offers, by id. */
 interface OfferStates {
   find(id: string): OfferState | undefined;
-  /** Adds a new state for an unknown offer. */
   stateOf(id: string): OfferState;
   /** The state of an offer that failed. It moves to the newest end, so that offers without calls are deleted first. */
   ofFailed(id: string): FailedState;

@@ -13,15 +13,11 @@ export type HealthState = 'good' | 'recent' | 'probe' | 'resting' | 'open';
  * provider answers with an error.
  */
 export interface OfferOutages {
-  /** The state of the offer for `account`; without `account`, its state for all accounts. */
   healthState(at: number, account?: string): HealthState;
-  /** Whether the last that is known of calls of all accounts is a failure. */
   isFailing(at: number): boolean;
   /** Whether the last that is known for all accounts is a failure, however long ago it was. */
   lastFailed(): boolean;
-  /** When the next call of the account may try the offer. */
   triedAgainAt(at: number, account?: string): number;
-  /** Records a failure that no call can cause. */
   failed(at: number, adds: number): void;
   /** Records a failed call of this account. */
   failedFor(account: string, at: number, present: boolean): void;
@@ -49,9 +45,7 @@ interface Outage {
 
 export interface OutageRules {
   readonly cooldownMs: number;
-  /** How long a failure counts as a recent outage. */
   readonly windowMs: number;
-  /** After this many failures in a row, an offer that cools down is not tried at all. */
   readonly failuresMax: number;
 }
 
@@ -199,7 +193,6 @@ const hasJustFailed = ({ streak, failedAt }: Outage, at: number, { windowMs }: O
 const hasCooledDown = (outage: Outage, at: number, { cooldownMs }: OutageRules): boolean =>
   at - outage.failedAt >= cooldownMs;
 
-/** When the next call may try a resting offer. */
 const triedAgainAt = (outage: Outage, { cooldownMs }: OutageRules): number =>
   Math.max(outage.failedAt + cooldownMs, outage.probedUntil);
 

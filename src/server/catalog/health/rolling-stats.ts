@@ -1,9 +1,7 @@
-/** Counts over a sliding window, by kind. */
 export interface SlidingCount {
   add(kind: number, now: number): void;
   /** Sets the count of the slot of `at`. Does nothing for a slot that has left the window. */
   set(kind: number, at: number, count: number, now: number): void;
-  /** Count of a kind over the window that ends at `now`. */
   total(kind: number, now: number): number;
 }
 

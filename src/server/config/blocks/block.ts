@@ -56,7 +56,6 @@ export interface BlockKind<P extends string, S, T> {
   toBlock(service: S): Table;
 }
 
-/** The type of the services that a kind of block describes. */
 export type ServiceOf<K> = K extends { toService(...args: never): infer S } ? S : never;
 
 type Made<P extends string, O extends OptionTable, C> = Flat<{ readonly primitive: P } & FieldsOf<O> & C>;
@@ -124,7 +123,6 @@ function nested(keys: readonly string[], values: Readonly<Record<string, ConfigV
 
 const DESCRIPTION_MAX = 2_000;
 
-/** Required text with a check. */
 function checkedText(takes: string, meaning: string, fault: (value: string) => string | null): Option<string> {
   return option({ takes, meaning, read: (value) => readText(value, takes, fault) });
 }
@@ -139,7 +137,6 @@ function derivedText(
   return { ...checkedText(takes, meaning, fault), defaultText: from };
 }
 
-/** Optional text with a check. `fallback` is its default. */
 export function optionalCheckedText(
   takes: string,
   meaning: string,
@@ -161,7 +158,6 @@ function readText(value: unknown, takes: string, fault: (value: string) => strin
   return value;
 }
 
-/** Options that every block has. */
 export const COMMON_OPTIONS = {
   name: field(
     'name',
@@ -209,7 +205,6 @@ export const COMMON_OPTIONS = {
   ),
 };
 
-/** Name of a model at the upstream API. */
 export const UPSTREAM_MODEL = checkedText(
   'text of 1 to 256 printable characters',
   'Name of the model at the upstream API.',
@@ -219,7 +214,6 @@ export const UPSTREAM_MODEL = checkedText(
       : null,
 );
 
-/** A list of one or more of the given words. */
 export function words(
   values: readonly string[],
   fallback: readonly string[],
@@ -255,7 +249,6 @@ function readKey(value: unknown): string | null {
   return value === '' ? null : value;
 }
 
-/** An optional secret that is sent as a bearer token. */
 export function bearerKey(meaning: string): Option<string | null> {
   return option<string | null>({
     takes: 'text, `std::env::NAME`, or "" for none',
@@ -304,7 +297,6 @@ const WHEN_LATE = {
   'video model': 'Then the call fails, because the job may have begun.',
 } as const;
 
-/** The option for the longest wait for the head of a reply. `kind`: that of the service. */
 export const headTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null> =>
   optionalWhole({
     min: 100,
@@ -313,7 +305,6 @@ export const headTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null>
     meaning: `Longest wait for the status and headers of a reply of this ${kind}, in place of \`upstream.head_timeout_ms\`. If an answer is not streamed, they come only when the provider has finished. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
   });
 
-/** The option for the longest wait for the first event of a stream. */
 export const firstEventTimeout = (kind: keyof typeof WHEN_LATE): Option<number | null> =>
   optionalWhole({
     min: 100,
@@ -322,7 +313,6 @@ export const firstEventTimeout = (kind: keyof typeof WHEN_LATE): Option<number |
     meaning: `Longest wait for the first event of a stream of this ${kind}, from the begin of the request. ${WHEN_LATE[kind]} A reload changes it. It has no effect for a provider that dials in.`,
   });
 
-/** A target with its own timeouts, if the block has any. */
 export const withTimeouts = <T extends object>(
   target: T,
   headMs: number | null,
@@ -330,7 +320,6 @@ export const withTimeouts = <T extends object>(
 ): T & { readonly timeouts?: ReplyTimeouts } =>
   headMs === null && firstEventMs === null ? target : { ...target, timeouts: { headMs, firstEventMs } };
 
-/** The target of a service whose options are all fields of it. */
 export const toHttpTarget =
   <T extends OptionTable>(options: T) =>
   (values: ValuesOf<T>): { readonly kind: 'http' } & FieldsOf<T> => ({ kind: 'http', ...fieldsOf(options, values) });
@@ -386,7 +375,6 @@ export function readEndpoint(value: unknown, right: string): string {
 const matching = (pattern: RegExp, such: string) => (value: string) =>
   pattern.test(value) ? null : `is not written like ${such}`;
 
-/** Options that image and video services have in common. */
 export const MEDIA_OPTIONS = {
   supported_params: alwaysWritten(
     'media.supportedParams',

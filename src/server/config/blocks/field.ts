@@ -36,12 +36,10 @@ interface ErasedField {
 
 type AnyOption = Option<unknown> | TableOption<unknown>;
 
-/** A field at a path, which is `key` or `group.key`. */
 type At<P extends string, V> = P extends `${infer Group}.${infer Key}`
   ? { readonly [G in Group]: { readonly [K in Key]: V } }
   : { readonly [K in P]: V };
 
-/** The same for a field that may be absent. */
 type MaybeAt<P extends string, V> = P extends `${infer Group}.${infer Key}`
   ? { readonly [G in Group]: { readonly [K in Key]?: V } }
   : { readonly [K in P]?: V };

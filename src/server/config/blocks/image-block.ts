@@ -37,7 +37,6 @@ const QUALITIES = ['low', 'medium', 'high', 'standard', 'hd'];
 
 const EDIT = 'edit';
 
-/** The tier of a variant. */
 const tierOf = (variant: string) => variant.replace(/^edit\//, '').split('/', 1)[0]!;
 
 const variantFault = (variant: string) => {
@@ -121,10 +120,8 @@ const target = {
   'params.first_event_timeout_ms': firstEventTimeout('image model'),
 };
 
-/** The properties of an image service's API. */
 interface ImageApi {
   readonly wire: ImageWireName;
-  /** Whether it also edits images. */
   readonly edits: boolean;
   /** The format of the request for an edit. */
   readonly body: 'multipart' | 'json';
@@ -133,7 +130,6 @@ interface ImageApi {
 interface CombinedFields {
   readonly variants: Readonly<Record<string, Rates>>;
   readonly media: {
-    /** Resolution tiers. */
     readonly resolutions: readonly string[];
     readonly durations: readonly string[];
     /** Absent: OpenAI's wire, without edits. */
@@ -148,7 +144,6 @@ const pricedTiers = (resolutions: VariantPrices, variants: VariantPrices): reado
   ...new Set([...Object.keys(resolutions), ...Object.keys(variants).map(tierOf)]),
 ];
 
-/** `[[images]]`: an API that makes images. */
 export const IMAGE_BLOCK = defineBlock({
   primitive: 'image',
   offer,

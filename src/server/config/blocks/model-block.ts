@@ -281,7 +281,6 @@ interface CombinedFields {
   };
 }
 
-/** The rates of the options below `pricing`. */
 const baseRates = (values: Readonly<Record<string, unknown>>): Rates =>
   rates(
     Object.fromEntries(
@@ -305,7 +304,6 @@ function checkOwnPrices(
   }
 }
 
-/** `[[models]]`: an API with chat completions. */
 export const MODEL_BLOCK = defineBlock({
   primitive: 'model',
   offer,

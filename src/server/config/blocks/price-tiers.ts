@@ -11,7 +11,6 @@ import { formatRate, type PriceBounds, readPrice } from './price.ts';
 /** The prices that a tier may name, by their keys. */
 type TierPrices = Readonly<Record<string, PriceBounds>>;
 
-/** The rates that a table names. */
 interface NamedRates {
   readonly rates: MeterRates;
 }
@@ -21,7 +20,6 @@ interface WrittenTier extends NamedRates {
   readonly above: number;
 }
 
-/** A service tier as it is written. */
 interface WrittenServiceTier extends NamedRates {
   readonly tiers: readonly WrittenTier[];
 }
@@ -45,7 +43,6 @@ export const isDefaultTier = (name: string): boolean => DEFAULT_NAMES.has(name);
 const TIERS_RIGHT =
   'a list of tables such as { above = 200000, prompt = 2.5, completion = 15 }, each with a higher above than the one before';
 
-/** Rates for long prompts. */
 export function priceTiers(prices: TierPrices): Option<readonly WrittenTier[] | null> {
   return option<readonly WrittenTier[] | null>({
     takes: `list of at most ${TIERS_MAX} tables with \`above\` and prices`,
@@ -57,7 +54,6 @@ export function priceTiers(prices: TierPrices): Option<readonly WrittenTier[] | 
   });
 }
 
-/** Prices by service tier. */
 export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string, WrittenServiceTier>> | null> {
   const right = 'a table of tables such as { flex = { prompt = 1, completion = 5 } }';
   return option<Readonly<Record<string, WrittenServiceTier>> | null>({
@@ -94,7 +90,6 @@ export function serviceTiers(prices: TierPrices): Option<Readonly<Record<string,
 /** The rates that the operator pays for the calls of a model. */
 export interface OfferCost {
   readonly rates: Rates;
-  /** The rates of service tiers, by their names. */
   readonly serviceTiers: Readonly<Record<string, Rates>>;
 }
 

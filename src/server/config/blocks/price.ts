@@ -13,7 +13,6 @@ import { chargedPerCall } from '../model-kinds.ts';
 import { option, type Option } from '../option.ts';
 import { show, WrongValue } from '../problem.ts';
 
-/** The meter that a price is for, and the bounds of the price. */
 export interface PriceBounds {
   readonly meter: Meter;
   /** The unit of the price, such as `image`. */
@@ -96,7 +95,6 @@ export function optionalPrice(bounds: PriceBounds, absent = 'not charged'): Opti
 }
 
 const takes = ({ unit, least, most }: PriceBounds) => `USD per ${unit}, ${decimal(least)} to ${most}, or 0 for free`;
-/** A decimal number without an exponent. */
 const decimal = (amount: number) => (amount < 1 ? amount.toFixed(6).replace(/0+$/, '') : String(amount));
 
 /** Reads a price as a rate. Throws WrongValue. */
@@ -171,7 +169,6 @@ interface RateFields {
   readonly rates: Rates;
 }
 
-/** A rate as a file has it. */
 export const formatRate = (value: MicroUsd, { unit }: PriceBounds): string =>
   ofMillion(unit) ? formatUsd(value) : perUnit(value);
 
@@ -187,7 +184,6 @@ export function callCost<T extends MicroUsd | null>(
   return option<MicroUsd | T>({ takes: 'USD', meaning, optional, read });
 }
 
-/** Prices for the use that a tool or an agent reports. */
 export const PRICES_BY_USE = {
   'pricing.per_second': optionalRate(SECOND_PRICE),
   'pricing.prompt': optionalRate(PROMPT_PRICE),
@@ -196,7 +192,6 @@ export const PRICES_BY_USE = {
 
 type PricesByUse = Readonly<Record<keyof typeof PRICES_BY_USE, MicroUsd | null>>;
 
-/** Whether any price by use is given. */
 export const hasPriceByUse = (values: PricesByUse): boolean =>
   (Object.keys(PRICES_BY_USE) as (keyof PricesByUse)[]).some((key) => values[key] !== null);
 
@@ -239,7 +234,6 @@ export function perUnit(rate: MicroUsd): string {
   return formatUsd(rate / UNITS);
 }
 
-/** Named prices as USD for one unit. */
 export function perUnitByName(prices: Readonly<Record<string, MicroUsd>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(prices).map(([name, rate]) => [name, perUnit(rate)]));
 }

@@ -30,7 +30,6 @@ const MARKUP_RIGHT = 'a percentage from "0%" to "1000%", with at most two decima
 
 const { 'params.sdk_settings': SDK_SETTINGS } = apiOrSdkOptions('');
 
-/** The keys of `[[providers]]`. */
 export const PROVIDER_OPTIONS = {
   use: option<KnownProviderName>({
     takes: `one of ${KNOWN_PROVIDER_NAMES.map((name) => `\`${name}\``).join(', ')}`,

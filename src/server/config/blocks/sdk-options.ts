@@ -109,7 +109,6 @@ function unusablePackage(target: SdkTarget): PackageUnusable | null {
   }
 }
 
-/** The target of such a block. */
 export function toApiOrSdkTarget(
   values: Values,
   complain: (key: string, wrong: string, right: string) => void,

@@ -2,12 +2,10 @@ import { realpathSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { SdkTarget } from './sdk-options.ts';
 
 /** The code of the error of a call whose package could not be started. */
 export const PACKAGE_FAILED = 'TOLLGATE_PACKAGE_FAILED';
 
-/** The place of a package, and the way to load it. */
 interface FoundPackage {
   /** The name that its process imports, such as `@ai-sdk/google-vertex/edge`. */
   readonly specifier: string;
@@ -22,7 +20,6 @@ interface FoundPackage {
 /** The message says why the package cannot be used. */
 export class PackageUnusable extends Error {
   override readonly name = 'PackageUnusable';
-  /** The help for the operator. */
   readonly right: string;
   constructor(why: string, right: string) {
     super(why);
@@ -38,7 +35,7 @@ const CONFINES = '--allow-net';
  * is not there, or if this Node, whose flags are `flags`, cannot confine it.
  */
 export function findPackage(
-  { sdk, directory }: Pick<SdkTarget, 'sdk' | 'directory'>,
+  { sdk, directory }: { readonly sdk: string; readonly directory: string },
   flags: ReadonlySet<string> = process.allowedNodeEnvironmentFlags,
 ): FoundPackage {
   const [specifier = '', factory = null] = sdk.split('#');

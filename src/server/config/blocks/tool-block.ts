@@ -81,12 +81,10 @@ const SESSION_IDLE_MS = 300_000;
 const flag = (meaning: string): Option<boolean | null> =>
   trueOrFalse<null>({ meaning, optional: { text: 'false', fallback: null } });
 
-/** Options of `endpoint`. */
 const addressOptions = {
   api_key: field('apiKey', bearerKey('Key for the `endpoint`, sent as a bearer token.')),
 };
 
-/** Options of `command`, which it needs. */
 const commandOptions = {
   args: field(
     'args',

@@ -11,7 +11,6 @@ const ISSUER_URL = 'https:// URL, or http:// on this machine';
 const issuerUrlFault = (value: string) =>
   isIssuerUrl(value) ? null : `is not an ${ISSUER_URL}, without a user and a fragment`;
 
-/** `[sign_in]`: wallets that sign in. */
 export const SIGN_IN = {
   domains: textList({
     env: 'TOLLGATE_SIGN_IN_DOMAINS',
@@ -42,7 +41,6 @@ export const SIGN_IN = {
   }),
 };
 
-/** `[sessions]`: browsers that signed in. */
 export const SESSIONS = {
   idle_ms: whole({
     min: MINUTE_MS,
@@ -64,7 +62,6 @@ export const SESSIONS = {
   }),
 };
 
-/** `[oauth]`: access tokens of an authorization server. */
 export const OAUTH = {
   issuer: optionalText({
     env: 'TOLLGATE_OAUTH_ISSUER',
@@ -106,7 +103,6 @@ export const OAUTH = {
   }),
 };
 
-/** `[authorization]`: the gateway's own authorization server. */
 export const AUTHORIZATION = {
   enabled: trueOrFalse<null>({
     optional: {

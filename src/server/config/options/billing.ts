@@ -4,7 +4,6 @@ import { show, WrongValue } from '../problem.ts';
 
 /* Money: of calls, of quotes, and over chains. */
 
-/** `[billing]`: money of calls. */
 export const BILLING = {
   fee_bps: whole({
     min: 0,
@@ -58,7 +57,6 @@ export const BILLING = {
 
 const FLUSH_TAKES = '`each`, or 5 to 1000 milliseconds, such as `50ms`';
 
-/** `[ledger]`: the books. */
 export const LEDGER = {
   flush: option<number | null>({
     takes: FLUSH_TAKES,
@@ -77,7 +75,6 @@ export const LEDGER = {
 
 const DAY_S = 86_400;
 
-/** `[payments]`: payments over all chains. */
 export const PAYMENTS = {
   payouts: optionalText({
     takes: 'text of up to 300 characters on one line',
@@ -127,7 +124,6 @@ export const PAYMENTS = {
   }),
 };
 
-/** `[quotes]`: binding costs that are given before a call. */
 export const QUOTES = {
   valid_ms: whole({
     min: MINUTE_MS,

@@ -2,7 +2,6 @@ import { choice, optionalWhole, whole, HOUR_MS, KIB, MIB, MINUTE_MS } from '../o
 
 /* Limits of those who call the gateway, and of its calls to providers. */
 
-/** `[limits]`: limits of callers. */
 export const LIMITS = {
   requests_per_minute: whole({
     min: 1,
@@ -199,7 +198,6 @@ export const LIMITS = {
   }),
 };
 
-/** `[upstream]`: limits of calls to providers. */
 export const UPSTREAM = {
   head_timeout_ms: whole({
     min: 100,

@@ -65,7 +65,6 @@ function readProviders(value: unknown): AdmittedProviders {
   return value.length === 0 ? 'nobody' : [...new Set(value as string[])];
 }
 
-/** `[tunnel]`: providers that dial in. */
 export const TUNNEL = {
   providers: option<AdmittedProviders>({
     env: 'TOLLGATE_PROVIDERS',
@@ -119,7 +118,6 @@ export const TUNNEL = {
   }),
 };
 
-/** `[cluster]`: other gateways of the same database. */
 export const CLUSTER = {
   url: optionalText({
     env: 'TOLLGATE_CLUSTER_URL',

@@ -66,7 +66,6 @@ function readBudget(value: unknown, fail: (wrong: string, right: string) => neve
 const ISSUER_URL = 'https:// URL, or http:// on this machine';
 const noSpaces = (value: string) => (/^[!-~]{1,512}$/.test(value) ? null : 'is too long, empty, or contains spaces');
 
-/** `[people]`: the company's people, who sign in by OpenID Connect. */
 export const PEOPLE = {
   issuer: optionalText({
     env: 'TOLLGATE_PEOPLE_ISSUER',

@@ -13,7 +13,6 @@ import {
 
 /* Sections of single protocols, and of work that outlives its call: sessions, tasks, files, kept responses. */
 
-/** `[mcp]`: MCP sessions. */
 export const MCP = {
   sessions_max: whole({
     min: 1,
@@ -37,7 +36,6 @@ export const MCP = {
   }),
 };
 
-/** `[tasks]`: tasks, the work that outlives its call. */
 export const TASKS = {
   ttl_ms: whole({
     min: 1_000,
@@ -66,7 +64,6 @@ export const TASKS = {
   }),
 };
 
-/** `[webhooks]`: addresses that clients provide. */
 export const WEBHOOKS = {
   allow_private: trueOrFalse({
     optional: { text: '`false`; `true` in development', fallback: false, inDevelopment: true },
@@ -90,7 +87,6 @@ function bucketFault(value: string): string | null {
   return /^(?:\/[A-Za-z0-9._-]{1,128}){1,16}\/?$/.test(pathname) ? null : 'has no bucket in its path';
 }
 
-/** `[media]`: videos, and the files of large results. */
 export const MEDIA = {
   video_ttl_ms: whole({
     min: 1_000,
@@ -178,7 +174,6 @@ export const MEDIA = {
   }),
 };
 
-/** `[responses]`: kept responses of the Responses API. */
 export const RESPONSES = {
   keep_ms: whole({
     min: 0,
@@ -216,7 +211,6 @@ export const RESPONSES = {
   }),
 };
 
-/** `[batches]`: files of requests that are called while their client does not wait. */
 export const BATCHES = {
   keep_ms: whole({
     min: HOUR_MS,

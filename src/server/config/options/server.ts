@@ -19,7 +19,6 @@ const networkList = (options: { readonly env: string; readonly meaning: string }
     ...options,
   });
 
-/** An option for the address of a listener. The default is loopback. */
 export const listenHost = (options: { readonly env?: string; readonly meaning: string }) =>
   text({
     default: '127.0.0.1',
@@ -28,11 +27,9 @@ export const listenHost = (options: { readonly env?: string; readonly meaning: s
     ...options,
   });
 
-/** Converts a seed in any accepted form to 64 lower-case hex digits. */
 const seedHex = (seed: string) =>
   seed.length === 64 ? seed.toLowerCase() : Buffer.from(seed, 'base64').toString('hex');
 
-/** An option for the address of a page that may be on another site. */
 const pageUrl = (env: string, own: string, name: string) =>
   optionalText({
     env,
@@ -42,7 +39,6 @@ const pageUrl = (env: string, own: string, name: string) =>
     fault: (value) => urlFault(value, ['http:', 'https:']),
   });
 
-/** `[server]`: the process and its addresses. */
 export const SERVER = {
   host: listenHost({
     env: 'HOST',
@@ -148,7 +144,6 @@ export const SERVER = {
   }),
 };
 
-/** `[database]`: the database. */
 export const DATABASE = {
   url: optionalText({
     env: 'DATABASE_URL',
@@ -160,7 +155,6 @@ export const DATABASE = {
   }),
 };
 
-/** `[redis]`: shared rate counters. */
 export const REDIS = {
   url: optionalText({
     env: 'REDIS_URL',

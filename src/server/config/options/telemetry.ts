@@ -2,7 +2,6 @@ import { choice, commaSeparated, optionalText, urlFault, whole, HOUR_MS } from '
 
 /* What a gateway reports: traces and logs, posts about trouble, and figures of its calls. */
 
-/** `[telemetry]`: traces, metrics and logs. */
 export const TELEMETRY = {
   otlp_endpoint: optionalText({
     env: 'OTEL_EXPORTER_OTLP_ENDPOINT',
@@ -86,7 +85,6 @@ export const otlpHeaderPairs = (text: string | null): readonly (readonly [name: 
     return [pair.slice(0, at).trim().toLowerCase(), decodeURIComponent(pair.slice(at + 1).trim())];
   });
 
-/** `[alerts]`: webhooks for log lines that need attention. */
 export const ALERTS = {
   url: optionalText({
     env: 'TOLLGATE_ALERTS_URL',
@@ -113,7 +111,6 @@ export const ALERTS = {
   }),
 };
 
-/** `[analytics]`: figures of calls by day. */
 export const ANALYTICS = {
   public: choice({
     values: ['on', 'delayed', 'off'],

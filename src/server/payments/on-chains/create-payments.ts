@@ -24,7 +24,6 @@ interface PaymentsOptions {
 const PENDING_RETRY_S = 2;
 const AWAY_RETRY_S = 5;
 
-/** Creates the payments over the chains of a gateway. */
 export function createPayments({ chains, terms: chainTerms, now }: PaymentsOptions): Payments {
   const boundsOf = (network: string): TopupBounds => {
     const { minTopup, topupMax } = chainTerms.find((one) => one.network === network)!;
@@ -180,7 +179,6 @@ const away = (network: string) =>
     },
   );
 
-/** The smallest and largest amount of one payment. */
 interface TopupBounds {
   readonly least: MicroUsd;
   readonly most: MicroUsd;

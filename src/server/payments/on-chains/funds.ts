@@ -14,7 +14,6 @@ export interface Funds {
   readonly cooldownMs: number;
 }
 
-/** The terms of one chain. */
 export interface ChainTerms {
   /** CAIP-2 id. */
   readonly network: string;

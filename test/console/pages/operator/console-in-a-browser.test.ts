@@ -4,7 +4,11 @@ import { pageHolds } from '../page-holds.ts';
 import { type OperatorWorld, startOperatorWorld } from './operator-world.ts';
 
 // The operator's pages with what a week brings, in a browser: each holds, the keyboard alone is enough, and a slow line
-// shows what is there.
+// shows what is there. The deep run asks all of it of all pages.
+
+const isDeep = process.env['TOLLGATE_DEEP'] === '1';
+/** Some of the pages, or all of them. */
+const some = () => Object.values(pages).slice(0, isDeep ? Infinity : 3);
 
 interface Call {
   readonly id: string;
@@ -87,11 +91,12 @@ test('a page says what is wrong with a service, and what the call had', async ()
     .waitFor();
   await page
     .getByRole('row', { name: /idle\/chat/ })
-    .getByText('Not tried')
+    .getByText('Idle', { exact: true })
+    .last()
     .waitFor();
   await gone.getByRole('link', { name: 'its call' }).click();
   await page.getByText('The call failed').waitFor();
-  await page.getByRole('link', { name: 'tollgate:local:globex' }).click();
+  await page.getByRole('link', { name: /globex$/ }).click();
   await page.getByRole('heading', { name: 'globex' }).waitFor();
 });
 
@@ -126,6 +131,48 @@ test('the keyboard alone finds a failed call and opens its refund', async () => 
   expect(new URL(page.url()).searchParams.get('call')).toMatch(/^gen-/);
 });
 
+test('the keyboard reaches everything that can be pressed or filled, on each page', async () => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 1280, height: 900 });
+  for (const path of some()) {
+    await page.goto(path);
+    await visitor.settled();
+    const count = await page.evaluate<number>(`${REACHABLE}.length`);
+    for (let n = 0; n < count + 20; n++) {
+      await page.keyboard.press('Tab');
+      await page.evaluate('(window.reached ??= new Set()).add(document.activeElement)');
+    }
+    const missing = await page.evaluate<readonly string[]>(
+      `${REACHABLE}.filter((each) => !window.reached.has(each)).map((each) => each.outerHTML.slice(0, 200))`,
+    );
+    expect(missing, path).toEqual([]);
+  }
+});
+
+/** What the Tab key stops at. Of a group of radio buttons it is one. */
+const REACHABLE = `[...document.querySelectorAll('a[href], button, input:not([type=radio]), select, textarea, summary')]
+  .filter((each) => !each.disabled && each.tabIndex >= 0 && each.checkVisibility({ visibilityProperty: true }))`;
+
+test('on a phone a service has its price, and can be tested', async () => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto('/admin?tab=services');
+  const mini = page.getByRole('row', { name: /vendor\/chat-mini/ });
+  await mini
+    .getByText(/^\$300/)
+    .filter({ visible: true })
+    .waitFor();
+  const test = mini.getByRole('button', { name: 'Test vendor/chat-mini' });
+  const { x, width } = (await test.boundingBox())!;
+  expect(x + width).toBeLessThanOrEqual(390);
+  await test.click();
+  await page
+    .getByRole('dialog')
+    .getByText(/^A short question to vendor\/chat-mini/)
+    .waitFor();
+  await page.keyboard.press('Escape');
+});
+
 test('a name or an id in the search leads to its page', async () => {
   const { page } = visitor;
   await page.goto('/admin');
@@ -136,7 +183,7 @@ test('a name or an id in the search leads to its page', async () => {
   const [call] = (await world.admin('GET', `${ACME}/calls?limit=1`)) as readonly Call[];
   await search.fill(call!.id);
   await search.press('Enter');
-  await page.getByRole('link', { name: 'tollgate:local:acme' }).waitFor();
+  await page.getByRole('link', { name: 'Acme Ltd' }).waitFor();
 });
 
 test('on a slow line a page has its frame at once, and then its figures', async () => {
@@ -156,6 +203,12 @@ test('on a slow line a page has its frame at once, and then its figures', async 
     await page.getByRole('tab', { name: 'Services' }).waitFor();
     await page.getByRole('status').first().waitFor();
     await page.getByRole('row', { name: /vendor\/chat-large/ }).waitFor();
+    for (const path of some()) {
+      await page.goto(path, { waitUntil: 'commit' });
+      await page.getByRole('tab', { name: 'Services' }).waitFor();
+      await visitor.settled();
+      expect(visitor.problems, path).toEqual([]);
+    }
     await page.getByRole('tab', { name: 'Home' }).click();
     await page.getByRole('heading', { name: 'Money at rest' }).waitFor();
   } finally {

@@ -87,8 +87,8 @@ const rolesOf = async (visitor: Visitor) => {
   const { data } = (await answer.json()) as { readonly data: readonly { account: string; role: string }[] };
   return data.map(({ account, role }) => `${account.split(':').at(-1)} ${role}`).toSorted();
 };
-const makeKey = async (visitor: Visitor) => {
-  const made = await visitor.ask('POST', '/api/v1/keys', { label: 'mine' }, ACME);
+const makeKey = async (visitor: Visitor, headers: Readonly<Record<string, string>> = ACME) => {
+  const made = await visitor.ask('POST', '/api/v1/keys', { label: 'mine' }, headers);
   return made.status === 201 ? ((await made.json()) as { readonly key: string }).key : null;
 };
 const statusOf = async (key: string) => (await gateway.get('/credits', { authorization: `Bearer ${key}` })).status;
@@ -240,14 +240,17 @@ describe('claims', () => {
 describe('people who are to be removed', () => {
   const soon = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 60_000, interval: 100 });
 
-  test('keys of the organisation that a person makes while being removed do not work later', LONG, async () => {
-    const visitor = await signedIn({ sub: 'racing' });
+  test.each([
+    ['the organisation', ACME],
+    ["the person's own account", {}],
+  ])('keys of %s that a person makes while being removed do not work later', LONG, async (_whose, headers) => {
+    const visitor = await signedIn({ sub: `racing-${Object.keys(headers).length}` });
     forger.refresh = () => ({ error: 'invalid_grant' });
     const keys: (string | null)[] = [];
     ahead += 11 * MINUTE;
     let away = false;
     const race = async () => {
-      while (!away) keys.push(...(await Promise.all([makeKey(visitor), makeKey(visitor)])));
+      while (!away) keys.push(...(await Promise.all([makeKey(visitor, headers), makeKey(visitor, headers)])));
     };
     await Promise.all([
       race(),

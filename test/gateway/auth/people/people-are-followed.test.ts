@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { adHoc } from '../../../support/ad-hoc.ts';
 import { findFreePort } from '../../../support/free-port.ts';
 import { startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 import { A_BUDGET } from '../../authorization/support/person.ts';
@@ -139,6 +140,39 @@ test('a deleted person loses every session, key and program at the next refresh'
   ahead += 11 * MINUTE;
   await soon(async () => expect(await statuses(credentials)).toEqual(all(credentials, 401)));
   await soon(async () => expect(await session(visitor)).toBe(401));
+});
+
+// The database refuses the next refresh token, as if the gateway had died before it stored it.
+const [FORGETFUL, MINDFUL] = [
+  adHoc(
+    "CREATE TRIGGER forgetful BEFORE UPDATE OF refresh_token ON people WHEN NEW.due_at = OLD.due_at BEGIN SELECT RAISE(ABORT, 'died'); END",
+  ),
+  adHoc('DROP TRIGGER forgetful'),
+];
+
+test('a refresh token that was lost on the way takes the sessions, and no keys until somebody can be asked', async () => {
+  const visitor = await signIn('eve', ['staff']);
+  const key = await makeKey(visitor);
+  const { database } = gateway.app;
+  await database.query(FORGETFUL);
+  const before = company.tokenRequests();
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(company.tokenRequests()).toBeGreaterThan(before));
+  await soon(async () => expect(gateway.logs.join('\n')).toContain('could not be followed'));
+  await database.query(MINDFUL);
+  expect(await session(visitor)).toBe(200);
+  // Another gateway asks, with the token that was used.
+  ahead += 2 * MINUTE;
+  await soon(async () => expect(await session(visitor)).toBe(401));
+  expect(gateway.logs.join('\n')).toContain('the person has to sign in again');
+  expect(await statusOf(key)).toBe(200);
+  const again = await signIn('eve', ['staff']);
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(company.tokenRequests()).toBeGreaterThan(before + 2));
+  expect([await session(again), await statusOf(key)]).toEqual([200, 200]);
+  company.groups.delete('eve');
+  ahead += 11 * MINUTE;
+  await soon(async () => expect(await statusOf(key)).toBe(401));
 });
 
 test('a person whose provider cannot be asked stays signed in for the configured time, and keys stay', async () => {

@@ -90,9 +90,11 @@ it('costs: rounding, an unknown cost, a loss, and the margin', () => {
   expect(kinds([cost(3_495n)], [own()])).toEqual([false, ['rounding']]);
   // Rounding up here can only make it more here.
   expect(kinds([cost(3_505n)], [own()])).toEqual([false, []]);
-  expect(kinds([cost(4_000n)], [own()])).toEqual([true, []]);
+  expect(kinds([cost(4_000n)], [own()])).toEqual([true, ['price']]);
   expect(kinds([cost(4_000n)], [own({ cost_micro_usd: null })])).toEqual([false, ['cost_unknown']]);
-  expect(kinds([cost(6_000n)], [own()])).toEqual([true, ['loss']]);
+  expect(kinds([cost(6_000n)], [own()])).toEqual([true, ['loss', 'price']]);
+  // Of other tokens the price is not known to differ.
+  expect(kinds([billed({ cost: 4_000_000_000n, completion: 101 })], [own()])[1]).not.toContain('price');
   expect(compare([cost(4_000n)], [own()], 0.01).totals.margin).toBe(1_000);
   expect(compare([billed()], [own()], 0.01).totals.margin).toBe(1_500);
 });

@@ -12,7 +12,7 @@ import { Empty } from '../../ui/empty.tsx';
 import { Field, Select } from '../../ui/field.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { ACCOUNTS } from './account.ts';
-import { SearchField } from './search-field.tsx';
+import { SearchField } from '../../ui/search-field.tsx';
 
 const STATES = [
   { value: '', text: 'All' },

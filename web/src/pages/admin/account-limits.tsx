@@ -28,8 +28,8 @@ export function AccountLimits({ account }: { readonly account: Account }): React
     <Card
       title="Limits"
       action={
-        <Button size="small" aria-label="Change the limits" onClick={() => setOpen(true)}>
-          Change
+        <Button size="small" onClick={() => setOpen(true)}>
+          Change the limits
         </Button>
       }
     >
@@ -56,7 +56,7 @@ export function AccountLimits({ account }: { readonly account: Account }): React
 }
 
 const rateOf = (unit: string, rate: number | null): string =>
-  rate === null ? `the ${unit} a minute of the file` : `${formatNumber(rate)} ${unit} a minute`;
+  rate === null ? `as many ${unit} a minute as the configuration allows` : `${formatNumber(rate)} ${unit} a minute`;
 
 const numberOrNull = (text: string) => (text.trim() === '' ? null : Number(text));
 
@@ -99,7 +99,7 @@ function LimitsForm({
           label="Requests a minute"
           type="number"
           min={1}
-          placeholder="that of the file"
+          placeholder="the default"
           value={requests}
           onChange={({ target }) => setRequests(target.value)}
         />
@@ -107,7 +107,7 @@ function LimitsForm({
           label="Tokens a minute"
           type="number"
           min={1}
-          placeholder="that of the file"
+          placeholder="the default"
           value={tokens}
           onChange={({ target }) => setTokens(target.value)}
         />

@@ -5,8 +5,11 @@ import { AccountName } from '../../account/account-name.tsx';
 import { Badge } from '../../ui/badge.tsx';
 import { Button } from '../../ui/button.tsx';
 import { Card, Figure } from '../../ui/card.tsx';
+import { CsvButton } from '../../ui/csv-button.tsx';
 import { Dialog } from '../../ui/dialog.tsx';
+import { Select } from '../../ui/field.tsx';
 import { Money } from '../../ui/money.tsx';
+import { monthName, months } from '../../ui/months.ts';
 import { QueryView } from '../../ui/query-view.tsx';
 import { ACCOUNTS, type Account } from './account.ts';
 import { AccountCalls } from './account-calls.tsx';
@@ -42,12 +45,37 @@ export function AccountPage({
           <AccountUsage id={found.id} />
           <AccountCalls id={found.id} pageOf={pageOf} />
           <div className="grid items-start gap-5 xl:grid-cols-2">
-            <AccountMovements id={found.id} pageOf={pageOf} />
+            <div className="grid min-w-0 gap-5">
+              <AccountMovements id={found.id} pageOf={pageOf} />
+              <MonthFiles id={found.id} />
+            </div>
             <AccountPeople id={found.id} />
           </div>
         </div>
       )}
     </QueryView>
+  );
+}
+
+/** The statement of a month of the account, and its use in the columns of FOCUS, as files. */
+function MonthFiles({ id }: { readonly id: string }): ReactNode {
+  const [month, setMonth] = useState(() => months()[0]!);
+  const path = `/admin/v1/accounts/${encodeURIComponent(id)}/statements/${month}`;
+  const name = id.split(':').at(-1)!;
+  return (
+    <Card title="Statement of a month">
+      <p className="mb-4 text-soft">Every movement with the balance after it, in UTC. FOCUS is for FinOps tools.</p>
+      <div className="flex flex-wrap items-end gap-3">
+        <Select
+          label="Month"
+          options={months().map((value) => ({ value, text: monthName(value) }))}
+          value={month}
+          onChange={({ target }) => setMonth(target.value)}
+        />
+        <CsvButton path={`${path}?format=csv`} name={`statement-${name}-${month}.csv`} />
+        <CsvButton path={`${path}/focus`} name={`focus-${name}-${month}.csv`} text="FOCUS" />
+      </div>
+    </Card>
   );
 }
 

@@ -31,6 +31,15 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/^POST accounts\/([^/]+)\/keys$/, 'Make a key for'],
   [/^PATCH accounts\/([^/]+)\/keys\//, 'Change a key of'],
   [/^DELETE accounts\/([^/]+)\/keys\//, 'Revoke a key of'],
+  [/^POST accounts\/([^/]+)\/members$/, 'Add a member to'],
+  [/^PATCH accounts\/([^/]+)\/members\//, 'Change a member of'],
+  [/^DELETE accounts\/([^/]+)\/members\//, 'Remove a member of'],
+  [/^DELETE accounts\/([^/]+)\/notes\//, 'Delete a note on'],
+  [/^POST reconciliation\/results$/, 'Keep a comparison with a vendor'],
+  [/^POST deposits\/([^/]+)\/attribute$/, 'Attribute the deposit'],
+  [/^POST providers\/([^/]+)\/payouts\/undo$/, 'Take back a payout to'],
+  [/^POST withdrawals$/, 'Withdraw fees'],
+  [/^POST archives$/, 'Archive old calls'],
   [/^POST calls\/([^/]+)\/refund$/, 'Refund the call'],
   [/^POST calls\/([^/]+)\/end$/, 'End the call'],
   [/^POST providers\/([^/]+)\/ban$/, 'Ban'],
@@ -50,6 +59,17 @@ const unescaped = (text: string): string => {
     return text;
   }
 };
+
+/** The members of a request, such as `amount_usd: 40, reference: invoice-1`. What is no object stays as it is. */
+function membersOf(body: string): string {
+  try {
+    return Object.entries(JSON.parse(body) as object)
+      .map(([name, value]) => `${name}: ${typeof value === 'string' ? value : JSON.stringify(value)}`)
+      .join(', ');
+  } catch {
+    return body;
+  }
+}
 
 /** A change in words, and its subject. */
 function Words({ of: { method, path } }: { readonly of: Change }): ReactNode {
@@ -75,7 +95,7 @@ const COLUMNS: readonly Column<Change>[] = [
       <>
         <Words of={row} />
         {row.body !== null && row.body !== '' && row.body !== '{}' && (
-          <code className="mt-0.5 block text-xs break-all text-soft">{row.body}</code>
+          <span className="mt-0.5 block text-sm wrap-anywhere text-soft">{membersOf(row.body)}</span>
         )}
       </>
     ),

@@ -24,13 +24,29 @@ function GatewayBadge({ of: { state } }: { readonly of: Gateway }): ReactNode {
   return <Badge tone={tone}>{text}</Badge>;
 }
 
+/** Whether a gateway runs another version than the one that started last: an upgrade is under way, or forgot it. */
+const isOlder = ({ version, state }: Gateway, gateways: readonly Gateway[]): boolean => {
+  const newest = gateways.reduce((one, other) => (other.started_at > one.started_at ? other : one));
+  return state !== 'silent' && version !== newest.version;
+};
+
+/** The version of a gateway, with a mark on one that differs from the newest. */
+function Version({ of, among }: { readonly of: Gateway; readonly among: readonly Gateway[] }): ReactNode {
+  return (
+    <span className="flex flex-wrap items-center gap-2">
+      <span className="figures">{of.version}</span>
+      {isOlder(of, among) && <Badge tone="warn">not the newest</Badge>}
+    </span>
+  );
+}
+
 /** The parts of a gateway that do not work. */
 export const problemsOf = ({ checks }: Gateway): readonly string[] =>
   Object.entries(checks).flatMap(([part, state]) => (state === 'ok' ? [] : [`The ${part} ${state}.`]));
 
 const MEBI = 1024 * 1024;
 
-const COLUMNS: readonly Column<Gateway>[] = [
+const columnsOf = (gateways: readonly Gateway[]): readonly Column<Gateway>[] => [
   {
     id: 'gateway',
     head: 'Process',
@@ -42,7 +58,7 @@ const COLUMNS: readonly Column<Gateway>[] = [
     ),
   },
   { id: 'state', head: 'State', cell: (row) => <GatewayBadge of={row} /> },
-  { id: 'version', head: 'Version', from: 'sm', cell: ({ version }) => <span className="figures">{version}</span> },
+  { id: 'version', head: 'Version', from: 'sm', cell: (row) => <Version of={row} among={gateways} /> },
   { id: 'since', head: 'Started', from: 'md', cell: (row) => <Time at={row.started_at} /> },
   { id: 'running', head: 'Running calls', align: 'right', from: 'md', cell: (row) => formatNumber(row.in_flight) },
 ];
@@ -52,7 +68,7 @@ export function GatewayTable({ gateways }: { readonly gateways: readonly Gateway
   return (
     <Table
       caption="Gateways"
-      columns={COLUMNS}
+      columns={columnsOf(gateways)}
       rows={gateways}
       rowKey={({ id }) => id}
       empty={<Empty title="No gateway has reported" text="Each reports every half minute." />}
@@ -92,7 +108,7 @@ export default function Gateways(): ReactNode {
       {(rows) => (
         <div className="grid gap-5">
           {rows.map((row) => (
-            <OneGateway key={row.id} gateway={row} />
+            <OneGateway key={row.id} gateway={row} among={rows} />
           ))}
           <p className="text-sm text-soft">
             Each process reports every half minute. Metrics for Prometheus are at <code>/metrics</code>. The log of a
@@ -104,9 +120,9 @@ export default function Gateways(): ReactNode {
   );
 }
 
-function OneGateway({ gateway }: { readonly gateway: Gateway }): ReactNode {
+function OneGateway({ gateway, among }: { readonly gateway: Gateway; readonly among: readonly Gateway[] }): ReactNode {
   const facts: Readonly<Record<string, ReactNode>> = {
-    Version: <span className="figures">{gateway.version}</span>,
+    Version: <Version of={gateway} among={among} />,
     Started: <Time at={gateway.started_at} exact />,
     Reported: <Time at={gateway.reported_at} />,
     'Running calls': formatNumber(gateway.in_flight),

@@ -39,16 +39,10 @@ export default function Home(): ReactNode {
     <div className="grid gap-5">
       <div className="flex flex-wrap items-center justify-between gap-3">
         <RangeChoice chosen={range} onChoose={(chosen) => set({ range: chosen })} />
-        {overview.isError && overview.data !== undefined ? (
-          <p role="status" className="text-sm text-bad">
-            The gateway does not answer. These figures are of <Time at={overview.dataUpdatedAt} />.
+        {overview.data?.as_of != null && (
+          <p className="text-sm text-soft">
+            Last counted call: <Time at={overview.data.as_of} />
           </p>
-        ) : (
-          overview.data?.as_of != null && (
-            <p className="text-sm text-soft">
-              Last counted call: <Time at={overview.data.as_of} />
-            </p>
-          )
         )}
       </div>
       <QueryView query={overview}>{(found) => <Found overview={found} />}</QueryView>

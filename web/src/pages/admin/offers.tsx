@@ -38,6 +38,16 @@ const named: Column<Offer> = {
         {KIND_NAMES[row.primitive].one}
         {row.upstream_model !== null && row.upstream_model !== row.service && ` · ${row.upstream_model}`}
       </span>
+      {row.pricing !== null && (
+        <span className="block text-sm lg:hidden">
+          <Price kind={row.primitive} pricing={row.pricing} />
+        </span>
+      )}
+      {row.test_micro_usdc !== null && (
+        <span className="mt-1 block sm:hidden">
+          <TestButton offer={row} />
+        </span>
+      )}
     </>
   ),
 };

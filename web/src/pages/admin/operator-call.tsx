@@ -34,8 +34,16 @@ const ATTEMPTS: readonly Column<FailedAttempt>[] = [
     ),
   },
   { id: 'status', head: 'Status', from: 'sm', cell: ({ upstream_status: status }) => status ?? '–' },
-  { id: 'time', head: 'After', align: 'right', cell: ({ duration_ms: ms }) => formatDuration(ms) },
+  {
+    id: 'time',
+    head: 'After',
+    align: 'right',
+    cell: ({ duration_ms: ms }) => <span className="whitespace-nowrap">{formatDuration(ms)}</span>,
+  },
 ];
+
+/** As many keys of an account are looked at for the name of the call's. */
+const KEYS = 100;
 
 /** One call of any account, with its failed attempts, and the form that refunds it. */
 export function OperatorCall({
@@ -58,6 +66,18 @@ export function OperatorCall({
       )) as object as CallDetail,
     refetchInterval: ({ state }) => (state.data?.state === 'held' ? 2_000 : false),
   });
+  const caller = account || found.data?.account;
+  const named = useQuery({
+    queryKey: [...ACCOUNTS, 'one', caller],
+    queryFn: () => data(api.GET('/admin/v1/accounts/{id}', { params: { path: { id: caller! } } })),
+    enabled: caller !== undefined,
+  });
+  const keys = useQuery({
+    queryKey: [...ACCOUNTS, 'keys', caller, 'names'],
+    queryFn: () =>
+      data(api.GET('/admin/v1/accounts/{id}/keys', { params: { path: { id: caller! }, query: { limit: KEYS } } })),
+    enabled: caller !== undefined,
+  });
   return (
     <QueryView query={found}>
       {(call) => (
@@ -69,11 +89,15 @@ export function OperatorCall({
             <span>
               by{' '}
               <Link href={accountPage(account || call.account)} className="link break-all">
-                {account || call.account}
+                {named.data?.label || account || call.account}
               </Link>
             </span>
           </p>
-          <CallFacts call={call} parentPage={pageOf} />
+          <CallFacts
+            call={call}
+            keyName={keys.data?.find(({ hash }) => hash === call.api_key)?.name}
+            parentPage={pageOf}
+          />
           <Card
             title="Money"
             action={

@@ -15,7 +15,7 @@ import { Time } from '../../ui/time.tsx';
 import { OperatorForm } from '../sign-in/operator-form.tsx';
 import { AdminKeyProvider } from './admin-key.tsx';
 import { accountPage, callPage } from './paths.ts';
-import { SearchField } from './search-field.tsx';
+import { SearchField } from '../../ui/search-field.tsx';
 
 const TABS = [
   { id: 'home', name: 'Home' },

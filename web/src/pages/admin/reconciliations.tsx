@@ -46,7 +46,16 @@ export default function Reconciliations(): ReactNode {
           {rows.length === 0 && (
             <Empty
               title="No bill of a vendor has been compared yet"
-              text="tollgate reconcile openai usage.csv costs.csv --keep compares an export of a vendor with the calls here."
+              text={
+                <>
+                  <code>tollgate reconcile openai usage.csv costs.csv --keep</code> compares exports of a vendor with
+                  the calls here. The guide says{' '}
+                  <a href="/docs/guide/run/reconcile#exports" className="link">
+                    where to get them
+                  </a>
+                  .
+                </>
+              }
             />
           )}
           {rows.map((row) => (
@@ -55,6 +64,25 @@ export default function Reconciliations(): ReactNode {
         </div>
       )}
     </QueryView>
+  );
+}
+
+/** By how much the bill is higher or lower in all, and the models that differ too much. */
+function Headline({ of, difference }: { readonly of: readonly Model[]; readonly difference: number }): ReactNode {
+  const all = of.find(({ model }) => model === null);
+  const beyond = of.flatMap(({ model, beyond: isBeyond }) => (model !== null && isBeyond ? [model] : []));
+  const more = (all?.billed_micro_usd ?? 0) - (all?.cost_micro_usd ?? 0);
+  const compared = all?.billed_micro_usd != null && all.cost_micro_usd != null && more !== 0;
+  return (
+    <>
+      {compared && (
+        <>
+          The bill is <Money micro={Math.abs(more)} /> {more > 0 ? 'higher' : 'lower'} than what the calls here
+          cost.{' '}
+        </>
+      )}
+      Beyond the bound: {beyond.join(', ') || 'all models together'}, by up to {formatShare(difference)}.
+    </>
   );
 }
 
@@ -75,8 +103,13 @@ function OneVendor({ result }: { readonly result: Reconciliation }): ReactNode {
       }
     >
       <p className="mb-3 text-soft">
-        {first_day} to {last_day} (UTC): the bill differs by {formatShare(difference)}, with a bound of{' '}
-        {formatShare(bound)}. Nothing was booked.
+        {first_day} to {last_day} (UTC).{' '}
+        {beyond ? (
+          <Headline of={models} difference={difference} />
+        ) : (
+          `No model differs by more than ${formatShare(bound)}.`
+        )}{' '}
+        Nothing was booked.
       </p>
       <Table
         caption={`Bill of ${vendor}`}

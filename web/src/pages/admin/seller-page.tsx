@@ -144,7 +144,7 @@ const FAILURES: readonly Column<Failure>[] = [
     head: 'Error',
     cell: (row) => (
       <>
-        <p className="break-words">{row.reason}</p>
+        <p className="break-words first-letter:uppercase">{row.reason}</p>
         {row.said !== null && <p className="text-sm break-words text-soft">“{row.said}”</p>}
         <p className="text-sm sm:hidden">
           <Link href={callPage(row.account, row.call)} className="link break-all">

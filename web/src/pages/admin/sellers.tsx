@@ -239,7 +239,7 @@ function BanForm({ seller, onDone }: { readonly seller: ActedSeller; readonly on
         </>
       )}
       {act.error !== null && <ErrorNote error={act.error} />}
-      <Button type="submit" tone="primary" busy={act.isPending} className="justify-self-end">
+      <Button type="submit" tone={isBanned ? 'primary' : 'danger'} busy={act.isPending} className="justify-self-end">
         {isBanned ? 'Let it in' : 'Ban the provider'}
       </Button>
     </form>

@@ -51,9 +51,9 @@ export function MarginOf({ sums }: { readonly sums: MarginSums }): ReactNode {
 export function Failed({ of: { requests, failed } }: { readonly of: Pick<Sums, 'requests' | 'failed'> }): ReactNode {
   if (failed === 0) return '–';
   return (
-    <>
+    <span className="whitespace-nowrap">
       {formatNumber(failed)} <span className="text-sm text-soft">{formatShare(failed / (requests + failed))}</span>
-    </>
+    </span>
   );
 }
 

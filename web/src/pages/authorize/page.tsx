@@ -11,7 +11,7 @@ import { Card } from '../../ui/card.tsx';
 import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
-import { bodyOf, KeyFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
+import { bodyOf, GrantFields, limitFault, NEW_KEY } from '../dashboard/keys/key-fields.tsx';
 import { mayCall, organisationName, useOwnOrganisations } from '../../api/organisation.ts';
 import { Choice } from '../../ui/choice.tsx';
 import { faultsOf } from '../dashboard/keys/new-key.tsx';
@@ -21,6 +21,7 @@ type Asked = Schemas['SignInRequest'];
 
 const PATH = '/authorize/{id}/request';
 const DAYS = 90;
+const SIGNED_OUT = { title: 'Sign in to answer', why: 'Only the owner of an account can say yes' };
 
 /** Asks a person whether a program may call in their name. The program is a stranger, and so is all that it says. */
 const AuthorizePage: Page = ({ params: { id = '' } }) => {
@@ -37,8 +38,7 @@ const AuthorizePage: Page = ({ params: { id = '' } }) => {
         {(request) => (
           <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
             <Who asked={request} />
-            <What asked={request} />
-            <SignedIn>
+            <SignedIn part={SIGNED_OUT}>
               {(session) => (
                 <ProofProvider session={session}>
                   <Answer id={id} asked={request} session={session} />
@@ -60,7 +60,7 @@ const hostOf = ({ document, sends_to: sendsTo }: Asked): string =>
   document === null ? (sendsTo ?? HERE) : new URL(document).host;
 
 function Who({ asked }: { readonly asked: Asked }): ReactNode {
-  const { name, document, sends_to: sendsTo } = asked;
+  const { name, document, resources, sends_to: sendsTo } = asked;
   return (
     <Card title="Who asks">
       <p className="text-xl font-semibold break-all sm:text-2xl">{hostOf(asked)}</p>
@@ -71,6 +71,16 @@ function Who({ asked }: { readonly asked: Asked }): ReactNode {
           ) : (
             <span className="font-medium break-all">{sendsTo}</span>
           )}
+        </Fact>
+        <Fact term="What it wants to call">
+          <ul className="grid gap-1.5">
+            {resources.map((resource) => (
+              <li key={resource}>
+                <span className="block font-medium">{addressName(resource)}</span>
+                <span className="font-mono text-sm break-all text-soft">{resource}</span>
+              </li>
+            ))}
+          </ul>
         </Fact>
         <Fact term="Who vouches for it">
           {document === null ? (
@@ -103,21 +113,6 @@ function Fact({ term, children }: { readonly term: string; readonly children: Re
       <dt className="text-soft">{term}</dt>
       <dd>{children}</dd>
     </div>
-  );
-}
-
-function What({ asked }: { readonly asked: Asked }): ReactNode {
-  return (
-    <Card title="What it wants to call">
-      <ul className="grid gap-1.5">
-        {asked.resources.map((resource) => (
-          <li key={resource}>
-            <span className="block font-medium">{addressName(resource)}</span>
-            <span className="font-mono text-sm break-all text-soft">{resource}</span>
-          </li>
-        ))}
-      </ul>
-    </Card>
   );
 }
 
@@ -192,8 +187,7 @@ function Answer({
           It calls as <AccountName account={payer === OWN ? session.account : payer} />, within these limits. You can
           change them, or sign it out, at any time under Keys.
         </p>
-        <KeyFields
-          ends
+        <GrantFields
           draft={draft}
           onChange={(next) => setDraft({ ...draft, ...next } as typeof draft)}
           faults={faults}

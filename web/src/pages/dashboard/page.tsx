@@ -1,6 +1,9 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { type OwnFigures, useBalance, useCalls, useChains, useOwnAnalytics, utcDay } from '../../api/own.ts';
+import { actFor, actsFor } from '../../api/acting.ts';
+import { organisationName, useOrganisations } from '../../api/organisation.ts';
+import { Button } from '../../ui/button.tsx';
 import { buttonStyle } from '../../ui/button-style.ts';
 import { Card, Figure } from '../../ui/card.tsx';
 import { Empty } from '../../ui/empty.tsx';
@@ -17,6 +20,7 @@ export default function DashboardPage(): ReactNode {
     <Frame title="Overview">
       {(session) => (
         <div className="grid gap-5">
+          <Organisations />
           <Figures />
           <OpenCalls />
           <LastCalls />
@@ -29,6 +33,31 @@ export default function DashboardPage(): ReactNode {
         </div>
       )}
     </Frame>
+  );
+}
+
+/** Tells a member of organisations whose own account these pages show, and how to see the others. */
+function Organisations(): ReactNode {
+  const own = actsFor() === null;
+  const { data: organisations = [] } = useOrganisations(own);
+  if (!own || organisations.length === 0) return null;
+  const act = (account: string) => {
+    actFor(account);
+    window.location.assign('/dashboard');
+  };
+  return (
+    <Card>
+      <div className="flex flex-wrap items-center justify-between gap-3">
+        <p className="text-soft">This is your own account. You are also a member of an organisation.</p>
+        <span className="flex flex-wrap gap-2">
+          {organisations.slice(0, SHOWN).map((one) => (
+            <Button key={one.account} size="small" onClick={() => act(one.account)}>
+              Act for {organisationName(one)}
+            </Button>
+          ))}
+        </span>
+      </div>
+    </Card>
   );
 }
 

@@ -24,7 +24,9 @@ export default function OfferingPage({ params }: { readonly params: Readonly<Rec
   const kind = KINDS.find((each) => path.startsWith(`/${each}s/`))!;
   const name = decode(params['*'] ?? '');
   const query = useService(kind, name);
-  if (query.error instanceof ApiError && query.error.status < 500 && query.error.status !== 429)
+  // A gateway that does not answer has the status 0.
+  const { status } = query.error instanceof ApiError ? query.error : { status: 0 };
+  if (status >= 400 && status < 500 && status !== 429)
     return (
       <NotFound
         title={`There is no ${KIND_NAMES[kind].one.toLowerCase()} of this name.`}

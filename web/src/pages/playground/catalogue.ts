@@ -33,7 +33,7 @@ interface ModelFacts {
   readonly maxTokens: number | null;
   readonly seesImages: boolean;
   /** Its answers, for which it has a panel. */
-  readonly makes: 'text' | 'embeddings' | 'speech' | 'transcription';
+  readonly makes: 'text' | (typeof MADE)[number];
 }
 
 export interface ToolFacts {
@@ -81,7 +81,7 @@ export function useCatalogue(): UseQueryResult<readonly Service[]> {
 }
 
 /** The answers of models that are called at routes of their own. */
-const MADE = ['embeddings', 'speech', 'transcription'] as const;
+const MADE = ['embeddings', 'rerank', 'moderation', 'speech', 'transcription'] as const;
 const PANELS: readonly string[] = [...MADE, 'text', 'image', 'audio', 'video', 'file'];
 
 const hasPanel = ({ output_modalities: outputs }: Listed): boolean =>

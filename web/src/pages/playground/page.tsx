@@ -17,7 +17,9 @@ import { usePayers, WhoPays } from './who-pays.tsx';
 const ChatPanel = lazy(() => import('./chat/chat-panel.tsx'));
 const ToolPanel = lazy(() => import('./tool/tool-panel.tsx'));
 const ImagePanel = lazy(() => import('./image/image-panel.tsx'));
-const EmbedPanel = lazy(() => import('./embed/embed-panel.tsx'));
+const EmbedPanel = lazy(() => import('./one-call/embed-panel.tsx'));
+const RerankPanel = lazy(() => import('./one-call/rerank-panel.tsx'));
+const ModerationPanel = lazy(() => import('./one-call/moderation-panel.tsx'));
 const SpeechPanel = lazy(() => import('./audio/speech-panel.tsx'));
 const TranscriptionPanel = lazy(() => import('./audio/transcription-panel.tsx'));
 const VideoPanel = lazy(() => import('./video/video-panel.tsx'));
@@ -137,6 +139,10 @@ function ModelPanel({
   switch (service.model?.makes) {
     case 'embeddings':
       return <EmbedPanel service={service} />;
+    case 'rerank':
+      return <RerankPanel service={service} />;
+    case 'moderation':
+      return <ModerationPanel service={service} />;
     case 'speech':
       return <SpeechPanel service={service} />;
     case 'transcription':

@@ -1,4 +1,6 @@
 import { useMemo, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { useMembers } from '../../../api/organisation.ts';
 import { type OwnFigures, useOwnAnalytics } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Card, Figure } from '../../../ui/card.tsx';
@@ -13,9 +15,9 @@ import { formatNumber, formatShort } from '../../../ui/number.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
 import { Table, type Column } from '../../../ui/table.tsx';
-import { CsvButton } from '../csv-button.tsx';
+import { CsvButton } from '../../../ui/csv-button.tsx';
 import { Frame } from '../frame.tsx';
-import { isMonth, lastDays, monthOptions, monthPeriod, type Period } from './period.ts';
+import { isMonth, lastDays, monthOptions, monthPeriod, type Period, yesterday } from './period.ts';
 
 const METRICS = [
   { value: 'spend', text: 'Spend' },
@@ -25,11 +27,14 @@ const METRICS = [
 const GROUPS = [
   { value: 'model', text: 'Service' },
   { value: 'key', text: 'Key' },
+  { value: 'member', text: 'Member' },
   { value: 'provider', text: 'Provider' },
   { value: 'primitive', text: 'Kind' },
   { value: 'tag', text: 'Tag' },
 ] as const;
 const SPANS = [
+  { value: '1', text: 'Today' },
+  { value: 'yesterday', text: 'Yesterday' },
   { value: '7', text: '7 days' },
   { value: '30', text: '30 days' },
   { value: '90', text: '90 days' },
@@ -50,9 +55,12 @@ const FORMAT: Readonly<Record<Metric, (value: number) => string>> = {
   tokens: formatShort,
   requests: formatNumber,
 };
-const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
+/** The names of groups. `members`: those of members by their accounts. */
+type Members = ReadonlyMap<string, string>;
+const NAME: Readonly<Record<Group, (row: OwnFigures, members: Members) => string>> = {
   model: ({ model }) => model ?? '–',
   key: ({ key, key_label }) => key_label ?? (key == null ? 'Without a key' : `${key.slice(0, 8)}…`),
+  member: ({ member }, members) => (member == null ? 'The account itself' : members.get(member) || member),
   provider: ({ provider_name }) => provider_name ?? 'Nobody served',
   primitive: ({ primitive }) => (primitive === undefined ? '–' : KIND_NAMES[primitive].many),
   tag: ({ tag }) => tag ?? 'Without this tag',
@@ -60,22 +68,39 @@ const NAME: Readonly<Record<Group, (row: OwnFigures) => string>> = {
 const ID: Readonly<Record<Group, (row: OwnFigures) => string>> = {
   model: ({ model }) => model ?? '',
   key: ({ key }) => key ?? '',
+  member: ({ member }) => member ?? '',
   provider: ({ provider }) => provider ?? '',
   primitive: ({ primitive }) => primitive ?? '',
   tag: ({ tag }) => tag ?? '',
 };
 
-/** If the value in the address is unknown, the first option is used. */
-const known = <T extends string>(options: readonly { readonly value: T }[], value: string): T =>
-  options.find((option) => option.value === value)?.value ?? options[0]!.value;
+/** The filters of the list of calls that keep those of a group; null for groups that it cannot filter by. */
+const FILTER: Readonly<Record<Group, string | null>> = {
+  model: 'service',
+  key: 'key',
+  primitive: 'primitive',
+  member: null,
+  provider: null,
+  tag: null,
+};
+
+/** If the value in the address is unknown, `first` is used. */
+const known = <T extends string>(
+  options: readonly { readonly value: T }[],
+  value: string,
+  first = options[0]!.value,
+): T => options.find((option) => option.value === value)?.value ?? first;
+
+const daysOf = (span: (typeof SPANS)[number]['value']): Period =>
+  span === 'yesterday' ? yesterday() : lastDays(Number(span));
 
 export default function ActivityPage(): ReactNode {
   const [state, set] = useSearchState(START);
   const metric = known(METRICS, state.metric);
   const by = known(GROUPS, state.by);
   const month = isMonth(state.month) ? state.month : '';
-  const span = known(SPANS, state.days);
-  const period = useMemo(() => (month === '' ? lastDays(Number(span)) : monthPeriod(month)), [month, span]);
+  const span = known(SPANS, state.days, '30');
+  const period = useMemo(() => (month === '' ? daysOf(span) : monthPeriod(month)), [month, span]);
   const { first, last } = period;
   const groups = by !== 'tag' ? `day,${by}` : state.tag === '' ? 'day' : `day,tag:${state.tag}`;
   const query = new URLSearchParams({ group_by: groups, start_date: first, end_date: last, format: 'csv' });
@@ -156,6 +181,8 @@ function Figures({
   readonly controls: (tags: readonly string[]) => ReactNode;
 }): ReactNode {
   const figures = useOwnAnalytics(groups, period.first, period.last);
+  const list = useMembers(by === 'member').data;
+  const members: Members = useMemo(() => new Map(list?.map(({ account, name }) => [account, name])), [list]);
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       {controls(figures.data?.tags ?? [])}
@@ -168,8 +195,10 @@ function Figures({
           ) : (
             <>
               <Totals totals={totals} />
-              <ByDay rows={data} metric={metric} by={by} days={period.days} />
-              <Groups rows={data} by={by} />
+              {period.days.length > 1 && (
+                <ByDay rows={data} metric={metric} by={by} days={period.days} members={members} />
+              )}
+              <Groups rows={data} by={by} period={period} members={members} />
             </>
           )
         }
@@ -202,13 +231,15 @@ function ByDay({
   metric,
   by,
   days,
+  members,
 }: {
   readonly rows: readonly OwnFigures[];
   readonly metric: Metric;
   readonly by: Group;
   readonly days: readonly string[];
+  readonly members: Members;
 }): ReactNode {
-  const series = useMemo(() => seriesOf(rows, days, VALUE[metric], by), [rows, metric, by, days]);
+  const series = useMemo(() => seriesOf(rows, days, VALUE[metric], by, members), [rows, metric, by, days, members]);
   const title = `${METRICS.find(({ value }) => value === metric)!.text} by day and ${GROUPS.find(({ value }) => value === by)!.text.toLowerCase()}`;
   return (
     <Card title={title}>
@@ -223,11 +254,12 @@ function seriesOf(
   days: readonly string[],
   value: (row: OwnFigures) => number,
   by: Group,
+  members: Members,
 ): readonly Series[] {
   const sums = new Map<string, { name: string; sum: number; days: Map<string, number> }>();
   for (const row of rows) {
     const id = ID[by](row);
-    const group = sums.get(id) ?? { name: NAME[by](row), sum: 0, days: new Map<string, number>() };
+    const group = sums.get(id) ?? { name: NAME[by](row, members), sum: 0, days: new Map<string, number>() };
     group.sum += value(row);
     group.days.set(row.date ?? '', (group.days.get(row.date ?? '') ?? 0) + value(row));
     sums.set(id, group);
@@ -241,8 +273,22 @@ function seriesOf(
   return others.length === 0 ? shown : [...shown, { name, values: values(others), color: '--edge' }];
 }
 
+/** The list of the calls of a group in these days. */
+const callsOf = (filter: string, id: string, { first, last }: Period): string =>
+  `/dashboard/calls?${new URLSearchParams({ [filter]: id, from: first, to: last })}`;
+
 /** The figures of each group over all days. */
-function Groups({ rows, by }: { readonly rows: readonly OwnFigures[]; readonly by: Group }): ReactNode {
+function Groups({
+  rows,
+  by,
+  period,
+  members,
+}: {
+  readonly rows: readonly OwnFigures[];
+  readonly by: Group;
+  readonly period: Period;
+  readonly members: Members;
+}): ReactNode {
   const groups = useMemo(() => {
     const sums = new Map<
       string,
@@ -250,7 +296,7 @@ function Groups({ rows, by }: { readonly rows: readonly OwnFigures[]; readonly b
     >();
     for (const row of rows) {
       const id = ID[by](row);
-      const sum = sums.get(id) ?? { id, name: NAME[by](row), requests: 0, failed: 0, tokens: 0, cost: 0 };
+      const sum = sums.get(id) ?? { id, name: NAME[by](row, members), requests: 0, failed: 0, tokens: 0, cost: 0 };
       sum.requests += row.requests;
       sum.failed += row.failed;
       sum.tokens += row.total_tokens;
@@ -258,13 +304,24 @@ function Groups({ rows, by }: { readonly rows: readonly OwnFigures[]; readonly b
       sums.set(id, sum);
     }
     return [...sums.values()].sort((one, other) => other.cost - one.cost);
-  }, [rows, by]);
+  }, [rows, by, members]);
   type Sum = (typeof groups)[number];
   const columns: readonly Column<Sum>[] = [
     {
       id: 'name',
       head: GROUPS.find(({ value }) => value === by)!.text,
-      cell: ({ name }) => <span className="font-medium break-words">{name}</span>,
+      cell: ({ id, name }) =>
+        FILTER[by] === null || id === '' ? (
+          <span className="font-medium break-words">{name}</span>
+        ) : (
+          <Link
+            href={callsOf(FILTER[by], id, period)}
+            title="Its calls"
+            className="font-medium break-words hover:underline"
+          >
+            {name}
+          </Link>
+        ),
     },
     { id: 'requests', head: 'Requests', align: 'right', cell: ({ requests }) => formatNumber(requests) },
     {

@@ -20,6 +20,9 @@ function daysFrom(first: string, last: string): Period {
 /** The last `days` days, today included. */
 export const lastDays = (days: number): Period => daysFrom(utcDay(days - 1), utcDay(0));
 
+/** The UTC day before today. */
+export const yesterday = (): Period => daysFrom(utcDay(1), utcDay(1));
+
 /** A month such as `2026-10`; the current one until today. */
 export function monthPeriod(month: string): Period {
   const next = new Date(`${month}-01`);

@@ -1,4 +1,5 @@
 import type { ReactNode } from 'react';
+import { useLocation } from 'wouter';
 import { queryOf } from '../../../api/client.ts';
 import { useCalls, useKeys } from '../../../api/own.ts';
 import { useSearchState } from '../../../app/search.ts';
@@ -8,8 +9,9 @@ import { Empty } from '../../../ui/empty.tsx';
 import { Field, Select } from '../../../ui/field.tsx';
 import { KIND_NAMES, KINDS } from '../../../ui/kinds.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
+import { SearchField } from '../../../ui/search-field.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
-import { CsvButton } from '../csv-button.tsx';
+import { CsvButton } from '../../../ui/csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { CallsTable } from '../../../calls/calls-table.tsx';
 
@@ -27,11 +29,26 @@ export default function CallsPage(): ReactNode {
     >
       {() => (
         <>
+          <FindCall />
           <Filters filters={filters} onChange={setFilters} />
           <List filters={filters} onClear={() => setFilters(NO_FILTERS)} />
         </>
       )}
     </Frame>
+  );
+}
+
+/** Opens the page of a call by its id, such as that of an answer or of an error. */
+function FindCall(): ReactNode {
+  const [, navigate] = useLocation();
+  return (
+    <SearchField
+      label="Find a call"
+      name="Id of a call"
+      placeholder="gen-…, then Enter"
+      className="mb-3 max-w-md"
+      onFind={(text) => text !== '' && navigate(`/dashboard/calls/${encodeURIComponent(text)}`)}
+    />
   );
 }
 

@@ -2,7 +2,7 @@
 interface ClientSteps {
   readonly id: string;
   readonly name: string;
-  /** The acts of the person, in order. */
+  /** The acts of the person, in order. The last one needs `code`. */
   readonly steps: readonly string[];
   /** Commands or a file, with the address; null if the address alone is pasted. */
   readonly code: ((address: string) => string) | null;
@@ -10,11 +10,11 @@ interface ClientSteps {
   readonly isHosted: boolean;
 }
 
-export const CLIENTS: readonly ClientSteps[] = [
+const CLIENTS: readonly ClientSteps[] = [
   {
     id: 'claude',
     name: 'Claude',
-    steps: ['In its settings, open Connectors and choose Add custom connector.', 'Paste the address, and connect.'],
+    steps: ['In its settings, open Connectors and choose Add custom connector.', 'Paste this address, and connect.'],
     code: null,
     isHosted: true,
   },
@@ -23,7 +23,7 @@ export const CLIENTS: readonly ClientSteps[] = [
     name: 'ChatGPT',
     steps: [
       'In its settings, open Apps, and turn developer mode on under Advanced.',
-      'Create an app with the address, and choose OAuth.',
+      'Create an app with this address, and choose OAuth.',
     ],
     code: null,
     isHosted: true,
@@ -32,7 +32,8 @@ export const CLIENTS: readonly ClientSteps[] = [
     id: 'claude-code',
     name: 'Claude Code',
     steps: ['Run this in a terminal.'],
-    code: (address) => `claude mcp add --transport http tollgate ${address}\nclaude mcp login tollgate`,
+    // One line: the first command would swallow a second one that is pasted with it.
+    code: (address) => `claude mcp add --transport http tollgate ${address} && claude mcp login tollgate`,
     isHosted: false,
   },
   {
@@ -51,17 +52,32 @@ export const CLIENTS: readonly ClientSteps[] = [
   },
   {
     id: 'desktop',
-    name: 'Programs by command',
-    steps: ['A client that can only start programs, such as Claude Desktop by its file, takes this as its server.'],
+    name: 'Claude Desktop',
+    steps: [
+      'Put this into its file claude_desktop_config.json, and start it again. Other clients that can only start programs take the same.',
+    ],
     code: (address) =>
       JSON.stringify({ mcpServers: { tollgate: { command: 'npx', args: ['-y', 'mcp-remote', address] } } }, null, 2),
     isHosted: false,
   },
   {
     id: 'other',
-    name: 'Another',
-    steps: ['Give any MCP client the address, with Streamable HTTP and OAuth, and no key.'],
+    name: 'Another assistant',
+    steps: ['Give it this address, with Streamable HTTP and OAuth, and no key.'],
     code: null,
     isHosted: false,
   },
 ];
+
+const isLocal = (address: string): boolean => {
+  const name = URL.parse(address)?.hostname ?? '';
+  return name === 'localhost' || name === '[::1]' || name.startsWith('127.');
+};
+
+interface OfferedClient extends ClientSteps {
+  /** Whether it can call this address. */
+  readonly reaches: boolean;
+}
+
+export const clientsFor = (address: string): readonly OfferedClient[] =>
+  CLIENTS.map((client) => ({ ...client, reaches: !client.isHosted || !isLocal(address) }));

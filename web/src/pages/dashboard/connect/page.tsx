@@ -5,11 +5,11 @@ import { BOOT } from '../../../app/boot.ts';
 import { useSearchState } from '../../../app/search.ts';
 import { Card } from '../../../ui/card.tsx';
 import { CodeBlock } from '../../../ui/code-block.tsx';
-import { Empty } from '../../../ui/empty.tsx';
 import { Tabs } from '../../../ui/tabs.tsx';
 import { Time } from '../../../ui/time.tsx';
 import { Frame } from '../frame.tsx';
-import { CLIENTS } from './clients.ts';
+import { clientsFor } from './clients.ts';
+import { OwnCode } from './own-code.tsx';
 
 const LOOK_MS = 3_000;
 
@@ -19,71 +19,74 @@ export default function ConnectPage(): ReactNode {
       title="Connect"
       lead="An assistant or an editor needs no key, only an address. It then asks you on a page of this gateway."
     >
-      {() =>
-        BOOT.authorization ? (
-          <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
-            <Steps />
-            <SignedInPrograms />
-          </div>
-        ) : (
-          <Card>
-            <Empty
-              heading="h2"
-              title="No program can sign in here"
-              text="The operator has not opened it. Until then, give each program a key."
-              action={
-                <Link href="/dashboard/keys" className="font-medium underline">
-                  Keys
-                </Link>
-              }
-            />
-          </Card>
-        )
-      }
+      {({ rights }) => (
+        <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
+          <Steps mayMakeKeys={rights === 'full'} />
+          {BOOT.authorization && <SignedInPrograms />}
+        </div>
+      )}
     </Frame>
   );
 }
 
-const START = { client: CLIENTS[0]!.id };
+const ADDRESS = `${BOOT.base_url}/mcp`;
+const ASSISTANTS = BOOT.authorization ? clientsFor(ADDRESS) : [];
+const OWN_CODE = { id: 'code', name: 'Your own code' };
+// Those that cannot reach the gateway come last.
+const TABS = [
+  ...ASSISTANTS.filter(({ reaches }) => reaches),
+  OWN_CODE,
+  ...ASSISTANTS.filter(({ reaches }) => !reaches),
+];
+const START = { client: TABS[0]!.id };
 
-function Steps(): ReactNode {
+function Steps({ mayMakeKeys }: { readonly mayMakeKeys: boolean }): ReactNode {
   const [search, set] = useSearchState(START);
-  const client = CLIENTS.find(({ id }) => id === search.client) ?? CLIENTS[0]!;
-  const address = `${BOOT.base_url}/mcp`;
+  const client = ASSISTANTS.find(({ id }) => id === search.client);
   return (
     <Card title="Add tollgate to">
-      <Tabs label="Client" tabs={CLIENTS} chosen={client.id} onChoose={(id) => set({ client: id })}>
-        <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
-          {client.isHosted && isLocal(address) && (
-            <p className="rounded-lg bg-warn-wash px-3 py-2 text-warn">
-              {client.name} calls from the internet and cannot reach this address. It needs a gateway with a public one.
-            </p>
-          )}
-          <ol className="grid list-decimal gap-1.5 pl-5">
-            {client.steps.map((step) => (
-              <li key={step}>{step}</li>
-            ))}
-            <li>A page of this gateway opens. Agree there to a budget and an end.</li>
-          </ol>
-          <CodeBlock
-            code={client.code?.(address) ?? address}
-            label={client.code === null ? 'Address' : 'What to run'}
-          />
-        </div>
+      {!BOOT.authorization && (
+        <p className="mb-4 text-soft">
+          No assistant can sign in here, because the operator has not opened it. Until then, give each program a key.
+        </p>
+      )}
+      <Tabs label="Client" tabs={TABS} chosen={client?.id ?? OWN_CODE.id} onChoose={(id) => set({ client: id })}>
+        {client === undefined ? <OwnCode mayMakeKeys={mayMakeKeys} /> : <Assistant client={client} />}
       </Tabs>
     </Card>
   );
 }
 
-const isLocal = (address: string): boolean => {
-  const name = URL.parse(address)?.hostname ?? '';
-  return name === 'localhost' || name === '[::1]' || name.startsWith('127.');
-};
+function Assistant({ client }: { readonly client: (typeof ASSISTANTS)[number] }): ReactNode {
+  const code = client.code?.(ADDRESS) ?? ADDRESS;
+  return (
+    <div className="grid grid-cols-[minmax(0,1fr)] gap-4">
+      {!client.reaches && (
+        <p className="rounded-lg bg-warn-wash px-3 py-2 text-warn">
+          {client.name} calls from the internet and cannot reach this address. It needs a gateway with a public one.
+        </p>
+      )}
+      <ol className="list-decimal space-y-3 pl-5">
+        {client.steps.map((step, at) => (
+          <li key={step}>
+            {step}
+            {at === client.steps.length - 1 && (
+              <div className="mt-2 -ml-5">
+                <CodeBlock code={code} label={client.code === null ? 'Address' : 'What to run'} />
+              </div>
+            )}
+          </li>
+        ))}
+        <li>A page of this gateway opens. Agree there to a budget and an end.</li>
+      </ol>
+    </div>
+  );
+}
 
 /** Programs appear here as soon as a person has let them in, so that whoever connects one sees that it works. */
 function SignedInPrograms(): ReactNode {
   const { data: keys = [] } = useKeys(LOOK_MS);
-  const programs = keys.filter(({ client }) => client !== null);
+  const programs = keys.filter(({ client }) => client !== null).toReversed();
   return (
     <Card title="Signed in">
       {programs.length === 0 ? (

@@ -1,6 +1,7 @@
 import type { ReactNode } from 'react';
 import type { ApiKey } from '../../../api/own.ts';
 import { Field, Select } from '../../../ui/field.tsx';
+import { Fold } from '../../../ui/fold.tsx';
 import { ServiceNames } from './service-names.tsx';
 
 /** A key's settings in the form, as typed. */
@@ -81,61 +82,101 @@ const RESETS = [
   { value: 'monthly', text: 'Each month' },
 ];
 
-/**
- * The form fields of a key. `faults` are error messages by the API's names of the fields. `ends`: the key must have an
- * end.
- */
-export function KeyFields({
-  draft,
-  onChange,
-  faults = {},
-  ends = false,
-}: {
+interface FieldsProps {
   readonly draft: KeyDraft;
   readonly onChange: (draft: KeyDraft) => void;
+  /** Error messages by the API's names of the fields. */
   readonly faults?: Readonly<Record<string, string>>;
-  readonly ends?: boolean;
-}): ReactNode {
-  const set = (change: Partial<KeyDraft>) => onChange({ ...draft, ...change });
+}
+
+/** The form fields of a key. */
+export function KeyFields(props: FieldsProps): ReactNode {
   return (
     <div className="grid gap-4">
+      <Name {...props} />
+      <Budget {...props} />
+      <LastDay {...props} hint="The key stops at 24:00 UTC of this day. Empty: it does not stop." />
+      <CallRules {...props} />
+      <Services {...props} />
+    </div>
+  );
+}
+
+const FOLDED = ['label', 'ask_above', 'tags'];
+
+/** The same for a program that signs in, whose key must have an end. What most people leave as it is, is folded. */
+export function GrantFields(props: FieldsProps): ReactNode {
+  const { faults = {} } = props;
+  return (
+    <div className="grid gap-4">
+      <Budget {...props} />
+      <LastDay {...props} hint="The program is signed out at 24:00 UTC of this day." />
+      <Services {...props} />
+      <Fold name="Name, approvals, tags" open={FOLDED.some((field) => field in faults)}>
+        <div className="grid gap-4">
+          <Name {...props} />
+          <CallRules {...props} />
+        </div>
+      </Fold>
+    </div>
+  );
+}
+
+function Name({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
+  return (
+    <Field
+      label="Name"
+      hint="For you: where the key is used."
+      required
+      maxLength={128}
+      placeholder="my agent"
+      value={draft.label}
+      error={faults['label'] ?? null}
+      onChange={({ target }) => onChange({ ...draft, label: target.value })}
+    />
+  );
+}
+
+function Budget({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
+  return (
+    <div className="grid items-start gap-4 sm:grid-cols-2">
       <Field
-        label="Name"
-        hint="For you: where the key is used."
-        required
-        maxLength={128}
-        placeholder="my agent"
-        value={draft.label}
-        error={faults['label'] ?? null}
-        onChange={({ target }) => set({ label: target.value })}
+        label="Spending limit in USD"
+        hint="Calls beyond it are refused."
+        inputMode="decimal"
+        placeholder="no limit"
+        value={draft.limit}
+        error={limitFault(draft) ?? faults['limit'] ?? null}
+        onChange={({ target }) => onChange({ ...draft, limit: target.value })}
       />
-      <div className="grid items-start gap-4 sm:grid-cols-2">
-        <Field
-          label="Spending limit in USD"
-          hint="Calls beyond it are refused."
-          inputMode="decimal"
-          placeholder="no limit"
-          value={draft.limit}
-          error={limitFault(draft) ?? faults['limit'] ?? null}
-          onChange={({ target }) => set({ limit: target.value })}
-        />
-        <Select
-          label="The limit counts"
-          hint="Earlier spending counts too."
-          options={RESETS}
-          disabled={draft.limit.trim() === ''}
-          value={draft.reset}
-          onChange={({ target }) => set({ reset: target.value as KeyDraft['reset'] })}
-        />
-      </div>
-      <Field
-        label="Last day"
-        hint={`The key stops at 24:00 UTC of this day.${ends ? '' : ' Empty: it does not stop.'}`}
-        type="date"
-        value={draft.expires}
-        error={faults['expires_at'] ?? null}
-        onChange={({ target }) => set({ expires: target.value })}
+      <Select
+        label="The limit counts"
+        hint="Earlier spending counts too."
+        options={RESETS}
+        disabled={draft.limit.trim() === ''}
+        value={draft.reset}
+        onChange={({ target }) => onChange({ ...draft, reset: target.value as KeyDraft['reset'] })}
       />
+    </div>
+  );
+}
+
+function LastDay({ draft, onChange, faults = {}, hint }: FieldsProps & { readonly hint: string }): ReactNode {
+  return (
+    <Field
+      label="Last day"
+      hint={hint}
+      type="date"
+      value={draft.expires}
+      error={faults['expires_at'] ?? null}
+      onChange={({ target }) => onChange({ ...draft, expires: target.value })}
+    />
+  );
+}
+
+function CallRules({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
+  return (
+    <>
       <Field
         label="Ask a person above, in USD for one call"
         hint="A call that may cost more waits on the page Approvals."
@@ -143,7 +184,7 @@ export function KeyFields({
         placeholder="never"
         value={draft.askAbove}
         error={faults['ask_above'] ?? null}
-        onChange={({ target }) => set({ askAbove: target.value })}
+        onChange={({ target }) => onChange({ ...draft, askAbove: target.value })}
       />
       <Field
         label="Tags of all its calls"
@@ -151,13 +192,18 @@ export function KeyFields({
         placeholder="team=search, feature=summary"
         value={draft.tags}
         error={faults['tags'] ?? null}
-        onChange={({ target }) => set({ tags: target.value })}
+        onChange={({ target }) => onChange({ ...draft, tags: target.value })}
       />
-      <ServiceNames
-        value={draft.services}
-        error={faults['allowed_services'] ?? null}
-        onChange={(services) => set({ services })}
-      />
-    </div>
+    </>
+  );
+}
+
+function Services({ draft, onChange, faults = {} }: FieldsProps): ReactNode {
+  return (
+    <ServiceNames
+      value={draft.services}
+      error={faults['allowed_services'] ?? null}
+      onChange={(services) => onChange({ ...draft, services })}
+    />
   );
 }

@@ -20,7 +20,7 @@ export function NewKey({ open, onClose }: { readonly open: boolean; readonly onC
   };
   return (
     <Dialog title={made === null ? 'New key' : 'Your new key'} open={open} onClose={close}>
-      {made === null ? <Form onMade={setMade} /> : <Made text={made} onClose={close} />}
+      {made === null ? <NewKeyForm onMade={setMade} /> : <Made text={made} onClose={close} />}
     </Dialog>
   );
 }
@@ -29,7 +29,8 @@ export function NewKey({ open, onClose }: { readonly open: boolean; readonly onC
 export const faultsOf = (error: unknown): Readonly<Record<string, string>> =>
   error instanceof ApiError && error.param !== null ? { [error.param]: error.message } : {};
 
-function Form({ onMade }: { readonly onMade: (text: string) => void }): ReactNode {
+/** `onMade` gets the text of the key, which is in no other answer. */
+export function NewKeyForm({ onMade }: { readonly onMade: (text: string) => void }): ReactNode {
   const [draft, setDraft] = useState(NEW_KEY);
   const prove = useProof();
   const queries = useQueryClient();

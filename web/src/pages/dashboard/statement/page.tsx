@@ -3,13 +3,14 @@ import { Printer } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { api, call } from '../../../api/client.ts';
 import { actsFor } from '../../../api/acting.ts';
+import { useOwnOrganisations } from '../../../api/organisation.ts';
 import { Button } from '../../../ui/button.tsx';
 import { Card, Figure } from '../../../ui/card.tsx';
 import { Select } from '../../../ui/field.tsx';
 import { alignedMicroUsd, exactMicroUsd } from '../../../ui/exact-usd.ts';
 import { QueryView } from '../../../ui/query-view.tsx';
 import { Skeleton } from '../../../ui/skeleton.tsx';
-import { CsvButton } from '../csv-button.tsx';
+import { CsvButton } from '../../../ui/csv-button.tsx';
 import { Frame } from '../frame.tsx';
 import { monthName, months } from '../../../ui/months.ts';
 
@@ -63,6 +64,7 @@ export default function StatementPage(): ReactNode {
               onChange={({ target }) => setZone(target.value)}
             />
             <CsvButton path={`/api/v1/statements/${month}?${query}`} name={`statement-${month}.csv`} />
+            <CsvButton path={`/api/v1/statements/${month}/focus`} name={`focus-${month}.csv`} text="FOCUS" />
             <Button onClick={() => print()}>
               <Printer size={16} aria-hidden />
               Print
@@ -98,25 +100,35 @@ function Month({
 }
 
 function Shown({ statement, account }: { readonly statement: Statement; readonly account: string }): ReactNode {
+  const acting = actsFor();
+  const organisations = useOwnOrganisations(acting !== null).data;
+  const label = organisations?.find((one) => one.account === account)?.label ?? '';
   const { movements, opening_micro_usdc: opening, closing_micro_usdc: closing } = statement;
   return (
     <>
       <Card>
         <dl className="grid grid-cols-2 gap-6 md:grid-cols-4 print:grid-cols-4">
-          <Figure name="Opening balance" value={exactMicroUsd(opening)} />
+          <Figure name="Opening balance" value={exactMicroUsd(opening)} note={`of days in ${statement.time_zone}`} />
           <Figure
             name="Charged"
             value={exactMicroUsd(statement.charged_micro_usdc)}
             note={`${statement.charged_calls.toLocaleString('en')} charged calls`}
           />
           <Figure
+            name="Other movements"
+            value={exactMicroUsd(closing - opening + statement.charged_micro_usdc)}
+            note="credits, refunds, withdrawals"
+          />
+          <Figure
             name={statement.complete ? 'Closing balance' : 'Balance now'}
             value={exactMicroUsd(closing)}
             note={statement.complete ? 'with what running calls had locked' : 'with what running calls have locked'}
           />
-          <Figure name="Days" value={<span className="text-base">{statement.time_zone}</span>} />
         </dl>
-        <p className="mt-4 font-mono text-xs break-all text-soft">{account}</p>
+        <p className="mt-4 text-sm break-words">
+          {label !== '' && <span className="font-medium">{label} </span>}
+          <span className="font-mono text-xs break-all text-soft">{account}</span>
+        </p>
       </Card>
       <Card title="Movements" flush>
         {/* The table of other pages has only the rows near the screen, and would print only these. */}
@@ -139,7 +151,10 @@ function Shown({ statement, account }: { readonly statement: Statement; readonly
                     : `${movement.calls.toLocaleString('en')} × ${movement.service}`}
                   {movement.reason !== null && <p className="text-soft">{movement.reason}</p>}
                 </td>
-                <td className="figures px-4 py-2 text-right">{alignedMicroUsd(movement.amount_micro_usdc)}</td>
+                <td className="figures px-4 py-2 text-right">
+                  {movement.amount_micro_usdc > 0 && '+'}
+                  {alignedMicroUsd(movement.amount_micro_usdc)}
+                </td>
                 <td className="figures px-4 py-2 text-right max-sm:hidden">
                   {alignedMicroUsd(movement.balance_micro_usdc)}
                 </td>
