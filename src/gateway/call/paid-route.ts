@@ -319,7 +319,9 @@ export async function onceSettled<R>(
       if (sink.closed) return false;
       if (next.done) throw new GatewayError('internal', 'Internal error');
       const { value } = next;
-      if (value.type === 'settled') return await write(value);
+      if (value.type !== 'settled') continue;
+      const writing = write(value);
+      return isPromise(writing) ? await writing : writing;
     }
   } catch (error) {
     if (!sink.closed) throw error;

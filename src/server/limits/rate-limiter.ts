@@ -60,12 +60,6 @@ interface Bucket {
   readonly depthMs: number;
 }
 
-/** How far each bucket's time is ahead of now, in milliseconds: 0 means full, `depthMs` means empty. */
-interface Debt {
-  readonly requestsMs: number;
-  readonly tokensMs: number;
-}
-
 /** A rate per minute that stands for no limit. Nobody is that fast, and the headers leave it out. */
 export const UNLIMITED = Number.MAX_SAFE_INTEGER;
 
@@ -116,25 +110,28 @@ export class BucketDecision implements RateDecision {
   readonly allowed: boolean;
   readonly retryAfterS: number;
   readonly #buckets: Buckets;
-  readonly #debt: Debt;
+  readonly #requestsMs: number;
+  readonly #tokensMs: number;
 
-  constructor(buckets: Buckets, debt: Debt, amount: RateAmount, allowed: boolean) {
+  /** `requestsMs`, `tokensMs`: how far the time of each bucket is ahead of now; 0 means full, `depthMs` means empty. */
+  constructor(buckets: Buckets, requestsMs: number, tokensMs: number, amount: RateAmount, allowed: boolean) {
     this.allowed = allowed;
-    this.retryAfterS = allowed ? 0 : retryAfterS(buckets, debt, amount);
+    this.retryAfterS = allowed ? 0 : retryAfterS(buckets, requestsMs, tokensMs, amount);
     this.#buckets = buckets;
-    this.#debt = debt;
+    this.#requestsMs = requestsMs;
+    this.#tokensMs = tokensMs;
   }
 
   get requests(): RateWindow {
-    return windowOf(this.#buckets.requests, this.#debt.requestsMs);
+    return windowOf(this.#buckets.requests, this.#requestsMs);
   }
 
   get tokens(): RateWindow {
-    return windowOf(this.#buckets.tokens, this.#debt.tokensMs);
+    return windowOf(this.#buckets.tokens, this.#tokensMs);
   }
 }
 
-function retryAfterS({ requests, tokens }: Buckets, { requestsMs, tokensMs }: Debt, amount: RateAmount): number {
+function retryAfterS({ requests, tokens }: Buckets, requestsMs: number, tokensMs: number, amount: RateAmount): number {
   const wait = Math.max(waitMs(requests, requestsMs, amount.requests), waitMs(tokens, tokensMs, amount.tokens));
   return Math.max(0.001, wait / 1_000);
 }
@@ -212,23 +209,21 @@ export function createLocalLimiter({
         full.tokens = at + tokensMs;
         full.buckets = buckets;
       }
-      return new BucketDecision(buckets, { requestsMs, tokensMs }, amount, false);
+      return new BucketDecision(buckets, requestsMs, tokensMs, amount, false);
     }
-    const after = {
-      requestsMs: requestsMs + costMs(buckets.requests, amount.requests),
-      tokensMs: tokensMs + costMs(buckets.tokens, amount.tokens),
-    };
+    const requestsAfterMs = requestsMs + costMs(buckets.requests, amount.requests);
+    const tokensAfterMs = tokensMs + costMs(buckets.tokens, amount.tokens);
     if (take) {
       if (full) {
-        full.requests = at + after.requestsMs;
-        full.tokens = at + after.tokensMs;
+        full.requests = at + requestsAfterMs;
+        full.tokens = at + tokensAfterMs;
         full.buckets = buckets;
       } else {
         if (keys.size >= sweepAt) sweep(at);
-        keys.set(key, { requests: at + after.requestsMs, tokens: at + after.tokensMs, buckets });
+        keys.set(key, { requests: at + requestsAfterMs, tokens: at + tokensAfterMs, buckets });
       }
     }
-    return new BucketDecision(buckets, after, amount, true);
+    return new BucketDecision(buckets, requestsAfterMs, tokensAfterMs, amount, true);
   };
 
   return {

@@ -86,7 +86,7 @@ export function createRateLimiter({
       return local.take(key, policy, amount);
     }
     if (reply.allowed) local.take(key, policy, amount);
-    return new BucketDecision(buckets, reply, amount, reply.allowed);
+    return new BucketDecision(buckets, reply.requestsMs, reply.tokensMs, amount, reply.allowed);
   };
 
   return {
