@@ -76,7 +76,7 @@ async function signIn(visitor: Visitor, who: keyof typeof PAGES, key: string): P
 
 /** Without that of alerts, of which there may be one because the gateway stopped. */
 const headings = async (visitor: Visitor) =>
-  (await visitor.page.locator('main :is(h1, h2)').allTextContents()).filter((text) => !/^Alert/.test(text));
+  (await visitor.page.locator('main :is(h1, h2)').allTextContents()).filter((text) => !text.startsWith('Alert'));
 
 /** Lets the time of the page go on until it says that the gateway does not answer, or no longer says so. */
 async function untilOld({ page }: Visitor, isOld: boolean): Promise<void> {

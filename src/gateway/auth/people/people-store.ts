@@ -40,8 +40,8 @@ export interface PeopleStore {
 export interface ClaimedPerson extends Person {
   readonly sealedToken: string;
   /**
-   * The answer to an earlier question was lost, perhaps with its gateway. A provider that gives a refresh token once may
-   * not take this one any more.
+   * The answer to an earlier question was lost, perhaps with its gateway. A provider that gives a refresh token once
+   * may not take this one any more.
    */
   readonly isUnclear: boolean;
 }
