@@ -11,7 +11,7 @@ export interface Program {
   readonly child: ChildProcess;
   /** The last 8 KiB of its output. */
   output(): string;
-  /** Resolves when `ready` returns something. Rejects if the process ends before that, or after 30 s. */
+  /** Resolves when `ready` returns something. Rejects if the process ends before that, or after `startLimitMs`. */
   until<T>(ready: () => T | null | Promise<T | null>, what: string): Promise<T>;
   stop(): Promise<void>;
 }
@@ -19,15 +19,22 @@ export interface Program {
 /** Environment variables that would change a target. They are not passed on. */
 const NOT_INHERITED = /^(?:HOST|PORT|DATABASE_URL|REDIS_URL|NODE_OPTIONS|(?:TOLLGATE|OTEL|OPENAI)_.*)$/;
 
+interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** Default: this Node. */
+  readonly file?: string;
+  /** How long `until` waits. Default 30 s. */
+  readonly startLimitMs?: number;
+}
+
 /**
- * Starts this Node with a script. Its stdin stays open as long as the benchmark runs, so that a program that watches
+ * Starts this Node with a script, or another program. Its stdin stays open as long as the benchmark runs, so that a program that watches
  * its stdin ends with the benchmark.
  */
-export function startProgram(
-  args: readonly string[],
-  options: { readonly env?: Readonly<Record<string, string>>; readonly cwd?: string } = {},
-): Program {
-  const child = spawn(process.execPath, args, {
+export function startProgram(args: readonly string[], options: ProgramOptions = {}): Program {
+  const { file = process.execPath, startLimitMs = START_LIMIT_MS } = options;
+  const child = spawn(file, args, {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: {
       ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !NOT_INHERITED.test(name))),
@@ -46,13 +53,12 @@ export function startProgram(
     child,
     output: () => output,
     async until(ready, what) {
-      const limit = performance.now() + START_LIMIT_MS;
+      const limit = performance.now() + startLimitMs;
       for (;;) {
         const answer = await ready();
         if (answer !== null) return answer;
         if (ended()) throw new Error(`${args[0]} ended before ${what}:\n${output}`);
-        if (performance.now() > limit)
-          throw new Error(`${args[0]}: waited ${START_LIMIT_MS} ms for ${what}:\n${output}`);
+        if (performance.now() > limit) throw new Error(`${args[0]}: waited ${startLimitMs} ms for ${what}:\n${output}`);
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },

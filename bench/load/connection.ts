@@ -21,8 +21,8 @@ export interface Connection {
 const HEAD_END = Buffer.from('\r\n\r\n');
 /** The end of a chunked body. In this benchmark no write ends like this in the middle of a body. */
 const LAST_CHUNK = '0\r\n\r\n';
-/** The ends of the streams of chat, messages and responses. The last one contains the cost. */
-const STREAM_END = /data: \[DONE\]|"message_stop"|completions_cost"/;
+/** The ends of the streams of chat, messages, responses and MCP. That of responses contains the cost. */
+const STREAM_END = /data: \[DONE\]|"message_stop"|completions_cost"|"isError": ?false/;
 /** Number of bytes at the end of a reply that always contain this text, however the reply is split into chunks. */
 const TAIL_BYTES = 512;
 const CHUNK_LINE = /\r\n[0-9a-f]+\r\n/g;

@@ -4,7 +4,8 @@
  *
  * To add an error, add a row: it says what each wire makes of the error, and of which kind it is. If a module needs to
  * know one more kind, add a flag to the rows, not a set of codes in that module: nothing would remind of the set.
- * CONTRIBUTING.md ("An error") has the rest: the pages that describe the error, and how to try it on each wire.
+ * src/server/http/README.md ("An error code") has the rest: the pages that describe the error, and how to try it on
+ * each wire.
  */
 
 /** Codes that JSON-RPC defines. */

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
-import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyPluginAsync, FastifyRequest } from 'fastify';
 import { GatewayError } from '#errors';
 import { Places } from '#wire';
-import { createHttpSink, refuseCoding } from '#http';
+import { type ClientSink, createHttpSink, refuseCoding } from '#http';
 import type { Config } from '#config';
 import { rateHeaders } from '#limits';
 import type { Pipeline } from '#call';
@@ -158,7 +158,10 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
         if (place === null) throw tooManyReaders();
         const memory = app.requestBodies.beside(request);
         try {
-          await send(file, request, reply, memory.becomes);
+          const { rate } = admissionOf(request);
+          const headers = () => ({ ...rateHeaders(rate), 'x-request-id': request.id });
+          const client = createHttpSink(reply, limits.clientStallMs, () => {}, headers);
+          await sendFile(files.read(file, memory.becomes), file.bytes, client);
         } finally {
           memory.release();
           place.release();
@@ -189,47 +192,36 @@ export function fileRoutes({ pipeline, files, config }: FileRoutesDeps): Fastify
         return { id: file.id, object: 'file', deleted: true };
       },
     );
-
-    async function send(
-      file: StoredFile,
-      request: FastifyRequest,
-      reply: FastifyReply,
-      holds: (bytes: number) => void,
-    ): Promise<void> {
-      const { rate } = admissionOf(request);
-      const client = createHttpSink(
-        reply,
-        limits.clientStallMs,
-        () => {},
-        () => ({ ...rateHeaders(rate), 'x-request-id': request.id }),
-      );
-      let begun = false;
-      const begin = () => {
-        begun = true;
-        client.head(200, {
-          'content-type': 'application/jsonl',
-          'content-length': file.bytes,
-          'content-disposition': 'attachment; filename="file.jsonl"',
-          'cache-control': 'private, no-transform',
-          'content-security-policy': "default-src 'none'; sandbox",
-          'x-content-type-options': 'nosniff',
-        });
-      };
-      try {
-        for await (const piece of files.read(file, holds)) {
-          if (!begun) begin();
-          if (client.closed) return;
-          if (!client.write(piece)) await client.drained();
-        }
-      } catch (error) {
-        if (!begun) throw error;
-        // The head has promised more.
-        return client.cut();
-      }
-      if (!begun) begin();
-      client.end('');
-    }
   };
+}
+
+/** Sends the content of a file. `bytes`: its length. */
+async function sendFile(pieces: ReturnType<StoredFiles['read']>, bytes: number, client: ClientSink): Promise<void> {
+  let begun = false;
+  const begin = () => {
+    begun = true;
+    client.head(200, {
+      'content-type': 'application/jsonl',
+      'content-length': bytes,
+      'content-disposition': 'attachment; filename="file.jsonl"',
+      'cache-control': 'private, no-transform',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+    });
+  };
+  try {
+    for await (const piece of pieces) {
+      if (!begun) begin();
+      if (client.closed) return;
+      if (!client.write(piece)) await client.drained();
+    }
+  } catch (error) {
+    if (!begun) throw error;
+    // The head has promised more.
+    return client.cut();
+  }
+  if (!begun) begin();
+  client.end('');
 }
 
 const tooManyReaders = () =>

@@ -168,8 +168,7 @@ function withoutCompaction(management: unknown, lists: Lists, dropped: string[])
   const edits = all.filter((edit) => {
     const type = isObject(edit) ? edit['type'] : null;
     if (typeof type !== 'string' || !type.startsWith('compact')) return true;
-    if (lists('anthropic-beta') || lists(type.replace(COMPACTION, 'compact-$1-$2-$3'))) return true;
-    return false;
+    return lists('anthropic-beta') || lists(type.replace(COMPACTION, 'compact-$1-$2-$3'));
   });
   if (edits.length === all.length) return undefined;
   dropped.push('context_management.compact');

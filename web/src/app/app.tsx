@@ -7,9 +7,11 @@ import { Header } from './header.tsx';
 import { NotFound } from './not-found.tsx';
 import { ROUTES, type Page, type Route } from './routes.tsx';
 import { useRouteTitle } from './title.ts';
-import { Unanswered } from './unanswered.tsx';
 
 const pages = ROUTES.map((route) => ({ ...route, Page: lazy(route.load) as Page }));
+
+/** Comes after the page, while the gateway answers. */
+const Unanswered = lazy(() => import('./unanswered.tsx').catch(() => ({ default: () => null })));
 
 /** Loads the page of a path before the first render, so that no placeholder is shown first. */
 export async function loadFirst(path: string): Promise<void> {
@@ -47,7 +49,9 @@ export function App(): ReactNode {
         // As high as the window, so that the footer doesn't jump when the content comes.
         className="mx-auto min-h-[calc(100dvh-3.5rem)] w-full max-w-[1200px] grow px-4 pb-20 pt-8 outline-none sm:px-6 sm:pt-10"
       >
-        <Unanswered />
+        <Suspense fallback={null}>
+          <Unanswered />
+        </Suspense>
         <ErrorBoundary key={path}>
           <Suspense fallback={<PageSkeleton />}>
             <Switch>

@@ -10,6 +10,7 @@ interface Call {
   readonly service: string | null;
   readonly tool: string | null;
   readonly provider_name: string | null;
+  readonly failed_attempts: readonly { readonly provider: string }[];
   readonly cost_micro_usdc: number;
   /** Absent without a refund. */
   readonly refunded_micro_usdc?: number;
@@ -27,7 +28,11 @@ interface CallsFlags extends AdminFlags {
 }
 
 const PAGE = 100;
-const ERROR_CHARS = 60;
+const ERROR_CHARS = 100;
+
+/** The beginning of a text, up to a word, with an ellipsis if there is more. */
+const shortened = (text: string): string =>
+  text.length <= ERROR_CHARS ? text : `${text.slice(0, ERROR_CHARS).replace(/\s+\S*$/, '')} …`;
 
 function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
   const end = `${status ?? state} ${outcome ?? ''}`.trim();
@@ -80,10 +85,10 @@ export function callsCommand(): Command {
                 call.created_at.slice(0, 19).replace('T', ' '),
                 call.id,
                 [call.service, call.tool].filter((part) => part !== null).join(' '),
-                call.provider_name ?? '',
+                call.provider_name ?? call.failed_attempts.at(-1)?.provider ?? '',
                 usd(call.cost_micro_usdc),
                 call.state === 'held' ? 'runs' : endOf(call),
-                (call.error ?? '').slice(0, ERROR_CHARS),
+                shortened(call.error ?? ''),
               ]),
               paint,
               ['USD'],

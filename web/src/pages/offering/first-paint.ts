@@ -83,7 +83,7 @@ function codeCard(service: ServiceDetail): Element {
       name,
     ),
   );
-  const pre = element('pre', 'overflow-x-auto py-3.5 pl-4 pr-12 font-mono text-[13px] leading-[21px]', code);
+  const pre = element('pre', 'mr-11 overflow-x-auto py-3.5 pl-4 font-mono text-[13px] leading-[21px]', code);
   return card(
     'Use it from code',
     element('div', 'flex gap-1 overflow-x-hidden border-b border-line', ...tabs),
