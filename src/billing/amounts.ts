@@ -11,7 +11,6 @@ export {
   toUsdNumber,
 } from './prices/money.ts';
 export { isPerMillion, METERS, type Meter, type MeterRates, rateOf, TOKEN_PARTS } from './prices/meters.ts';
-export { JUMP, jumpsBetween, leastRates, ratesAbove } from './prices/price-jumps.ts';
 export {
   parseRates,
   perMinute,

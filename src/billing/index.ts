@@ -33,6 +33,7 @@ export {
   withCarried,
 } from './ledger/ledger.ts';
 export type { Payout, Payouts } from './payouts.ts';
+export { JUMP, jumpsBetween, leastRates, ratesAbove } from './prices/price-jumps.ts';
 export type { PriceBook, PriceVersion } from './prices/price-book.ts';
 export type { Receipt, ReceiptSigner } from './receipt.ts';
 export type { Refund, Refunds } from './refunds.ts';

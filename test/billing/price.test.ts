@@ -3,7 +3,6 @@ import { describe, expect, test } from 'vitest';
 import {
   isPriced,
   cost,
-  jumpsBetween,
   METERS,
   MoneyError,
   parseRates,
@@ -15,6 +14,7 @@ import {
   type Rates,
   type Usage,
 } from '#billing/amounts';
+import { jumpsBetween } from '#billing';
 import { usageFromText } from '../../src/billing/prices/price-text.ts';
 
 const some = <T>(value: fc.Arbitrary<T>) =>

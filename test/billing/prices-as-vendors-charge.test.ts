@@ -7,19 +7,17 @@ import {
   cost,
   costAtMost,
   DEFAULT_TIER,
-  jumpsBetween,
-  leastRates,
   METERS,
   parseRates,
   type Price,
   promptTokens,
-  ratesAbove,
   ratesFromJson,
   ratesToJson,
   type Rates,
   TOKEN_PARTS,
   type Usage,
 } from '#billing/amounts';
+import { jumpsBetween, leastRates, ratesAbove } from '#billing';
 
 /** Rates in the vendor's words, USD per 1M tokens or per search. */
 const rates = (

@@ -8,12 +8,12 @@ import {
   MoneyError,
   parseUsd,
   type MicroUsd,
-  jumpsBetween,
   type Meter,
   ratesToUsd,
   type Rates,
   TOKEN_PARTS,
 } from '#billing/amounts';
+import { jumpsBetween } from '#billing';
 import type { Offer } from '#catalog';
 import type { CallRequest, CostCap } from './call.ts';
 import type { RoutePreferences } from './preferences.ts';

@@ -1,5 +1,6 @@
 import type { Row } from '#store';
-import { JUMP, leastRates, type MicroUsd, type Rates, ratesAbove, ratesFromJson, ratesToJson } from '#billing/amounts';
+import { type MicroUsd, type Rates, ratesFromJson, ratesToJson } from '#billing/amounts';
+import { JUMP, leastRates, ratesAbove } from '#billing';
 import { type AgentFacts, type Service, imageKinds, imageVariant } from '#config';
 import { RegistrationError } from './document.ts';
 
