@@ -76,11 +76,10 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
   );
 }
 
-/** A link to the visitor's account, or to the sign-in page. The operator's page has a sign-in of its own. */
+/** A link to the visitor's account, or to the sign-in page. */
 function Account(): ReactNode {
   const { session } = useSession();
   const [path] = useLocation();
-  if (!session && path === '/admin') return null;
   const style =
     'inline-flex h-9 items-center rounded-md border border-line px-3 text-sm font-medium hover:border-edge aria-[current=page]:border-accent';
   return session ? (
