@@ -44,13 +44,13 @@ test('a database that answers and has more to do than it can is busy, not away',
 
 test('one statement more than may wait is refused at once, and those that wait in vain know that nothing answers', async () => {
   await opened(async (database) => {
-    const session = await database.session([]);
+    const [session, watcher] = [await database.session([]), await database.session([])];
     await session.pipeline([
       { statement: adHoc('BEGIN') },
       { statement: adHoc('LOCK TABLE accounts IN ACCESS EXCLUSIVE MODE') },
     ]);
     const held = Array.from({ length: CONNECTIONS }, () => codeOf(database.query(LOCKED)));
-    await expect.poll(() => session.pipeline([{ statement: AT_LOCKS }])).toEqual([[{ count: BigInt(CONNECTIONS) }]]);
+    await expect.poll(() => watcher.pipeline([{ statement: AT_LOCKS }])).toEqual([[{ count: BigInt(CONNECTIONS) }]]);
     const waiting = Array.from({ length: WAITING_MAX }, () => codeOf(database.query(LOCKED)));
     const order: string[] = [];
     const first = codeOf(database.query(LOCKED)).then((code) => order.push(`refused: ${code}`));
@@ -59,6 +59,6 @@ test('one statement more than may wait is refused at once, and those that wait i
     expect(order).toEqual([expect.stringMatching(/^refused: (busy|connection)$/), 'connection']);
     await session.pipeline([{ statement: adHoc('ROLLBACK') }]);
     expect(new Set(await Promise.all(held))).toEqual(new Set(['answered']));
-    await session.close();
+    await Promise.all([session.close(), watcher.close()]);
   });
 });
