@@ -29,8 +29,8 @@ interface ProgramOptions {
 }
 
 /**
- * Starts this Node with a script, or another program. Its stdin stays open as long as the benchmark runs, so that a program that watches
- * its stdin ends with the benchmark.
+ * Starts this Node with a script, or another program. Its stdin stays open as long as the benchmark runs, so that a
+ * program that watches its stdin ends with the benchmark.
  */
 export function startProgram(args: readonly string[], options: ProgramOptions = {}): Program {
   const { file = process.execPath, startLimitMs = START_LIMIT_MS } = options;
