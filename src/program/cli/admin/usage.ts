@@ -31,11 +31,10 @@ const PAGE = 100;
 const ERROR_CHARS = 100;
 
 /** The beginning of a text, up to a word, with an ellipsis if there is more. */
-const shortened = (text: string): string => {
-  if (text.length <= ERROR_CHARS) return text;
-  const words = text.slice(0, ERROR_CHARS).split(' ');
-  return `${(words.length > 1 ? words.slice(0, -1) : words).join(' ')} …`;
-};
+const shortened = (text: string): string =>
+  text.length <= ERROR_CHARS
+    ? text
+    : `${text.slice(0, text.lastIndexOf(' ', ERROR_CHARS) + 1 || ERROR_CHARS).trimEnd()} …`;
 
 function endOf({ status, state, outcome, refunded_micro_usdc: refunded }: Call): string {
   const end = `${status ?? state} ${outcome ?? ''}`.trim();
