@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { GatewayError } from '#errors';
 import type { Task } from '#tasks';
+import { tooLarge } from '#wire/replies';
 import { createFetchVideos, watchPace } from '../../src/media/video/run/fetch-video.ts';
+import { answeringPipeline } from './support/answering-pipeline.ts';
+import { tinyMp4 } from './support/tiny-mp4.ts';
 
 // When a download that has failed is tried again, and when a file comes too slowly, by a clock of the test's own.
 
@@ -10,12 +13,20 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-const TASK = { primitive: 'video', service: 'a/film', taskId: '1', provider: 'a', account: 'b', notes: '{}' };
+const TASK = {
+  primitive: 'video',
+  service: 'a/film',
+  taskId: '1',
+  offerId: 'video/a:a/film',
+  provider: 'a',
+  account: 'b',
+  notes: '{}',
+};
 const FULL = new GatewayError('rate_limit_exceeded', 'no room');
 const OTHER = new Error('gone');
 
 /** Downloads of one file, each of which ends as the test says. */
-function startFetching(more: { readonly slowMs?: number; readonly slowMax?: number } = {}) {
+function startFetching(more: Partial<Parameters<typeof createFetchVideos>[0]> = {}) {
   const running: PromiseWithResolvers<never>[] = [];
   const errors: unknown[] = [];
   const fetching = createFetchVideos({
@@ -34,8 +45,9 @@ function startFetching(more: { readonly slowMs?: number; readonly slowMax?: numb
   });
   const task = TASK as unknown as Task;
   const settled = () => new Promise(setImmediate);
-  const count = async () => {
-    fetching.want(task, 0, 'job');
+  /** How often files were fetched, also that of this place now. */
+  const count = async (place = 0) => {
+    fetching.want(task, place, 'job');
     await settled();
     return running.length;
   };
@@ -45,6 +57,7 @@ function startFetching(more: { readonly slowMs?: number; readonly slowMax?: numb
     running,
     count,
     settled,
+    givenUp: () => fetching.givenUp(task, 0)?.code ?? null,
     /** Fails with this error, and resolves with the seconds until the file is fetched again. */
     async pauseAfter(error: unknown): Promise<number> {
       const before = await count();
@@ -56,9 +69,9 @@ function startFetching(more: { readonly slowMs?: number; readonly slowMax?: numb
       }
       return Infinity;
     },
-    async store() {
+    async store(stored: object | null = {}) {
       await count();
-      running.at(-1)!.resolve({} as never);
+      running.at(-1)!.resolve(stored as never);
       await settled();
     },
   };
@@ -72,6 +85,27 @@ function tooSlow(): unknown {
   vi.advanceTimersByTime(1_000);
   pace.stop();
   return pace.tooSlow.reason;
+}
+
+/** The error of a download with this reply. */
+async function errorOf(reply: ReturnType<Parameters<typeof answeringPipeline>[0]>): Promise<unknown> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  const fetching = createFetchVideos({
+    pipeline: answeringPipeline(() => reply),
+    timeoutMs: 1_000,
+    leastPace: 0,
+    blobs: {
+      async write(_blob, work) {
+        const file = { bytes: 0, write: async (chunk: Uint8Array) => void (file.bytes += chunk.byteLength) };
+        await work(file, new AbortController().signal);
+        return null;
+      },
+    },
+    onStored: async () => {},
+    onError: resolve,
+  });
+  fetching.want(TASK as unknown as Task, 0, 'job');
+  return promise;
 }
 
 test.each([
@@ -89,6 +123,55 @@ test('another failure waits ten seconds, and does not change what is known of th
   const pauses = [];
   for (const error of [OTHER, OTHER, FULL, OTHER, FULL]) pauses.push(await pauseAfter(error));
   expect(pauses).toEqual([10, 10, 10, 10, 20]);
+});
+
+test.each([
+  ['no film', { body: '<html>no film</html>' }],
+  ['shorter than it said', { headers: { 'content-length': '9999' }, body: tinyMp4(4) }],
+])('a file that is %s waits twice as long, and is given up after three times in all', async (_what, reply) => {
+  const { pauseAfter, givenUp } = startFetching();
+  const error = await errorOf(reply);
+  const pauses = [];
+  for (const each of [error, FULL, OTHER, error]) pauses.push(await pauseAfter(each));
+  expect([pauses, givenUp()]).toEqual([[10, 10, 10, 20], null]);
+  expect([await pauseAfter(error), givenUp()]).toEqual([Infinity, 'broken_file']);
+});
+
+test('a file that nobody needs any more is not fetched', async () => {
+  const { count, errors } = startFetching({ isNeeded: async () => false });
+  expect([await count(), await count(), errors]).toEqual([0, 0, []]);
+});
+
+test.each([
+  ['was stored', {}, 1],
+  ['another gateway writes', null, 0],
+])('a file that %s is looked at, or not', async (_what, stored, times) => {
+  const onStored = vi.fn(async () => {});
+  const { store } = startFetching({ onStored });
+  await store(stored);
+  expect(onStored).toHaveBeenCalledTimes(times);
+});
+
+test('a file that is too large is given up at once', async () => {
+  const { pauseAfter, givenUp } = startFetching();
+  const error = new Error('the call failed', { cause: tooLarge('its file is too large') });
+  expect([await pauseAfter(error), givenUp()]).toEqual([Infinity, 'file_too_large']);
+});
+
+test('so many failures are known, and with one more all are forgotten', async () => {
+  const { count, running, settled } = startFetching();
+  const MOST = 10_000;
+  const fail = async (place: number) => {
+    const fetched = await count(place);
+    running.at(-1)!.reject(OTHER);
+    await settled();
+    return fetched;
+  };
+  for (let place = 0; place < MOST; place++) await fail(place);
+  expect(await count(0)).toBe(MOST);
+  expect(await fail(MOST)).toBe(MOST + 1);
+  expect(await count(MOST)).toBe(MOST + 1);
+  expect(await count(0)).toBe(MOST + 2);
 });
 
 test('a file that was stored has not failed', async () => {

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { Observation, Task } from '#tasks';
 import type { Blob } from '#files';
-import type { Send } from '#call';
 import { createPollVideos } from '../../src/media/video/run/poll-videos.ts';
 import { fileOf, type VideoNotes, type VideoResult } from '../../src/media/video/video-task.ts';
+import { answeringPipeline } from './support/answering-pipeline.ts';
 
 // One look at a task by itself: which answers of a provider end it, and what is charged then.
 
@@ -16,18 +16,29 @@ interface Look {
   readonly jobs: readonly (string | number)[];
   readonly state?: string;
   readonly notes?: Partial<VideoNotes>;
+  /** null for a task of an earlier version. */
+  readonly dueAt?: number | null;
   /** Places of the files that are here. */
   readonly here?: readonly number[];
+  /** The files are not complete yet. */
+  readonly writing?: boolean;
   /** Places of the files that are on their way. */
   readonly awaited?: readonly number[];
   readonly givenUp?: VideoResult['error'];
   readonly at?: number;
+  /** Nothing can be asked. */
+  readonly away?: boolean;
   /** The look is ended while the provider answers. */
   readonly aborts?: boolean;
 }
 
-async function look({ jobs, state = 'queued', here = [], awaited = [], at = 0, aborts = false, ...more }: Look) {
-  const notes: VideoNotes = { ...NOTES, jobs: jobs.map((_, place) => `job${place}`), dueAt: DUE, ...more.notes };
+async function look({ jobs, state = 'queued', dueAt = DUE, here = [], awaited = [], at = 0, ...more }: Look) {
+  const notes: VideoNotes = {
+    ...NOTES,
+    jobs: jobs.map((_, place) => `job${place}`),
+    ...(dueAt !== null && { dueAt }),
+    ...more.notes,
+  };
   const task = {
     service: 'a/film',
     taskId: '1',
@@ -41,32 +52,24 @@ async function look({ jobs, state = 'queued', here = [], awaited = [], at = 0, a
   const wanted: number[] = [];
   const aborting = new AbortController();
   const unseen: unknown[] = [];
-  const send: Send = ({ path }) => {
+  const seen: string[][] = [];
+  const pipeline = answeringPipeline((path) => {
+    if (more.aborts) aborting.abort();
     const answer = jobs[Number(path.slice('/videos/job'.length))]!;
-    const chunks = [Buffer.from(JSON.stringify({ status: answer }))];
-    if (aborts) aborting.abort();
-    const reply = {
-      status: typeof answer === 'number' ? answer : 200,
-      headers: {},
-      scrub: (text: string) => text,
-      ended: false,
-      read: () => (chunks.length > 0 ? chunks.splice(0) : null),
-      discard() {},
-    };
-    return { head: Promise.resolve(reply), abort() {}, over() {} };
-  };
-  const pipeline = {
-    prepare: async (request: unknown) => request,
-    async *run({ adapter }: { adapter: { startAttempt(offer: null, send: Send): AsyncGenerator } }) {
-      const { value } = await adapter.startAttempt(null, send).next();
-      yield { type: 'settled', ...(value as object) };
-    },
-  };
+    return typeof answer === 'number' ? { status: answer, body: '' } : { body: JSON.stringify({ status: answer }) };
+  });
   const { poll, pollAtExpiry } = createPollVideos({
-    pipeline: pipeline as never,
+    pipeline: more.away ? { ...pipeline, prepare: () => Promise.reject(new Error('away')) } : pipeline,
     blobs: {
       find: async () =>
-        here.map((place) => ({ source: fileOf(task, place), state: 'stored', notes: '{"seconds":4}' }) as Blob),
+        here.map(
+          (place) =>
+            ({
+              source: fileOf(task, place),
+              state: more.writing ? 'writing' : 'stored',
+              notes: '{"seconds":4}',
+            }) as Blob,
+        ),
     },
     fetching: {
       want: (_task, place) => void wanted.push(place),
@@ -75,7 +78,7 @@ async function look({ jobs, state = 'queued', here = [], awaited = [], at = 0, a
     },
     onEnd: async (_task, result) => void ends.push(result),
     onLeft: (_task, ids) => void left.push(...ids),
-    onSeen: () => {},
+    onSeen: (_task, known) => void seen.push(known.map((job) => job.state)),
     onUnseen: (error) => void unseen.push(error),
     now: () => at,
   });
@@ -85,6 +88,7 @@ async function look({ jobs, state = 'queued', here = [], awaited = [], at = 0, a
     left: [...left],
     wanted,
     unseen,
+    seen,
     atExpiry: () => pollAtExpiry(task),
   };
 }
@@ -110,8 +114,10 @@ test('a file that is here keeps no task waiting', async () => {
 });
 
 test('a task of an earlier version has no time of its own', async () => {
-  const notes = { dueAt: undefined };
-  expect((await look({ jobs: ['queued'], at: 2 * DUE, notes })).observation).toEqual({ state: 'queued', end: null });
+  expect((await look({ jobs: ['queued'], at: 2 * DUE, dueAt: null })).observation).toEqual({
+    state: 'queued',
+    end: null,
+  });
 });
 
 test.each([
@@ -121,9 +127,27 @@ test.each([
   expect((await look({ jobs: ['queued', 'queued'], at: DUE, here })).ends).toMatchObject([result]);
 });
 
+test('a task whose files are all here ends without a word of its provider', async () => {
+  const all = await look({ jobs: ['completed'], here: [0], away: true });
+  expect(all).toMatchObject({ observation: { end: 'complete' }, unseen: [] });
+  const none = await look({ jobs: ['completed'], away: true });
+  expect(none).toMatchObject({ observation: null, unseen: [{ message: 'away' }] });
+});
+
+test('a file that is still written is not here', async () => {
+  const { observation, wanted } = await look({ jobs: ['completed'], here: [0], writing: true });
+  expect([observation, wanted]).toEqual([{ state: 'generating', end: null }, [0]]);
+});
+
+test('without an answer nothing is known, and the task goes on', async () => {
+  expect(await look({ jobs: [500, 500] })).toMatchObject({ observation: null, seen: [], unseen: [{ status: 500 }] });
+  const half = await look({ jobs: [500, 'in_progress'] });
+  expect(half).toMatchObject({ observation: { end: null }, seen: [['generating']], unseen: [{ status: 500 }] });
+});
+
 test('a job that has failed says why, also when the time is over', async () => {
   const { ends } = await look({ jobs: ['failed', 'queued'], at: DUE });
-  expect(ends).toMatchObject([{ error: { code: 'generation_failed' } }]);
+  expect(ends).toMatchObject([{ error: { code: 'generation_failed' }, raw: { status: 'failed' } }]);
 });
 
 test('the end of the task itself is an end only with a file', async () => {

@@ -44,6 +44,7 @@ interface TaskProgress {
  * the process.
  */
 interface ProgressNotes {
+  /** `jobs`: at least one. */
   seen(task: Task, jobs: readonly SeenJob[]): void;
   ended(task: Task): void;
   progressOf(task: Task): TaskProgress;
@@ -72,7 +73,6 @@ export function createProgressNotes(now: () => number): ProgressNotes {
 
   return {
     seen({ taskId }, jobs) {
-      if (jobs.length === 0) return;
       if (progress.size >= TASKS_MAX) progress.clear();
       const percents = jobs.map(({ progress, state }) => (state === 'completed' ? 100 : progress));
       const known = percents.filter((percent) => percent !== null);
