@@ -53,6 +53,16 @@ test.each([
   expect(billedSeconds(order, '{"seconds":4}')).toEqual({ seconds: 4, implausible: false });
 });
 
+test.each([
+  [10, 10, false],
+  [8, 10, false],
+  [7.9, 8, true],
+  [7.1, 8, true],
+  [7, 7, true],
+])('a film of %d seconds in place of 10 is charged as %d', (plays, seconds, implausible) => {
+  expect(billedSeconds({ seconds: 10 }, `{"seconds":${plays}}`)).toEqual({ seconds, implausible });
+});
+
 let provider: VideoProvider;
 let spine: Spine;
 beforeAll(async () => {

@@ -77,7 +77,7 @@ export function billedSeconds(
   const possible = filmBytes / FILM_BYTES_PER_SECOND_MIN;
   const plays = Math.min(stated ?? (dialledIn ? 0 : requested), possible);
   if (plays >= requested * SHORT) return { seconds: requested, implausible: stated === null };
-  return { seconds: stated === null && dialledIn ? 0 : Math.ceil(plays), implausible: true };
+  return { seconds: Math.ceil(plays), implausible: true };
 }
 
 /** The id of a task for clients: `<key of the provider>:<base64url of service and task>`. */
