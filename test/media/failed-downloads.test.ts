@@ -87,7 +87,7 @@ function tooSlow(): unknown {
   return pace.tooSlow.reason;
 }
 
-/** The error of a download with this reply. */
+/** The error of a download with this reply; null without one. */
 async function errorOf(reply: ReturnType<Parameters<typeof answeringPipeline>[0]>): Promise<unknown> {
   const { promise, resolve } = Promise.withResolvers<unknown>();
   const fetching = createFetchVideos({
@@ -98,6 +98,7 @@ async function errorOf(reply: ReturnType<Parameters<typeof answeringPipeline>[0]
       async write(_blob, work) {
         const file = { bytes: 0, write: async (chunk: Uint8Array) => void (file.bytes += chunk.byteLength) };
         await work(file, new AbortController().signal);
+        resolve(null);
         return null;
       },
     },
