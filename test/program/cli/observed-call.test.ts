@@ -107,7 +107,7 @@ it('a call is seen in log, metrics and trace, and no secret is seen anywhere', a
     ).text();
     const listed = await place.run(['calls', 'acme'], admin);
     expect(listed.stdout).toMatch(/USD +ENDED +ERROR\n.*mine\/one +Mine +0\.000004 +200 complete\n/);
-    expect(listed.stdout).toMatch(/mine\/one +0 +500 failed +Provider Mine failed/);
+    expect(listed.stdout).toMatch(/mine\/one +Mine +0 +500 failed +Provider Mine failed/);
     expect(JSON.parse((await place.run(['calls', 'acme', '--limit', '1', '--json'], admin)).stdout)).toHaveLength(1);
     const month = new Date().toISOString().slice(0, 7);
     const statement = await place.run(['statement', 'acme', month], admin);

@@ -119,17 +119,20 @@ function addOfCalls(settled: NonNullable<Compared['settled']>, add: Add): void {
 }
 
 function addOfFigures(
-  { lines }: Comparison,
+  comparison: Comparison,
   settled: NonNullable<Compared['settled']>,
   billed: NonNullable<Compared['billed']>,
   add: Add,
 ): void {
+  const { lines, models, totals } = comparison;
   const requests = billed.requests === null ? 0 : billed.requests - settled.requests;
-  const explained = settled.broken + settled.aborted;
+  // By model: what broke off of one model explains no calls of another.
+  const foreign = (models.length === 0 ? [totals] : models).reduce((sum, each) => sum + foreignRequests(each), 0);
+  const explained = Math.max(0, requests - foreign);
   if (requests > 0)
     add(
       'requests',
-      requests <= explained
+      foreign === 0
         ? `The vendor has ${calls(requests, 'request')} more than calls were served here, not more than attempts that broke off and clients that left.`
         : `The vendor has ${calls(requests, 'request')} more than calls were served here; ${explained} of them may be attempts that broke off and clients that left. The others were not of this gateway.`,
     );
@@ -138,20 +141,21 @@ function addOfFigures(
       'requests',
       `The vendor has ${calls(-requests, 'request')} fewer than calls were served here. The export may not be complete.`,
     );
-  if (billed.cached !== null && billed.cached !== settled.cached)
+  const same = linesWithout(comparison, foreignRequests);
+  const [cached, reportedCached] = bothSums(same, 'cached');
+  if (cached !== null && cached !== reportedCached)
     add(
       'cached',
-      `The export has ${billed.cached} tokens read from a cache, the replies reported ${settled.cached}. Tokens of a cache usually cost less, so this changes the cost and not the count.`,
+      `The export has ${cached} tokens read from a cache, the replies reported ${reportedCached}. Tokens of a cache usually cost less, so this changes the cost and not the count.`,
     );
-  if (billed.reasoning !== null && billed.reasoning !== settled.reasoning)
+  const [reasoning, reportedReasoning] = bothSums(same, 'reasoning');
+  if (reasoning !== null && reasoning !== reportedReasoning)
+    add('reasoning', `The export has ${reasoning} tokens of reasoning, the replies reported ${reportedReasoning}.`);
+  const [completion, settledCompletion] = bothSums(linesWithout(comparison, moreRequests), 'completion');
+  if (billed.reasoning === null && completion !== null && completion > settledCompletion)
     add(
       'reasoning',
-      `The export has ${billed.reasoning} tokens of reasoning, the replies reported ${settled.reasoning}.`,
-    );
-  if (billed.reasoning === null && billed.completion !== null && billed.completion > settled.completion)
-    add(
-      'reasoning',
-      `The export has ${billed.completion - settled.completion} more tokens of completions. Reasoning that a reply does not report is billed as a completion.`,
+      `The export has ${completion - settledCompletion} more tokens of completions. Reasoning that a reply does not report is billed as a completion.`,
     );
   if (billed.cost === null) return;
   if (settled.cost === null)
@@ -162,6 +166,39 @@ function addOfFigures(
   else if (isRounding(settled.cost - billed.cost, settled.requests, lines.length))
     add('rounding', 'The costs differ by no more than rounding: here each call is rounded up to a micro-USD.');
   if (billed.cost > settled.charged) add('loss', 'The vendor billed more than the consumers were charged.');
+}
+
+/** Requests that only the vendor has. 0 if the export does not count them. */
+const moreRequests = ({ billed, settled }: Compared): number =>
+  Math.max(0, (billed?.requests ?? 0) - (settled?.requests ?? 0));
+
+/** Those of them that neither attempts that broke off nor clients that left can be. */
+const foreignRequests = (each: Compared): number =>
+  Math.max(0, moreRequests(each) - (each.settled?.broken ?? 0) - (each.settled?.aborted ?? 0));
+
+/**
+ * Lines whose tokens are of calls here. A model that has no call here has none, and one with more requests than calls
+ * only those of the days on which it has not. Calls over midnight are more on one day and fewer on the next.
+ */
+function linesWithout({ lines, models, totals }: Comparison, more: (each: Compared) => number): readonly Compared[] {
+  const sums = new Map(models.map((each) => [each.model, each]));
+  return lines.filter((line) => {
+    const sum = sums.get(line.model) ?? totals;
+    return sum.settled !== null && (more(sum) === 0 || more(line) === 0);
+  });
+}
+
+/** The sums at the vendor and here. The first is null if the export does not have the figure. */
+function bothSums(
+  lines: readonly Compared[],
+  name: 'cached' | 'reasoning' | 'completion',
+): readonly [number | null, number] {
+  const known = lines.map(({ billed }) => billed?.[name] ?? null).filter((value) => value !== null);
+  return [
+    known.length === 0 ? null : known.reduce((total, value) => total + value, 0),
+    // Costs of a day that are of no model stand beside the models' lines, and have no tokens.
+    lines.reduce((total, { billed, settled }) => total + (billed?.[name] === null ? 0 : (settled?.[name] ?? 0)), 0),
+  ];
 }
 
 /** Each call here is rounded up, each line of the export to the nearest micro-USD. */

@@ -70,7 +70,32 @@ it('equal sides need no reason; each fact of the calls is one', () => {
 
 it('a model of one side alone is beyond every bound', () => {
   expect(kinds([billed()], [own(), own({ model: 'o3' })])).toEqual([true, ['not_billed', 'requests']]);
-  expect(kinds([billed(), billed({ model: 'o3' })], [own()])).toEqual([true, ['not_ours', 'requests', 'reasoning']]);
+  expect(kinds([billed(), billed({ model: 'o3' })], [own()])).toEqual([true, ['not_ours', 'requests']]);
+});
+
+it('tokens of calls that are not of this gateway are no reasoning and no cache', () => {
+  const foreign = { requests: 2, prompt: 31, completion: 400, cached: 9, reasoning: 300 };
+  const here = [own(), own({ date: NEXT })];
+  const vendor = [billed(), billed({ day: NEXT, requests: 12, prompt: 1_031, completion: 500 })];
+  const zero = { cached: 0, reasoning: 0 };
+  // Of a model that nobody calls here, and of one that is called here; with reasoning in the export or without.
+  expect(kinds([billed(zero), billed({ model: 'o3', ...foreign })], [own()])).toEqual([true, ['not_ours', 'requests']]);
+  expect(kinds([billed(), billed({ model: 'o3', requests: null, completion: 400 })], [own()])[1]).toEqual(['not_ours']);
+  expect(kinds(vendor, here)).toEqual([true, ['requests']]);
+  expect(kinds([billed(zero), { ...vendor[1]!, cached: 9, reasoning: 300 }], here)).toEqual([true, ['requests']]);
+  // A day without them shows what the replies did not report.
+  expect(kinds([billed({ completion: 140 }), vendor[1]!], here)).toEqual([true, ['requests', 'reasoning']]);
+  expect(kinds([billed({ ...zero, reasoning: 7 }), { ...vendor[1]!, ...zero }], here)[1]).toEqual([
+    'requests',
+    'reasoning',
+  ]);
+});
+
+it('what broke off of one model does not explain foreign calls of another', () => {
+  const comparison = compare([billed(), billed({ model: 'o3', requests: 2 })], [own({ broken: 2 })], 0.01);
+  expect(explain(comparison, null, DAY).find(({ kind }) => kind === 'requests')?.text).toContain(
+    '2 requests more than calls were served here; 0 of them may be attempts that broke off',
+  );
 });
 
 it('calls over midnight shift between days, and the model agrees', () => {
