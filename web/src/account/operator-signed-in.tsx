@@ -5,7 +5,7 @@ import { explain } from '../api/api-error.ts';
 import { askOperator, NO_OPERATOR, type OperatorSession, signOutOperator } from '../api/operator.ts';
 import { Link } from '../app/link.tsx';
 
-/** Who is signed in as the operator, and the sign-out. Without a session, `children`. */
+/** The name and rights of the operator who is signed in, and the sign-out. Without a session, `children`. */
 export default function OperatorSignedIn({ children }: { readonly children: ReactNode }): ReactNode {
   const { data: session } = useQuery({ queryKey: ['operator'], queryFn: askOperator, refetchInterval: 60_000 });
   const queries = useQueryClient();

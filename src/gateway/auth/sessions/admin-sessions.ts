@@ -100,15 +100,15 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       cookies.refuseCrossSite(request);
       const session = await find(request);
       const { person, createdAt } = session;
-      const found = await administrator(session);
-      if (found === null) throw unauthorized('No group gives you access to this any more');
+      const caller = await administrator(session);
+      if (caller === null) throw unauthorized('No group gives you access to this any more');
       if (!isReading(request) && person === null)
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
       if (!isReading(request) && !isFresh(createdAt, now()))
         throw unauthorized(
           "A change needs a sign-in of the last 15 minutes: sign in with your company's provider again",
         );
-      return found;
+      return caller;
     },
   };
 }
