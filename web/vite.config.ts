@@ -13,13 +13,14 @@ const PROXIED =
 
 /** Modules that nearly every page needs. They form one file. */
 const FIRST_PARTS =
-  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:analytics|api-error|catalogue|client|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|copy|current-in-view|empty|error-note|heading|icon|kind|money|price|query-view|skeleton|status|table|tabs|time|toast|window-of-rows))\.tsx?$/;
+  /vite[\\/]preload-helper|src[\\/](?:api[\\/](?:api-error|catalogue|client|request|session)|app[\\/](?:boot|error-boundary|not-found|search|title)|ui[\\/](?:badge|button|card|choice|current-in-view|empty|error-note|heading|icon|kind|money|price|query-view|skeleton|status|table|time|toast|window-of-rows))\.tsx?$/;
 /** Modules that draw the first screen of a service's page without React. The document of a service loads them first. */
 const FIRST_PAINT = /src[\\/](?:code[\\/][\w-]+|pages[\\/]offering[\\/](?:card-texts|code|first-paint))\.ts$/;
 /** Modules that the first paint and the parts of every page share. */
 const WORDS = /src[\\/]ui[\\/](?:button-style|kinds|number|price-words|since|usd)\.ts$/;
 /** Modules of pages that show one thing in detail. They form one file instead of one file each. */
-const DETAIL_PARTS = /src[\\/](?:code[\\/]code-tabs|ui[\\/](?:chart|code-block|fold|markdown|sparkline))\.tsx?$/;
+const DETAIL_PARTS =
+  /src[\\/](?:api[\\/]analytics|code[\\/]code-tabs|ui[\\/](?:chart|code-block|copy|fold|markdown|sparkline|tabs))\.tsx?$/;
 
 export default defineConfig({
   root,

@@ -150,6 +150,8 @@ export async function mountAdministration(
     consumers,
     providerNames: () => providerNames(database, catalog),
     ownProviders: () => new Set(catalog.offers().flatMap((offer) => (isOwn(offer) ? [offer.provider.id] : []))),
+    offers: catalog.offers,
+    lastFailures,
     gateways,
     now,
   });

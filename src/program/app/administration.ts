@@ -142,6 +142,8 @@ export async function openAdministration(
     },
     ownProviders: () => new Set(config.services.map(({ service }) => identity().providerId(service.providerName))),
     // No gateway runs.
+    offers: () => [],
+    lastFailures: { all: () => [] },
     gateways: { all: async () => [] },
     now,
   });

@@ -79,6 +79,7 @@ test('an administrator signs in without a key', async () => {
   await page.getByRole('link', { name: 'Sign in with Acme' }).click();
   await page.waitForURL('**/admin');
   await page.getByRole('table').first().waitFor();
+  await page.getByRole('banner').getByText('read, credit').waitFor();
 });
 
 test('a program that signs in is paid by the organisation', async () => {

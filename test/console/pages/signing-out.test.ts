@@ -51,6 +51,27 @@ test('after the sign-out of an operator no account is on the screen', async () =
   await close();
 });
 
+test('the head of every page says which operator is signed in, and signs out', async () => {
+  const { page, close } = await signedIn('/admin/v1/session', spine.adminKey);
+  await page.evaluate(`localStorage.removeItem('tollgate.signed-in')`);
+  const head = page.getByRole('banner');
+  for (const path of ['/admin', '/marketplace']) {
+    await page.goto(path);
+    await head.getByRole('link', { name: 'Admin key' }).waitFor();
+    expect(await head.getByRole('link', { name: 'Sign in' }).count(), path).toBe(0);
+  }
+  await page.route('**/admin/v1/session', (route) =>
+    route.request().method() === 'DELETE' ? route.fulfill(FAILED) : route.continue(),
+  );
+  await head.getByRole('button', { name: 'Sign out' }).click();
+  await head.getByText('You are still signed in').waitFor();
+  await page.unrouteAll();
+  await head.getByRole('button', { name: 'Sign out' }).click();
+  await head.getByRole('link', { name: 'Sign in' }).waitFor();
+  expect(await head.getByRole('link', { name: 'Admin key' }).count()).toBe(0);
+  await close();
+});
+
 test('a sign-in does not lead to another site', async () => {
   const { page, close } = await signedIn('/api/v1/auth/session', spine.key, { api_key: spine.key });
   for (const next of [

@@ -1,5 +1,5 @@
 import { Menu } from 'lucide-react';
-import { useRef, type ReactNode } from 'react';
+import { lazy, Suspense, useRef, type ReactNode } from 'react';
 import { useLocation } from 'wouter';
 import { useSession } from '../api/session.ts';
 import { Mark } from './mark.tsx';
@@ -76,20 +76,28 @@ function NavLinks({ className, onClick }: { readonly className: string; readonly
   );
 }
 
-/** A link to the visitor's account, or to the sign-in page. */
+const Operator = lazy(() => import('../account/operator-signed-in.tsx'));
+
+/** A link to the visitor's account, or to the sign-in page. On the operator's pages, who the operator is. */
 function Account(): ReactNode {
   const { session } = useSession();
   const [path] = useLocation();
-  const style =
-    'inline-flex h-9 items-center rounded-md border border-line px-3 text-sm font-medium hover:border-edge aria-[current=page]:border-accent';
-  return session ? (
-    <Link href="/dashboard" aria-current={path.startsWith('/dashboard') ? 'page' : undefined} className={style}>
-      Dashboard
+  const [href, text] = session ? ['/dashboard', 'Dashboard'] : ['/sign-in', 'Sign in'];
+  const link = (
+    <Link
+      href={href}
+      aria-current={isHere(href, path) ? 'page' : undefined}
+      className="inline-flex h-9 items-center rounded-md border border-line px-3 text-sm font-medium hover:border-edge aria-[current=page]:border-accent"
+    >
+      {text}
     </Link>
-  ) : (
-    <Link href="/sign-in" aria-current={path === '/sign-in' ? 'page' : undefined} className={style}>
-      Sign in
-    </Link>
+  );
+  // The mark of api/operator.ts, which is loaded only with the operator's pages.
+  if (path !== '/admin' && (session || localStorage.getItem('tollgate.operator') === null)) return link;
+  return (
+    <Suspense>
+      <Operator>{link}</Operator>
+    </Suspense>
   );
 }
 

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify';
 import {
   findAccountSums,
   findAsOf,
+  findAttempts,
   findOfferSums,
   findRestingMoney,
   findTimeSums,
@@ -13,6 +14,7 @@ import type { GatewayReports, ReportedGateway } from '#observe';
 import type { Database } from '#store';
 import { micro } from '../account/generation-view.ts';
 import { ADMINISTRATION, dataOf, listOf, objectOf, titled } from '../route-schemas.ts';
+import { type FailingDeps, failingProviders, failingSchema, viewFailing } from './failing-providers.ts';
 import { alertSchema, gatewaySchema, viewAlerts, viewGateway } from './gateways-view.ts';
 import {
   addSums,
@@ -31,7 +33,7 @@ import {
   withOwn,
 } from './sums-view.ts';
 
-interface OverviewDeps {
+interface OverviewDeps extends FailingDeps {
   readonly gate: AdminGate;
   readonly database: Pick<Database, 'snapshot' | 'query'>;
   readonly consumers: Pick<ConsumerStore, 'find'>;
@@ -95,11 +97,13 @@ const overviewSchema = titled(
     },
     providers: {
       type: 'array',
-      description: 'The providers with the most money, at most 10. Calls that nobody served are of none.',
+      description:
+        'First the providers whose attempts all failed, then those with the most money, at most 10. The sums of calls that nobody served are of none.',
       items: objectOf({
         provider: { type: 'string', description: 'Public key' },
         name: { type: ['string', 'null'] },
         own: { type: 'boolean', description: "Whether it is of the operator's own file." },
+        failing: failingSchema,
         ...sumsSchema.properties,
       }),
     },
@@ -135,16 +139,24 @@ function addOverview(app: FastifyInstance, deps: OverviewDeps): void {
   app.get<{ Querystring: RangeQuery }>('/overview', { schema }, async ({ query: { range } }) => {
     const now = deps.now();
     const [own, names, gateways] = [deps.ownProviders(), await deps.providerNames(), await deps.gateways.all()];
-    const { rows, times, callers, asOf } = await deps.database.snapshot(async (query) => ({
+    const { rows, times, callers, attempts, asOf } = await deps.database.snapshot(async (query) => ({
       rows: await findOfferSums(query, range, now),
       times: await findTimeSums(query, range, now),
       callers: await findAccountSums(query, range, { now, limit: TOP }),
+      attempts: await findAttempts(query, range, now),
       asOf: await findAsOf(query),
     }));
     const money = await findRestingMoney(deps.database.query, [...own]);
     const sums = withOwn(rows, own);
     const services = groupSums(sums, ({ primitive, service }) => `${primitive}/${service}`);
-    const providers = groupSums(sums, ({ provider }) => provider).filter(([id]) => id !== '');
+    const served = groupSums(sums, ({ provider }) => provider).filter(([id]) => id !== '');
+    const isServing = new Set(served.flatMap(([id, { requests }]) => (requests > 0 ? [id] : [])));
+    const failing = failingProviders(deps.offers(), attempts).filter(({ provider }) => !isServing.has(provider));
+    const failures = new Map(failing.map((each) => [each.provider, each]));
+    const providers = [
+      ...failing.map(({ provider }) => [provider, NO_SUMS] as const),
+      ...served.filter(([id]) => !failures.has(id)),
+    ];
     return {
       data: {
         ...viewConsoleRange(range, { now, asOf }),
@@ -166,12 +178,16 @@ function addOverview(app: FastifyInstance, deps: OverviewDeps): void {
           const slash = name.indexOf('/');
           return { primitive: name.slice(0, slash), service: name.slice(slash + 1), ...viewSumsWithOwn(each) };
         }),
-        providers: providers.slice(0, TOP).map(([provider, each]) => ({
-          provider,
-          name: names.get(provider) ?? null,
-          own: own.has(provider),
-          ...viewSumsWithOwn(each),
-        })),
+        providers: providers.slice(0, TOP).map(([provider, each]) => {
+          const failed = failures.get(provider);
+          return {
+            provider,
+            name: names.get(provider) ?? failed?.name ?? null,
+            own: own.has(provider),
+            failing: failed === undefined ? null : viewFailing(failed, deps.lastFailures),
+            ...viewSumsWithOwn(each),
+          };
+        }),
         money: viewMoney(money),
         alerts: viewAlerts(gateways),
         gateways: gateways.map(viewGateway),

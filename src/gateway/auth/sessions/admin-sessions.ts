@@ -25,6 +25,8 @@ interface AdminSessions {
    * key.
    */
   find(request: FromAddress): Promise<WebSession>;
+  /** Whose the session is. null for a person of the company who has no rights any more. */
+  administrator(session: WebSession): Promise<Administrator | null>;
   /** Whether the session alone is enough for a change. */
   mayChange(session: WebSession): boolean;
   /** Rejects like find, and with `permission_denied` for a request from another site. */
@@ -69,8 +71,15 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
     return findGuarded(options, secret, request.ip, ofThisKey);
   };
 
+  const administrator = async ({ person }: WebSession): Promise<Administrator | null> => {
+    if (person === null) return ROOT;
+    const roles = await rolesOf(person);
+    return roles === null ? null : { id: person, roles };
+  };
+
   return {
     find,
+    administrator,
     mayChange: ({ person, createdAt }) => person !== null && isFresh(createdAt, now()),
     begin: ({ headers }) =>
       sessions.begin({
@@ -89,16 +98,17 @@ export function createAdminSessions(options: AdminSessionsOptions): AdminSession
       if (request.headers.cookie === undefined || !request.url.startsWith('/admin/')) return null;
       if (cookies.read(request, 'admin') === null) return null;
       cookies.refuseCrossSite(request);
-      const { person, createdAt } = await find(request);
-      const roles = person === null ? null : await rolesOf(person);
-      if (person !== null && roles === null) throw unauthorized('No group gives you access to this any more');
+      const session = await find(request);
+      const { person, createdAt } = session;
+      const caller = await administrator(session);
+      if (caller === null) throw unauthorized('No group gives you access to this any more');
       if (!isReading(request) && person === null)
         throw unauthorized('A session is not enough for a change: send "Authorization: Bearer svc-admin-…" with it');
       if (!isReading(request) && !isFresh(createdAt, now()))
         throw unauthorized(
           "A change needs a sign-in of the last 15 minutes: sign in with your company's provider again",
         );
-      return person === null ? ROOT : { id: person, roles };
+      return caller;
     },
   };
 }
@@ -119,9 +129,18 @@ const schemaOf = (summary: string, description: string) => ({
     200: {
       title: 'AdminSession',
       type: 'object',
-      required: ['signed_in', 'changes', 'expires_at'],
+      required: ['signed_in', 'administrator', 'changes', 'expires_at'],
       properties: {
         signed_in: { type: 'boolean' },
+        administrator: {
+          type: ['object', 'null'],
+          description: 'Who is signed in. null without a session.',
+          required: ['id', 'roles'],
+          properties: {
+            id: { type: 'string', description: '`root` for the admin key, else the account of the person.' },
+            roles: { type: ['array', 'null'], items: { type: 'string' }, description: 'null: every right.' },
+          },
+        },
         changes: {
           type: 'boolean',
           description:
@@ -132,7 +151,7 @@ const schemaOf = (summary: string, description: string) => ({
     },
   },
 });
-const NOBODY = { signed_in: false, changes: false, expires_at: null };
+const NOBODY = { signed_in: false, administrator: null, changes: false, expires_at: null };
 
 /** Sign-in of an operator's browser. Register it under `/admin/v1`. */
 export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: AdminSessionDeps): FastifyPluginAsync {
@@ -155,16 +174,23 @@ export function adminSessionRoutes({ gate, networks, adminSessions, cookies }: A
       void reply
         .header('set-cookie', cookies.write(request, 'admin', secret, maxAgeS))
         .header('cache-control', 'no-store');
-      return { signed_in: true, changes: false, expires_at: new Date(session.expiresAt).toISOString() };
+      return {
+        signed_in: true,
+        administrator: ROOT,
+        changes: false,
+        expires_at: new Date(session.expiresAt).toISOString(),
+      };
     });
 
     const show = schemaOf('Show the operator session', 'Without a session `signed_in` is false: that is no error.');
     app.get('/session', { schema: { ...show, security: [] }, onRequest }, async (request, reply) => {
       void reply.header('cache-control', 'no-store');
       const session = await adminSessions.find(request).catch(passOver);
-      return session
+      const administrator = session && (await adminSessions.administrator(session));
+      return session && administrator
         ? {
             signed_in: true,
+            administrator,
             changes: adminSessions.mayChange(session),
             expires_at: new Date(session.expiresAt).toISOString(),
           }

@@ -100,6 +100,21 @@ test('a page says what is wrong with a service, and what the call had', async ()
   await page.getByRole('heading', { name: 'globex' }).waitFor();
 });
 
+test('a provider that answered nothing stands first at home, with why', async () => {
+  const { page } = visitor;
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.goto('/admin');
+  await page.getByText(/^Gone answered none of \d+ attempts?\. \S/).waitFor();
+  const rows = page.getByRole('table', { name: 'Providers' }).getByRole('row');
+  const row = rows.filter({ has: page.getByRole('link', { name: 'Gone' }) });
+  await row.getByText(/No answer to \d+ attempts?: \S/).waitFor();
+  // Those that answered come after all that did not.
+  const texts = (await rows.allTextContents()).slice(1);
+  const failing = texts.filter((text) => text.includes('No answer to'));
+  expect(texts.slice(0, failing.length)).toEqual(failing);
+  expect(texts.length).toBeGreaterThan(failing.length);
+});
+
 test('the keyboard alone finds a failed call and opens its refund', async () => {
   const { page } = visitor;
   await page.goto('/admin');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { atThisLoad } from '../../../support/at-this-load.ts';
 import { pauses } from '../../../support/pauses.ts';
 import { ask, modelBlock, startSpine, UNHURRIED, type Spine } from '../../../support/spine.ts';
 
@@ -21,7 +22,11 @@ interface Overview {
   readonly failures: readonly { readonly cause: string; readonly failed: number }[];
   readonly customers: readonly (Sums & { readonly account: string })[];
   readonly services: readonly (Sums & { readonly service: string })[];
-  readonly providers: readonly (Sums & { readonly name: string; readonly own: boolean })[];
+  readonly providers: readonly (Sums & {
+    readonly name: string;
+    readonly own: boolean;
+    readonly failing: object | null;
+  })[];
   readonly money: Readonly<Record<string, number>>;
   readonly alerts: readonly { readonly message: string; readonly count: number }[];
   readonly gateways: readonly {
@@ -49,7 +54,10 @@ beforeAll(async () => {
     completion: 20,
     lines: 'cost = { prompt = 30, completion = 60 }',
   });
-  spine = await startSpine({ toml: `${UNHURRIED}\n[billing]\nfee_bps = 5000\n[analytics]\nevery_ms = 50\n${priced}` });
+  const dead = modelBlock({ name: 'gone/chat', provider: 'Gone', url: 'http://127.0.0.1:9/v1' });
+  spine = await startSpine({
+    toml: `${UNHURRIED}\n[billing]\nfee_bps = 5000\n[analytics]\nevery_ms = 50\n${priced}${dead}`,
+  });
   const other = await spine.tenant('acme', '5');
   for (const [body, key] of [
     [ask('hello'), spine.key],
@@ -143,4 +151,21 @@ test('the gateway that answers is listed with its version, and what it warned of
 test('it needs an admin key', async () => {
   expect((await admin('/overview', spine.key)).status).toBe(401);
   expect((await admin('/overview?range=1y')).status).toBe(400);
+});
+
+test('a provider whose calls all failed comes first, with its failures and why', async () => {
+  const answer = await spine.post('/chat/completions', ask('hello', { model: 'gone/chat' }));
+  expect([answer.status, await answer.text()]).toEqual([expect.any(Number), expect.stringContaining('error')]);
+  expect(answer.status).toBeGreaterThanOrEqual(500);
+  await expect
+    .poll(async () => (await overview()).providers[0], { timeout: atThisLoad(30_000) })
+    .toMatchObject({
+      name: 'Gone',
+      own: true,
+      requests: 0,
+      charged_micro_usdc: 0,
+      failing: { attempts: expect.any(Number), service: 'gone/chat', reason: expect.stringMatching(/./) },
+    });
+  const { providers } = await overview();
+  expect(providers.map(({ failing }) => failing === null)).toEqual([false, true, true]);
 });

@@ -15,6 +15,7 @@ test('the admin key begins a session of an hour, which reads', async () => {
   const browser = openBrowser(spine.origin);
   expect((await browser.ask('GET', '/admin/v1/session')).body).toEqual({
     signed_in: false,
+    administrator: null,
     changes: false,
     expires_at: null,
   });
@@ -23,7 +24,10 @@ test('the admin key begins a session of an hour, which reads', async () => {
   expect([status, body['signed_in']]).toEqual([200, true]);
   expect(cookie).toMatch(/^tollgate-admin-\d+=[A-Za-z0-9_-]{43}; Path=\/; HttpOnly; SameSite=Strict; Max-Age=3600$/);
   expect(await read(browser)).toBe(200);
-  expect((await browser.ask('GET', '/admin/v1/session')).body).toMatchObject({ signed_in: true });
+  expect((await browser.ask('GET', '/admin/v1/session')).body).toMatchObject({
+    signed_in: true,
+    administrator: { id: 'root', roles: null },
+  });
   at += 3_600_000;
   expect(await read(browser)).toBe(401);
 });

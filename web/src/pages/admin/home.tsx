@@ -94,10 +94,13 @@ function Found({ overview }: { readonly overview: Overview }): ReactNode {
 
 const SHOWN_ALERTS = 5;
 
-/** Alerts and gateways that somebody should look at. Nothing if all is well. */
-function Warnings({ overview: { alerts, gateways } }: { readonly overview: Overview }): ReactNode {
+const attemptsOf = (count: number) => `${formatNumber(count)} ${count === 1 ? 'attempt' : 'attempts'}`;
+
+/** Alerts, gateways and providers that somebody should look at. Nothing if all is well. */
+function Warnings({ overview: { alerts, gateways, providers } }: { readonly overview: Overview }): ReactNode {
+  const failing = providers.filter((each) => each.failing !== null);
   const broken = gateways.filter(({ state }) => state === 'not_ready' || state === 'silent');
-  if (alerts.length === 0 && broken.length === 0) return null;
+  if (alerts.length === 0 && broken.length === 0 && failing.length === 0) return null;
   return (
     <Card
       title={
@@ -122,6 +125,14 @@ function Warnings({ overview: { alerts, gateways } }: { readonly overview: Overv
           ) : (
             `refuses calls. ${problemsOf(gateway).join(' ')}`
           )}
+        </p>
+      ))}
+      {failing.map(({ provider, name, failing: failures }) => (
+        <p key={provider} className="mb-2 text-bad">
+          <Link href={sellerPage(provider)} className="font-medium hover:underline">
+            {name ?? provider}
+          </Link>{' '}
+          answered none of {attemptsOf(failures!.attempts)}. {failures!.reason}
         </p>
       ))}
       <AlertList alerts={alerts.slice(0, SHOWN_ALERTS)} />
@@ -289,12 +300,18 @@ const PROVIDERS: readonly Column<Provider>[] = [
   {
     id: 'provider',
     head: 'Provider',
-    cell: ({ provider, name, own }) => (
+    cell: ({ provider, name, own, failing }) => (
       <>
         <Link href={sellerPage(provider)} className="font-medium break-words hover:underline">
           {name ?? `${provider.slice(0, 8)}…`}
         </Link>
         <span className="block text-sm text-soft">{own ? 'in the configuration' : 'dialled in'}</span>
+        {failing !== null && (
+          <span className="block text-sm break-words text-bad">
+            No answer to {attemptsOf(failing.attempts)}
+            {failing.reason !== null && `: ${failing.reason}`}
+          </span>
+        )}
       </>
     ),
   },

@@ -1,12 +1,10 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, type ReactNode, Suspense } from 'react';
 import { useLocation } from 'wouter';
-import { askOperator, type OperatorSession, signOutOperator } from '../../api/operator.ts';
+import { askOperator } from '../../api/operator.ts';
 import { COMPANY, CompanyLink } from '../../account/company.tsx';
 import { useSearchState } from '../../app/search.ts';
 import { ErrorBoundary } from '../../app/error-boundary.tsx';
-import { Button } from '../../ui/button.tsx';
-import { ErrorNote } from '../../ui/error-note.tsx';
 import { Heading } from '../../ui/heading.tsx';
 import { QueryView } from '../../ui/query-view.tsx';
 import { PageSkeleton } from '../../ui/skeleton.tsx';
@@ -85,18 +83,8 @@ export default function AdminPage(): ReactNode {
 function Pages({ until }: { readonly until: string | null }): ReactNode {
   const [{ tab, account, call }] = useSearchState(START);
   const [, navigate] = useLocation();
-  const queries = useQueryClient();
   const chosen = TABS.find(({ id }) => id === tab)?.id ?? (account === '' && call === '' ? 'home' : 'accounts');
   const Panel = PANELS[chosen]!;
-  const leave = useMutation({
-    mutationFn: signOutOperator,
-    onSuccess: () => {
-      // The session is set to signed out first, so that the pages disappear. A query that is removed while it is shown
-      // would be sent again.
-      queries.setQueryData<OperatorSession>(['operator'], { signed_in: false, changes: false, expires_at: null });
-      queries.removeQueries({ queryKey: ['admin'] });
-    },
-  });
   return (
     <>
       <Heading
@@ -109,22 +97,16 @@ function Pages({ until }: { readonly until: string | null }): ReactNode {
           )
         }
         action={
-          <>
-            <SearchField
-              label="Find an account or a call"
-              name="Account, or id of a call"
-              labelHidden
-              placeholder="Account, or id of a call"
-              className="w-64 max-w-full"
-              onFind={(text) => text !== '' && navigate(pageOfText(text))}
-            />
-            <Button busy={leave.isPending} onClick={() => leave.mutate()}>
-              Sign out
-            </Button>
-          </>
+          <SearchField
+            label="Find an account or a call"
+            name="Account, or id of a call"
+            labelHidden
+            placeholder="Account, or id of a call"
+            className="w-64 max-w-full"
+            onFind={(text) => text !== '' && navigate(pageOfText(text))}
+          />
         }
       />
-      {leave.error !== null && <ErrorNote error={leave.error} title="You are still signed in" />}
       <Tabs
         label="Pages of the operator"
         tabs={TABS}

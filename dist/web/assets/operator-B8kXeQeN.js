@@ -1,1 +1,0 @@
-import{$ as e,Q as t,wt as n}from"./parts-BG7Mx2Cc.js";var r=`/admin/v1/session`,i=e=>e===``?{}:{authorization:`Bearer ${e}`},a=()=>e(t.GET(r)),o=n=>e(t.POST(r,{headers:i(n)})),s=()=>e(t.DELETE(r)).catch(n);export{i,o as n,s as r,a as t};
