@@ -37,6 +37,7 @@ beforeAll(async () => {
     memo: 'play money of the development account',
   });
   await page.goto(client.authorizeUrl({ redirect_uri: uri }));
+  await page.getByText('Name, approvals, tags').click();
   await page.getByLabel('Ask a person above').fill('0.000001');
   await page.getByRole('button', { name: 'Allow' }).click();
   await page.waitForURL((url) => url.href.startsWith(uri));
