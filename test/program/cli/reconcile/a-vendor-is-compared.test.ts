@@ -132,7 +132,7 @@ it('what the vendor has beyond the calls here is beyond the bound, and is explai
   await put('more.csv', usage(`gpt-4.1-mini-2025-04-14,${CALLS + 1},70,301,5`, 'gpt-5-2025-08-07,2,10,10,0'));
   const compared = await result(CALLS, 'openai', 'more.csv');
   expect([compared.code, compared.isBeyond]).toEqual([1, true]);
-  expect(compared.reasons.map(({ kind }) => kind)).toEqual(['not_ours', 'requests', 'cached', 'reasoning']);
+  expect(compared.reasons.map(({ kind }) => kind)).toEqual(['not_ours', 'requests']);
   const { code, stdout } = await run('openai', 'more.csv', '--bound', '100%');
   expect(code).toBe(0);
   expect(stdout).toContain('3 / 4');
@@ -161,7 +161,7 @@ it('a result that is kept is in the console and the metrics, in place of the one
         { model: 'gpt-5', requests: 0, billed_requests: 2, difference: 1 },
         { model: null, requests: CALLS, billed_requests: CALLS + 3 },
       ],
-      reasons: [{ kind: 'not_ours' }, { kind: 'requests' }, { kind: 'cached' }, { kind: 'reasoning' }],
+      reasons: [{ kind: 'not_ours' }, { kind: 'requests' }],
     },
   ]);
   const metrics = await get('/metrics');
