@@ -1,6 +1,7 @@
+import type { Query } from '#store';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FreeIds } from '../../src/billing/ledger/ledger-memory.ts';
+import { FreeIds, LedgerMemory, RowsInMemory } from '../../src/billing/ledger/ledger-memory.ts';
 
 const ID = fc.string({ unit: fc.constantFrom('a', 'b', '7', 'ü', '\u{1F600}', '\uFFFD'), minLength: 1, maxLength: 4 });
 /** As the database orders them. */
@@ -39,4 +40,28 @@ test('the ids of a counter are free after one look-up', () => {
     free.take(id);
     expect(free.isFree(id)).toBe(false);
   }
+});
+
+test('the id of a lock whose record reaches the disk while the gap is read is not free', async () => {
+  const memory = new LedgerMemory();
+  const record = {
+    accounts: new Map(),
+    budgets: new Map(),
+    newLocks: [{ id: 'lock-2' }],
+    resolvedLocks: [],
+    changedLocks: [],
+    transfers: [],
+  } as unknown as ReturnType<ConstructorParameters<typeof RowsInMemory>[1]>[number];
+  let unwritten = [record];
+  const rows = new RowsInMemory(memory, () => unwritten);
+  expect(rows.lock('lock-1')).toBe(undefined);
+  // The tables have no lock yet. The record is written after the gap was read, and before it is learned.
+  const query = (async (statement: { readonly name: string }) => {
+    if (!/Gap/.test(statement.name)) return [];
+    unwritten = [];
+    return [{ after: null, before: null }];
+  }) as unknown as Query;
+  await rows.read(query);
+  expect(memory.freeIds.isFree('lock-3')).toBe(true);
+  expect(memory.freeIds.isFree('lock-2')).toBe(false);
 });

@@ -179,10 +179,11 @@ export class RowsInMemory implements LedgerState {
     ]);
     const [unused] = [...locks].filter((id) => foundLocks.get(id) === ABSENT).sort();
     if (unused === undefined) return;
-    // The ids of the next locks are usually in the same gap.
+    // The ids of the next locks are usually in the same gap. Those of records that reach the disk meanwhile are not.
+    const unwritten = this.#unwritten();
     const gaps = await Promise.all([query(SQL.findLockGap, [unused]), query(ARCHIVE_SQL.findArchivedGap, [unused])]);
     memory.freeIds.learn(commonGap(gaps.flat() as unknown as readonly Gap[]));
-    for (const { newLocks } of this.#unwritten()) for (const { id } of newLocks) memory.freeIds.take(id);
+    for (const { newLocks } of unwritten) for (const { id } of newLocks) memory.freeIds.take(id);
   }
 }
 
