@@ -23,8 +23,6 @@ const CHECKOUT = resolve(import.meta.dirname ?? new URL('.', import.meta.url).pa
 const BIN = join(CHECKOUT, 'node_modules', '.bin');
 const SLOWEST_TOLD = 10;
 const FAILURES_TOLD = 40;
-/** A whole run in which at most this many files fail runs these once more, alone. */
-const SECOND_ATTEMPTS = 3;
 const REPORT = join(CHECKOUT, '.cache', `test-report-${process.pid}.json`);
 
 const args = process.argv.slice(2);
@@ -66,7 +64,7 @@ console.log(
 // The full run comes after the everyday one, which has made the checks.
 const [, tests] = await Promise.all([
   whole && !full ? check() : null,
-  checkOnly ? null : deep && filters.length === 0 ? runParts() : whole ? runAll() : runTests(filters),
+  checkOnly ? null : deep && filters.length === 0 ? runParts() : runTests(filters),
 ]);
 process.exitCode = tests === null ? Number(interrupted || results.some(({ ok }) => !ok)) : summarise();
 
@@ -233,31 +231,6 @@ async function run({ name, tool, args: toolArgs }) {
   return { name, ok: code === 0, seconds };
 }
 
-/**
- * Runs all tests of the tier. Among many thousand tests with real processes and sockets, one may lose a race of its own
- * making: what fails in few files runs a second time, when nothing runs beside it. A test that passes then is named as
- * unstable, with its first failure, and has to be mended; a test of something that is broken fails twice.
- */
-async function runAll() {
-  const first = await runTests([]);
-  const files = first.failedFiles ?? [];
-  const few = files.length > 0 && files.length <= SECOND_ATTEMPTS;
-  if (!few || interrupted || changedOnly) return first;
-  console.log(`\n> second attempt, alone: ${files.join(' ')}`);
-  const second = await runTests(files);
-  const seconds = first.seconds + second.seconds;
-  if (second.code !== 0) return { ...first, seconds };
-  return {
-    ...first,
-    passed: first.passed + first.failed,
-    failed: 0,
-    code: 0,
-    failures: [],
-    unstable: first.failures,
-    seconds,
-  };
-}
-
 /** `only` contains parts of paths. If it is empty, all tests run. */
 async function runTests(only) {
   console.log('\n> tests: vitest run');
@@ -318,7 +291,6 @@ function countTests(code) {
   if (failed === 0 && code !== 0) failures.push('An error outside of every test: look for "Unhandled" above');
   return {
     failures,
-    failedFiles: report.testResults.filter(({ status }) => status === 'failed').map(({ name }) => nameOf(name)),
     slowest: report.testResults.map(({ name, startTime, endTime }) => ({
       name: nameOf(name),
       seconds: (endTime - startTime) / 1000,
@@ -363,13 +335,6 @@ function summarise() {
     for (const line of tests.failures.slice(0, FAILURES_TOLD)) console.log(`  ${line}`);
     if (tests.failures.length > FAILURES_TOLD) console.log(`  … and ${tests.failures.length - FAILURES_TOLD} more`);
   }
-  const unstable = tests.unstable ?? [];
-  if (unstable.length > 0) {
-    console.log(
-      '\nUnstable tests: failed, and passed at the second attempt. Each is a bug of the test or of what it tests.',
-    );
-    for (const line of unstable) console.log(`  ${line}`);
-  }
   console.log('\nSummary');
   for (const { name, ok, seconds } of results)
     console.log(`  ${ok ? 'ok    ' : 'FAILED'}  ${name} (${seconds.toFixed(1)} s)`);
@@ -381,7 +346,6 @@ function summarise() {
   );
   const failed = tests.failed + results.filter((result) => !result.ok).length;
   const known = tests.known > 0 ? `, ${tests.known} failed as expected` : '';
-  const second = unstable.length > 0 ? `, ${unstable.length} unstable` : '';
-  console.log(`${tests.passed} passed, ${failed} failed${known}${second}`);
+  console.log(`${tests.passed} passed, ${failed} failed${known}`);
   return failed === 0 && tests.code === 0 ? 0 : 1;
 }
