@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { audit, createLedger, createPriceBook } from '#billing/compose';
 import { LedgerUnavailable, type Ledger } from '#billing';
+import { WAITING_MAX } from '../../src/billing/ledger/group-commit.ts';
 import { openDatabase, type OpenDatabase } from '#store';
 import { CRASH_PRICE } from '../support/crash-price.ts';
 import { newDataDirectory } from '../support/data-directory.ts';
@@ -224,4 +225,25 @@ test('where no segment can be begun nothing is answered as done, until one can',
   expect(await waiting).toMatchObject({ ok: true, charged: 60n });
   expect(await ledger.balance('escrow:a')).toEqual({ available: 940n, locked: 0n });
   expect(await failing()).toEqual([]);
+});
+
+test('more than so many operations do not wait for a log that cannot be written, but the end of a call does', async () => {
+  let isBroken = true;
+  const failed = Promise.withResolvers<void>();
+  replaceWrites((real) => (...args) => {
+    if (!isBroken) return real(...args);
+    failed.resolve();
+    (args.at(-1) as Done)(failure('EIO'));
+  });
+  const first = credit('first', 1n);
+  await failed.promise;
+  await setImmediate();
+  const waiting = Array.from({ length: WAITING_MAX }, (_, at) => lock(`waits-${at}`, 0n));
+  await expect(lock('one-more', 0n)).rejects.toThrow('Too many operations wait for the ledger');
+  const settled = settle('held', 40n);
+  isBroken = false;
+  expect(await first).toMatchObject({ ok: true });
+  expect(await settled).toMatchObject({ ok: true });
+  await Promise.all(waiting);
+  expect((await audit(database)).checks.filter(({ ok }) => !ok)).toEqual([]);
 });

@@ -38,8 +38,8 @@ interface GroupCommitOptions {
  * comes, and a client that gets an error begins anew at the end of the queue.
  */
 const CONTENTION_MS = 10_000;
-/** Operations that wait for the next group. More are refused at once, except those that end a call. */
-const WAITING_MAX = 10_000;
+/** Operations that wait for the database. More are refused at once, except those that end a call. */
+export const WAITING_MAX = 10_000;
 
 /** If a group was larger than this, the load is taken to be high. */
 export const FEW = 2;
@@ -136,7 +136,7 @@ export function createGroupCommit({ waitingMax = WAITING_MAX, ...options }: Grou
   return groups;
 }
 
-function tooMany(): LedgerUnavailable {
+export function tooMany(): LedgerUnavailable {
   const cause = new DatabaseError('Too many operations wait for the ledger', { code: BUSY, unavailable: true });
   return new LedgerUnavailable(cause.message, { cause });
 }

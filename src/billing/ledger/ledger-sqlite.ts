@@ -10,6 +10,8 @@ import {
   patienceMs,
   PAUSE_MAX_MS,
   PAUSE_MIN_MS,
+  tooMany,
+  WAITING_MAX,
   type Committer,
   type LedgerBatch,
 } from './group-commit.ts';
@@ -197,6 +199,7 @@ class LedgerLogCommit {
       const submitted: Submitted = { operation, now, deadline, resolve, reject, rows: null, result: null };
       if (isNext) return this.#decide(submitted);
       if (this.#failure?.full === true && !isEnd(operation)) return reject(isFull(this.#failure));
+      if (this.#undecided.length >= WAITING_MAX && !isEnd(operation)) return reject(tooMany());
       this.#undecided.push(submitted);
     });
   }
